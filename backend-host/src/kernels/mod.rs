@@ -1,0 +1,1 @@
+//! Builtin operations in native Rust.

@@ -1,0 +1,197 @@
+//! Builtin operations as values: what a backend executes natively or compiles from source.
+//!
+//! An operation has been validated and simplified by the array layer: shapes agree, every
+//! address that the strides reach lies inside a live allocation, outputs do not partly
+//! overlap inputs, and axes that can be merged are merged ([`crate::iteration`]). A backend
+//! relies on that, so executing one is `unsafe`.
+//!
+//! Strides are in bytes, one per axis of `shape`; zero repeats an element along the axis.
+
+use crate::dtype::DType;
+use crate::function::{Function, Reduction};
+use crate::scalar::Scalar;
+use smallvec::SmallVec;
+
+/// The extents of an array, without an allocation up to four axes.
+pub type Shape = SmallVec<[usize; 4]>;
+
+/// The strides of an array in bytes, without an allocation up to four axes.
+pub type Strides = SmallVec<[isize; 4]>;
+
+/// A typed, strided place in device memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// The address of the element whose indices are all zero.
+    pub address: u64,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// Bytes from one element to the next, one per axis of the operation's shape.
+    pub strides: Strides,
+}
+
+/// An input of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Elements in device memory.
+    Array(Operand),
+    /// One value for every element.
+    Scalar(Scalar),
+}
+
+impl Input {
+    /// The type of the input's elements.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Input::Array(operand) => operand.dtype,
+            Input::Scalar(scalar) => scalar.dtype(),
+        }
+    }
+}
+
+/// `output[i] = function(inputs[0][i], inputs[1][i], ...)` for every index of `shape`.
+///
+/// Each input is converted to `compute` (but see [`Function::Select`]), the function's value
+/// to the output's dtype. Conversions follow C: to bool is "not zero", a complex number
+/// loses its imaginary part when it becomes real, floating point to integer truncates
+/// (what does not fit saturates or wraps, NaN gives any value), integers wrap.
+/// [`DType::Opaque`] occurs only with `UnaryFunction::Copy`, all types equal.
+/// The output may be the very same elements as an input; otherwise they are disjoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elementwise {
+    /// What is applied.
+    pub function: Function,
+    /// The type that it computes in.
+    pub compute: DType,
+    /// The extents of the iteration.
+    pub shape: Shape,
+    /// As many as the function takes.
+    pub inputs: SmallVec<[Input; 2]>,
+    /// Where the values go.
+    pub output: Operand,
+}
+
+/// What a reduction combines.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mapped {
+    /// The elements of the input.
+    Identity(Operand),
+    /// The products of two inputs' elements, computed in the reduction's type (a dot product).
+    Product(Operand, Operand),
+    /// The elements that an array of indices names.
+    Indexed(Indexed),
+}
+
+/// `output[o] = reduction over all indices i of shape that output's strides map to o`.
+///
+/// The output's strides are zero on reduced axes; there the whole axis collapses into one
+/// element. The value does not depend on the number of threads: elements are combined in
+/// blocks of fixed size whose results are combined in a fixed order. Sums of floating-point
+/// numbers lose no more than pairwise summation does. An empty reduction stores the
+/// identity; the array layer refuses one where there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduce {
+    /// How elements are combined.
+    pub reduction: Reduction,
+    /// The type that elements are converted to and combined in.
+    pub compute: DType,
+    /// The extents of the iteration, reduced axes included.
+    pub shape: Shape,
+    /// The elements.
+    pub input: Mapped,
+    /// Where the values go.
+    pub output: Operand,
+}
+
+/// A running sum, product, minimum or maximum along one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scan {
+    /// `Sum`, `Product`, `Minimum` or `Maximum`.
+    pub reduction: Reduction,
+    /// The type that elements are converted to and combined in.
+    pub compute: DType,
+    /// The extents of the iteration.
+    pub shape: Shape,
+    /// The axis along which the scan runs.
+    pub axis: usize,
+    /// True if element `i` of the result excludes element `i` of the input; the first one is
+    /// then `initial`.
+    pub exclusive: bool,
+    /// What an exclusive scan starts with, of type `compute`; the identity where there is one.
+    pub initial: Scalar,
+    /// The elements.
+    pub input: Operand,
+    /// Where the running values go; may be the very same elements as the input.
+    pub output: Operand,
+}
+
+/// Elements named by an array of integer indices along one axis: the element at index `i`
+/// of the iteration is `base + sum(i * strides) + index[i] * axis_stride`.
+///
+/// A negative index counts from the end, as in Python. One that lies outside
+/// `-axis_length .. axis_length` is read as zero and not written, as a texture fetch does:
+/// it never touches memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Indexed {
+    /// The elements; the indexed axis has stride zero here.
+    pub base: Operand,
+    /// The indices, of any integer dtype; they vary over the axes of the operation's shape.
+    pub indices: Operand,
+    /// Extent of the indexed axis.
+    pub axis_length: usize,
+    /// Bytes from one element of the indexed axis to the next.
+    pub axis_stride: isize,
+}
+
+/// `output[i] = source at index i`, converted to the output's dtype.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gather {
+    /// The extents of the iteration.
+    pub shape: Shape,
+    /// Where the elements come from.
+    pub source: Indexed,
+    /// Where they go.
+    pub output: Operand,
+}
+
+/// `target at index i = input[i]`, converted to the target's dtype. Where an element is
+/// named more than once, one of the inputs wins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scatter {
+    /// The extents of the iteration.
+    pub shape: Shape,
+    /// Where the elements come from.
+    pub input: Input,
+    /// Where they go.
+    pub target: Indexed,
+}
+
+/// `output[i] = start + i * step` in the output's dtype, along one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    /// The number of elements.
+    pub length: usize,
+    /// The first value, of the output's dtype.
+    pub start: Scalar,
+    /// The difference, of the output's dtype.
+    pub step: Scalar,
+    /// Where the values go: one stride.
+    pub output: Operand,
+}
+
+/// A builtin operation.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// A function of corresponding elements: arithmetic, cast, fill, copy, comparison, select.
+    Elementwise(Elementwise),
+    /// Axes combined into one element.
+    Reduce(Reduce),
+    /// Running values along an axis.
+    Scan(Scan),
+    /// Elements picked by indices.
+    Gather(Gather),
+    /// Elements stored by indices.
+    Scatter(Scatter),
+    /// Evenly spaced values.
+    Sequence(Sequence),
+}

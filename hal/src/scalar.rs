@@ -1,0 +1,168 @@
+//! One value of any dtype, as kernels take it.
+
+use crate::dtype::{DType, Element, Kind};
+use crate::error::{Error, Result};
+use crate::{Complex, f16};
+
+/// One value of an element type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scalar {
+    dtype: DType,
+    bits: [u8; 16],
+}
+
+impl Scalar {
+    /// The value of a Rust number.
+    pub fn new<T: Element>(value: T) -> Self {
+        let mut bits = [0; 16];
+        // SAFETY: an element is plain data of at most 16 bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                (&raw const value).cast::<u8>(),
+                bits.as_mut_ptr(),
+                size_of::<T>(),
+            );
+        }
+        Scalar { dtype: T::DTYPE, bits }
+    }
+
+    /// The value whose bytes are `bytes`, in this machine's order.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `bytes` is not as long as the dtype or longer than 16 bytes.
+    pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Result<Self> {
+        if bytes.len() != dtype.size() || bytes.len() > 16 {
+            return Err(Error::invalid(
+                "scalar",
+                format!("a {dtype} has {} bytes (at most 16), not {}", dtype.size(), bytes.len()),
+            ));
+        }
+        let mut bits = [0; 16];
+        bits[..bytes.len()].copy_from_slice(bytes);
+        if dtype == DType::Bool {
+            bits[0] = u8::from(bits[0] != 0);
+        }
+        Ok(Scalar { dtype, bits })
+    }
+
+    /// The type of the value.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The bytes of the value, in this machine's order, as many as the dtype has.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bits[..self.dtype.size()]
+    }
+
+    /// The value as `T`, if that is its type.
+    pub fn get<T: Element>(&self) -> Option<T> {
+        // SAFETY: the bytes are those of a valid `T` when the dtype is `T`'s.
+        (self.dtype == T::DTYPE).then(|| unsafe { self.bits.as_ptr().cast::<T>().read_unaligned() })
+    }
+
+    /// The value converted to another type: integers wrap, floating-point numbers round,
+    /// a complex number loses its imaginary part when it becomes real.
+    ///
+    /// # Errors
+    /// `InvalidType` between a record and anything else.
+    pub fn cast(&self, dtype: DType) -> Result<Scalar> {
+        if dtype == self.dtype {
+            return Ok(*self);
+        }
+        if dtype.kind() == Kind::Opaque || self.dtype.kind() == Kind::Opaque {
+            return Err(Error::invalid_type(
+                "cast",
+                format!("a {} cannot become a {dtype}", self.dtype),
+            ));
+        }
+        let (real, imaginary) = self.parts();
+        Ok(match dtype {
+            DType::Bool => Scalar::new(real.is_true() || imaginary != 0.0),
+            DType::Int8 => Scalar::new(real.integer() as i8),
+            DType::Int16 => Scalar::new(real.integer() as i16),
+            DType::Int32 => Scalar::new(real.integer() as i32),
+            DType::Int64 => Scalar::new(real.integer() as i64),
+            DType::UInt8 => Scalar::new(real.integer() as u8),
+            DType::UInt16 => Scalar::new(real.integer() as u16),
+            DType::UInt32 => Scalar::new(real.integer() as u32),
+            DType::UInt64 => Scalar::new(real.integer() as u64),
+            DType::Float16 => Scalar::new(f16::from_f64(real.float())),
+            DType::Float32 => Scalar::new(real.float() as f32),
+            DType::Float64 => Scalar::new(real.float()),
+            DType::Complex64 => Scalar::new(Complex::new(real.float() as f32, imaginary as f32)),
+            DType::Complex128 => Scalar::new(Complex::new(real.float(), imaginary)),
+            DType::Opaque(_) => *self,
+        })
+    }
+
+    /// The value as a 64-bit float, without its imaginary part.
+    pub fn as_f64(&self) -> f64 {
+        self.parts().0.float()
+    }
+
+    /// True unless every part of the value is zero.
+    pub fn is_true(&self) -> bool {
+        let (real, imaginary) = self.parts();
+        real.is_true() || imaginary != 0.0
+    }
+
+    fn parts(&self) -> (Real, f64) {
+        let b = &self.bits;
+        match self.dtype {
+            DType::Bool | DType::UInt8 => (Real::Integer(i128::from(b[0])), 0.0),
+            DType::Int8 => (Real::Integer(i128::from(b[0] as i8)), 0.0),
+            DType::Int16 => (Real::Integer(i16::from_ne_bytes([b[0], b[1]]).into()), 0.0),
+            DType::UInt16 => (Real::Integer(u16::from_ne_bytes([b[0], b[1]]).into()), 0.0),
+            DType::Int32 => (Real::Integer(i32::from_ne_bytes(first(b)).into()), 0.0),
+            DType::UInt32 => (Real::Integer(u32::from_ne_bytes(first(b)).into()), 0.0),
+            DType::Int64 => (Real::Integer(i64::from_ne_bytes(first(b)).into()), 0.0),
+            DType::UInt64 => (Real::Integer(u64::from_ne_bytes(first(b)).into()), 0.0),
+            DType::Float16 => (Real::Float(f16::from_ne_bytes([b[0], b[1]]).to_f64()), 0.0),
+            DType::Float32 => (Real::Float(f32::from_ne_bytes(first(b)).into()), 0.0),
+            DType::Float64 => (Real::Float(f64::from_ne_bytes(first(b))), 0.0),
+            DType::Complex64 => (
+                Real::Float(f32::from_ne_bytes(first(b)).into()),
+                f32::from_ne_bytes(first(&b[4..])).into(),
+            ),
+            DType::Complex128 => {
+                (Real::Float(f64::from_ne_bytes(first(b))), f64::from_ne_bytes(first(&b[8..])))
+            }
+            DType::Opaque(_) => (Real::Integer(0), 0.0),
+        }
+    }
+}
+
+enum Real {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Real {
+    fn integer(&self) -> i128 {
+        match *self {
+            Real::Integer(value) => value,
+            Real::Float(value) => value as i128,
+        }
+    }
+
+    fn float(&self) -> f64 {
+        match *self {
+            Real::Integer(value) => value as f64,
+            Real::Float(value) => value,
+        }
+    }
+
+    fn is_true(&self) -> bool {
+        match *self {
+            Real::Integer(value) => value != 0,
+            Real::Float(value) => value != 0.0,
+        }
+    }
+}
+
+fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[..N]);
+    out
+}
