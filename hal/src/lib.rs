@@ -1,16 +1,34 @@
 //! The vendor-neutral layer: traits, status values, dtypes, layouts, arrays and kernel
 //! specifications. It knows no backend and links nothing.
 
+pub mod array;
+pub mod backend;
+pub mod decorate;
+pub mod device;
 pub mod dtype;
 pub mod error;
+pub mod event;
 pub mod function;
+pub mod iteration;
+pub mod layout;
+pub mod memory;
+pub mod module;
 pub mod operation;
+pub mod process;
 pub mod scalar;
 pub mod status;
+pub mod stream;
 
+pub use array::{Argument, Array, DeviceArray, Inexact, Number};
+pub use backend::Backend;
+pub use device::{Device, DeviceAttribute, DeviceId, DeviceProperties, MemoryInfo};
 pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, EventOptions};
 pub use half::f16;
+pub use layout::{IndexItem, Layout, Order, SliceBounds};
+pub use module::{Kernel, LaunchConfig, Module, ModuleSource};
 pub use num_complex::Complex;
 pub use scalar::Scalar;
 pub use status::{Api, Status};
+pub use stream::{Direction, Stream, StreamOptions, Transfer};

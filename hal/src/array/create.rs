@@ -1,0 +1,166 @@
+//! New arrays.
+
+use super::Array;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::function::{Function, UnaryFunction};
+use crate::layout::{Layout, Order};
+use crate::memory::DeviceMemory;
+use crate::operation::{Operation, Sequence, Strides};
+use crate::scalar::Scalar;
+use crate::stream::Stream;
+use std::sync::Arc;
+
+impl Array {
+    /// A new array with the layout given, its elements undefined, on `stream`.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `InvalidArgument` if the layout does not fit the dtype or starts
+    /// behind its memory.
+    pub fn with_new_memory(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        layout: Layout,
+        dtype: DType,
+    ) -> Result<Array> {
+        layout.check_alignment(dtype)?;
+        let memory = DeviceMemory::for_stream(device, stream, layout.extent().end)?;
+        Ok(Self::assemble(Arc::new(memory), layout, dtype, stream.clone()))
+    }
+
+    /// A new array, its elements undefined, on the device's default stream.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `Overflow` if the shape is larger than the address space.
+    pub fn empty(
+        device: &Arc<dyn Device>,
+        shape: &[usize],
+        dtype: DType,
+        order: Order,
+    ) -> Result<Array> {
+        let layout = Layout::contiguous(shape, dtype.size(), order)?;
+        Self::with_new_memory(device, &device.default_stream(), layout, dtype)
+    }
+
+    /// A new array, every element `value`.
+    ///
+    /// # Errors
+    /// As [`Array::empty`].
+    pub fn full(
+        device: &Arc<dyn Device>,
+        shape: &[usize],
+        value: Scalar,
+        order: Order,
+    ) -> Result<Array> {
+        let array = Self::empty(device, shape, value.dtype(), order)?;
+        array.fill(value)?;
+        Ok(array)
+    }
+
+    /// A new array without gaps, its axes in the memory order of this one, on its stream.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn empty_like(&self, dtype: DType) -> Result<Array> {
+        let layout = self.layout.dense_like(dtype.size())?;
+        Self::with_new_memory(self.device(), &self.stream, layout, dtype)
+    }
+
+    /// Sets every element to `value`, converted to the array's dtype.
+    ///
+    /// # Errors
+    /// `InvalidType` between a record and anything else.
+    pub fn fill(&self, value: Scalar) -> Result<()> {
+        let value = value.cast(self.dtype)?;
+        self.apply_into(Function::Unary(UnaryFunction::Copy), self.dtype, &[value.into()])
+    }
+
+    /// `start + i * step` for `i` below `length`, in the type of `start`.
+    ///
+    /// # Errors
+    /// `InvalidType` unless both have the same numeric type; `OutOfMemory`.
+    pub fn sequence(
+        device: &Arc<dyn Device>,
+        start: Scalar,
+        step: Scalar,
+        length: usize,
+    ) -> Result<Array> {
+        let dtype = start.dtype();
+        if step.dtype() != dtype || matches!(dtype, DType::Opaque(_)) {
+            return Err(Error::invalid_type(
+                "arange",
+                format!("start ({dtype}) and step ({}) must have one numeric type", step.dtype()),
+            ));
+        }
+        let array = Self::empty(device, &[length], dtype, Order::C)?;
+        if length > 0 {
+            let strides = Strides::from_slice(&[dtype.size() as isize]);
+            let output = array.operand(strides, 0);
+            // SAFETY: the output is a new array of `length` elements.
+            unsafe {
+                array.stream.execute(&Operation::Sequence(Sequence {
+                    length,
+                    start,
+                    step,
+                    output,
+                }))?
+            };
+        }
+        Ok(array)
+    }
+
+    /// A copy without gaps, its axes in the memory order of this one.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn copy(&self) -> Result<Array> {
+        let copy = self.empty_like(self.dtype)?;
+        copy.assign(self)?;
+        Ok(copy)
+    }
+
+    /// A copy without gaps in the order given.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn contiguous(&self, order: Order) -> Result<Array> {
+        let layout = Layout::contiguous(self.shape(), self.dtype.size(), order)?;
+        let copy = Self::with_new_memory(self.device(), &self.stream, layout, self.dtype)?;
+        copy.assign(self)?;
+        Ok(copy)
+    }
+
+    /// A copy with every element converted to `dtype`, its axes in the memory order of this
+    /// array.
+    ///
+    /// # Errors
+    /// `InvalidType` between a record and anything else; `OutOfMemory`.
+    pub fn astype(&self, dtype: DType) -> Result<Array> {
+        self.check_convertible(dtype)?;
+        let copy = self.empty_like(dtype)?;
+        copy.assign(self)?;
+        Ok(copy)
+    }
+
+    /// Sets the elements to those of `source`, broadcast and converted.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the shapes do not fit; `InvalidType` between a record and
+    /// anything else.
+    pub fn assign(&self, source: &Array) -> Result<()> {
+        source.check_convertible(self.dtype)?;
+        self.apply_into(Function::Unary(UnaryFunction::Copy), self.dtype, &[source.into()])
+    }
+
+    fn check_convertible(&self, dtype: DType) -> Result<()> {
+        let is_record = |dtype| matches!(dtype, DType::Opaque(_));
+        if self.dtype != dtype && (is_record(self.dtype) || is_record(dtype)) {
+            return Err(Error::invalid_type(
+                "astype",
+                format!("elements of {} cannot become {dtype}", self.dtype),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,366 @@
+//! Element-wise operations.
+
+use super::promote::{Argument, Number, check_same_kind, common_dtype};
+use super::{Array, DeviceMemory};
+use crate::dtype::{DType, Kind};
+use crate::error::{Error, Result};
+use crate::function::{BinaryFunction, Function, UnaryFunction};
+use crate::iteration::simplify;
+use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
+use crate::memory::{Access, AccessGuard};
+use crate::operation::{Elementwise, Input, Operation, Shape, Strides};
+use crate::scalar::Scalar;
+use smallvec::SmallVec;
+
+impl Array {
+    /// A function of each element, in a new array.
+    ///
+    /// # Errors
+    /// `InvalidType` where the function is not defined for the dtype; `OutOfMemory`.
+    pub fn unary(&self, function: UnaryFunction) -> Result<Array> {
+        self.note(function.signature(self.dtype).and_then(|signature| {
+            self.apply_new(Function::Unary(function), signature.compute, &[self.into()])
+        }))
+    }
+
+    /// A function of corresponding elements of `left` and `right`, broadcast, in a new array
+    /// on the stream of the first array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for shapes that do not fit or arrays of different devices;
+    /// `InvalidType` where the function is not defined; `Overflow` for a number outside the
+    /// type that it takes; `OutOfMemory`.
+    pub fn binary(
+        function: BinaryFunction,
+        left: Argument<'_>,
+        right: Argument<'_>,
+    ) -> Result<Array> {
+        let owner = first_array(&[left, right])?;
+        owner.note((|| {
+            let (function, arguments, compute) = resolve(function, left, right)?;
+            owner.apply_new(function, compute, &arguments)
+        })())
+    }
+
+    /// A function of corresponding elements of `left` and `right`, broadcast, stored in this
+    /// array.
+    ///
+    /// # Errors
+    /// As [`Array::binary`], and `InvalidType` if the result's type does not fit this
+    /// array's within its kind.
+    pub fn set_binary(
+        &self,
+        function: BinaryFunction,
+        left: Argument<'_>,
+        right: Argument<'_>,
+    ) -> Result<()> {
+        self.note((|| {
+            let (function, arguments, compute) = resolve(function, left, right)?;
+            check_same_kind(function.result(compute), self.dtype)?;
+            self.apply_into(function, compute, &arguments)
+        })())
+    }
+
+    /// `criterion ? then : otherwise`, element by element, in a new array: where the
+    /// criterion is not zero, or greater than zero if `positive`.
+    ///
+    /// # Errors
+    /// As [`Array::binary`].
+    pub fn select(
+        criterion: &Array,
+        then: Argument<'_>,
+        otherwise: Argument<'_>,
+        positive: bool,
+    ) -> Result<Array> {
+        let compute = common_dtype(&[then, otherwise])?;
+        if compute.kind() == Kind::Opaque {
+            return Err(Error::invalid_type("select", format!("cannot select between {compute}s")));
+        }
+        let function = if positive { Function::SelectPositive } else { Function::Select };
+        criterion.apply_new(function, compute, &[criterion.into(), then, otherwise])
+    }
+
+    /// `a * x + b * y`, element by element.
+    ///
+    /// # Errors
+    /// As [`Array::binary`].
+    pub fn linear_combination(
+        a: Argument<'_>,
+        x: &Array,
+        b: Argument<'_>,
+        y: &Array,
+        output: Option<&Array>,
+    ) -> Result<Array> {
+        let arguments = [a, x.into(), b, y.into()];
+        let compute = common_dtype(&arguments)?;
+        BinaryFunction::Multiply.signature(compute)?;
+        match output {
+            None => x.apply_new(Function::LinearCombination, compute, &arguments),
+            Some(output) => {
+                check_same_kind(compute, output.dtype)?;
+                output.apply_into(Function::LinearCombination, compute, &arguments)?;
+                Ok(output.clone())
+            }
+        }
+    }
+
+    /// Applies a function to broadcast arguments; the result is a new array on this array's
+    /// device and stream, its axes in the arguments' memory order.
+    pub(super) fn apply_new(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+    ) -> Result<Array> {
+        let dtype = function.result(compute);
+        let layout = result_layout(arguments, dtype.size())?;
+        for array in arrays(arguments) {
+            self.check_same_device(array)?;
+        }
+        let output = Self::with_new_memory(self.device(), &self.stream, layout, dtype)?;
+        // A new array overlaps nothing.
+        output.launch(function, compute, arguments)?;
+        Ok(output)
+    }
+
+    /// Applies a function to broadcast arguments and stores the values in this array.
+    pub(super) fn apply_into(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        for array in arrays(arguments) {
+            self.check_same_device(array)?;
+            if array.shape() != self.shape() {
+                array.layout.broadcast_to(self.shape())?;
+            }
+        }
+        if self.layout.may_repeat() {
+            return Err(Error::invalid(
+                "output",
+                format!(
+                    "an array of shape {} and strides {:?} names some elements twice; it cannot \
+                     be written",
+                    shape_text(self.shape()),
+                    self.strides()
+                ),
+            ));
+        }
+        // An argument that partly overlaps the output would be read after it was written.
+        let conflicts =
+            |array: &Array| array.overlaps(self) && !(array.is_same_view(self) || self.size() == 0);
+        if arrays(arguments).any(conflicts) {
+            let mut copies: SmallVec<[Array; 4]> = SmallVec::new();
+            for array in arrays(arguments).filter(|array| conflicts(array)) {
+                copies.push(array.on(&self.stream)?.copy()?);
+            }
+            let mut next = copies.iter();
+            let replaced: SmallVec<[Argument<'_>; 4]> = arguments
+                .iter()
+                .map(|argument| match argument {
+                    Argument::Array(array) if conflicts(array) => {
+                        next.next().map_or(*argument, Argument::Array)
+                    }
+                    other => *other,
+                })
+                .collect();
+            return self.launch(function, compute, &replaced);
+        }
+        self.launch(function, compute, arguments)
+    }
+
+    fn is_same_view(&self, other: &Array) -> bool {
+        self.address() == other.address()
+            && self.dtype.size() == other.dtype.size()
+            && self.layout.shape() == other.layout.shape()
+            && self.layout.strides() == other.layout.strides()
+    }
+
+    pub(super) fn check_same_device(&self, other: &Array) -> Result<()> {
+        let (here, there) = (self.device().id(), other.device().id());
+        if here == there {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "operands",
+            format!("operands are on different devices, {here} and {there}; copy one over first"),
+        ))
+    }
+
+    /// Queues the operation; everything has been checked.
+    fn launch(&self, function: Function, compute: DType, arguments: &[Argument<'_>]) -> Result<()> {
+        if self.size() == 0 {
+            return Ok(());
+        }
+        let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();
+        uses.push((&self.memory, Access::Write));
+        uses.extend(arrays(arguments).map(|array| (array.memory.as_ref(), Access::Read)));
+
+        let flat = self.layout.is_c_contiguous()
+            && arrays(arguments).all(|a| a.shape() == self.shape() && a.layout.is_c_contiguous());
+        let mut strides: SmallVec<[Strides; 5]> = SmallVec::new();
+        let (shape, moved) = if flat {
+            let along = |array: &Array| Strides::from_slice(&[array.dtype.size() as isize]);
+            strides.push(along(self));
+            strides.extend(arrays(arguments).map(along));
+            (Shape::from_slice(&[self.size()]), SmallVec::from_elem(0, strides.len()))
+        } else {
+            strides.push(Strides::from_slice(self.strides()));
+            for array in arrays(arguments) {
+                let layout = array.layout.broadcast_to(self.shape())?;
+                strides.push(Strides::from_slice(layout.strides()));
+            }
+            simplify(self.shape(), &mut strides)
+        };
+
+        let mut places = strides.into_iter().zip(moved);
+        let mut place = |array: &Array| {
+            let (strides, moved) = places.next().unwrap_or_default();
+            array.operand(strides, moved)
+        };
+        let output = place(self);
+        let mut inputs: SmallVec<[Input; 2]> = SmallVec::new();
+        for (position, argument) in arguments.iter().enumerate() {
+            // The criterion of a selection keeps its own type.
+            let keeps_type =
+                position == 0 && matches!(function, Function::Select | Function::SelectPositive);
+            inputs.push(match argument {
+                Argument::Array(array) => Input::Array(place(array)),
+                Argument::Scalar(scalar) if keeps_type => Input::Scalar(*scalar),
+                Argument::Scalar(scalar) => Input::Scalar(scalar.cast(compute)?),
+                Argument::Number(number) => Input::Scalar(number.to_scalar(compute)?),
+            });
+        }
+        let operation =
+            Operation::Elementwise(Elementwise { function, compute, shape, inputs, output });
+        let _guard = AccessGuard::acquire(&self.stream, &uses)?;
+        // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
+        // output repeats no element and overlaps no input except as the same view, and the
+        // guard has ordered this work behind all that conflicts with it.
+        unsafe { self.stream.execute(&operation) }
+    }
+}
+
+fn arrays<'a>(arguments: &'a [Argument<'a>]) -> impl Iterator<Item = &'a Array> + Clone {
+    arguments.iter().filter_map(|argument| match argument {
+        Argument::Array(array) => Some(*array),
+        _ => None,
+    })
+}
+
+fn first_array<'a>(arguments: &[Argument<'a>]) -> Result<&'a Array> {
+    arguments
+        .iter()
+        .find_map(|argument| match argument {
+            Argument::Array(array) => Some(*array),
+            _ => None,
+        })
+        .ok_or_else(|| Error::invalid_type("elementwise", "no argument is an array"))
+}
+
+fn result_layout(arguments: &[Argument<'_>], itemsize: usize) -> Result<Layout> {
+    let mut all = arrays(arguments);
+    let Some(first) = all.next() else {
+        return Ok(Layout::scalar(itemsize));
+    };
+    if all.clone().all(|array| array.shape() == first.shape())
+        && arrays(arguments).all(|array| array.layout.is_c_contiguous())
+    {
+        return Layout::contiguous(first.shape(), itemsize, crate::Order::C);
+    }
+    let mut shape = Shape::from_slice(first.shape());
+    for array in all {
+        shape = broadcast_shapes(&shape, array.shape())?;
+    }
+    let mut strides: SmallVec<[Strides; 4]> = SmallVec::new();
+    for array in arrays(arguments) {
+        strides.push(Strides::from_slice(array.layout.broadcast_to(&shape)?.strides()));
+    }
+    let views: SmallVec<[&Strides; 4]> = strides.iter().collect();
+    dense_layout(&shape, &views, itemsize)
+}
+
+type Resolved<'a> = (Function, SmallVec<[Argument<'a>; 2]>, DType);
+
+/// The function, its arguments and the computing type of a binary operation; common powers
+/// become the cheaper function that has the same value.
+fn resolve<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+) -> Result<Resolved<'a>> {
+    let common = common_dtype(&[left, right])?;
+    if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
+        return Ok(resolved);
+    }
+    let signature = function.signature(common)?;
+    let compute = signature.compute;
+    if function == BinaryFunction::Power {
+        let exponent = match right {
+            Argument::Array(_) => None,
+            Argument::Scalar(scalar) => Some(scalar.cast(compute)?),
+            Argument::Number(number) => Some(number.to_scalar(compute)?),
+        };
+        if let Some(exponent) = exponent {
+            return resolve_power(left, exponent, compute);
+        }
+    }
+    Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
+}
+
+fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Result<Resolved<'a>> {
+    let value = exponent.as_f64();
+    if compute.kind() == Kind::Signed && value < 0.0 {
+        return Err(Error::invalid(
+            "power",
+            format!("integers to negative integer powers are not allowed (exponent {value})"),
+        ));
+    }
+    let is_real = exponent == Scalar::new(value).cast(compute)?;
+    let unary = |function| Ok((Function::Unary(function), SmallVec::from_slice(&[left]), compute));
+    match value {
+        1.0 if is_real => unary(UnaryFunction::Copy),
+        0.5 if is_real && compute.is_inexact() => unary(UnaryFunction::Sqrt),
+        2.0 if is_real => Ok((
+            Function::Binary(BinaryFunction::Multiply),
+            SmallVec::from_slice(&[left, left]),
+            compute,
+        )),
+        _ => Ok((
+            Function::Binary(BinaryFunction::Power),
+            SmallVec::from_slice(&[left, exponent.into()]),
+            compute,
+        )),
+    }
+}
+
+/// A comparison with a whole number that the array's integer type cannot hold has an answer,
+/// though arithmetic with it has none: it is decided in floating point.
+fn resolve_out_of_range<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+    common: DType,
+) -> Option<Resolved<'a>> {
+    use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+    if !matches!(function, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+        || !common.is_integer()
+    {
+        return None;
+    }
+    let widen = |argument: Argument<'a>| match argument {
+        Argument::Number(Number::Integer(value))
+            if Number::Integer(value).to_scalar(common).is_err() =>
+        {
+            Some(Argument::Number(Number::Float(value as f64)))
+        }
+        _ => None,
+    };
+    let (wide_left, wide_right) = (widen(left), widen(right));
+    if wide_left.is_none() && wide_right.is_none() {
+        return None;
+    }
+    let arguments = [wide_left.unwrap_or(left), wide_right.unwrap_or(right)];
+    Some((Function::Binary(function), SmallVec::from_slice(&arguments), DType::Float64))
+}

@@ -1,0 +1,120 @@
+//! Gather and scatter by arrays of indices.
+
+use super::Array;
+use crate::error::{Error, Result};
+use crate::layout::shape_text;
+use crate::memory::{Access, AccessGuard};
+use crate::operation::{Gather, Input, Operation, Scatter, Shape, Strides};
+use smallvec::SmallVec;
+
+impl Array {
+    /// The elements that `indices` names along `axis`, in a new array: this array's shape
+    /// with that axis replaced by the shape of `indices`.
+    ///
+    /// A negative index counts from the end; one outside the axis gives zero, because a
+    /// device cannot refuse it.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` unless the indices
+    /// are integers; `OutOfMemory`.
+    pub fn take(&self, indices: &Array, axis: isize) -> Result<Array> {
+        self.note((|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let output = self.new_result(&self.taken_shape(indices, axis), self.dtype)?;
+            self.take_checked(indices, axis, &output)?;
+            Ok(output)
+        })())
+    }
+
+    /// As [`Array::take`], into an array that exists, with its dtype.
+    ///
+    /// # Errors
+    /// As [`Array::take`], and `InvalidArgument` for an output of another shape or one that
+    /// overlaps an input.
+    pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
+        self.note((|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let expected = self.taken_shape(indices, axis);
+            output.check_apart(self)?;
+            output.check_apart(indices)?;
+            if output.shape() != &expected[..] {
+                return Err(Error::invalid(
+                    "out",
+                    format!(
+                        "out has shape {}; the result has shape {}",
+                        shape_text(output.shape()),
+                        shape_text(&expected)
+                    ),
+                ));
+            }
+            self.take_checked(indices, axis, output)
+        })())
+    }
+
+    fn taken_shape(&self, indices: &Array, axis: usize) -> Shape {
+        let shape = self.shape();
+        shape[..axis].iter().chain(indices.shape()).chain(&shape[axis + 1..]).copied().collect()
+    }
+
+    fn take_checked(&self, indices: &Array, axis: usize, output: &Array) -> Result<()> {
+        let source = self.indexed(indices, axis)?;
+        if output.size() == 0 {
+            return Ok(());
+        }
+        let operation = Operation::Gather(Gather {
+            shape: Shape::from_slice(output.shape()),
+            source,
+            output: output.operand(Strides::from_slice(output.strides()), 0),
+        });
+        output.queue(&operation, &[self, indices])
+    }
+
+    /// Stores the elements of `values`, broadcast, at the places that `indices` names along
+    /// `axis`. An index outside the axis is passed over; where a place is named more than
+    /// once, one of the values wins.
+    ///
+    /// # Errors
+    /// As [`Array::take`], and `InvalidArgument` if the values do not fit or overlap this
+    /// array.
+    pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
+        self.note((|| {
+            let axis = self.layout.normalize_axis(axis)?;
+            let shape = self.taken_shape(indices, axis);
+            self.check_apart(values)?;
+            self.check_apart(indices)?;
+            let from = values.layout.broadcast_to(&shape)?;
+            let target = self.indexed(indices, axis)?;
+            if shape.contains(&0) {
+                return Ok(());
+            }
+            let operation = Operation::Scatter(Scatter {
+                shape,
+                input: Input::Array(values.operand(Strides::from_slice(from.strides()), 0)),
+                target,
+            });
+            let uses: SmallVec<[_; 3]> = SmallVec::from_slice(&[
+                (self.memory.as_ref(), Access::Write),
+                (values.memory.as_ref(), Access::Read),
+                (indices.memory.as_ref(), Access::Read),
+            ]);
+            let _guard = AccessGuard::acquire(&self.stream, &uses)?;
+            // SAFETY: layouts lie inside their memories and overlap not, shapes agree, indices
+            // are checked by the operation, and the guard orders the work.
+            unsafe { self.stream.execute(&operation) }
+        })())
+    }
+
+    fn check_apart(&self, other: &Array) -> Result<()> {
+        self.check_same_device(other)?;
+        if self.layout.may_repeat() {
+            return Err(Error::invalid("out", "the output names some elements twice"));
+        }
+        if self.overlaps(other) {
+            return Err(Error::invalid(
+                "out",
+                "the output overlaps an input; copy one of them first",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Arrays: typed, shaped views of device memory, and the operations on them.
+//!
+//! [`Array`] knows its element type at run time; [`DeviceArray`](crate::DeviceArray) is the
+//! safe, statically typed form over it. Arguments are checked here, before anything is
+//! allocated or queued; backends rely on that.
+
+mod create;
+mod elementwise;
+mod indexed;
+mod operators;
+mod promote;
+mod reduce;
+mod transfer;
+mod typed;
+
+pub use promote::{Argument, Number};
+pub use typed::{DeviceArray, Inexact};
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::{IndexItem, Layout, Order};
+use crate::memory::{DeviceMemory, same_device};
+use crate::operation::{Operand, Strides};
+use crate::status::Status;
+use crate::stream::Stream;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// An array in device memory whose element type is known at run time.
+///
+/// A clone and every view share the memory; it lives as long as the last of them. Each array
+/// has a stream on which its operations are queued; [`Array::on`] gives a view with another.
+pub struct Array {
+    memory: Arc<DeviceMemory>,
+    layout: Layout,
+    dtype: DType,
+    stream: Arc<dyn Stream>,
+    status: AtomicI32,
+}
+
+impl Clone for Array {
+    fn clone(&self) -> Self {
+        self.with_layout(self.layout.clone())
+    }
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Array({}, {:?}, {:?})", self.dtype, self.layout, self.memory)
+    }
+}
+
+impl Array {
+    /// The array that `layout` describes in `memory`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if an element lies outside the memory or is not aligned, if the
+    /// item sizes differ, or if the stream is of another device.
+    pub fn from_memory(
+        memory: Arc<DeviceMemory>,
+        layout: Layout,
+        dtype: DType,
+        stream: Arc<dyn Stream>,
+    ) -> Result<Array> {
+        same_device(memory.device(), stream.as_ref())?;
+        if layout.itemsize() != dtype.size() {
+            return Err(Error::invalid(
+                "array",
+                format!("a layout of {}-byte elements does not fit {dtype}", layout.itemsize()),
+            ));
+        }
+        layout.check_within(memory.bytes())?;
+        layout.check_alignment(dtype)?;
+        if layout.size() != 0 && memory.address() % dtype.alignment() as u64 != 0 {
+            return Err(Error::invalid(
+                "array",
+                format!("address {:#x} is not aligned for {dtype}", memory.address()),
+            ));
+        }
+        Ok(Self::assemble(memory, layout, dtype, stream))
+    }
+
+    fn assemble(
+        memory: Arc<DeviceMemory>,
+        layout: Layout,
+        dtype: DType,
+        stream: Arc<dyn Stream>,
+    ) -> Array {
+        Array { memory, layout, dtype, stream, status: AtomicI32::new(Status::SUCCESS) }
+    }
+
+    /// A view with a layout that names elements of this array only.
+    fn with_layout(&self, layout: Layout) -> Array {
+        Self::assemble(self.memory.clone(), layout, self.dtype, self.stream.clone())
+    }
+
+    /// The device that the array is on.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        self.memory.device()
+    }
+
+    /// The stream that operations of this array are queued on.
+    pub fn stream(&self) -> &Arc<dyn Stream> {
+        &self.stream
+    }
+
+    /// The memory that the elements lie in.
+    pub fn memory(&self) -> &Arc<DeviceMemory> {
+        &self.memory
+    }
+
+    /// Shape, strides and offset.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// Strides in bytes.
+    pub fn strides(&self) -> &[isize] {
+        self.layout.strides()
+    }
+
+    /// Number of axes.
+    pub fn ndim(&self) -> usize {
+        self.layout.ndim()
+    }
+
+    /// Number of elements.
+    pub fn size(&self) -> usize {
+        self.layout.size()
+    }
+
+    /// The address of the element whose indices are all zero; 0 if the array has no memory.
+    pub fn address(&self) -> u64 {
+        match self.memory.address() {
+            0 => 0,
+            start => start + self.layout.offset() as u64,
+        }
+    }
+
+    /// The status code of the last operation that this object took part in.
+    pub fn last_status(&self) -> i32 {
+        self.status.load(Ordering::Relaxed)
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Result<T> {
+        let code = match &result {
+            Ok(_) => Status::SUCCESS,
+            Err(error) => error.status().code,
+        };
+        self.status.store(code, Ordering::Relaxed);
+        result
+    }
+
+    /// The same elements, with operations queued on another stream.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the stream is of another device.
+    pub fn on(&self, stream: &Arc<dyn Stream>) -> Result<Array> {
+        same_device(self.device(), stream.as_ref())?;
+        Ok(Self::assemble(self.memory.clone(), self.layout.clone(), self.dtype, stream.clone()))
+    }
+
+    /// The view that an index expression names.
+    ///
+    /// # Errors
+    /// As [`Layout::index`].
+    pub fn index(&self, items: &[IndexItem]) -> Result<Array> {
+        Ok(self.with_layout(self.layout.index(items)?))
+    }
+
+    /// The view with its axes in the order given; reversed without one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` unless `axes` names every axis once.
+    pub fn transpose(&self, axes: Option<&[usize]>) -> Result<Array> {
+        let layout = match axes {
+            Some(axes) => self.layout.permute(axes)?,
+            None => self.layout.reversed_axes(),
+        };
+        Ok(self.with_layout(layout))
+    }
+
+    /// The elements under another shape: a view where the strides allow it, else a copy.
+    /// One extent may be -1.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the number of elements differs.
+    pub fn reshape(&self, shape: &[isize], order: Order) -> Result<Array> {
+        let shape = self.layout.resolve_shape(shape)?;
+        if let Some(layout) = self.layout.reshape(&shape, order)? {
+            return Ok(self.with_layout(layout));
+        }
+        let mut copy = self.contiguous(order)?;
+        copy.layout = Layout::contiguous(&shape, self.dtype.size(), order)?;
+        Ok(copy)
+    }
+
+    /// The view without axes of extent 1.
+    pub fn squeeze(&self) -> Array {
+        self.with_layout(self.layout.squeeze())
+    }
+
+    /// The view repeated to a larger shape.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the shapes do not fit.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
+        Ok(self.with_layout(self.layout.broadcast_to(shape)?))
+    }
+
+    /// The same bytes as elements of another type.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the bytes of the fastest axis are no whole number of the new
+    /// elements, or not aligned for them.
+    pub fn view(&self, dtype: DType) -> Result<Array> {
+        let layout = self.layout.with_itemsize(dtype.size())?;
+        Self::from_memory(self.memory.clone(), layout, dtype, self.stream.clone())
+    }
+
+    /// The real parts of a complex array as a view; the array itself where it is real.
+    pub fn real_view(&self) -> Array {
+        self.component(0)
+    }
+
+    /// The imaginary parts of a complex array as a view.
+    ///
+    /// # Errors
+    /// `InvalidType` if the array is not complex.
+    pub fn imaginary_view(&self) -> Result<Array> {
+        if !self.dtype.is_complex() {
+            return Err(Error::invalid_type(
+                "imaginary_view",
+                format!("an array of {} has no imaginary parts", self.dtype),
+            ));
+        }
+        Ok(self.component(1))
+    }
+
+    fn component(&self, index: usize) -> Array {
+        let dtype = self.dtype.real();
+        match self.layout.part(index * dtype.size(), dtype.size()) {
+            Ok(layout) => Self::assemble(self.memory.clone(), layout, dtype, self.stream.clone()),
+            // A component always lies inside its element.
+            Err(_) => self.clone(),
+        }
+    }
+
+    fn operand(&self, strides: Strides, moved: isize) -> Operand {
+        Operand {
+            address: self.address().wrapping_add_signed(moved as i64),
+            dtype: self.dtype,
+            strides,
+        }
+    }
+
+    /// True if both arrays may share bytes.
+    pub fn overlaps(&self, other: &Array) -> bool {
+        if Arc::ptr_eq(&self.memory, &other.memory) {
+            return self.layout.overlaps(&other.layout);
+        }
+        let range = |array: &Array| {
+            let extent = array.layout.extent();
+            let start = array.memory.address();
+            start + extent.start as u64..start + extent.end as u64
+        };
+        let (a, b) = (range(self), range(other));
+        !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
+    }
+}

@@ -1,0 +1,64 @@
+//! Copies between host and device.
+
+use super::Array;
+use crate::error::{Error, Result};
+use crate::layout::shape_text;
+use crate::memory::{Access, AccessGuard};
+use crate::stream::{Direction, Transfer};
+
+impl Array {
+    /// Copies as many bytes as the array has elements for from host memory, in the memory
+    /// order of this array. With `wait` the call returns when they have arrived, else when
+    /// the copy is queued on the array's stream.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the array has gaps.
+    ///
+    /// # Safety
+    /// The bytes can be read, and stay so and unchanged until the copy has run.
+    pub unsafe fn upload(&self, source: *const u8, wait: bool) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.note(unsafe { self.transfer(Direction::HostToDevice, source as u64, wait) })
+    }
+
+    /// Copies the array's bytes to host memory, in the memory order of this array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the array has gaps.
+    ///
+    /// # Safety
+    /// The bytes can be written, stay so until the copy has run, and nobody else accesses
+    /// them until then.
+    pub unsafe fn download(&self, destination: *mut u8, wait: bool) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.note(unsafe { self.transfer(Direction::DeviceToHost, destination as u64, wait) })
+    }
+
+    /// # Safety
+    /// As for `upload` and `download`.
+    unsafe fn transfer(&self, direction: Direction, host: u64, wait: bool) -> Result<()> {
+        if !self.layout.is_packed() {
+            return Err(Error::invalid(
+                "transfer",
+                format!(
+                    "an array of shape {} and strides {:?} has gaps; copy it first",
+                    shape_text(self.shape()),
+                    self.strides()
+                ),
+            ));
+        }
+        let bytes = self.layout.nbytes();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (destination, source, access) = match direction {
+            Direction::HostToDevice => (self.address(), host, Access::Write),
+            _ => (host, self.address(), Access::Read),
+        };
+        let transfer = Transfer::linear(direction, destination, source, bytes, wait);
+        let _guard = AccessGuard::acquire(&self.stream, &[(&self.memory, access)])?;
+        // SAFETY: the array's bytes are one block inside its memory, the guard orders the
+        // work, and the caller vouches for the host's bytes.
+        unsafe { self.stream.transfer(&transfer) }
+    }
+}

@@ -1,0 +1,120 @@
+//! Decorators: the same traits over an inner implementation, with an [`Interceptor`] that
+//! sees every call first. One mechanism gives fault injection, tracing and checking to every
+//! backend.
+
+mod fault;
+mod objects;
+
+pub use fault::{Fault, FaultInjector};
+
+use crate::backend::Backend;
+use crate::error::Result;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+/// The calls that a decorator sees, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Call {
+    /// Opening a device.
+    OpenDevice,
+    /// Reading how much memory there is.
+    MemoryInfo,
+    /// Making a stream.
+    CreateStream,
+    /// Making an event.
+    CreateEvent,
+    /// Allocating device memory, ordered with a stream or not.
+    Allocate,
+    /// Freeing device memory.
+    Free,
+    /// Allocating page-locked memory.
+    AllocatePinned,
+    /// Freeing page-locked memory.
+    FreePinned,
+    /// Page-locking memory of the program.
+    RegisterHost,
+    /// Ending that.
+    UnregisterHost,
+    /// Loading a module.
+    LoadModule,
+    /// Looking up a kernel or a global of a module.
+    Lookup,
+    /// Waiting for a device, a stream or an event.
+    Synchronize,
+    /// Asking whether work has run.
+    Query,
+    /// Recording an event.
+    Record,
+    /// Making a stream wait for an event.
+    WaitEvent,
+    /// Reading the time between events.
+    ElapsedTime,
+    /// Queueing a function of the host.
+    HostFunction,
+    /// Queueing a copy.
+    Transfer,
+    /// Queueing a fill.
+    Fill,
+    /// Queueing a builtin operation.
+    Execute,
+    /// Launching a kernel.
+    Launch,
+}
+
+impl Call {
+    /// Every kind of call.
+    pub const ALL: [Call; 22] = {
+        use Call::*;
+        [
+            OpenDevice,
+            MemoryInfo,
+            CreateStream,
+            CreateEvent,
+            Allocate,
+            Free,
+            AllocatePinned,
+            FreePinned,
+            RegisterHost,
+            UnregisterHost,
+            LoadModule,
+            Lookup,
+            Synchronize,
+            Query,
+            Record,
+            WaitEvent,
+            ElapsedTime,
+            HostFunction,
+            Transfer,
+            Fill,
+            Execute,
+            Launch,
+        ]
+    };
+
+    /// True if the call gives something back: it is carried out even when it is made to
+    /// fail, as a driver that reports an earlier failure does.
+    pub const fn releases(self) -> bool {
+        matches!(self, Call::Free | Call::FreePinned | Call::UnregisterHost)
+    }
+}
+
+/// What a decorator does at each call.
+pub trait Interceptor: Send + Sync + Debug {
+    /// Called before the inner call; an error is returned in its place.
+    ///
+    /// # Errors
+    /// Whatever the decorated call is to fail with.
+    fn before(&self, call: Call) -> Result<()>;
+}
+
+/// The backend `inner` with an interceptor before every call of it and its objects.
+pub fn decorate(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
+    Arc::new(objects::Decorated { inner, interceptor })
+}
+
+impl<T: ?Sized + Debug> Debug for objects::Decorated<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Decorated({:?})", &self.inner)
+    }
+}

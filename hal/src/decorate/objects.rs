@@ -1,0 +1,253 @@
+//! The decorated form of each object.
+
+use super::{Call, Interceptor};
+use crate::backend::Backend;
+use crate::device::{Device, DeviceAttribute, DeviceId, DeviceProperties, MemoryInfo};
+use crate::error::Result;
+use crate::event::{Event, EventOptions};
+use crate::module::{Kernel, LaunchConfig, Module, ModuleSource};
+use crate::operation::Operation;
+use crate::status::Api;
+use crate::stream::{Stream, StreamOptions, Transfer};
+use std::any::Any;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+pub(super) struct Decorated<T: ?Sized> {
+    pub(super) interceptor: Arc<dyn Interceptor>,
+    pub(super) inner: Arc<T>,
+}
+
+impl<T: ?Sized> Decorated<T> {
+    fn wrap<U: ?Sized>(&self, inner: Arc<U>) -> Decorated<U> {
+        Decorated { interceptor: self.interceptor.clone(), inner }
+    }
+
+    fn call<R>(&self, call: Call, inner: impl FnOnce(&T) -> Result<R>) -> Result<R> {
+        let verdict = self.interceptor.before(call);
+        if verdict.is_err() && !call.releases() {
+            return verdict.and_then(|()| inner(&self.inner));
+        }
+        let result = inner(&self.inner);
+        verdict.and(result)
+    }
+}
+
+impl Backend for Decorated<dyn Backend> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn api(&self) -> Api {
+        self.inner.api()
+    }
+
+    fn version(&self) -> Result<i32> {
+        self.inner.version()
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        self.inner.device_count()
+    }
+
+    fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
+        let inner = self.call(Call::OpenDevice, |b| b.device(ordinal))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn status_name(&self, code: i32) -> Option<&'static str> {
+        self.inner.status_name(code)
+    }
+}
+
+impl Device for Decorated<dyn Device> {
+    fn id(&self) -> DeviceId {
+        self.inner.id()
+    }
+
+    fn properties(&self) -> &DeviceProperties {
+        self.inner.properties()
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        self.inner.attribute(attribute)
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        self.call(Call::MemoryInfo, |d| d.memory_info())
+    }
+
+    fn default_stream(&self) -> Arc<dyn Stream> {
+        Arc::new(self.wrap(self.inner.default_stream()))
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        let inner = self.call(Call::CreateStream, |d| d.create_stream(options))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        let inner = self.call(Call::CreateEvent, |d| d.create_event(options))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.call(Call::Allocate, |d| d.allocate(bytes))
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Free, |d| unsafe { d.free(address, bytes) })
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
+        self.call(Call::AllocatePinned, |d| d.allocate_pinned(bytes))
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::FreePinned, |d| unsafe { d.free_pinned(pointer, bytes) })
+    }
+
+    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::RegisterHost, |d| unsafe { d.register_host(pointer, bytes) })
+    }
+
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::UnregisterHost, |d| unsafe { d.unregister_host(pointer) })
+    }
+
+    fn load_module(&self, source: &ModuleSource<'_>) -> Result<Arc<dyn Module>> {
+        let inner = self.call(Call::LoadModule, |d| d.load_module(source))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.call(Call::Synchronize, |d| d.synchronize())
+    }
+}
+
+impl Stream for Decorated<dyn Stream> {
+    fn id(&self) -> u64 {
+        self.inner.id()
+    }
+
+    fn device_id(&self) -> DeviceId {
+        self.inner.device_id()
+    }
+
+    fn handle(&self) -> u64 {
+        self.inner.handle()
+    }
+
+    fn query(&self) -> Result<bool> {
+        self.call(Call::Query, |s| s.query())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.call(Call::Synchronize, |s| s.synchronize())
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        self.call(Call::Record, |s| s.record(event))
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        self.call(Call::WaitEvent, |s| s.wait_event(event))
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.call(Call::HostFunction, |s| s.host_function(function))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.call(Call::Allocate, |s| s.allocate(bytes))
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Free, |s| unsafe { s.free(address, bytes) })
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Fill, |s| unsafe { s.fill(address, value, width, count) })
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Execute, |s| unsafe { s.execute(operation) })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
+
+impl Event for Decorated<dyn Event> {
+    fn device_id(&self) -> DeviceId {
+        self.inner.device_id()
+    }
+
+    fn handle(&self) -> u64 {
+        self.inner.handle()
+    }
+
+    fn query(&self) -> Result<bool> {
+        self.call(Call::Query, |e| e.query())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.call(Call::Synchronize, |e| e.synchronize())
+    }
+
+    fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
+        self.call(Call::ElapsedTime, |e| e.elapsed_since(start))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
+
+impl Module for Decorated<dyn Module> {
+    fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
+        let inner = self.call(Call::Lookup, |m| m.kernel(name))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn global(&self, name: &str) -> Result<(u64, usize)> {
+        self.call(Call::Lookup, |m| m.global(name))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
+
+impl Kernel for Decorated<dyn Kernel> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Launch, |k| unsafe { k.launch(stream, config, arguments) })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}

@@ -1,0 +1,46 @@
+//! Events: marks in a stream's work that can be asked for, waited for and timed.
+
+use crate::device::DeviceId;
+use crate::error::Result;
+use std::any::Any;
+use std::fmt::Debug;
+
+/// How an event is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventOptions {
+    /// True if the time of the event can be read; costs a little.
+    pub timing: bool,
+    /// True if a thread that waits sleeps instead of spinning.
+    pub blocking: bool,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        EventOptions { timing: true, blocking: false }
+    }
+}
+
+/// A mark in a stream's work. One that was never recorded counts as complete.
+pub trait Event: Send + Sync + Debug {
+    /// The device it belongs to.
+    fn device_id(&self) -> DeviceId;
+
+    /// The driver's handle.
+    fn handle(&self) -> u64;
+
+    /// True once all work before the mark has run.
+    fn query(&self) -> Result<bool>;
+
+    /// Waits until all work before the mark has run.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Milliseconds from `start` to this event.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if either was never recorded or has no timing, `NotReady` while work
+    /// before either is still to run.
+    fn elapsed_since(&self, start: &dyn Event) -> Result<f32>;
+
+    /// The object of the backend itself, behind all decorators.
+    fn as_any(&self) -> &dyn Any;
+}

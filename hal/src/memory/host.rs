@@ -1,0 +1,157 @@
+//! Host memory that devices copy from and to at full speed.
+
+use super::note_failed_free;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::process;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// Page-locked host memory, zeroed when it is allocated.
+pub struct PinnedMemory {
+    device: Arc<dyn Device>,
+    pointer: *mut u8,
+    bytes: usize,
+    generation: u32,
+}
+
+// SAFETY: the object owns the bytes it points to; shared references only read them.
+unsafe impl Send for PinnedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for PinnedMemory {}
+
+impl PinnedMemory {
+    /// Allocates `bytes` bytes.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there are not so many.
+    pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<PinnedMemory> {
+        let generation = process::generation();
+        let pointer = if bytes == 0 {
+            std::ptr::dangling_mut()
+        } else {
+            let pointer = device.allocate_pinned(bytes)?;
+            // SAFETY: the allocation has this size, and nobody else knows it yet.
+            unsafe { pointer.write_bytes(0, bytes) };
+            pointer
+        };
+        Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation })
+    }
+
+    /// The address of the first byte.
+    pub fn pointer(&self) -> *mut u8 {
+        self.pointer
+    }
+}
+
+impl Deref for PinnedMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the object owns so many initialised bytes.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
+    }
+}
+
+impl DerefMut for PinnedMemory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the object owns so many initialised bytes, and is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.bytes) }
+    }
+}
+
+impl fmt::Debug for PinnedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedMemory({} bytes)", self.bytes)
+    }
+}
+
+impl Drop for PinnedMemory {
+    fn drop(&mut self) {
+        if self.bytes == 0 || process::is_exiting() || self.generation != process::generation() {
+            return;
+        }
+        // SAFETY: pointer and size are those of the allocation, which ends here; transfers
+        // that outlive a borrow are only made by unsafe calls.
+        note_failed_free("pinned memory", unsafe {
+            self.device.free_pinned(self.pointer, self.bytes)
+        });
+    }
+}
+
+/// Host memory of the program, page-locked while this object lives.
+pub struct RegisteredMemory<'a> {
+    device: Arc<dyn Device>,
+    pointer: *mut u8,
+    bytes: usize,
+    generation: u32,
+    borrowed: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: the object stands for an exclusive borrow of plain bytes.
+unsafe impl Send for RegisteredMemory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for RegisteredMemory<'_> {}
+
+impl<'a> RegisteredMemory<'a> {
+    /// Page-locks a slice.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is empty; the driver's error if it overlaps a range that is
+    /// registered already.
+    pub fn new(device: &Arc<dyn Device>, memory: &'a mut [u8]) -> Result<RegisteredMemory<'a>> {
+        // SAFETY: the slice is borrowed for as long as the object lives.
+        unsafe { Self::from_raw(device, memory.as_mut_ptr(), memory.len()) }
+    }
+
+    /// Page-locks a range of memory.
+    ///
+    /// # Errors
+    /// As for [`RegisteredMemory::new`].
+    ///
+    /// # Safety
+    /// The range is allocated for as long as the object lives.
+    pub unsafe fn from_raw(
+        device: &Arc<dyn Device>,
+        pointer: *mut u8,
+        bytes: usize,
+    ) -> Result<RegisteredMemory<'a>> {
+        if bytes == 0 || pointer.is_null() {
+            return Err(Error::invalid("register_host", "an empty range cannot be registered"));
+        }
+        let generation = process::generation();
+        // SAFETY: the caller's promise.
+        unsafe { device.register_host(pointer, bytes)? };
+        let borrowed = PhantomData;
+        Ok(RegisteredMemory { device: device.clone(), pointer, bytes, generation, borrowed })
+    }
+
+    /// The address of the first byte.
+    pub fn pointer(&self) -> *mut u8 {
+        self.pointer
+    }
+
+    /// The number of bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for RegisteredMemory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RegisteredMemory({} bytes)", self.bytes)
+    }
+}
+
+impl Drop for RegisteredMemory<'_> {
+    fn drop(&mut self) {
+        if process::is_exiting() || self.generation != process::generation() {
+            return;
+        }
+        // SAFETY: the range was registered by this object; transfers that outlive a borrow
+        // are only made by unsafe calls.
+        note_failed_free("registered memory", unsafe { self.device.unregister_host(self.pointer) });
+    }
+}

@@ -1,0 +1,198 @@
+//! Memory as objects: allocations that free themselves, in the order of the work that uses
+//! them.
+
+mod access;
+mod host;
+
+pub use access::{Access, AccessGuard};
+pub use host::{PinnedMemory, RegisteredMemory};
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::process;
+use crate::status::Status;
+use crate::stream::Stream;
+use access::Usage;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+static LAST_FAILED_FREE: AtomicI32 = AtomicI32::new(Status::SUCCESS);
+
+/// The status code of the last free that failed while an object was dropped; success if none
+/// has. The failure is in the log, too.
+pub fn last_failed_free() -> i32 {
+    LAST_FAILED_FREE.load(Ordering::Relaxed)
+}
+
+fn note_failed_free(what: &str, result: Result<()>) {
+    if let Err(error) = result {
+        LAST_FAILED_FREE.store(error.status().code, Ordering::Relaxed);
+        log::warn!("freeing {what} failed: {error}");
+    }
+}
+
+/// Whose the bytes are.
+enum Owner {
+    /// This object's, from [`Stream::allocate`].
+    Stream,
+    /// This object's, from [`Device::allocate`].
+    Device,
+    /// Somebody else's, who keeps them as long as this value lives.
+    Foreign(
+        #[allow(dead_code, reason = "held to keep the memory alive")] Box<dyn Any + Send + Sync>,
+    ),
+}
+
+/// A range of device memory that knows which streams use it.
+///
+/// Work on several streams is ordered: a stream that reads waits for the stream that wrote
+/// last, one that writes waits for all that used the memory since, and the memory is freed
+/// behind the last use. Nobody has to wait on the host for that.
+pub struct DeviceMemory {
+    device: Arc<dyn Device>,
+    address: u64,
+    bytes: usize,
+    owner: Owner,
+    generation: u32,
+    usage: Usage,
+}
+
+impl fmt::Debug for DeviceMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceMemory({:#x}, {} bytes on {})", self.address, self.bytes, self.device.id())
+    }
+}
+
+impl DeviceMemory {
+    /// Memory for work on `stream`, allocated and freed in the stream's order. No memory is
+    /// allocated for zero bytes; the address is 0 then.
+    ///
+    /// # Errors
+    /// `OutOfMemory` that says how much was asked, is used and is available;
+    /// `InvalidArgument` if the stream is of another device.
+    pub fn for_stream(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        bytes: usize,
+    ) -> Result<DeviceMemory> {
+        same_device(device, stream.as_ref())?;
+        let address = if bytes == 0 { 0 } else { stream.allocate(bytes)? };
+        Ok(Self::new(device, stream, address, bytes, Owner::Stream))
+    }
+
+    /// Memory that every stream can use at once.
+    ///
+    /// # Errors
+    /// As for [`DeviceMemory::for_stream`].
+    pub fn plain(device: &Arc<dyn Device>, bytes: usize) -> Result<DeviceMemory> {
+        let stream = device.default_stream();
+        let address = if bytes == 0 { 0 } else { device.allocate(bytes)? };
+        Ok(Self::new(device, &stream, address, bytes, Owner::Device))
+    }
+
+    /// Memory that somebody else allocated. `owner` is dropped once the work that uses the
+    /// memory through this object is queued, not before.
+    ///
+    /// # Safety
+    /// The range is device memory of `device` and stays allocated until `owner` is dropped
+    /// and the work queued until then has run.
+    pub unsafe fn foreign(
+        device: &Arc<dyn Device>,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> DeviceMemory {
+        let stream = device.default_stream();
+        Self::new(device, &stream, address, bytes, Owner::Foreign(owner))
+    }
+
+    fn new(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        address: u64,
+        bytes: usize,
+        owner: Owner,
+    ) -> DeviceMemory {
+        DeviceMemory {
+            device: device.clone(),
+            address,
+            bytes,
+            owner,
+            generation: process::generation(),
+            usage: Usage::new(stream.clone()),
+        }
+    }
+
+    /// The device that the memory is on.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// The address of the first byte; 0 if there are none.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The number of bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Frees the memory now, in the order of the work that uses it, although the object
+    /// lives on; whoever uses it afterwards gets `InvalidHandle`.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if it was freed already; the driver's error if the free failed.
+    pub fn release(&self) -> Result<()> {
+        let stream = self.usage.retire(self.device.as_ref())?;
+        self.free(stream.as_ref())
+    }
+
+    /// False once [`DeviceMemory::release`] has been called.
+    pub fn is_allocated(&self) -> bool {
+        !self.usage.is_retired()
+    }
+
+    fn free(&self, stream: &dyn Stream) -> Result<()> {
+        if self.bytes == 0 || process::is_exiting() || self.generation != process::generation() {
+            return Ok(());
+        }
+        match self.owner {
+            // SAFETY: address and size are those of one allocation; `retire` gives the
+            // stream of the last write, ordered behind all other uses, and succeeds once.
+            Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
+            // SAFETY: as above, and the stream has been waited for.
+            Owner::Device => unsafe {
+                stream.synchronize()?;
+                self.device.free(self.address, self.bytes)
+            },
+            Owner::Foreign(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for DeviceMemory {
+    fn drop(&mut self) {
+        if self.usage.is_retired()
+            || process::is_exiting()
+            || self.generation != process::generation()
+        {
+            return;
+        }
+        note_failed_free("device memory", self.release());
+    }
+}
+
+/// Checks that a stream belongs to the device.
+pub(crate) fn same_device(device: &Arc<dyn Device>, stream: &dyn Stream) -> Result<()> {
+    let (expected, found) = (device.id(), stream.device_id());
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "stream",
+        format!("stream belongs to device {found}, the memory is on device {expected}"),
+    ))
+}

@@ -1,0 +1,16 @@
+// Indices that count from either end of an axis.
+
+// Where the element lies on the axis; false if nowhere.
+template <class T>
+DEVICE bool resolve(T index, i64 length, i64* position) {
+    i64 place = (i64)index;
+    if (place < 0) {
+        place += length;
+    }
+    *position = place;
+    return place >= 0 && place < length;
+}
+DEVICE bool resolve(u64 index, i64 length, i64* position) {
+    *position = (i64)index;
+    return index < (u64)length;
+}

@@ -1,0 +1,324 @@
+// Element types: storage, conversion, packing. Every unit starts with this.
+
+#if defined(__HIP__) && !defined(__device__)
+// clang without ROCm's headers: name what the language and the compiler already have.
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+struct gpuarray_extent {
+    unsigned x;
+};
+#define threadIdx (gpuarray_extent{__builtin_amdgcn_workitem_id_x()})
+#define blockIdx (gpuarray_extent{__builtin_amdgcn_workgroup_id_x()})
+#define blockDim (gpuarray_extent{__builtin_amdgcn_workgroup_size_x()})
+#define gridDim (gpuarray_extent{__builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x()})
+static __device__ __forceinline__ void __syncthreads() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+#define GPUARRAY_BARE_HIP 1
+#endif
+
+#define DEVICE static __device__ __forceinline__
+#define METHOD __device__ __forceinline__
+
+namespace gpuarray {
+
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+
+struct f16 {
+    u16 bits;
+};
+
+template <class R>
+struct complex {
+    R re;
+    R im;
+};
+
+typedef complex<f32> c64;
+typedef complex<f64> c128;
+
+DEVICE f32 from_bits(u32 bits) {
+    union {
+        u32 bits;
+        f32 value;
+    } pun;
+    pun.bits = bits;
+    return pun.value;
+}
+
+DEVICE f64 from_bits(u64 bits) {
+    union {
+        u64 bits;
+        f64 value;
+    } pun;
+    pun.bits = bits;
+    return pun.value;
+}
+
+DEVICE u32 to_bits(f32 value) {
+    union {
+        u32 bits;
+        f32 value;
+    } pun;
+    pun.value = value;
+    return pun.bits;
+}
+
+DEVICE u64 to_bits(f64 value) {
+    union {
+        u64 bits;
+        f64 value;
+    } pun;
+    pun.value = value;
+    return pun.bits;
+}
+
+DEVICE f32 widen(f16 x) {
+    const u32 sign = (u32)(x.bits & 0x8000u) << 16;
+    const u32 exponent = (x.bits >> 10) & 0x1fu;
+    const u32 fraction = x.bits & 0x3ffu;
+    if (exponent == 0) {
+        const f32 magnitude = (f32)fraction * 5.9604644775390625e-8f;
+        return from_bits(sign | to_bits(magnitude));
+    }
+    if (exponent == 31) {
+        return from_bits(sign | 0x7f800000u | (fraction << 13));
+    }
+    return from_bits(sign | ((exponent + 112u) << 23) | (fraction << 13));
+}
+
+// IEEE 754 bits with `FRACTION` bits of fraction and exponent bias `BIAS`, rounded to the
+// nearest binary16, ties to even.
+template <class Bits, int FRACTION, int BIAS>
+DEVICE f16 narrow_bits(Bits bits) {
+    const u32 sign = (u32)(bits >> (sizeof(Bits) * 8 - 16)) & 0x8000u;
+    const Bits magnitude = bits & (~(Bits)0 >> 1);
+    const Bits infinity = (Bits)(2 * BIAS + 1) << FRACTION;
+    const int drop = FRACTION - 10;
+    f16 out;
+    if (magnitude > infinity) {
+        out.bits = (u16)(sign | 0x7e00u);
+        return out;
+    }
+    if (magnitude >= (Bits)(BIAS - 14) << FRACTION) {
+        Bits rebased = magnitude - ((Bits)(BIAS - 15) << FRACTION);
+        rebased += (((Bits)1 << (drop - 1)) - 1) + ((rebased >> drop) & 1);
+        const Bits rounded = rebased >> drop;
+        out.bits = (u16)(sign | (rounded >= 0x7c00u ? 0x7c00u : (u32)rounded));
+        return out;
+    }
+    const int shift = drop + (BIAS - 14) - (int)(magnitude >> FRACTION);
+    if (shift > FRACTION + 1) {
+        out.bits = (u16)sign;
+        return out;
+    }
+    const Bits significand = (magnitude & (((Bits)1 << FRACTION) - 1)) | ((Bits)1 << FRACTION);
+    const Bits rest = significand & (((Bits)1 << shift) - 1);
+    const Bits middle = (Bits)1 << (shift - 1);
+    Bits rounded = significand >> shift;
+    if (rest > middle || (rest == middle && (rounded & 1))) {
+        rounded += 1;
+    }
+    out.bits = (u16)(sign | (u32)rounded);
+    return out;
+}
+
+DEVICE f16 narrow(f32 x) { return narrow_bits<u32, 23, 127>(to_bits(x)); }
+DEVICE f16 narrow(f64 x) { return narrow_bits<u64, 52, 1023>(to_bits(x)); }
+
+template <class R>
+DEVICE complex<R> make_complex(R re, R im) {
+    complex<R> z;
+    z.re = re;
+    z.im = im;
+    return z;
+}
+
+// Floating point to a narrow integer goes through a wider one, so that what does not fit
+// wraps as it does between integers.
+template <class T>
+struct Truncate {
+    template <class R>
+    static METHOD T of(R x) {
+        return (T)(i32)x;
+    }
+};
+template <>
+struct Truncate<u32> {
+    template <class R>
+    static METHOD u32 of(R x) {
+        return (u32)(i64)x;
+    }
+};
+template <>
+struct Truncate<i64> {
+    template <class R>
+    static METHOD i64 of(R x) {
+        return (i64)x;
+    }
+};
+template <>
+struct Truncate<u64> {
+    template <class R>
+    static METHOD u64 of(R x) {
+        return x < (R)0 ? (u64)(i64)x : (u64)x;
+    }
+};
+template <>
+struct Truncate<f32> {
+    template <class R>
+    static METHOD f32 of(R x) {
+        return (f32)x;
+    }
+};
+template <>
+struct Truncate<f64> {
+    template <class R>
+    static METHOD f64 of(R x) {
+        return (f64)x;
+    }
+};
+
+template <class To>
+struct Convert {
+    template <class From>
+    static METHOD To of(From x) {
+        return (To)x;
+    }
+    template <class R>
+    static METHOD To of(complex<R> x) {
+        return of(x.re);
+    }
+    static METHOD To of(f16 x) { return Truncate<To>::of(widen(x)); }
+    static METHOD To of(f32 x) { return Truncate<To>::of(x); }
+    static METHOD To of(f64 x) { return Truncate<To>::of(x); }
+};
+template <>
+struct Convert<bool> {
+    template <class From>
+    static METHOD bool of(From x) {
+        return x != (From)0;
+    }
+    template <class R>
+    static METHOD bool of(complex<R> x) {
+        return x.re != (R)0 || x.im != (R)0;
+    }
+    static METHOD bool of(f16 x) { return (x.bits & 0x7fffu) != 0; }
+};
+template <>
+struct Convert<f16> {
+    template <class From>
+    static METHOD f16 of(From x) {
+        return narrow((f32)x);
+    }
+    template <class R>
+    static METHOD f16 of(complex<R> x) {
+        return narrow(x.re);
+    }
+    static METHOD f16 of(f64 x) { return narrow(x); }
+    static METHOD f16 of(f16 x) { return x; }
+};
+template <class R>
+struct Convert<complex<R> > {
+    template <class From>
+    static METHOD complex<R> of(From x) {
+        return make_complex<R>(Convert<R>::of(x), (R)0);
+    }
+    template <class Q>
+    static METHOD complex<R> of(complex<Q> x) {
+        return make_complex<R>((R)x.re, (R)x.im);
+    }
+};
+
+template <class To, class From>
+DEVICE To convert(From x) {
+    return Convert<To>::of(x);
+}
+
+// bool is stored as a byte, and any byte but zero is true.
+template <class T>
+struct Stored {
+    typedef T type;
+    static METHOD T get(T x) { return x; }
+    static METHOD T put(T x) { return x; }
+};
+template <>
+struct Stored<bool> {
+    typedef u8 type;
+    static METHOD bool get(u8 x) { return x != 0; }
+    static METHOD u8 put(bool x) { return x ? 1 : 0; }
+};
+
+template <class T>
+DEVICE T load(const char* address) {
+    return Stored<T>::get(*(const typename Stored<T>::type*)address);
+}
+
+template <class T>
+DEVICE void store(char* address, T value) {
+    *(typename Stored<T>::type*)address = Stored<T>::put(value);
+}
+
+// `COUNT` neighbours that move in one access.
+template <class T, int COUNT>
+struct alignas(sizeof(T) * COUNT) Pack {
+    T item[COUNT];
+};
+
+// An iteration space of `rank` axes, the last `rank` of `RANK`; strides in bytes for
+// each of `OPERANDS` arrays. All members have one width, so that the layout has no gaps.
+template <class Index, class Offset, int RANK, int OPERANDS>
+struct Space {
+    Index count;
+    Index rank;
+    Index extent[RANK];
+    Offset stride[OPERANDS][RANK];
+
+    METHOD void locate(Index index, Offset* offsets) const { walk<RANK>(index, offsets); }
+
+    // The same without the last `RANK - LEVELS` axes.
+    template <int LEVELS>
+    METHOD void walk(Index index, Offset* offsets) const {
+#pragma unroll
+        for (int operand = 0; operand < OPERANDS; ++operand) {
+            offsets[operand] = 0;
+        }
+        if (RANK <= 8) {
+#pragma unroll
+            for (int axis = LEVELS - 1; axis >= 0; --axis) {
+                step(axis, axis == 0, index, offsets);
+            }
+        } else {
+            const int first = RANK - (int)rank;
+            for (int axis = LEVELS - 1; axis >= first; --axis) {
+                step(axis, axis == first, index, offsets);
+            }
+        }
+    }
+
+    METHOD void step(int axis, bool last, Index& index, Offset* offsets) const {
+        Index here = index;
+        if (!last) {
+            index = here / extent[axis];
+            here = here - index * extent[axis];
+        }
+#pragma unroll
+        for (int operand = 0; operand < OPERANDS; ++operand) {
+            offsets[operand] += (Offset)here * stride[operand][axis];
+        }
+    }
+};

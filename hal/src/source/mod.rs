@@ -1,0 +1,40 @@
+//! Builtin operations as CUDA C source, for NVRTC, hipRTC and `clang -x hip`.
+//!
+//! [`Spec`] is what of an operation changes the compiled code, and so the key of a kernel
+//! cache. [`Spec::source`] is the translation unit of one, [`unit`] that of several, for code
+//! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
+//! the grid, packed arguments.
+//!
+//! The source needs no header, no fast-math option and no wavefront size: blocks have 256
+//! threads and meet in shared memory only. Products and sums must not be contracted into
+//! fused multiply-adds, or [`Function::LinearCombination`](crate::function::Function) and
+//! complex products would round once instead of twice: compile with [`NVRTC_OPTIONS`],
+//! [`HIPRTC_OPTIONS`] or [`CLANG_OPTIONS`].
+
+mod ctype;
+mod elementwise;
+mod fragment;
+mod indexed;
+mod plan;
+mod reduce;
+mod scan;
+mod sequence;
+mod space;
+mod spec;
+mod tile;
+mod word;
+
+pub use plan::{Launch, Plan};
+pub use spec::{Spec, unit};
+
+/// Options that NVRTC needs for this source, besides the architecture.
+pub const NVRTC_OPTIONS: &[&str] = &["--std=c++14", "-fmad=false"];
+
+/// Options that hipRTC needs for this source, besides the architecture.
+pub const HIPRTC_OPTIONS: &[&str] = &["-std=c++14", "-O3", "-ffp-contract=off"];
+
+/// Options that `clang -x hip` needs for this source, besides the architecture; without
+/// ROCm's headers also `-nogpuinc`, and `-nogpulib` where no bitcode of the device library
+/// is needed.
+pub const CLANG_OPTIONS: &[&str] =
+    &["-x", "hip", "--cuda-device-only", "-std=c++14", "-O3", "-ffp-contract=off"];

@@ -1,0 +1,135 @@
+//! Iteration spaces as kernels take them: axes simplified, packed by value.
+
+use super::plan::Builder;
+use crate::error::{Error, Result};
+use crate::iteration::simplify;
+use crate::operation::{Operand, Shape, Strides};
+use smallvec::SmallVec;
+
+/// The most axes that a kernel takes: with three strides each they fill the 4 KiB of kernel
+/// arguments that every device accepts.
+pub(super) const MAX_RANK: usize = 64;
+
+/// Threads of every block.
+pub(super) const THREADS: u32 = 256;
+
+/// The most blocks of a launch. Kernels loop, so that this bounds only the grid: threads
+/// must number less than 2^32 on HIP.
+const MAX_BLOCKS: u64 = 1 << 20;
+
+/// Blocks for so many pieces of work, one each while they last.
+pub(super) fn blocks(work: u64) -> u32 {
+    work.clamp(1, MAX_BLOCKS) as u32
+}
+
+/// Axes and, for each operand, strides and how far its address moved.
+#[derive(Debug)]
+pub(super) struct Space {
+    pub(super) shape: Shape,
+    pub(super) strides: SmallVec<[Strides; 5]>,
+    moves: SmallVec<[isize; 5]>,
+}
+
+impl Space {
+    /// The space of `shape` with the given strides, simplified.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if strides and shape differ in length, `Overflow` if the extents'
+    /// product does not fit, `Unsupported` if more than 64 axes are left.
+    pub(super) fn new(shape: &[usize], strides: &[&[isize]]) -> Result<Space> {
+        if strides.iter().any(|list| list.len() != shape.len()) {
+            return Err(Error::invalid(
+                "operation",
+                format!("every operand needs {} strides, one per axis", shape.len()),
+            ));
+        }
+        if shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent)).is_none() {
+            return Err(Error::overflow("operation", "the number of elements does not fit"));
+        }
+        let mut space = Space {
+            shape: Shape::from_slice(shape),
+            strides: strides.iter().map(|list| Strides::from_slice(list)).collect(),
+            moves: SmallVec::from_elem(0, strides.len()),
+        };
+        // One axis, the common case, needs no simplification.
+        if shape.len() > 1 || shape.first() == Some(&1) {
+            let (simple, moves) = simplify(shape, &mut space.strides);
+            space.shape = simple;
+            space.moves = moves;
+        }
+        if space.shape.len() > MAX_RANK {
+            return Err(Error::unsupported(
+                "operation",
+                format!(
+                    "{} axes are left after merging those that can be; at most {MAX_RANK} can be \
+                     walked in one kernel",
+                    space.shape.len()
+                ),
+            ));
+        }
+        Ok(space)
+    }
+
+    /// The number of elements.
+    pub(super) fn count(&self) -> u64 {
+        self.shape.iter().product::<usize>() as u64
+    }
+
+    /// The address from which an operand's strides count.
+    pub(super) fn address(&self, position: usize, operand: &Operand) -> u64 {
+        operand.address.wrapping_add_signed(self.moves[position] as i64)
+    }
+
+    /// The class of the number of axes, of which each has its own code.
+    pub(super) fn rank(&self) -> u8 {
+        match self.shape.len() {
+            0 | 1 => 1,
+            rank @ 2..=4 => rank as u8,
+            5..=8 => 8,
+            _ => MAX_RANK as u8,
+        }
+    }
+
+    /// True if indices or offsets need 64 bits.
+    pub(super) fn wide(&self) -> bool {
+        const LIMIT: u128 = 1 << 31;
+        self.count() as u128 >= LIMIT
+            || self.strides.iter().any(|strides| {
+                let reach = |(&stride, &extent): (&isize, &usize)| {
+                    stride.unsigned_abs() as u128 * extent.saturating_sub(1) as u128
+                };
+                strides.iter().zip(&self.shape).map(reach).sum::<u128>() >= LIMIT
+            })
+    }
+
+    /// Makes `axis` the last but one.
+    pub(super) fn move_before_last(&mut self, axis: usize) {
+        let place = self.shape.len().saturating_sub(2);
+        if axis < place {
+            self.shape[axis..=place].rotate_left(1);
+            for list in &mut self.strides {
+                list[axis..=place].rotate_left(1);
+            }
+        }
+    }
+
+    /// Packs the `struct Space` of the generated source.
+    pub(super) fn pack(&self, launch: &mut Builder<'_>, rank: u8, wide: bool) {
+        let padding = usize::from(rank).saturating_sub(self.shape.len());
+        let ones = std::iter::repeat_n(1, padding);
+        let zeros = std::iter::repeat_n(0, padding);
+        let head = [self.count(), self.shape.len().max(1) as u64];
+        let extents = ones.chain(self.shape.iter().map(|&extent| extent as u64));
+        let strides = self
+            .strides
+            .iter()
+            .flat_map(|list| zeros.clone().chain(list.iter().map(|&stride| stride as i64 as u64)));
+        launch.indices(head.into_iter().chain(extents).chain(strides), wide);
+    }
+}
+
+/// The name of the struct of a space.
+pub(super) fn type_name(rank: u8, operands: usize, wide: bool) -> String {
+    let (index, offset) = super::ctype::index(wide);
+    format!("Space<{index}, {offset}, {rank}, {operands}>")
+}

@@ -1,0 +1,61 @@
+//! Elements that are only moved, as machine words: records of any size, and copies between
+//! equal types.
+
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::operation::Operand;
+use crate::scalar::Scalar;
+
+/// The word that moves an element of a type that can be calculated with.
+pub(super) const fn of(dtype: DType) -> DType {
+    match dtype {
+        DType::Bool | DType::Int8 => DType::UInt8,
+        DType::Int16 | DType::Float16 => DType::UInt16,
+        DType::Int32 | DType::Float32 => DType::UInt32,
+        DType::Int64 | DType::Float64 => DType::UInt64,
+        other => other,
+    }
+}
+
+/// The widest word that divides a record of `bytes` bytes and everything in `places`:
+/// addresses and strides. 16 bytes move as a `Complex128`, which needs an alignment of 8.
+pub(super) fn of_record(bytes: u32, places: impl Iterator<Item = u64>) -> DType {
+    let places = places.fold(0, |all, place| all | place);
+    let size = u64::from(bytes);
+    if size % 16 == 0 && places % 8 == 0 {
+        return DType::Complex128;
+    }
+    match (size | places).trailing_zeros() {
+        0 => DType::UInt8,
+        1 => DType::UInt16,
+        2 => DType::UInt32,
+        _ => DType::UInt64,
+    }
+}
+
+/// The address and strides of an operand; where an axis has one element its stride is unused.
+pub(super) fn places<'a>(
+    operand: &'a Operand,
+    shape: &'a [usize],
+) -> impl Iterator<Item = u64> + 'a {
+    let strides = operand.strides.iter().zip(shape).filter(|(_, extent)| **extent > 1);
+    std::iter::once(operand.address).chain(strides.map(|(stride, _)| *stride as u64))
+}
+
+/// The operand with one more axis: the words of its records.
+pub(super) fn unfold(operand: &Operand, word: DType) -> Operand {
+    let mut strides = operand.strides.clone();
+    strides.push(word.size() as isize);
+    Operand { address: operand.address, dtype: word, strides }
+}
+
+/// The same without records: one word of each, the one at `offset`.
+pub(super) fn slice(operand: &Operand, word: DType, offset: usize) -> Operand {
+    let address = operand.address.wrapping_add(offset as u64);
+    Operand { address, dtype: word, strides: operand.strides.clone() }
+}
+
+/// The words of a record's value.
+pub(super) fn split(value: &Scalar, word: DType) -> impl Iterator<Item = Result<Scalar>> + '_ {
+    value.bytes().chunks(word.size()).map(move |bytes| Scalar::from_bytes(word, bytes))
+}
