@@ -1,1 +1,24 @@
-//! Facade.
+//! GPU arrays on NVIDIA, on AMD and on no GPU at all, chosen when the program starts.
+//!
+//! ```
+//! use gpuarray::{Choice, DeviceArray};
+//!
+//! fn main() -> gpuarray::Result<()> {
+//!     let device = gpuarray::open(Choice::Auto)?.device(0)?;
+//!     let x = DeviceArray::from_slice(&device, &[1.0f32, 2.0, 3.0, 4.0])?;
+//!     let y = (&(&x * 2.0)? + &x)?;
+//!     assert_eq!(y.to_vec()?, [3.0, 6.0, 9.0, 12.0]);
+//!     assert_eq!(x.index(&[(1..3).into()])?.sum()?, 5.0);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A backend is opened when it is asked for; a missing driver is an ordinary
+//! [`ErrorKind::BackendUnavailable`], never a panic. Arrays free their memory behind the work
+//! that uses it, on whatever streams that runs. Everything comes from the vendor-neutral
+//! layer, re-exported here.
+
+mod registry;
+
+pub use hal::*;
+pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

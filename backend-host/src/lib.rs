@@ -1,3 +1,76 @@
 //! The embedded default backend: streams, events, memory and kernels on the CPU.
+//!
+//! It needs nothing but the machine. Its status codes are those that CUDA and HIP share.
 
+mod config;
+mod device;
+mod event;
 pub mod kernels;
+mod memory;
+mod queue;
+mod stream;
+mod transfer;
+
+pub use config::HostConfig;
+
+use device::HostDevice;
+use hal::{Api, Backend, Device, Error, Result, Status, process};
+use std::sync::Arc;
+
+/// The host backend: one device, the machine itself.
+#[derive(Debug)]
+pub struct HostBackend {
+    device: Arc<HostDevice>,
+}
+
+impl HostBackend {
+    /// Opens the backend with the settings of the environment.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names the variable if a setting cannot be read.
+    pub fn open() -> Result<Arc<dyn Backend>> {
+        Ok(Self::with_config(HostConfig::from_environment()?))
+    }
+
+    /// Opens the backend with settings of the program.
+    pub fn with_config(config: HostConfig) -> Arc<dyn Backend> {
+        process::watch();
+        Arc::new(HostBackend { device: HostDevice::new(config) })
+    }
+}
+
+impl Backend for HostBackend {
+    fn name(&self) -> &'static str {
+        "host"
+    }
+
+    fn api(&self) -> Api {
+        Api::Host
+    }
+
+    fn version(&self) -> Result<i32> {
+        let number = |text: &str| text.parse().unwrap_or(0);
+        Ok(1000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
+            + 10 * number(env!("CARGO_PKG_VERSION_MINOR")))
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
+        if ordinal == 0 {
+            return Ok(self.device.clone());
+        }
+        Err(Error::new(
+            hal::ErrorKind::InvalidArgument,
+            Status::host(Status::INVALID_DEVICE),
+            "device",
+            format!("device number is {ordinal}; the host backend has one device, number 0"),
+        ))
+    }
+
+    fn status_name(&self, code: i32) -> Option<&'static str> {
+        Status::common_name(code)
+    }
+}

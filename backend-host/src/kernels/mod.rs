@@ -1,1 +1,75 @@
 //! Builtin operations in native Rust.
+//!
+//! An operation runs as loops over contiguous elements ([`vector`]), one for each function and
+//! element type; what is not contiguous or of another type passes through small buffers
+//! ([`tile`]). Nothing here allocates memory of an operand's size, and no result depends on
+//! the number of threads.
+
+mod binary;
+mod cast;
+mod combine;
+mod complex;
+mod convert;
+mod copy;
+mod elementwise;
+mod feed;
+mod float;
+mod half;
+mod indexed;
+mod integer;
+mod kernel;
+mod nest;
+mod number;
+mod pairwise;
+mod parallel;
+mod reduce;
+mod scan;
+mod sequence;
+mod tile;
+mod unary;
+mod vector;
+
+#[cfg(test)]
+mod tests;
+
+use hal::operation::Operation;
+use hal::{Error, Result};
+use rayon::ThreadPool;
+use std::sync::Arc;
+
+/// Executes an operation before it returns.
+///
+/// `pool` is asked for threads only if there is enough work for several; without an answer
+/// the calling thread does everything. The result is the same.
+///
+/// # Errors
+/// `Unsupported` for a function that this backend does not have or that is not defined for
+/// the dtype, `InvalidArgument` for a wrong number of inputs. Nothing has been written then.
+///
+/// # Safety
+/// The operation must be as [`hal::operation`] describes: every element that shapes and
+/// strides reach is valid and aligned, the output's elements are not used by others
+/// meanwhile, and they are disjoint from the inputs' unless they are the very same ones.
+pub unsafe fn execute(
+    operation: &Operation,
+    pool: &(dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
+) -> Result<()> {
+    let workers = parallel::Workers::new(pool);
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match operation {
+            Operation::Elementwise(operation) => elementwise::run(operation, &workers),
+            Operation::Reduce(operation) => reduce::run(operation, &workers),
+            Operation::Scan(operation) => scan::run(operation, &workers),
+            Operation::Gather(operation) => indexed::gather(operation, &workers),
+            Operation::Scatter(operation) => indexed::scatter(operation),
+            Operation::Sequence(operation) => sequence::run(operation, &workers),
+            other => Err(unsupported(format!("{other:?}"))),
+        }
+    }
+}
+
+#[cold]
+fn unsupported(what: String) -> Error {
+    Error::unsupported("execute", format!("the host backend does not have {what}"))
+}

@@ -58,13 +58,28 @@ impl Array {
         Ok(array)
     }
 
+    /// A new array with the layout given, its elements undefined, on this array's stream and
+    /// from its allocator.
+    ///
+    /// # Errors
+    /// As [`Array::with_new_memory`], or what the allocator fails with.
+    pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
+        let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
+            return Self::with_new_memory(self.device(), &self.stream, layout, dtype);
+        };
+        layout.check_alignment(dtype)?;
+        let memory = allocator.allocate(self.device(), &self.stream, layout.extent().end)?;
+        let array = Self::from_memory(memory, layout, dtype, self.stream.clone())?;
+        Ok(array.with_allocator(self.allocator.clone()))
+    }
+
     /// A new array without gaps, its axes in the memory order of this one, on its stream.
     ///
     /// # Errors
     /// `OutOfMemory`.
     pub fn empty_like(&self, dtype: DType) -> Result<Array> {
         let layout = self.layout.dense_like(dtype.size())?;
-        Self::with_new_memory(self.device(), &self.stream, layout, dtype)
+        self.new_array(layout, dtype)
     }
 
     /// Sets every element to `value`, converted to the array's dtype.
@@ -126,7 +141,7 @@ impl Array {
     /// `OutOfMemory`.
     pub fn contiguous(&self, order: Order) -> Result<Array> {
         let layout = Layout::contiguous(self.shape(), self.dtype.size(), order)?;
-        let copy = Self::with_new_memory(self.device(), &self.stream, layout, self.dtype)?;
+        let copy = self.new_array(layout, self.dtype)?;
         copy.assign(self)?;
         Ok(copy)
     }

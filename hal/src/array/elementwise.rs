@@ -117,7 +117,7 @@ impl Array {
         for array in arrays(arguments) {
             self.check_same_device(array)?;
         }
-        let output = Self::with_new_memory(self.device(), &self.stream, layout, dtype)?;
+        let output = self.new_array(layout, dtype)?;
         // A new array overlaps nothing.
         output.launch(function, compute, arguments)?;
         Ok(output)

@@ -20,7 +20,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{IndexItem, Layout, Order};
-use crate::memory::{DeviceMemory, same_device};
+use crate::memory::{Allocator, DeviceMemory, same_device};
 use crate::operation::{Operand, Strides};
 use crate::status::Status;
 use crate::stream::Stream;
@@ -37,6 +37,7 @@ pub struct Array {
     layout: Layout,
     dtype: DType,
     stream: Arc<dyn Stream>,
+    allocator: Option<Arc<dyn Allocator>>,
     status: AtomicI32,
 }
 
@@ -88,12 +89,31 @@ impl Array {
         dtype: DType,
         stream: Arc<dyn Stream>,
     ) -> Array {
-        Array { memory, layout, dtype, stream, status: AtomicI32::new(Status::SUCCESS) }
+        let status = AtomicI32::new(Status::SUCCESS);
+        Array { memory, layout, dtype, stream, allocator: None, status }
     }
 
     /// A view with a layout that names elements of this array only.
     fn with_layout(&self, layout: Layout) -> Array {
-        Self::assemble(self.memory.clone(), layout, self.dtype, self.stream.clone())
+        self.same_memory(layout, self.dtype)
+    }
+
+    fn same_memory(&self, layout: Layout, dtype: DType) -> Array {
+        let mut view = Self::assemble(self.memory.clone(), layout, dtype, self.stream.clone());
+        view.allocator.clone_from(&self.allocator);
+        view
+    }
+
+    /// The same elements; results of operations on the new object, and of operations on
+    /// those, get their memory from `allocator`.
+    pub fn with_allocator(mut self, allocator: Option<Arc<dyn Allocator>>) -> Array {
+        self.allocator = allocator;
+        self
+    }
+
+    /// Where results get their memory from, if not from the stream.
+    pub fn allocator(&self) -> Option<&Arc<dyn Allocator>> {
+        self.allocator.as_ref()
     }
 
     /// The device that the array is on.
@@ -169,7 +189,9 @@ impl Array {
     /// `InvalidArgument` if the stream is of another device.
     pub fn on(&self, stream: &Arc<dyn Stream>) -> Result<Array> {
         same_device(self.device(), stream.as_ref())?;
-        Ok(Self::assemble(self.memory.clone(), self.layout.clone(), self.dtype, stream.clone()))
+        let mut view = self.clone();
+        view.stream = stream.clone();
+        Ok(view)
     }
 
     /// The view that an index expression names.
@@ -227,7 +249,10 @@ impl Array {
     /// elements, or not aligned for them.
     pub fn view(&self, dtype: DType) -> Result<Array> {
         let layout = self.layout.with_itemsize(dtype.size())?;
-        Self::from_memory(self.memory.clone(), layout, dtype, self.stream.clone())
+        {
+            let view = Self::from_memory(self.memory.clone(), layout, dtype, self.stream.clone())?;
+            Ok(view.with_allocator(self.allocator.clone()))
+        }
     }
 
     /// The real parts of a complex array as a view; the array itself where it is real.
@@ -252,7 +277,7 @@ impl Array {
     fn component(&self, index: usize) -> Array {
         let dtype = self.dtype.real();
         match self.layout.part(index * dtype.size(), dtype.size()) {
-            Ok(layout) => Self::assemble(self.memory.clone(), layout, dtype, self.stream.clone()),
+            Ok(layout) => self.same_memory(layout, dtype),
             // A component always lies inside its element.
             Err(_) => self.clone(),
         }

@@ -218,7 +218,7 @@ impl Array {
 
     pub(super) fn new_result(&self, shape: &[usize], dtype: DType) -> Result<Array> {
         let layout = Layout::contiguous(shape, dtype.size(), Order::C)?;
-        Self::with_new_memory(self.device(), self.stream(), layout, dtype)
+        self.new_array(layout, dtype)
     }
 
     /// Queues an operation that reads `inputs` and writes this array; all has been checked.

@@ -45,6 +45,20 @@ enum Owner {
     ),
 }
 
+/// Where the results of an array's operations get their memory from.
+pub trait Allocator: Send + Sync + fmt::Debug {
+    /// Memory of at least `bytes` bytes for work on `stream`.
+    ///
+    /// # Errors
+    /// Whatever the allocator fails with; the operation fails with the same.
+    fn allocate(
+        &self,
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        bytes: usize,
+    ) -> Result<Arc<DeviceMemory>>;
+}
+
 /// A range of device memory that knows which streams use it.
 ///
 /// Work on several streams is ordered: a stream that reads waits for the stream that wrote

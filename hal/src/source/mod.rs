@@ -13,6 +13,7 @@
 
 mod ctype;
 mod elementwise;
+mod elementwise_source;
 mod fragment;
 mod indexed;
 mod plan;

@@ -77,7 +77,12 @@ impl Space {
 
     /// The address from which an operand's strides count.
     pub(super) fn address(&self, position: usize, operand: &Operand) -> u64 {
-        operand.address.wrapping_add_signed(self.moves[position] as i64)
+        self.moved(position, operand.address)
+    }
+
+    /// The same from an address that another space has moved already.
+    pub(super) fn moved(&self, position: usize, address: u64) -> u64 {
+        address.wrapping_add_signed(self.moves[position] as i64)
     }
 
     /// The class of the number of axes, of which each has its own code.
@@ -102,9 +107,8 @@ impl Space {
             })
     }
 
-    /// Makes `axis` the last but one.
-    pub(super) fn move_before_last(&mut self, axis: usize) {
-        let place = self.shape.len().saturating_sub(2);
+    /// Moves an axis inwards to `place`.
+    pub(super) fn move_axis(&mut self, axis: usize, place: usize) {
         if axis < place {
             self.shape[axis..=place].rotate_left(1);
             for list in &mut self.strides {

@@ -177,11 +177,13 @@ struct ComplexFunctions {
             (R)2 * m_atan2(below.re, above.re),
             m_asinh(above.re * below.im - above.im * below.re));
     }
+    // Odd in the imaginary part, which keeps the argument of the logarithm away from zero.
     static METHOD T atan(T x) {
-        const R gap = (R)1 - x.im;
-        const R angle = m_atan2((R)2 * x.re, ((R)1 - x.im) * ((R)1 + x.im) - x.re * x.re);
-        const R height = m_log1p((R)4 * x.im / (x.re * x.re + gap * gap));
-        return make((R)0.5 * angle, (R)0.25 * height);
+        const R size = m_fabs(x.im);
+        const R gap = (R)1 - size;
+        const R angle = m_atan2((R)2 * x.re, gap * ((R)1 + size) - x.re * x.re);
+        const R height = m_log1p((R)4 * size / (x.re * x.re + gap * gap));
+        return make((R)0.5 * angle, m_copysign((R)0.25 * height, x.im));
     }
 
     static METHOD T power(T x, T y) {

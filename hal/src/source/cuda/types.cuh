@@ -290,7 +290,9 @@ struct Space {
 
     METHOD void locate(Index index, Offset* offsets) const { walk<RANK>(index, offsets); }
 
-    // The same without the last `RANK - LEVELS` axes.
+    // The same without the last two axes.
+    METHOD void outside(Index index, Offset* offsets) const { walk<RANK - 2>(index, offsets); }
+
     template <int LEVELS>
     METHOD void walk(Index index, Offset* offsets) const {
 #pragma unroll

@@ -1,0 +1,99 @@
+# make demo    the main job on a real photograph, then the Rust example
+# make test    the Rust tests, the Python tests, and PyCUDA's own tests of its arrays
+# make bench   numpy against pygpu, then the Rust benchmarks
+# make lint    rustfmt, clippy, ruff, and the stubs against the module
+# make clean   everything that the above made
+#
+# Each sets up what it needs in .venv and target/, once.
+# Needed beforehand: cargo (with rustfmt and clippy for `lint`), Python 3.10 or newer, a C++ compiler.
+
+PYTHON ?= python3
+CARGO  ?= cargo
+
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip --quiet --disable-pip-version-check
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+WHEELS := $(TARGET)/wheels
+
+# The photograph lies inside this package, which is installed alone: nothing imports it.
+PHOTOGRAPH := scikit-learn>=1.4
+
+# PyCUDA's tests are fetched when they are run, and never kept in the repository.
+PYCUDA       := pycuda-2026.1
+PYCUDA_TESTS := $(TARGET)/$(PYCUDA)/test
+
+SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
+  $(shell find src hal backend-* pygpu -type f \
+    \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \))
+
+.DELETE_ON_ERROR:
+.PHONY: demo test test-rust test-python test-pycuda bench lint wheel clean
+
+demo: $(VENV)/.installed
+	$(PY) -m pygpu info
+	$(PY) -m pygpu run examples/photograph.py
+	$(CARGO) run --quiet --release --example glue
+
+test: test-rust test-python test-pycuda
+
+test-rust:
+	$(CARGO) test --workspace
+
+test-python: $(VENV)/.installed
+	$(PY) -m pytest tests/python
+
+test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS)
+	PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
+	  --rootdir $(PYCUDA_TESTS) $(PYCUDA_TESTS)/test_gpuarray.py
+
+bench: $(VENV)/.installed
+	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
+	$(CARGO) bench --workspace --exclude pygpu
+
+lint: $(VENV)/.installed
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy.stubtest pygpu
+
+wheel: $(VENV)/.wheel
+
+clean:
+	rm -rf $(VENV) $(TARGET) demo-output
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
+
+# ---- what the targets above stand on -------------------------------------------------------------
+
+$(VENV)/.installed: $(VENV)/.wheel
+	$(PIP) install --force-reinstall --no-deps $(WHEELS)/pygpu-*.whl
+	@touch $@
+
+$(VENV)/.wheel: $(VENV)/.requirements $(SOURCES)
+	@rm -f $(WHEELS)/pygpu-*.whl
+	$(PY) -m maturin build --quiet --release --interpreter $(PY) --out $(WHEELS)
+	@touch $@
+
+$(VENV)/.requirements: requirements-dev.txt Makefile | $(PY)
+	$(PIP) install -r requirements-dev.txt
+	$(PIP) install --no-deps '$(PHOTOGRAPH)'
+	@touch $@
+
+# Debian keeps the part of `venv` that puts pip in (ensurepip) in a package of its own.
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo 'make: Python 3.10 or newer is needed, as $$(PYTHON)' >&2; exit 1; }
+	@echo 'making $(VENV)'
+	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
+	  || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+	       && $(PYTHON) -m pip --quiet --python $(PY) install pip; } 2>/dev/null \
+	  || $(PYTHON) -m virtualenv --quiet --clear $(VENV) 2>/dev/null \
+	  || { rm -rf $(VENV); \
+	       echo 'make: cannot make a virtual environment with pip in it;' \
+	            'on Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
+
+$(PYCUDA_TESTS): | $(VENV)/.requirements
+	$(PIP) download --no-deps --no-binary=pycuda --dest $(TARGET) $(subst -,==,$(PYCUDA))
+	tar -xzf $(TARGET)/$(PYCUDA).tar.gz -C $(TARGET) $(PYCUDA)/test

@@ -1,0 +1,318 @@
+//! The host as a device.
+
+use crate::config::HostConfig;
+use crate::event::HostEvent;
+use crate::memory::Memory;
+use crate::queue::{Mark, Queue};
+use crate::stream::HostStream;
+use hal::{
+    Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
+    MemoryInfo, Result, Status, Stream, StreamOptions, process,
+};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// The only device of the host backend.
+pub(crate) const DEVICE: DeviceId = DeviceId { backend: "host", ordinal: 0 };
+
+static NEXT_STREAM: AtomicU64 = AtomicU64::new(1);
+
+/// Threads and queues: what a forked child has to make anew.
+pub(crate) struct Engine {
+    generation: u32,
+    /// The default stream's work, as far as it could not run at once.
+    pub(crate) default_queue: Arc<Queue>,
+    /// Tasks still to run on streams that the default stream waits for.
+    pub(crate) blocking_pending: Arc<AtomicUsize>,
+    default_pending: Arc<AtomicUsize>,
+    other_pending: Arc<AtomicUsize>,
+    streams: Mutex<Vec<(bool, Weak<Queue>)>>,
+    pool: OnceLock<Option<Arc<ThreadPool>>>,
+}
+
+impl Engine {
+    fn new() -> Engine {
+        let default_pending = Arc::new(AtomicUsize::new(0));
+        Engine {
+            generation: process::generation(),
+            default_queue: Queue::new(default_pending.clone()),
+            blocking_pending: Arc::default(),
+            default_pending,
+            other_pending: Arc::default(),
+            streams: Mutex::default(),
+            pool: OnceLock::new(),
+        }
+    }
+
+    /// True if work of the default stream may run at once: nothing that it has to wait for
+    /// is queued.
+    pub(crate) fn default_is_clear(&self) -> bool {
+        self.default_pending.load(Ordering::Acquire) == 0
+            && self.blocking_pending.load(Ordering::Acquire) == 0
+    }
+
+    /// Places of streams that still have work, of the blocking ones only if asked.
+    pub(crate) fn marks(&self, blocking_only: bool) -> Vec<Mark> {
+        let mut streams = lock(&self.streams);
+        streams.retain(|(_, queue)| queue.strong_count() > 0);
+        streams
+            .iter()
+            .filter(|(blocking, _)| *blocking || !blocking_only)
+            .filter_map(|(_, queue)| queue.upgrade())
+            .filter(|queue| !queue.is_idle())
+            .map(|queue| queue.mark())
+            .collect()
+    }
+
+    fn new_queue(&self, blocking: bool) -> Arc<Queue> {
+        let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
+        let queue = Queue::new(pending.clone());
+        lock(&self.streams).push((blocking, Arc::downgrade(&queue)));
+        queue
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The host: its memory, its cores, its streams.
+pub(crate) struct HostDevice {
+    properties: DeviceProperties,
+    config: HostConfig,
+    memory: Arc<Memory>,
+    engine: Engine,
+    /// The engine of a forked child.
+    child: Mutex<Option<&'static Engine>>,
+    pinned: Mutex<BTreeMap<usize, usize>>,
+    registered: Mutex<BTreeMap<usize, usize>>,
+    this: Weak<HostDevice>,
+}
+
+impl fmt::Debug for HostDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostDevice({:?})", self.config)
+    }
+}
+
+impl HostDevice {
+    pub(crate) fn new(config: HostConfig) -> Arc<HostDevice> {
+        let name = format!("{} ({} threads)", processor_name(), config.threads);
+        Arc::new_cyclic(|this| HostDevice {
+            properties: DeviceProperties::new(name, "0000:00:00.0", (0, 0), config.memory),
+            config,
+            memory: Arc::new(Memory::new(config.memory, config.cache)),
+            engine: Engine::new(),
+            child: Mutex::new(None),
+            pinned: Mutex::default(),
+            registered: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// The threads and queues of this process.
+    pub(crate) fn engine(&self) -> &Engine {
+        if self.engine.generation == process::generation() {
+            return &self.engine;
+        }
+        let mut child = lock(&self.child);
+        match *child {
+            Some(engine) if engine.generation == process::generation() => engine,
+            // One per fork, for the life of the child.
+            _ => child.insert(Box::leak(Box::new(Engine::new()))),
+        }
+    }
+
+    /// The threads for large operations, started when first asked for; `None` if there is
+    /// to be only one.
+    pub(crate) fn pool(&self) -> Option<Arc<ThreadPool>> {
+        let start = || {
+            if self.config.threads < 2 {
+                return None;
+            }
+            let built = ThreadPoolBuilder::new()
+                .num_threads(self.config.threads)
+                .thread_name(|index| format!("pygpu kernel {index}"))
+                .build();
+            built
+                .inspect_err(|error| log::warn!("no threads for large operations: {error}"))
+                .ok()
+                .map(Arc::new)
+        };
+        self.engine().pool.get_or_init(start).clone()
+    }
+
+    /// Allocates; where there is no room, waits for frees that are queued and tries again.
+    pub(crate) fn allocate_waiting(&self, bytes: usize) -> Result<u64> {
+        self.memory.allocate(bytes).or_else(|error| {
+            let engine = self.engine();
+            if engine.default_is_clear() && engine.other_pending.load(Ordering::Acquire) == 0 {
+                return Err(error);
+            }
+            self.synchronize()?;
+            self.memory.allocate(bytes)
+        })
+    }
+
+    /// True if the range lies in page-locked or registered memory.
+    pub(crate) fn is_pinned(&self, pointer: usize, bytes: usize) -> bool {
+        let inside = |ranges: &Mutex<BTreeMap<usize, usize>>| {
+            lock(ranges)
+                .range(..=pointer)
+                .next_back()
+                .is_some_and(|(&start, &size)| pointer + bytes <= start + size)
+        };
+        inside(&self.pinned) || inside(&self.registered)
+    }
+}
+
+impl Device for HostDevice {
+    fn id(&self) -> DeviceId {
+        DEVICE
+    }
+
+    fn properties(&self) -> &DeviceProperties {
+        &self.properties
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        use DeviceAttribute as A;
+        Ok(match attribute {
+            A::MAX_THREADS_PER_BLOCK | A::MAX_BLOCK_DIM_X | A::MAX_BLOCK_DIM_Y => 1024,
+            A::MAX_BLOCK_DIM_Z => 64,
+            A::MAX_GRID_DIM_X => i32::MAX,
+            A::MAX_GRID_DIM_Y | A::MAX_GRID_DIM_Z => 65535,
+            A::MAX_SHARED_MEMORY_PER_BLOCK => 48 << 10,
+            A::TOTAL_CONSTANT_MEMORY => 64 << 10,
+            A::WARP_SIZE => 32,
+            A::MULTIPROCESSOR_COUNT => self.config.threads as i32,
+            A::MAX_THREADS_PER_MULTIPROCESSOR => 2048,
+            A::INTEGRATED | A::CAN_MAP_HOST_MEMORY | A::UNIFIED_ADDRESSING => 1,
+            A::CONCURRENT_KERNELS | A::ASYNC_ENGINE_COUNT | A::MANAGED_MEMORY => 1,
+            A::CLOCK_RATE
+            | A::PCI_BUS_ID
+            | A::PCI_DEVICE_ID
+            | A::COMPUTE_CAPABILITY_MAJOR
+            | A::COMPUTE_CAPABILITY_MINOR => 0,
+            DeviceAttribute(number) => {
+                return Err(Error::invalid(
+                    "attribute",
+                    format!("the host device has no attribute with number {number}"),
+                ));
+            }
+        })
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let total = self.memory.capacity();
+        Ok(MemoryInfo { free: total.saturating_sub(self.memory.used()), total })
+    }
+
+    fn default_stream(&self) -> Arc<dyn Stream> {
+        Arc::new(HostStream::default_of(self.this()))
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        let queue = self.engine().new_queue(!options.non_blocking);
+        let id = NEXT_STREAM.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(HostStream::new(self.this(), id, queue, !options.non_blocking)))
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        Ok(Arc::new(HostEvent::new(options)))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.allocate_waiting(bytes)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.free(address, bytes) };
+        Ok(())
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
+        let address = self.allocate_waiting(bytes)? as usize;
+        lock(&self.pinned).insert(address, bytes);
+        Ok(address as *mut u8)
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // Queued copies may still use the memory, as a GPU's driver would wait for them.
+        self.synchronize()?;
+        lock(&self.pinned).remove(&(pointer as usize));
+        // SAFETY: the caller's promise, and no work is left.
+        unsafe { self.memory.free(pointer as u64, bytes) };
+        Ok(())
+    }
+
+    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        let start = pointer as usize;
+        let end = start.checked_add(bytes).ok_or_else(|| {
+            Error::overflow("register_host", format!("{bytes} bytes at {start:#x} do not fit"))
+        })?;
+        let mut registered = lock(&self.registered);
+        if let Some((&other, &size)) = registered.range(..end).next_back()
+            && other + size > start
+        {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                Status::host(Status::HOST_MEMORY_ALREADY_REGISTERED),
+                "register_host",
+                format!(
+                    "{bytes} bytes at {start:#x} overlap {size} bytes registered at {other:#x}"
+                ),
+            ));
+        }
+        registered.insert(start, bytes);
+        Ok(())
+    }
+
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
+        self.synchronize()?;
+        match lock(&self.registered).remove(&(pointer as usize)) {
+            Some(_) => Ok(()),
+            None => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                Status::host(Status::HOST_MEMORY_NOT_REGISTERED),
+                "unregister_host",
+                format!("no memory is registered at {:#x}", pointer as usize),
+            )),
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        let engine = self.engine();
+        for mark in engine.marks(false) {
+            mark.wait()?;
+        }
+        engine.default_queue.mark().wait()?;
+        engine.default_queue.take_failure()
+    }
+}
+
+impl HostDevice {
+    fn this(&self) -> Arc<HostDevice> {
+        // A device is only ever made inside an `Arc`, and `&self` keeps that alive.
+        self.this.upgrade().unwrap_or_else(|| HostDevice::new(self.config))
+    }
+}
+
+/// The processor's name as the system gives it.
+fn processor_name() -> String {
+    std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        })
+        .unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
+}

@@ -1,0 +1,152 @@
+//! Loops that apply a function of two elements.
+
+use super::kernel::Kernel;
+use super::number::{Number, Truth, with_number};
+use super::vector::{Loop, elements, places, select_variant};
+use hal::DType;
+use hal::function::BinaryFunction;
+
+/// A function of two elements.
+trait Binary<T: Number> {
+    /// True if a loop over it becomes vector code, so that a variant for wider vectors and
+    /// one for each repeated argument pay.
+    const WIDE: bool;
+    /// The type of the value.
+    type Value: Number;
+    /// The value.
+    fn apply(x: T, y: T) -> Self::Value;
+}
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn wide_body<T: Number, F: Binary<T>>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    let given = |argument: u32| if repeated >> argument & 1 == 1 { 1 } else { length };
+    // SAFETY: passed on to the caller.
+    let (value, x, y) = unsafe {
+        (
+            places::<F::Value>(value, length),
+            elements::<T>(arguments[0], given(0)),
+            elements::<T>(arguments[1], given(1)),
+        )
+    };
+    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
+    match repeated & 3 {
+        0 => {
+            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
+                value.write(F::apply(x, y));
+            }
+        }
+        1 => {
+            for (value, &y) in value.iter_mut().zip(y) {
+                value.write(F::apply(first_x, y));
+            }
+        }
+        2 => {
+            for (value, &x) in value.iter_mut().zip(x) {
+                value.write(F::apply(x, first_y));
+            }
+        }
+        _ => {
+            let result = F::apply(first_x, first_y);
+            for value in value {
+                value.write(result);
+            }
+        }
+    }
+}
+
+/// One loop for all combinations, where the function costs more than the steps.
+///
+/// # Safety
+/// See [`Loop`].
+unsafe fn stepped<T: Number, F: Binary<T>>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    let step = |argument: u32| usize::from(repeated >> argument & 1 == 0);
+    let (step_x, step_y) = (step(0), step(1));
+    // SAFETY: passed on to the caller.
+    let value = unsafe { places::<F::Value>(value, length) };
+    for (index, value) in value.iter_mut().enumerate() {
+        // SAFETY: the index is less than the length, and stays 0 where there is one element.
+        let (x, y) = unsafe {
+            (
+                *arguments[0].cast::<T>().add(index * step_x),
+                *arguments[1].cast::<T>().add(index * step_y),
+            )
+        };
+        value.write(F::apply(x, y));
+    }
+}
+
+select_variant!(select_wide<T: Number, F: Binary<T>>, wide_body, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+
+fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
+    let run: Loop = if F::WIDE { select_wide::<T, F>() } else { stepped::<T, F> };
+    Kernel { run, cheap: F::WIDE }
+}
+
+macro_rules! functions {
+    ($($function:ident $wide:literal $value:ty, |$x:ident, $y:ident| $body:expr;)*) => {
+        $(
+            struct $function;
+
+            impl<T: Number> Binary<T> for $function {
+                const WIDE: bool = $wide;
+                type Value = $value;
+                #[inline(always)]
+                fn apply($x: T, $y: T) -> $value {
+                    $body
+                }
+            }
+        )*
+
+        fn of_type<T: Number>(function: BinaryFunction) -> Option<Kernel> {
+            match function {
+                $(BinaryFunction::$function => Some(kernel_of::<T, $function>()),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+functions! {
+    Add true T, |x, y| x.add(y);
+    Subtract true T, |x, y| x.subtract(y);
+    Multiply true T, |x, y| x.multiply(y);
+    Divide true T, |x, y| x.divide(y);
+    FloorDivide false T, |x, y| x.floor_divide(y);
+    Remainder false T, |x, y| x.remainder(y);
+    Fmod false T, |x, y| x.fmod(y);
+    Power false T, |x, y| x.power(y);
+    Minimum true T, |x, y| x.minimum(y);
+    Maximum true T, |x, y| x.maximum(y);
+    Ldexp false T, |x, y| x.ldexp(y);
+    Atan2 false T, |x, y| x.atan2(y);
+    LogicalAnd true Truth, |x, y| Truth::new(x.is_true() & y.is_true());
+    LogicalOr true Truth, |x, y| Truth::new(x.is_true() | y.is_true());
+    BitwiseAnd true T, |x, y| x.bit_and(y);
+    BitwiseOr true T, |x, y| x.bit_or(y);
+    BitwiseXor true T, |x, y| x.bit_xor(y);
+    Equal true Truth, |x, y| Truth::new(x.equal(y));
+    NotEqual true Truth, |x, y| Truth::new(!x.equal(y));
+    Less true Truth, |x, y| Truth::new(x.less(y));
+    LessEqual true Truth, |x, y| Truth::new(x.less_equal(y));
+    Greater true Truth, |x, y| Truth::new(y.less(x));
+    GreaterEqual true Truth, |x, y| Truth::new(y.less_equal(x));
+}
+
+/// The loop of a function of two elements; none for records and functions that this backend
+/// does not know.
+pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
+    with_number!(compute, T => of_type::<T>(function), else None)
+}

@@ -1,0 +1,95 @@
+//! Loops that convert contiguous elements from one type to another.
+
+use super::copy::pointer;
+use super::number::{Number, Truth, with_number};
+use super::vector::{Loop, elements, places, select_variant};
+use hal::DType;
+
+/// The values of a function of the elements of one argument.
+///
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn map<S, D: Copy>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+    function: impl Fn(S) -> D,
+) where
+    S: Copy + 'static,
+{
+    let given = if repeated & 1 == 1 { 1 } else { length };
+    // SAFETY: passed on to the caller.
+    let (value, source) =
+        unsafe { (places::<D>(value, length), elements::<S>(arguments[0], given)) };
+    if repeated & 1 == 1 {
+        let result = function(source[0]);
+        for value in value {
+            value.write(result);
+        }
+    } else {
+        for (value, &element) in value.iter_mut().zip(source) {
+            value.write(function(element));
+        }
+    }
+}
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn convert_body<S: Number, D: Number>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { map::<S, D>(value, arguments, repeated, length, |element| element.convert()) }
+}
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn positive_body<S: Number>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    let zero = S::from_u8(0);
+    let positive = |element| Truth::new(zero.less(element));
+    // SAFETY: passed on to the caller.
+    unsafe { map::<S, Truth>(value, arguments, repeated, length, positive) }
+}
+
+select_variant!(select_convert<S: Number, D: Number>, convert_body, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+select_variant!(select_positive<S: Number>, positive_body, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+
+/// Converts packed elements.
+///
+/// # Safety
+/// There must be `length` elements of the loop's types at the addresses, aligned and apart.
+pub(super) unsafe fn convert(conversion: Loop, source: usize, target: usize, length: usize) {
+    let source = pointer(source).cast_const();
+    let arguments = [source, source, source, source];
+    // SAFETY: passed on to the caller; a conversion has one argument.
+    unsafe { conversion(pointer(target), &arguments, 0, length) }
+}
+
+/// The loop that converts between two types; none where an element stays as it is, or for
+/// records, which the array layer never converts.
+pub(super) fn conversion(from: DType, to: DType) -> Option<Loop> {
+    if from == to {
+        return None;
+    }
+    with_number!(from, S => with_number!(to, D => Some(select_convert::<S, D>()), else None),
+        else None)
+}
+
+/// The loop that tells which elements are greater than zero.
+pub(super) fn positive(from: DType) -> Option<Loop> {
+    with_number!(from, S => Some(select_positive::<S>()), else None)
+}

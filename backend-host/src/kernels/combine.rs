@@ -1,0 +1,231 @@
+//! Loops that combine elements into fewer: whole blocks, rows, and running values.
+
+use super::number::{Number, with_number};
+use super::vector::{elements, select_variant};
+use hal::DType;
+use hal::function::Reduction;
+
+/// A way to combine two elements into one.
+trait Combine<T: Number> {
+    /// The combination.
+    fn apply(x: T, y: T) -> T;
+}
+
+macro_rules! combinations {
+    ($($name:ident, $method:ident;)*) => {
+        $(
+            struct $name;
+
+            impl<T: Number> Combine<T> for $name {
+                #[inline(always)]
+                fn apply(x: T, y: T) -> T {
+                    x.$method(y)
+                }
+            }
+        )*
+    };
+}
+
+combinations! {
+    Sum, add;
+    Product, multiply;
+    Minimum, minimum;
+    Maximum, maximum;
+}
+
+/// The loops of one reduction of one element type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Combiner {
+    /// Combines contiguous elements, at least one, into one: elements, length, result.
+    pub(super) whole: unsafe fn(*const u8, usize, *mut u8),
+    /// Combines each element of the second array into the one of the first: length last.
+    pub(super) rows: unsafe fn(*mut u8, *const u8, usize),
+    /// Running values down the columns of packed rows: see [`Running`].
+    pub(super) running: unsafe fn(Running),
+}
+
+/// The arguments of a loop that makes running values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    /// The elements, row after row.
+    pub(super) source: *const u8,
+    /// The values; may be the elements themselves.
+    pub(super) target: *mut u8,
+    /// One element for each column: the value of all rows before, updated.
+    pub(super) carry: *mut u8,
+    /// How many rows.
+    pub(super) rows: usize,
+    /// How many columns.
+    pub(super) columns: usize,
+    /// True if a value excludes the element of its own row.
+    pub(super) exclusive: bool,
+}
+
+/// Combines up to sixteen rounds of `LANES` elements, each lane for itself, then the lanes
+/// pairwise: as exact as pairwise summation by blocks of 128 in eight lanes.
+#[inline(always)]
+fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
+    let (rounds, rest) = data.as_chunks::<LANES>();
+    let Some((&first, rounds)) = rounds.split_first() else {
+        return short::<T, C>(rest);
+    };
+    let mut lanes = first;
+    for round in rounds {
+        for (lane, &element) in lanes.iter_mut().zip(round) {
+            *lane = C::apply(*lane, element);
+        }
+    }
+    for (lane, &element) in lanes.iter_mut().zip(rest) {
+        *lane = C::apply(*lane, element);
+    }
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            lanes[lane] = C::apply(lanes[lane], lanes[lane + width]);
+        }
+    }
+    lanes[0]
+}
+
+/// Combines less than 64 elements in up to four lanes.
+#[inline(always)]
+fn short<T: Number, C: Combine<T>>(data: &[T]) -> T {
+    let (rounds, rest) = data.as_chunks::<4>();
+    let head = rounds.split_first().map(|(&first, rounds)| {
+        let lanes = rounds.iter().fold(first, |mut lanes, round| {
+            for (lane, &element) in lanes.iter_mut().zip(round) {
+                *lane = C::apply(*lane, element);
+            }
+            lanes
+        });
+        C::apply(C::apply(lanes[0], lanes[1]), C::apply(lanes[2], lanes[3]))
+    });
+    let tail =
+        rest.split_first().map(|(&first, rest)| rest.iter().fold(first, |x, &y| C::apply(x, y)));
+    match (head, tail) {
+        (Some(head), Some(tail)) => C::apply(head, tail),
+        (Some(value), None) | (None, Some(value)) => value,
+        (None, None) => T::from_u8(0),
+    }
+}
+
+/// # Safety
+/// See [`Combiner::whole`].
+#[inline(always)]
+unsafe fn whole_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
+    // SAFETY: passed on to the caller.
+    let data = unsafe { elements::<T>(data, length) };
+    let value = match size_of::<T>() {
+        ..=4 => blocks::<T, C, 64>(data),
+        8 => blocks::<T, C, 32>(data),
+        _ => blocks::<T, C, 16>(data),
+    };
+    // SAFETY: passed on to the caller.
+    unsafe { result.cast::<T>().write(value) };
+}
+
+/// Combines blocks pairwise, in the order of a binary counter.
+#[inline(always)]
+fn blocks<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
+    let length = LANES * 16;
+    if data.len() <= length {
+        return block::<T, C, LANES>(data);
+    }
+    let mut levels = [T::from_u8(0); 64];
+    let mut count = 0u64;
+    for part in data.chunks(length) {
+        let mut value = block::<T, C, LANES>(part);
+        let complete = count.trailing_ones() as usize;
+        for &level in &levels[..complete] {
+            value = C::apply(level, value);
+        }
+        levels[complete & 63] = value;
+        count += 1;
+    }
+    let lowest = count.trailing_zeros() as usize;
+    let mut value = levels[lowest & 63];
+    for (level, &other) in levels.iter().enumerate().skip(lowest + 1) {
+        if count >> level & 1 == 1 {
+            value = C::apply(other, value);
+        }
+    }
+    value
+}
+
+/// # Safety
+/// See [`Combiner::rows`]; the arrays must be disjoint.
+#[inline(always)]
+unsafe fn rows_body<T: Number, C: Combine<T>>(values: *mut u8, row: *const u8, length: usize) {
+    // SAFETY: passed on to the caller.
+    let (values, row) = unsafe {
+        (std::slice::from_raw_parts_mut(values.cast::<T>(), length), elements::<T>(row, length))
+    };
+    for (value, &element) in values.iter_mut().zip(row) {
+        *value = C::apply(*value, element);
+    }
+}
+
+/// # Safety
+/// See [`Running`].
+#[inline(always)]
+unsafe fn running_body<T: Number, C: Combine<T>>(running: Running) {
+    let Running { source, target, carry, rows, columns, exclusive } = running;
+    let (source, target, carry) = (source.cast::<T>(), target.cast::<T>(), carry.cast::<T>());
+    let step = |before: T, index: usize| {
+        // SAFETY: an element of a row; read before the value takes its place.
+        let after = C::apply(before, unsafe { *source.add(index) });
+        // SAFETY: the place of the value of the element.
+        unsafe { *target.add(index) = if exclusive { before } else { after } };
+        after
+    };
+    if columns == 1 {
+        // SAFETY: one column has one carried value.
+        let last = (0..rows).fold(unsafe { *carry }, step);
+        // SAFETY: as above.
+        unsafe { *carry = last };
+        return;
+    }
+    for row in 0..rows {
+        for column in 0..columns {
+            // SAFETY: one carried value for each column.
+            let carry = unsafe { &mut *carry.add(column) };
+            *carry = step(*carry, row * columns + column);
+        }
+    }
+}
+
+/// # Safety
+/// See [`Running`].
+unsafe fn running<T: Number, C: Combine<T>>(arguments: Running) {
+    // SAFETY: passed on to the caller.
+    unsafe { running_body::<T, C>(arguments) }
+}
+
+select_variant!(select_whole<T: Number, C: Combine<T>>, whole_body,
+    unsafe fn(*const u8, usize, *mut u8), (data: *const u8, length: usize, result: *mut u8));
+select_variant!(select_rows<T: Number, C: Combine<T>>, rows_body,
+    unsafe fn(*mut u8, *const u8, usize), (values: *mut u8, row: *const u8, length: usize));
+
+fn combiner_of<T: Number, C: Combine<T>>() -> Combiner {
+    Combiner {
+        whole: select_whole::<T, C>(),
+        rows: select_rows::<T, C>(),
+        running: running::<T, C>,
+    }
+}
+
+fn of_type<T: Number>(reduction: Reduction) -> Option<Combiner> {
+    Some(match reduction {
+        Reduction::Sum => combiner_of::<T, Sum>(),
+        Reduction::Product => combiner_of::<T, Product>(),
+        Reduction::Minimum => combiner_of::<T, Minimum>(),
+        Reduction::Maximum => combiner_of::<T, Maximum>(),
+        _ => return None,
+    })
+}
+
+/// The loops of a reduction that keeps the element type; none for records.
+pub(super) fn combiner(reduction: Reduction, dtype: DType) -> Option<Combiner> {
+    with_number!(dtype, T => of_type::<T>(reduction), else None)
+}

@@ -1,0 +1,127 @@
+//! Conversions between element types, one value at a time.
+//!
+//! They are C's, with two choices where C leaves the result open: a float that does not fit a
+//! 32- or 64-bit integer saturates, one that does not fit a narrower integer wraps, and a
+//! negative one becomes unsigned by way of the signed type, as x86 processors do it.
+
+use super::half;
+use super::number::{Convert, Truth};
+use hal::{Complex, f16};
+
+/// Implements [`Convert`] for `$target`: `$integer` makes one from an integer or a byte 0 or
+/// 1, `$half`, `$single` and `$double` from the floating-point types, `$complex` from the
+/// parts of a complex number of double precision, which holds one of single precision exactly.
+macro_rules! convert {
+    ($target:ty, $own:ident, |$i:ident| $integer:expr, |$h:ident| $half:expr,
+     |$s:ident| $single:expr, |$d:ident| $double:expr,
+     |$c:ident| $complex:expr) => {
+        impl Convert for $target {
+            convert!(@integers |$i| $integer; from_i8 i8, from_i16 i16, from_i32 i32,
+                from_i64 i64, from_u8 u8, from_u16 u16, from_u32 u32, from_u64 u64);
+            #[inline(always)]
+            fn from_truth(value: Truth) -> Self {
+                let $i = u8::from(value.get());
+                $integer
+            }
+            #[inline(always)]
+            fn from_f16($h: f16) -> Self {
+                $half
+            }
+            #[inline(always)]
+            fn from_f32($s: f32) -> Self {
+                $single
+            }
+            #[inline(always)]
+            fn from_f64($d: f64) -> Self {
+                $double
+            }
+            #[inline(always)]
+            fn from_c32(value: Complex<f32>) -> Self {
+                Self::from_c64(Complex::new(value.re as f64, value.im as f64))
+            }
+            #[inline(always)]
+            fn from_c64($c: Complex<f64>) -> Self {
+                $complex
+            }
+            #[inline(always)]
+            fn convert<D: Convert>(self) -> D {
+                D::$own(self)
+            }
+        }
+    };
+    (@integers |$i:ident| $integer:expr; $($name:ident $source:ty),*) => {
+        $(
+            #[inline(always)]
+            fn $name($i: $source) -> Self {
+                $integer
+            }
+        )*
+    };
+}
+
+/// Integers: a float goes through `$through` and then wraps.
+macro_rules! to_integer {
+    ($($target:ty, $own:ident, $through:ty;)*) => {
+        $(convert!($target, $own, |i| i as $target, |h| half::widen(h) as $through as $target,
+            |s| s as $through as $target, |d| d as $through as $target,
+            |c| c.re as $through as $target);)*
+    };
+}
+
+to_integer! {
+    i8, from_i8, i32;
+    i16, from_i16, i32;
+    i32, from_i32, i32;
+    i64, from_i64, i64;
+    u8, from_u8, i32;
+    u16, from_u16, i32;
+    u32, from_u32, i64;
+}
+
+convert!(
+    u64,
+    from_u64,
+    |i| i as u64,
+    |h| half::widen(h) as i64 as u64,
+    |s| if s < 0.0 { s as i64 as u64 } else { s as u64 },
+    |d| if d < 0.0 { d as i64 as u64 } else { d as u64 },
+    |c| if c.re < 0.0 { c.re as i64 as u64 } else { c.re as u64 }
+);
+convert!(
+    f16,
+    from_f16,
+    |i| half::narrow(i as f32),
+    |h| h,
+    |s| half::narrow(s),
+    |d| f16::from_f64(d),
+    |c| f16::from_f64(c.re)
+);
+convert!(f32, from_f32, |i| i as f32, |h| half::widen(h), |s| s, |d| d as f32, |c| c.re as f32);
+convert!(f64, from_f64, |i| i as f64, |h| half::widen(h) as f64, |s| s as f64, |d| d, |c| c.re);
+convert!(
+    Complex<f32>,
+    from_c32,
+    |i| Complex::new(i as f32, 0.0),
+    |h| Complex::new(half::widen(h), 0.0),
+    |s| Complex::new(s, 0.0),
+    |d| Complex::new(d as f32, 0.0),
+    |c| Complex::new(c.re as f32, c.im as f32)
+);
+convert!(
+    Complex<f64>,
+    from_c64,
+    |i| Complex::new(i as f64, 0.0),
+    |h| Complex::new(half::widen(h) as f64, 0.0),
+    |s| Complex::new(s as f64, 0.0),
+    |d| Complex::new(d, 0.0),
+    |c| c
+);
+convert!(
+    Truth,
+    from_truth,
+    |i| Truth::new(i != 0),
+    |h| Truth::new(half::widen(h) != 0.0),
+    |s| Truth::new(s != 0.0),
+    |d| Truth::new(d != 0.0),
+    |c| Truth::new((c.re != 0.0) | (c.im != 0.0))
+);

@@ -1,0 +1,392 @@
+//! Element-wise operations: tiles of the iteration go through a loop over contiguous elements.
+//!
+//! Operands that are contiguous and of the right type are used in place; others pass through
+//! buffers that stay in the nearest cache, so that an operation needs no memory of its own.
+
+use super::cast;
+use super::copy::{Place, copy_tile, pointer};
+use super::kernel::{self, Kernel};
+use super::nest::{count, for_each, offset, widest, without};
+use super::pairwise::Cell;
+use super::parallel::Workers;
+use super::tile::{Argument, BUFFER, Output, ROW, Scratch};
+use super::unsupported;
+use hal::function::{Function, UnaryFunction};
+use hal::operation::{Elementwise, Input, Operand, Shape};
+use hal::{DType, Error, Kind, Result, Scalar};
+
+/// The weight of an element of a loop that is limited by arithmetic.
+const EXPENSIVE: usize = 8;
+/// Columns of a tile that is read across its rows.
+const SQUARE: usize = 64;
+/// Elements of a tile that is read along its rows.
+const LINE: usize = 1024;
+
+/// What happens to a tile.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// The elements move as they are.
+    Copy,
+    /// A loop computes the values.
+    Call(Kernel),
+}
+
+/// An operation made ready.
+struct Program<'a> {
+    step: Step,
+    arguments: [Argument<'a>; 4],
+    arity: usize,
+    output: Output<'a>,
+}
+
+/// How the iteration is cut.
+#[derive(Debug)]
+struct Plan {
+    rows: Option<usize>,
+    columns: Option<usize>,
+    tile_rows: usize,
+    tile_columns: usize,
+}
+
+/// Executes an element-wise operation.
+///
+/// # Safety
+/// See [`hal::operation`].
+pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Result<()> {
+    let elements = count(&operation.shape);
+    if elements == 0 {
+        return Ok(());
+    }
+    let mut cells = [Cell([0; 16]); 4];
+    let Some(program) = prepare(operation, &mut cells)? else { return Ok(()) };
+    let work = program.work(elements);
+    if let &[length] = &operation.shape[..]
+        && let Step::Call(kernel) = program.step
+        && let Some(repeated) = program.direct(length)
+    {
+        let program = &program;
+        workers.split(length, LINE, work, &|range| {
+            let at = |address, size: usize, repeated| {
+                offset(address, if repeated { 0 } else { range.start }, size as isize)
+            };
+            let arguments = std::array::from_fn(|index| {
+                let argument = &program.arguments[index];
+                let repeated = repeated >> index & 1 == 1;
+                pointer(at(argument.address, argument.size, repeated)).cast_const()
+            });
+            let value = pointer(at(program.output.address, program.output.size, false));
+            // SAFETY: contiguous or repeated elements of the types of the loop, of which the
+            // output shares none with the arguments.
+            unsafe { (kernel.run)(value, &arguments, repeated, range.len()) };
+        });
+        return Ok(());
+    }
+    // SAFETY: passed on to the caller.
+    unsafe { program.iterate(&operation.shape, work, workers) };
+    Ok(())
+}
+
+/// Stores one value in every element of an output.
+///
+/// # Safety
+/// The elements must be writable.
+pub(super) unsafe fn fill(
+    shape: &Shape,
+    output: &Operand,
+    value: Scalar,
+    workers: &Workers<'_>,
+) -> Result<()> {
+    let operation = Elementwise {
+        function: Function::Unary(UnaryFunction::Copy),
+        compute: output.dtype,
+        shape: shape.clone(),
+        inputs: [Input::Scalar(value)].into_iter().collect(),
+        output: output.clone(),
+    };
+    // SAFETY: passed on to the caller.
+    unsafe { run(&operation, workers) }
+}
+
+/// Chooses loops and conversions; none if nothing is to be done.
+fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Option<Program<'a>>> {
+    let Elementwise { function, compute, inputs, output, .. } = operation;
+    let arity = function.arity();
+    if inputs.len() != arity || arity > 4 {
+        let detail = format!("{function:?} takes {arity} inputs, not {}", inputs.len());
+        return Err(Error::invalid("elementwise", detail));
+    }
+    let copy = *function == Function::Unary(UnaryFunction::Copy);
+    let same = copy && inputs[0].dtype() == output.dtype && *compute == output.dtype;
+    let mut arguments = [Argument::NONE; 4];
+    for (index, input) in inputs.iter().enumerate() {
+        let condition =
+            index == 0 && matches!(function, Function::Select | Function::SelectPositive);
+        let wanted = if condition { DType::Bool } else { *compute };
+        match input {
+            Input::Array(operand) => {
+                arguments[index] = Argument::new(operand, wanted);
+                if condition && *function == Function::SelectPositive {
+                    arguments[index].convert = cast::positive(operand.dtype);
+                }
+                arguments[index].staged = operand.address == output.address;
+            }
+            Input::Scalar(scalar) => {
+                let value = match function {
+                    Function::SelectPositive if condition => Scalar::new(is_positive(scalar)),
+                    _ => scalar.cast(wanted)?,
+                };
+                cells[index].0[..wanted.size()].copy_from_slice(value.bytes());
+                arguments[index].address = (&raw const cells[index]).expose_provenance();
+                arguments[index].size = wanted.size();
+                arguments[index].wanted = wanted.size();
+            }
+        }
+    }
+    let result = function.result(*compute);
+    if same && (compute.kind() == Kind::Opaque || *compute != DType::Bool) {
+        // Elements copied to themselves stay what they are.
+        let program =
+            Program { step: Step::Copy, arguments, arity, output: Output::new(output, result) };
+        return Ok((!arguments[0].staged).then_some(program));
+    }
+    // A cast by way of either type is one conversion.
+    let source = inputs[0].dtype();
+    if copy
+        && matches!(inputs[0], Input::Array(_))
+        && [source, output.dtype].contains(compute)
+        && let Some(run) = cast::conversion(source, output.dtype)
+    {
+        arguments[0].convert = None;
+        arguments[0].wanted = arguments[0].size;
+        let step = Step::Call(Kernel { run, cheap: true });
+        let output = Output::new(output, output.dtype);
+        return Ok(Some(Program { step, arguments, arity, output }));
+    }
+    let kernel = kernel::kernel(*function, *compute)
+        .ok_or_else(|| unsupported(format!("{function:?} for dtype {compute}")))?;
+    Ok(Some(Program {
+        step: Step::Call(kernel),
+        arguments,
+        arity,
+        output: Output::new(output, result),
+    }))
+}
+
+fn is_positive(scalar: &Scalar) -> bool {
+    match scalar.get::<hal::Complex<f64>>() {
+        Some(value) => value.re > 0.0 || (value.re == 0.0 && value.im > 0.0),
+        None => match scalar.get::<hal::Complex<f32>>() {
+            Some(value) => value.re > 0.0 || (value.re == 0.0 && value.im > 0.0),
+            None => scalar.as_f64() > 0.0,
+        },
+    }
+}
+
+impl Program<'_> {
+    fn arguments(&self) -> &[Argument<'_>] {
+        &self.arguments[..self.arity]
+    }
+
+    /// The work in elements of a cheap loop.
+    fn work(&self, elements: usize) -> usize {
+        match self.step {
+            Step::Call(Kernel { cheap: false, .. }) => elements.saturating_mul(EXPENSIVE),
+            Step::Call(_) => elements,
+            Step::Copy => elements.saturating_mul(self.output.size.div_ceil(8)),
+        }
+    }
+
+    /// If a one-dimensional iteration needs no buffer: a bit for each repeated argument.
+    #[inline]
+    fn direct(&self, length: usize) -> Option<u32> {
+        let mut repeated = 0;
+        for (index, argument) in self.arguments().iter().enumerate() {
+            let stride = argument.stride(Some(0));
+            if !argument.is_direct(stride, length) {
+                return None;
+            }
+            repeated |= u32::from(stride == 0 && length > 1) << index;
+        }
+        self.output.is_direct(self.output.stride(Some(0)), length).then_some(repeated)
+    }
+
+    /// Runs over a shape of any number of axes.
+    ///
+    /// # Safety
+    /// See [`hal::operation`].
+    #[inline(never)]
+    unsafe fn iterate(&self, shape: &Shape, work: usize, workers: &Workers<'_>) {
+        if shape.is_empty() {
+            // SAFETY: passed on to the caller.
+            return unsafe { self.part(shape, self.addresses(0, 0)) };
+        }
+        let axis = widest(shape);
+        workers.split(shape[axis], 1, work, &|range| {
+            let mut part = shape.clone();
+            part[axis] = range.len();
+            // SAFETY: a part of the iteration, disjoint from the others.
+            unsafe { self.part(&part, self.addresses(axis, range.start)) };
+        });
+    }
+
+    /// The addresses of the arguments and of the output at an index of one axis.
+    fn addresses(&self, axis: usize, index: usize) -> [usize; 5] {
+        std::array::from_fn(|operand| match self.arguments.get(operand) {
+            Some(argument) => offset(argument.address, index, argument.stride(Some(axis))),
+            None => offset(self.output.address, index, self.output.stride(Some(axis))),
+        })
+    }
+
+    /// Chooses the axes of the tiles and their size.
+    fn plan(&self, shape: &[usize]) -> Plan {
+        let long = |axis: &usize| shape[*axis] > 1;
+        let mut axes = (0..shape.len()).rev().filter(long);
+        let columns = axes.next();
+        let previous = axes.next();
+        let Some(last) = columns else {
+            return Plan { rows: None, columns, tile_rows: 1, tile_columns: 1 };
+        };
+        let length = shape[last];
+        let largest = self.arguments().iter().map(Argument::largest).max().unwrap_or(1);
+        let capacity = BUFFER / largest.max(self.output.largest()).clamp(1, BUFFER);
+        // An argument that is contiguous along another axis is read across the tile's rows.
+        let across = self.arguments().iter().find_map(|argument| {
+            let stride_of = |axis: usize| argument.stride(Some(axis)).unsigned_abs();
+            let smallest = (0..shape.len())
+                .filter(|axis| shape[*axis] > 1 && *axis != last && stride_of(*axis) != 0)
+                .min_by_key(|axis| stride_of(*axis))?;
+            (stride_of(smallest) < stride_of(last)).then_some(smallest)
+        });
+        if let Some(rows) = across {
+            let tile_columns = length.min(SQUARE).min(capacity);
+            let tile_rows = (capacity / tile_columns).min(shape[rows]);
+            return Plan { rows: Some(rows), columns, tile_rows, tile_columns };
+        }
+        let copies = matches!(self.step, Step::Copy);
+        if let Some(rows) = previous.filter(|_| length < 128 && (copies || length < capacity)) {
+            let limit = if copies { usize::MAX } else { capacity.min(LINE) };
+            let tile_rows = (limit / length).clamp(1, shape[rows]);
+            return Plan { rows: Some(rows), columns, tile_rows, tile_columns: length };
+        }
+        let in_place = self
+            .arguments()
+            .iter()
+            .all(|argument| argument.is_direct(argument.stride(columns), length))
+            && self.output.is_direct(self.output.stride(columns), length);
+        let tile_columns = if copies || in_place { length } else { capacity.min(LINE) };
+        Plan { rows: None, columns, tile_rows: 1, tile_columns: tile_columns.min(length) }
+    }
+
+    /// Runs over a part of the iteration on this thread.
+    ///
+    /// # Safety
+    /// See [`hal::operation`].
+    unsafe fn part(&self, shape: &Shape, addresses: [usize; 5]) {
+        let plan = self.plan(shape);
+        let outer = without(shape, &[plan.rows, plan.columns]);
+        let rows = plan.rows.map_or(1, |axis| shape[axis]);
+        let columns = plan.columns.map_or(1, |axis| shape[axis]);
+        let [a, b, c, d] = self.arguments.map(|argument| argument.strides);
+        let strides = [a, b, c, d, self.output.strides];
+        let place = |operand: usize, address: usize| match self.arguments.get(operand) {
+            Some(argument) => Place {
+                address,
+                row: argument.stride(plan.rows),
+                column: argument.stride(plan.columns),
+            },
+            None => Place {
+                address,
+                row: self.output.stride(plan.rows),
+                column: self.output.stride(plan.columns),
+            },
+        };
+        let mut scratch = Scratch::new();
+        for_each(&outer, &strides, addresses, |start| {
+            let mut row = 0;
+            while row < rows {
+                let height = plan.tile_rows.min(rows - row);
+                let mut column = 0;
+                while column < columns {
+                    let width = plan.tile_columns.min(columns - column);
+                    let places: [Place; 5] = std::array::from_fn(|operand| {
+                        let mut place = place(operand, start[operand]);
+                        place.address = offset(place.address, row, place.row);
+                        place.address = offset(place.address, column, place.column);
+                        place
+                    });
+                    // SAFETY: a tile of the iteration, small enough for the buffers.
+                    unsafe {
+                        self.tile(&places, (height, width), plan.tile_columns, &mut scratch);
+                    }
+                    column += width;
+                }
+                row += height;
+            }
+        });
+    }
+
+    /// Computes one tile.
+    ///
+    /// # Safety
+    /// See [`hal::operation`]; the tile must fit the buffers.
+    #[inline]
+    unsafe fn tile(
+        &self,
+        places: &[Place; 5],
+        extent: (usize, usize),
+        usual_columns: usize,
+        scratch: &mut Scratch,
+    ) {
+        let (rows, columns) = extent;
+        let output = places[4];
+        let kernel = match self.step {
+            Step::Copy => {
+                // SAFETY: elements of the input and of the output, which are disjoint.
+                return unsafe { copy_tile(self.output.size, places[0], output, rows, columns) };
+            }
+            Step::Call(kernel) => kernel,
+        };
+        let by_rows = rows == 1 || usual_columns >= ROW;
+        let mut addresses = [0; 4];
+        let mut steps = [0; 4];
+        let mut repeated = 0;
+        let mut packed = true;
+        for (index, argument) in self.arguments().iter().enumerate() {
+            let buffer = &mut scratch.arguments[index];
+            // SAFETY: a tile of the argument, which fits the buffers.
+            let ready = unsafe {
+                let place = places[index];
+                argument.load(place, extent, by_rows, true, buffer, &mut scratch.staging)
+            };
+            addresses[index] = ready.address;
+            steps[index] = ready.row;
+            repeated |= u32::from(ready.repeated) << index;
+            packed &= ready.packed;
+        }
+        let size = self.output.size;
+        let contiguous = columns == 1 || output.column == size as isize;
+        let row_packed = output.is_packed(rows, columns, size);
+        let direct = self.output.convert.is_none() && (row_packed || (contiguous && by_rows));
+        let (value, step) = if direct {
+            (output.address, output.row)
+        } else {
+            (scratch.value.address(), (columns * self.output.given) as isize)
+        };
+        let whole = packed && (row_packed || !direct);
+        let (calls, length) = if whole { (1, rows * columns) } else { (rows, columns) };
+        for row in 0..calls {
+            let arguments = std::array::from_fn(|index| {
+                pointer(offset(addresses[index], row, steps[index])).cast_const()
+            });
+            // SAFETY: contiguous or repeated elements of the types of the loop, of which the
+            // output shares none with the arguments: those that would are in a buffer.
+            unsafe {
+                (kernel.run)(pointer(offset(value, row, step)), &arguments, repeated, length);
+            }
+        }
+        if !direct {
+            // SAFETY: the values of the tile, packed.
+            unsafe { self.output.store(value, output, extent, &mut scratch.staging) };
+        }
+    }
+}

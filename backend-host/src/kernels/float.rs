@@ -1,0 +1,247 @@
+//! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
+
+use super::half::{narrow, widen};
+use super::number::Number;
+use hal::{DType, f16};
+
+macro_rules! float {
+    ($rust:ident, $dtype:ident, $frexp:ident, $ldexp:ident) => {
+        // SAFETY: a primitive of the dtype's size.
+        unsafe impl Number for $rust {
+            const DTYPE: DType = DType::$dtype;
+            type Real = Self;
+
+            float!(@unary sqrt sqrt, exp exp, log ln, log2 log2, log10 log10, sin sin, cos cos,
+                tan tan, asin asin, acos acos, atan atan, sinh sinh, cosh cosh, tanh tanh,
+                floor floor, ceil ceil, trunc trunc, rint round_ties_even, absolute abs);
+            float!(@operator add +, subtract -, multiply *, divide /, fmod %);
+            float!(@compare equal ==, less <, less_equal <=);
+
+            #[inline(always)]
+            fn negative(self) -> Self {
+                -self
+            }
+            #[inline(always)]
+            fn sign(self) -> Self {
+                let sign = (self > 0.0) as i8 - (self < 0.0) as i8;
+                if self.is_nan() { self } else { $rust::from(sign) }
+            }
+            #[inline(always)]
+            fn is_true(self) -> bool {
+                self != 0.0
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self != self
+            }
+            /// One instruction and a correction: the hardware's minimum takes the first of
+            /// two that are not ordered.
+            #[inline(always)]
+            fn minimum(self, other: Self) -> Self {
+                let smaller = if other < self { other } else { self };
+                if other.is_nan() { other } else { smaller }
+            }
+            #[inline(always)]
+            fn maximum(self, other: Self) -> Self {
+                let larger = if other > self { other } else { self };
+                if other.is_nan() { other } else { larger }
+            }
+            #[inline(always)]
+            fn real(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn imaginary(self) -> Self {
+                0.0
+            }
+            /// The quotient that belongs to [`Number::remainder`]: what is left after the
+            /// remainder is taken away divides without a fraction, but for rounding.
+            #[inline(always)]
+            fn floor_divide(self, other: Self) -> Self {
+                if other == 0.0 {
+                    return self / other;
+                }
+                let rest = self % other;
+                let mut quotient = (self - rest) / other;
+                if rest != 0.0 && (other < 0.0) != (rest < 0.0) {
+                    quotient -= 1.0;
+                }
+                if quotient == 0.0 {
+                    return $rust::copysign(0.0, self / other);
+                }
+                let whole = quotient.floor();
+                if quotient - whole > 0.5 { whole + 1.0 } else { whole }
+            }
+            #[inline(always)]
+            fn remainder(self, other: Self) -> Self {
+                let rest = self % other;
+                if other == 0.0 {
+                    rest
+                } else if rest == 0.0 {
+                    $rust::copysign(0.0, other)
+                } else if (other < 0.0) != (rest < 0.0) {
+                    rest + other
+                } else {
+                    rest
+                }
+            }
+            #[inline(always)]
+            fn power(self, other: Self) -> Self {
+                self.powf(other)
+            }
+            #[inline(always)]
+            fn atan2(self, other: Self) -> Self {
+                $rust::atan2(self, other)
+            }
+            #[inline(always)]
+            fn ldexp(self, other: Self) -> Self {
+                if other.is_nan() { other } else { $ldexp(self, other as i32) }
+            }
+            #[inline(always)]
+            fn mantissa(self) -> Self {
+                $frexp(self).0
+            }
+            #[inline(always)]
+            fn exponent(self) -> Self {
+                $frexp(self).1 as $rust
+            }
+        }
+    };
+    (@unary $($name:ident $method:ident),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self) -> Self {
+                Self::$method(self)
+            }
+        )*
+    };
+    (@operator $($name:ident $operator:tt),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, other: Self) -> Self {
+                self $operator other
+            }
+        )*
+    };
+    (@compare $($name:ident $operator:tt),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, other: Self) -> bool {
+                self $operator other
+            }
+        )*
+    };
+}
+
+float!(f32, Float32, frexp_single, ldexp_single);
+float!(f64, Float64, frexp, ldexp);
+
+/// C's `frexp`: the fraction, 0.5 or more and less than 1, and the exponent.
+fn frexp(value: f64) -> (f64, i32) {
+    if value == 0.0 || !value.is_finite() {
+        return (value, 0);
+    }
+    // A subnormal number is scaled into the normal ones first.
+    let subnormal = value.abs() < f64::MIN_POSITIVE;
+    let (scaled, shift) = if subnormal { (value * power_of_two(64), 64) } else { (value, 0) };
+    let bits = scaled.to_bits();
+    let exponent = ((bits >> 52) & 0x7ff) as i32 - 1022 - shift;
+    (f64::from_bits((bits & !(0x7ff << 52)) | (1022 << 52)), exponent)
+}
+
+fn frexp_single(value: f32) -> (f32, i32) {
+    let (fraction, exponent) = frexp(f64::from(value));
+    (fraction as f32, exponent)
+}
+
+/// `2^exponent` for exponents of normal numbers.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent.clamp(-1022, 1023)) as u64) << 52)
+}
+
+/// C's `ldexp`, with a single rounding where the result is subnormal.
+fn ldexp(value: f64, exponent: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let (fraction, own) = frexp(value);
+    let exponent = own.saturating_add(exponent);
+    if exponent > 1024 {
+        f64::INFINITY.copysign(value)
+    } else if exponent >= -1021 {
+        fraction * 2.0 * power_of_two(exponent - 1)
+    } else {
+        // The first factor is exact, the second rounds.
+        fraction * power_of_two(-1021) * power_of_two((exponent + 1021).max(-100))
+    }
+}
+
+fn ldexp_single(value: f32, exponent: i32) -> f32 {
+    // In double precision the product is exact as long as it is representable there; beyond,
+    // the clamped exponent still overflows or vanishes in single precision.
+    ldexp(f64::from(value), exponent.clamp(-400, 400)) as f32
+}
+
+macro_rules! half {
+    (@unary $($name:ident),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self) -> Self {
+                narrow(Number::$name(widen(self)))
+            }
+        )*
+    };
+    (@binary $($name:ident),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, other: Self) -> Self {
+                narrow(Number::$name(widen(self), widen(other)))
+            }
+        )*
+    };
+    (@compare $($name:ident),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, other: Self) -> bool {
+                Number::$name(widen(self), widen(other))
+            }
+        )*
+    };
+}
+
+// SAFETY: two bytes, every pattern of which is a number.
+unsafe impl Number for f16 {
+    const DTYPE: DType = DType::Float16;
+    type Real = Self;
+
+    half!(@unary sign, sqrt, exp, log, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh,
+        tanh, floor, ceil, trunc, rint, mantissa, exponent);
+    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, power, ldexp,
+        atan2);
+    half!(@compare equal, less, less_equal);
+
+    #[inline(always)]
+    fn negative(self) -> Self {
+        f16::from_bits(self.to_bits() ^ 0x8000)
+    }
+    #[inline(always)]
+    fn absolute(self) -> Self {
+        f16::from_bits(self.to_bits() & 0x7fff)
+    }
+    #[inline(always)]
+    fn is_true(self) -> bool {
+        self.to_bits() & 0x7fff != 0
+    }
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        self.to_bits() & 0x7fff > 0x7c00
+    }
+    #[inline(always)]
+    fn real(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn imaginary(self) -> Self {
+        f16::from_bits(0)
+    }
+}

@@ -1,0 +1,318 @@
+//! The arithmetic of one element: what each function means for each element type.
+
+use hal::{Complex, DType, f16};
+
+/// A truth value in memory: any byte, true unless it is zero.
+///
+/// Memory that a program filled may hold other bytes than 0 and 1, which a Rust `bool` must
+/// never do. Values made here are 0 or 1.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(super) struct Truth(u8);
+
+impl Truth {
+    /// The value of a Rust truth value.
+    #[inline(always)]
+    pub(super) fn new(value: bool) -> Self {
+        Truth(u8::from(value))
+    }
+
+    /// True unless the byte is zero.
+    #[inline(always)]
+    pub(super) fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+macro_rules! identities {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $($(#[$doc])* #[inline(always)] fn $name(self) -> Self { self.convert() })*
+    };
+}
+
+/// An element type that can be calculated with.
+///
+/// # Safety
+/// Every pattern of `DTYPE.size()` bytes must be a valid value, and that must be the size.
+///
+/// A method that has a body here is replaced by the types for which the function is defined;
+/// the array layer refuses it for the others, so that the value then does not matter.
+pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
+    /// The dtype that this type represents.
+    const DTYPE: DType;
+    /// The type of a modulus, a real and an imaginary part.
+    type Real: Number;
+
+    /// `self + other`.
+    fn add(self, other: Self) -> Self;
+    /// `self * other`.
+    fn multiply(self, other: Self) -> Self;
+    /// True if the value is not zero.
+    fn is_true(self) -> bool;
+    /// `self == other`.
+    fn equal(self, other: Self) -> bool;
+    /// `self < other`.
+    fn less(self, other: Self) -> bool;
+    /// `self <= other`.
+    fn less_equal(self, other: Self) -> bool;
+    /// True if the value, or a part of it, is not a number.
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
+    /// The modulus.
+    fn absolute(self) -> Self::Real;
+    /// The real part.
+    fn real(self) -> Self::Real;
+    /// The imaginary part.
+    fn imaginary(self) -> Self::Real;
+
+    /// The smaller; NaN wins, the first of two.
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        if self.less_equal(other) | self.is_nan() { self } else { other }
+    }
+    /// The larger; NaN wins, the first of two.
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        if other.less_equal(self) | self.is_nan() { self } else { other }
+    }
+
+    /// `a * x + b * y`, rounded after each step.
+    #[inline(always)]
+    fn linear_combination(a: Self, x: Self, b: Self, y: Self) -> Self {
+        a.multiply(x).add(b.multiply(y))
+    }
+
+    /// `self - other`.
+    #[inline(always)]
+    fn subtract(self, _other: Self) -> Self {
+        self
+    }
+    /// `self / other`.
+    #[inline(always)]
+    fn divide(self, _other: Self) -> Self {
+        self
+    }
+    /// The quotient rounded down.
+    #[inline(always)]
+    fn floor_divide(self, _other: Self) -> Self {
+        self
+    }
+    /// The remainder with the sign of the divisor.
+    #[inline(always)]
+    fn remainder(self, _other: Self) -> Self {
+        self
+    }
+    /// The remainder with the sign of the dividend.
+    #[inline(always)]
+    fn fmod(self, _other: Self) -> Self {
+        self
+    }
+    /// `self` to the power of `other`.
+    #[inline(always)]
+    fn power(self, _other: Self) -> Self {
+        self
+    }
+    /// `self * 2^other`.
+    #[inline(always)]
+    fn ldexp(self, _other: Self) -> Self {
+        self
+    }
+    /// The angle of a point.
+    #[inline(always)]
+    fn atan2(self, _other: Self) -> Self {
+        self
+    }
+    /// The bits of both.
+    #[inline(always)]
+    fn bit_and(self, _other: Self) -> Self {
+        self
+    }
+    /// The bits of either.
+    #[inline(always)]
+    fn bit_or(self, _other: Self) -> Self {
+        self
+    }
+    /// The bits of exactly one.
+    #[inline(always)]
+    fn bit_xor(self, _other: Self) -> Self {
+        self
+    }
+
+    identities! {
+        /// `-self`.
+        negative;
+        /// -1, 0 or 1.
+        sign;
+        /// The complex conjugate.
+        conjugate;
+        /// All bits inverted.
+        invert;
+        /// Square root.
+        sqrt;
+        /// Exponential.
+        exp;
+        /// Natural logarithm.
+        log;
+        /// Logarithm to the base 2.
+        log2;
+        /// Logarithm to the base 10.
+        log10;
+        /// Sine.
+        sin;
+        /// Cosine.
+        cos;
+        /// Tangent.
+        tan;
+        /// Inverse sine.
+        asin;
+        /// Inverse cosine.
+        acos;
+        /// Inverse tangent.
+        atan;
+        /// Hyperbolic sine.
+        sinh;
+        /// Hyperbolic cosine.
+        cosh;
+        /// Hyperbolic tangent.
+        tanh;
+        /// Rounded down.
+        floor;
+        /// Rounded up.
+        ceil;
+        /// Rounded towards zero.
+        trunc;
+        /// Rounded to the nearest, halves to even.
+        rint;
+        /// The fraction of `frexp`.
+        mantissa;
+        /// The exponent of `frexp`.
+        exponent;
+    }
+}
+
+/// Conversion from every element type, as C converts.
+pub(super) trait Convert: Copy + 'static {
+    /// From a truth value.
+    fn from_truth(value: Truth) -> Self;
+    /// From an integer.
+    fn from_i8(value: i8) -> Self;
+    /// From an integer.
+    fn from_i16(value: i16) -> Self;
+    /// From an integer.
+    fn from_i32(value: i32) -> Self;
+    /// From an integer.
+    fn from_i64(value: i64) -> Self;
+    /// From an integer.
+    fn from_u8(value: u8) -> Self;
+    /// From an integer.
+    fn from_u16(value: u16) -> Self;
+    /// From an integer.
+    fn from_u32(value: u32) -> Self;
+    /// From an integer.
+    fn from_u64(value: u64) -> Self;
+    /// From a number with fractions.
+    fn from_f16(value: f16) -> Self;
+    /// From a number with fractions.
+    fn from_f32(value: f32) -> Self;
+    /// From a number with fractions.
+    fn from_f64(value: f64) -> Self;
+    /// From a complex number, whose imaginary part is lost where this type is real.
+    fn from_c32(value: Complex<f32>) -> Self;
+    /// From a complex number, whose imaginary part is lost where this type is real.
+    fn from_c64(value: Complex<f64>) -> Self;
+    /// This value as another type.
+    fn convert<D: Convert>(self) -> D;
+}
+
+/// Calls an expression with `$T` bound to the [`Number`] of a dtype.
+macro_rules! with_number {
+    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        with_number!(@arms $dtype, $T, $body, $other;
+            Bool $crate::kernels::number::Truth, Int8 i8, Int16 i16, Int32 i32, Int64 i64,
+            UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64, Float16 hal::f16, Float32 f32,
+            Float64 f64, Complex64 hal::Complex<f32>, Complex128 hal::Complex<f64>)
+    };
+    (@arms $dtype:expr, $T:ident, $body:expr, $other:expr; $($name:ident $rust:ty),*) => {
+        match $dtype {
+            $(hal::DType::$name => {
+                type $T = $rust;
+                $body
+            })*
+            hal::DType::Opaque(_) => $other,
+        }
+    };
+}
+pub(super) use with_number;
+
+// SAFETY: a byte, and every byte is valid.
+unsafe impl Number for Truth {
+    const DTYPE: DType = DType::Bool;
+    type Real = Truth;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.bit_or(other)
+    }
+    #[inline(always)]
+    fn subtract(self, other: Self) -> Self {
+        self.bit_xor(other)
+    }
+    #[inline(always)]
+    fn multiply(self, other: Self) -> Self {
+        self.bit_and(other)
+    }
+    #[inline(always)]
+    fn is_true(self) -> bool {
+        self.get()
+    }
+    #[inline(always)]
+    fn equal(self, other: Self) -> bool {
+        self.get() == other.get()
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> bool {
+        !self.get() & other.get()
+    }
+    #[inline(always)]
+    fn less_equal(self, other: Self) -> bool {
+        !self.get() | other.get()
+    }
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        self.bit_and(other)
+    }
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        self.bit_or(other)
+    }
+    #[inline(always)]
+    fn absolute(self) -> Self {
+        Truth::new(self.get())
+    }
+    #[inline(always)]
+    fn real(self) -> Self {
+        Truth::new(self.get())
+    }
+    #[inline(always)]
+    fn imaginary(self) -> Self {
+        Truth::new(false)
+    }
+    #[inline(always)]
+    fn invert(self) -> Self {
+        Truth::new(!self.get())
+    }
+    #[inline(always)]
+    fn bit_and(self, other: Self) -> Self {
+        Truth::new(self.get() & other.get())
+    }
+    #[inline(always)]
+    fn bit_or(self, other: Self) -> Self {
+        Truth::new(self.get() | other.get())
+    }
+    #[inline(always)]
+    fn bit_xor(self, other: Self) -> Self {
+        Truth::new(self.get() ^ other.get())
+    }
+}

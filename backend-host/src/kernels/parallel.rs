@@ -1,0 +1,71 @@
+//! Division of work among the cores.
+
+use rayon::ThreadPool;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Work below which waking other threads costs more than it saves, in elements of a cheap
+/// loop.
+const WORTHWHILE: usize = 1 << 17;
+
+/// Where the threads come from, if there is enough work for them.
+pub(super) struct Workers<'a> {
+    source: &'a (dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
+}
+
+impl fmt::Debug for Workers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workers")
+    }
+}
+
+impl<'a> Workers<'a> {
+    /// Threads that `source` gives when it is asked.
+    pub(super) fn new(source: &'a (dyn Fn() -> Option<Arc<ThreadPool>> + Sync)) -> Self {
+        Workers { source }
+    }
+
+    /// Calls `part` for ranges that together are `0..length`, on several threads if the work,
+    /// counted in elements of a cheap loop, is worth it. Inner bounds are multiples of
+    /// `granularity`.
+    #[inline]
+    pub(super) fn split(
+        &self,
+        length: usize,
+        granularity: usize,
+        work: usize,
+        part: &(dyn Fn(Range<usize>) + Sync),
+    ) {
+        if work < WORTHWHILE || length <= granularity {
+            part(0..length);
+        } else {
+            self.split_among_threads(length, granularity, work, part);
+        }
+    }
+
+    #[inline(never)]
+    fn split_among_threads(
+        &self,
+        length: usize,
+        granularity: usize,
+        work: usize,
+        part: &(dyn Fn(Range<usize>) + Sync),
+    ) {
+        let pool = match (self.source)() {
+            Some(pool) if pool.current_num_threads() > 1 => pool,
+            _ => return part(0..length),
+        };
+        // A few parts for each thread even out threads that other programs delay.
+        let parts = (pool.current_num_threads() * 4).min((work / (WORTHWHILE / 4)).max(2));
+        let step = length.div_ceil(parts).next_multiple_of(granularity.max(1));
+        pool.in_place_scope(|scope| {
+            let mut start = 0;
+            while start < length {
+                let end = start.saturating_add(step).min(length);
+                scope.spawn(move |_| part(start..end));
+                start = end;
+            }
+        });
+    }
+}

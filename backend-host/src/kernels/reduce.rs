@@ -1,0 +1,413 @@
+//! Reductions: axes combined into one element each.
+//!
+//! Two ways, by the order of the elements in memory: along lines, one result at a time, or
+//! row upon row, many neighbouring results at once. Either way the order of combination
+//! follows from shape, strides and dtypes alone.
+
+use super::cast;
+use super::combine::{self, Combiner};
+use super::copy::{Place, pointer};
+use super::elementwise;
+use super::feed::Feed;
+use super::nest::{count, for_each, offset, stride, widest, without};
+use super::pairwise::{Cell, Pairwise};
+use super::parallel::Workers;
+use super::tile::{Output, ROW, Scratch};
+use super::unsupported;
+use super::vector::Loop;
+use hal::function::Reduction;
+use hal::operation::{Reduce, Shape};
+use hal::{DType, Kind, Result, Scalar};
+use std::ops::Range;
+use std::ptr;
+
+/// Rows that are added up before they join the pairwise combination.
+const ROUNDS: usize = 16;
+/// Elements of a tile that is combined into one.
+const LINE: usize = 1024;
+/// Bytes of a row of results.
+const WIDTH: usize = 16384;
+/// Elements from which few results are each divided among threads.
+const SEGMENTED: usize = 1 << 18;
+
+/// A reduction made ready.
+struct Reducer<'a> {
+    feed: Feed<'a>,
+    combiner: Combiner,
+    /// Bytes of an element of the type that elements are combined in.
+    size: usize,
+    /// From that type to the result's.
+    narrow: Option<Loop>,
+    output: Output<'a>,
+    /// The shape, with reduced axes of length 1.
+    kept: Shape,
+    /// The shape, with kept axes of length 1.
+    folded: Shape,
+    /// The reduced axis along which tiles have their rows.
+    rows: Option<usize>,
+    /// The axis along which tiles have their columns: a kept one if many results are made at
+    /// once, otherwise a reduced one.
+    columns: Option<usize>,
+    /// The most results that are made at once; 1 along lines.
+    width: usize,
+    /// Parts into which the reduced axes are cut.
+    segments: usize,
+}
+
+/// Executes a reduction.
+///
+/// # Safety
+/// See [`hal::operation`].
+pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()> {
+    let Reduce { reduction, compute, shape, output, .. } = operation;
+    if compute.kind() == Kind::Opaque {
+        return Err(unsupported(format!("{reduction:?} of dtype {compute}")));
+    }
+    let mut kept = shape.clone();
+    let mut folded = shape.clone();
+    for axis in 0..shape.len() {
+        let reduced = stride(&output.strides, axis) == 0;
+        let one = if reduced { &mut kept } else { &mut folded };
+        one[axis] = 1;
+    }
+    if count(&kept) == 0 {
+        return Ok(());
+    }
+    if count(&folded) == 0 {
+        let identity = i64::from(matches!(reduction, Reduction::Product | Reduction::All));
+        let value = Scalar::new(identity).cast(output.dtype)?;
+        // SAFETY: passed on to the caller.
+        return unsafe { elementwise::fill(&kept, output, value, workers) };
+    }
+    let reducer = Reducer::new(operation, kept, folded)?;
+    // SAFETY: passed on to the caller.
+    unsafe { reducer.run(workers) };
+    Ok(())
+}
+
+impl<'a> Reducer<'a> {
+    fn new(operation: &'a Reduce, kept: Shape, folded: Shape) -> Result<Self> {
+        let Reduce { reduction, compute, input, output, .. } = operation;
+        // Truth values are added and multiplied; sums of binary16 keep their digits in
+        // binary32 until the end.
+        let (way, working, result) = match (reduction, *compute) {
+            (Reduction::Any, _) => (Reduction::Sum, DType::Bool, DType::Bool),
+            (Reduction::All, _) => (Reduction::Product, DType::Bool, DType::Bool),
+            (Reduction::Sum | Reduction::Product, DType::Float16) => {
+                (*reduction, DType::Float32, DType::Float16)
+            }
+            (_, compute) => (*reduction, compute, compute),
+        };
+        let combiner = combine::combiner(way, working)
+            .ok_or_else(|| unsupported(format!("{reduction:?} of dtype {compute}")))?;
+        let feed = Feed::new(input, *compute, working)?;
+        let nearest = |shape: &[usize], not: Option<usize>| {
+            (0..shape.len())
+                .rev()
+                .filter(|&axis| shape[axis] > 1 && Some(axis) != not)
+                .min_by_key(|&axis| feed.distance(axis))
+        };
+        let line = nearest(&folded, None);
+        let neighbour = nearest(&kept, None);
+        let many = neighbour.filter(|&kept_axis| {
+            let closer = line.is_none_or(|axis| feed.distance(kept_axis) < feed.distance(axis));
+            (kept[kept_axis] >= 16 && closer) || (kept[kept_axis] >= 32 && count(&folded) <= 32)
+        });
+        let (rows, columns, width) = match many {
+            Some(axis) if feed.is_direct(axis) => (line, many, WIDTH / working.size()),
+            Some(_) => (line, many, (feed.capacity() / ROUNDS).max(1)),
+            None => (nearest(&folded, line), line, 1),
+        };
+        let tasks = match many {
+            Some(axis) => count(&without(&kept, &[many])) * kept[axis].div_ceil(width),
+            None => count(&kept),
+        };
+        let elements = count(&folded).saturating_mul(count(&kept));
+        let divisible =
+            if elements >= SEGMENTED && tasks < 8 { elements / (SEGMENTED / 4) } else { 1 };
+        Ok(Reducer {
+            feed,
+            combiner,
+            size: working.size(),
+            narrow: cast::conversion(working, result),
+            output: Output::new(output, result),
+            kept,
+            folded,
+            rows,
+            columns,
+            width,
+            segments: divisible.clamp(1, 64),
+        })
+    }
+
+    /// The kept axis along which many results are made at once.
+    fn many(&self) -> Option<usize> {
+        self.columns.filter(|&axis| self.kept[axis] > 1)
+    }
+
+    /// # Safety
+    /// See [`hal::operation`].
+    unsafe fn run(&self, workers: &Workers<'_>) {
+        let work = count(&self.kept).saturating_mul(count(&self.folded));
+        let axis = widest(&self.kept);
+        let length = self.kept.get(axis).copied().unwrap_or(1);
+        if self.segments > 1 {
+            // SAFETY: passed on to the caller.
+            return unsafe { self.results(axis, 0..length, workers) };
+        }
+        let granularity = if self.many() == Some(axis) { self.width } else { 1 };
+        workers.split(length, granularity, work, &|range| {
+            // SAFETY: a part of the results, disjoint from the others.
+            unsafe { self.results(axis, range, workers) };
+        });
+    }
+
+    /// Makes the results whose index along a kept axis is in a range.
+    ///
+    /// # Safety
+    /// See [`hal::operation`].
+    unsafe fn results(&self, axis: usize, range: Range<usize>, workers: &Workers<'_>) {
+        let many = self.many();
+        let mut outer = without(&self.kept, &[many]);
+        let mut columns = 0..many.map_or(1, |axis| self.kept[axis]);
+        let [first, second] = self.feed.strides();
+        let strides = [first, second, self.output.strides];
+        let [first, second] = self.feed.addresses();
+        let mut addresses = [first, second, self.output.address];
+        if many == Some(axis) {
+            columns = range;
+        } else if let Some(length) = outer.get_mut(axis) {
+            *length = range.len();
+            for (address, strides) in addresses.iter_mut().zip(&strides) {
+                *address = offset(*address, range.start, stride(strides, axis));
+            }
+        }
+        let mut scratch = Scratch::new();
+        let mut memory = Vec::new();
+        let mut cell = [Cell([0; 16]); 1];
+        let mut wide = Vec::new();
+        if many.is_some() {
+            wide = vec![Cell([0; 16]); (self.width * self.size).div_ceil(16)];
+        }
+        let target = match many {
+            Some(_) => wide.as_mut_ptr().expose_provenance(),
+            None => cell.as_mut_ptr().expose_provenance(),
+        };
+        for_each(&outer, &strides, addresses, |start| {
+            let mut column = columns.start;
+            while column < columns.end {
+                let length = self.width.min(columns.end - column);
+                let [first, second, output] = std::array::from_fn(|operand| {
+                    let stride = many.map_or(0, |axis| stride(strides[operand], axis));
+                    offset(start[operand], column, stride)
+                });
+                // SAFETY: results and elements of the operation, and memory of this call.
+                unsafe {
+                    let elements = [first, second];
+                    if self.segments > 1 {
+                        self.fold_segments(elements, length, target, workers);
+                    } else {
+                        self.fold(
+                            &self.folded,
+                            elements,
+                            length,
+                            target,
+                            &mut memory,
+                            &mut scratch,
+                        );
+                    }
+                    self.store(target, output, length, &mut scratch);
+                }
+                column += length;
+            }
+        });
+    }
+
+    /// Converts results and stores them where they belong.
+    ///
+    /// # Safety
+    /// The results must be at the address and the output's elements writable.
+    unsafe fn store(&self, results: usize, output: usize, length: usize, scratch: &mut Scratch) {
+        let Scratch { value, staging, .. } = scratch;
+        let mut results = results;
+        if let Some(narrow) = self.narrow {
+            let source = std::mem::replace(&mut results, value.address());
+            // SAFETY: packed elements, which fit the buffer.
+            unsafe { cast::convert(narrow, source, results, length) };
+        }
+        let column = self.output.stride(self.many());
+        let place = Place { address: output, row: 0, column };
+        // SAFETY: packed results of the right type.
+        unsafe { self.output.store(results, place, (1, length), staging) };
+    }
+
+    /// Combines the elements of each of `length` results in parts, on several threads.
+    ///
+    /// # Safety
+    /// As for [`Reducer::fold`].
+    unsafe fn fold_segments(
+        &self,
+        addresses: [usize; 2],
+        length: usize,
+        target: usize,
+        workers: &Workers<'_>,
+    ) {
+        let axis = widest(&self.folded);
+        let extent = self.folded[axis];
+        let unit = if extent >= 1 << 16 { LINE } else { 1 };
+        let step = extent.div_ceil(self.segments).next_multiple_of(unit);
+        let segments = extent.div_ceil(step);
+        let bytes = length * self.size;
+        let pitch = bytes.next_multiple_of(size_of::<Cell>());
+        let levels = Pairwise::levels(segments);
+        let mut memory = vec![Cell([0; 16]); (segments + levels) * pitch / size_of::<Cell>()];
+        let base = memory.as_mut_ptr().expose_provenance();
+        let partial = |segment| offset(base, segment, pitch as isize);
+        let work = count(&self.folded).saturating_mul(length);
+        workers.split(segments, 1, work, &|range| {
+            let mut scratch = Scratch::new();
+            let mut memory = Vec::new();
+            for segment in range {
+                let start = segment * step;
+                let mut folded = self.folded.clone();
+                folded[axis] = step.min(extent - start);
+                let strides = self.feed.strides();
+                let addresses = std::array::from_fn(|operand| {
+                    offset(addresses[operand], start, stride(strides[operand], axis))
+                });
+                let target = partial(segment);
+                // SAFETY: a part of the elements, and a partial result of its own.
+                unsafe { self.fold(&folded, addresses, length, target, &mut memory, &mut scratch) };
+            }
+        });
+        // SAFETY: as many levels as the segments need, after the partial results.
+        unsafe {
+            let mut pairwise = Pairwise::new(&self.combiner, partial(segments), length, bytes);
+            for segment in 0..segments {
+                pairwise.push(partial(segment));
+            }
+            pairwise.finish(target);
+        }
+    }
+
+    /// Combines the elements of each of `length` results over the axes of `folded`.
+    ///
+    /// # Safety
+    /// The elements must be readable, and `length` results writable at the target.
+    unsafe fn fold(
+        &self,
+        folded: &Shape,
+        addresses: [usize; 2],
+        length: usize,
+        target: usize,
+        memory: &mut Vec<Cell>,
+        scratch: &mut Scratch,
+    ) {
+        if self.many().is_some() {
+            // SAFETY: passed on to the caller.
+            unsafe { self.fold_rows(folded, addresses, length, target, memory, scratch) };
+        } else {
+            // SAFETY: passed on to the caller.
+            unsafe { self.fold_line(folded, addresses, target, scratch) };
+        }
+    }
+
+    fn place(&self, operand: usize, address: usize, row: usize, column: usize) -> Place {
+        let strides = self.feed.strides()[operand];
+        let along = |axis: Option<usize>| axis.map_or(0, |axis| stride(strides, axis));
+        let (row_stride, column_stride) = (along(self.rows), along(self.columns));
+        let address = offset(offset(address, row, row_stride), column, column_stride);
+        Place { address, row: row_stride, column: column_stride }
+    }
+
+    /// # Safety
+    /// As for [`Reducer::fold`], for one result.
+    unsafe fn fold_line(
+        &self,
+        folded: &Shape,
+        addresses: [usize; 2],
+        target: usize,
+        scratch: &mut Scratch,
+    ) {
+        let columns = self.columns.map_or(1, |axis| folded[axis]);
+        let direct = self.columns.is_some_and(|axis| self.feed.is_direct(axis));
+        // Short lines are packed together even where each could be used in place.
+        let lines = direct && (columns >= ROW || self.rows.is_none());
+        let capacity = self.feed.capacity().min(LINE);
+        let tile_columns = if lines { columns } else { columns.min(capacity) };
+        let rows = self.rows.map_or(1, |axis| folded[axis]);
+        let tile_rows = if lines { 1 } else { (capacity / tile_columns).clamp(1, rows) };
+        let outer = without(folded, &[self.rows, self.columns]);
+        let mut levels = [std::mem::MaybeUninit::<Cell>::uninit(); 65];
+        let base = levels.as_mut_ptr().expose_provenance();
+        let mut cell = Cell([0; 16]);
+        let part = (&raw mut cell).expose_provenance();
+        // SAFETY: enough levels for any number of elements.
+        let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, 1, self.size) };
+        for_each(&outer, &self.feed.strides(), addresses, |start| {
+            for row in (0..rows).step_by(tile_rows) {
+                for column in (0..columns).step_by(tile_columns) {
+                    let extent = (tile_rows.min(rows - row), tile_columns.min(columns - column));
+                    let places = std::array::from_fn(|operand| {
+                        self.place(operand, start[operand], row, column)
+                    });
+                    // SAFETY: a tile of the elements, direct or fitting the buffers.
+                    unsafe {
+                        let ready = self.feed.load(places, extent, false, scratch);
+                        let length = extent.0 * extent.1;
+                        (self.combiner.whole)(pointer(ready.address), length, pointer(part));
+                        pairwise.push(part);
+                    }
+                }
+            }
+        });
+        // SAFETY: passed on to the caller.
+        unsafe { pairwise.finish(target) };
+    }
+
+    /// # Safety
+    /// As for [`Reducer::fold`].
+    unsafe fn fold_rows(
+        &self,
+        folded: &Shape,
+        addresses: [usize; 2],
+        length: usize,
+        target: usize,
+        memory: &mut Vec<Cell>,
+        scratch: &mut Scratch,
+    ) {
+        let bytes = length * self.size;
+        let pitch = bytes.next_multiple_of(size_of::<Cell>());
+        let rows = self.rows.map_or(1, |axis| folded[axis]);
+        let levels = Pairwise::levels(count(folded));
+        let cells = (levels + 1) * pitch / size_of::<Cell>();
+        if memory.len() < cells {
+            memory.resize(cells, Cell([0; 16]));
+        }
+        let part = memory.as_mut_ptr().expose_provenance();
+        let base = offset(part, 1, pitch as isize);
+        // SAFETY: enough levels for as many rows as there are elements for a result.
+        let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, length, bytes) };
+        let outer = without(folded, &[self.rows]);
+        for_each(&outer, &self.feed.strides(), addresses, |start| {
+            for row in (0..rows).step_by(ROUNDS) {
+                let height = ROUNDS.min(rows - row);
+                let places =
+                    std::array::from_fn(|operand| self.place(operand, start[operand], row, 0));
+                // SAFETY: a tile of the elements, direct or fitting the buffers, whose rows
+                // are as long as a partial result.
+                unsafe {
+                    let ready = self.feed.load(places, (height, length), true, scratch);
+                    ptr::copy_nonoverlapping(pointer(ready.address), pointer(part), bytes);
+                    for row in 1..height {
+                        let row = offset(ready.address, row, ready.row);
+                        (self.combiner.rows)(pointer(part), pointer(row), length);
+                    }
+                    pairwise.push(part);
+                }
+            }
+        });
+        // SAFETY: passed on to the caller.
+        unsafe { pairwise.finish(target) };
+    }
+}

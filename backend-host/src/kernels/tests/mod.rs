@@ -1,0 +1,61 @@
+//! The kernels against a naive interpreter of operations.
+
+mod arrays;
+mod edges;
+mod elementwise;
+mod indexed;
+mod naive;
+mod reduce;
+mod scalar;
+
+use super::execute;
+use hal::operation::Operation;
+use hal::{DType, Scalar};
+use rayon::ThreadPool;
+use std::sync::Arc;
+
+/// Executes an operation on this thread alone.
+fn run(operation: &Operation) {
+    // SAFETY: the tests make operations on arrays that are alive.
+    unsafe { execute(operation, &|| None) }.expect("execute");
+}
+
+/// Executes an operation with some threads.
+fn run_with(operation: &Operation, pool: &Arc<ThreadPool>) {
+    // SAFETY: the tests make operations on arrays that are alive.
+    unsafe { execute(operation, &|| Some(pool.clone())) }.expect("execute");
+}
+
+fn pool(threads: usize) -> Arc<ThreadPool> {
+    Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("pool"))
+}
+
+/// Executes an operation and compares each element of its output with the interpreter's.
+fn check(operation: &Operation) {
+    let expected = naive::values(operation);
+    run(operation);
+    for (address, expected) in expected {
+        let got = arrays::read(address, expected.dtype());
+        assert!(close(&got, &expected), "{got:?} instead of {expected:?}\n{operation:?}");
+    }
+}
+
+/// True if values are equal, or inexact ones nearly so.
+fn close(got: &Scalar, expected: &Scalar) -> bool {
+    let tolerance = match expected.dtype().real() {
+        DType::Float16 => 2e-3,
+        DType::Float32 => 1e-5,
+        DType::Float64 => 1e-11,
+        _ => return got == expected,
+    };
+    let parts = |scalar: &Scalar| {
+        let value = scalar.cast(DType::Complex128).expect("number");
+        value.get::<hal::Complex<f64>>().expect("complex")
+    };
+    let near = |x: f64, y: f64, scale: f64| {
+        (x.is_nan() && y.is_nan()) || x == y || (x - y).abs() <= tolerance * scale.max(1e-2)
+    };
+    let (got, expected) = (parts(got), parts(expected));
+    let scale = expected.re.abs().max(expected.im.abs());
+    near(got.re, expected.re, scale) && near(got.im, expected.im, scale)
+}

@@ -1,0 +1,158 @@
+//! An interpreter of operations, one element at a time, straight from their definition.
+
+use super::arrays::{at, indices, read};
+use super::scalar::apply;
+use hal::function::{BinaryFunction, Function, Reduction};
+use hal::operation::{Elementwise, Indexed, Input, Mapped, Operation, Reduce, Scan};
+use hal::{DType, Scalar};
+use std::collections::BTreeMap;
+
+/// The values that an operation stores, by address.
+pub(super) fn values(operation: &Operation) -> BTreeMap<u64, Scalar> {
+    match operation {
+        Operation::Elementwise(operation) => elementwise(operation),
+        Operation::Reduce(operation) => reduce(operation),
+        Operation::Scan(operation) => scan(operation),
+        Operation::Gather(operation) => indices(&operation.shape)
+            .iter()
+            .map(|index| {
+                let value = indexed(&operation.source, index)
+                    .map_or_else(|| zero(operation.source.base.dtype), |(value, _)| value);
+                (at(&operation.output, index), cast(&value, operation.output.dtype))
+            })
+            .collect(),
+        Operation::Scatter(operation) => indices(&operation.shape)
+            .iter()
+            .filter_map(|index| {
+                let (_, address) = indexed(&operation.target, index)?;
+                Some((address, cast(&input(&operation.input, index), operation.target.base.dtype)))
+            })
+            .collect(),
+        Operation::Sequence(operation) => (0..operation.length)
+            .map(|index| {
+                let dtype = operation.output.dtype;
+                let arithmetic = |function, x, y| apply(Function::Binary(function), dtype, &[x, y]);
+                let number = cast(&Scalar::new(index as i64), dtype);
+                let distance = arithmetic(BinaryFunction::Multiply, number, operation.step);
+                let value = arithmetic(BinaryFunction::Add, operation.start, distance);
+                (at(&operation.output, &[index]), value)
+            })
+            .collect(),
+        other => panic!("no reference for {other:?}"),
+    }
+}
+
+fn cast(value: &Scalar, dtype: DType) -> Scalar {
+    value.cast(dtype).expect("cast")
+}
+
+fn zero(dtype: DType) -> Scalar {
+    Scalar::from_bytes(dtype, &vec![0; dtype.size()]).expect("zero")
+}
+
+fn input(input: &Input, index: &[usize]) -> Scalar {
+    match input {
+        Input::Array(operand) => read(at(operand, index), operand.dtype),
+        Input::Scalar(scalar) => *scalar,
+    }
+}
+
+fn elementwise(operation: &Elementwise) -> BTreeMap<u64, Scalar> {
+    let Elementwise { function, compute, shape, inputs, output } = operation;
+    let condition = matches!(function, Function::Select | Function::SelectPositive);
+    indices(shape)
+        .iter()
+        .map(|index| {
+            let arguments: Vec<Scalar> = inputs
+                .iter()
+                .enumerate()
+                .map(|(position, one)| {
+                    let value = input(one, index);
+                    if condition && position == 0 { value } else { cast(&value, *compute) }
+                })
+                .collect();
+            let value = apply(*function, *compute, &arguments);
+            (at(output, index), cast(&value, output.dtype))
+        })
+        .collect()
+}
+
+fn indexed(indexed: &Indexed, index: &[usize]) -> Option<(Scalar, u64)> {
+    let number = read(at(&indexed.indices, index), indexed.indices.dtype);
+    let number = match number.get::<u64>() {
+        Some(number) => i128::from(number),
+        None => cast(&number, DType::Int64).get::<i64>().expect("index").into(),
+    };
+    let length = indexed.axis_length as i128;
+    let number = if number < 0 { number + length } else { number };
+    (0..length).contains(&number).then(|| {
+        let address = at(&indexed.base, index)
+            .wrapping_add_signed(number as i64 * indexed.axis_stride as i64);
+        (read(address, indexed.base.dtype), address)
+    })
+}
+
+fn combine(reduction: Reduction, compute: DType, x: &Scalar, y: &Scalar) -> Scalar {
+    let function = match reduction {
+        Reduction::Sum => BinaryFunction::Add,
+        Reduction::Product => BinaryFunction::Multiply,
+        Reduction::Minimum => BinaryFunction::Minimum,
+        Reduction::Maximum => BinaryFunction::Maximum,
+        Reduction::Any => return Scalar::new(x.is_true() || y.is_true()),
+        Reduction::All => return Scalar::new(x.is_true() && y.is_true()),
+        other => panic!("no reference for {other:?}"),
+    };
+    apply(Function::Binary(function), compute, &[*x, *y])
+}
+
+fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
+    let Reduce { reduction, compute, shape, input, output } = operation;
+    // Sums of binary16 are made in a wider type.
+    let inner = if *compute == DType::Float16 { DType::Float64 } else { *compute };
+    let mut values = BTreeMap::<u64, Scalar>::new();
+    for index in indices(shape) {
+        let element = |operand: &hal::operation::Operand| {
+            cast(&read(at(operand, &index), operand.dtype), *compute)
+        };
+        let value = match input {
+            Mapped::Identity(operand) => element(operand),
+            Mapped::Product(x, y) => {
+                let multiply = Function::Binary(BinaryFunction::Multiply);
+                apply(multiply, *compute, &[element(x), element(y)])
+            }
+            Mapped::Indexed(source) => indexed(source, &index)
+                .map_or_else(|| zero(*compute), |(value, _)| cast(&value, *compute)),
+        };
+        let value = cast(&value, inner);
+        let address = at(output, &index);
+        let value = match values.get(&address) {
+            Some(before) => combine(*reduction, inner, before, &value),
+            None if matches!(reduction, Reduction::Any | Reduction::All) => {
+                Scalar::new(value.is_true())
+            }
+            None => value,
+        };
+        values.insert(address, value);
+    }
+    values.into_iter().map(|(address, value)| (address, cast(&value, output.dtype))).collect()
+}
+
+fn scan(operation: &Scan) -> BTreeMap<u64, Scalar> {
+    let Scan { reduction, compute, shape, axis, exclusive, initial, input, output } = operation;
+    let element = |index: &[usize]| cast(&read(at(input, index), input.dtype), *compute);
+    indices(shape)
+        .iter()
+        .map(|index| {
+            let mut line = index.clone();
+            let mut value = exclusive.then(|| *initial);
+            for position in 0..index[*axis] + usize::from(!exclusive) {
+                line[*axis] = position;
+                value = Some(match value {
+                    Some(before) => combine(*reduction, *compute, &before, &element(&line)),
+                    None => element(&line),
+                });
+            }
+            (at(output, index), cast(&value.expect("value"), output.dtype))
+        })
+        .collect()
+}

@@ -1,0 +1,225 @@
+//! Reductions over every set of axes, and scans along every axis.
+
+use super::arrays::{Array, ORDERS, Order};
+use super::{check, pool, run, run_with};
+use hal::function::Reduction;
+use hal::operation::{Mapped, Operand, Operation, Reduce, Scan, Shape};
+use hal::{DType, Scalar};
+
+/// The output of a reduction over the axes whose bits are set.
+fn reduced(dtype: DType, shape: &[usize], axes: usize) -> (Array, Operand) {
+    let kept: Vec<usize> =
+        (0..shape.len()).map(|axis| if axes >> axis & 1 == 1 { 1 } else { shape[axis] }).collect();
+    let mut output = Array::zeros(dtype, &kept, Order::Rows);
+    let mut operand = output.operand();
+    for axis in (0..shape.len()).filter(|axis| axes >> axis & 1 == 1) {
+        operand.strides[axis] = 0;
+    }
+    (output, operand)
+}
+
+fn reduce(
+    reduction: Reduction,
+    compute: DType,
+    shape: &[usize],
+    input: Mapped,
+    output: Operand,
+) -> Operation {
+    Operation::Reduce(Reduce { reduction, compute, shape: Shape::from_slice(shape), input, output })
+}
+
+#[test]
+fn every_reduction_of_every_dtype() {
+    for dtype in DType::ALL {
+        for reduction in Reduction::ALL {
+            for length in [1, 3, 50, 700] {
+                let mut input = Array::random(dtype, &[length], Order::Rows, 3);
+                let (_output, operand) = reduced(reduction.result(dtype), &[length], 1);
+                let input = Mapped::Identity(input.operand());
+                // A product of many numbers leaves the range of the small types.
+                if reduction != Reduction::Product || length <= 3 || !dtype.is_inexact() {
+                    check(&reduce(reduction, dtype, &[length], input, operand));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_set_of_axes() {
+    let shapes: [&[usize]; 7] =
+        [&[], &[40, 50], &[3, 70, 5], &[100, 3], &[3, 100], &[2, 3, 2, 20], &[1, 4, 1]];
+    for shape in shapes {
+        for axes in 0..1 << shape.len() {
+            for order in ORDERS {
+                for (dtype, compute) in
+                    [(DType::Int16, DType::Int64), (DType::Float32, DType::Float32)]
+                {
+                    for reduction in [Reduction::Sum, Reduction::Maximum, Reduction::All] {
+                        let mut input = Array::random(dtype, shape, order, 5);
+                        let (_output, operand) = reduced(reduction.result(compute), shape, axes);
+                        let input = Mapped::Identity(input.operand());
+                        check(&reduce(reduction, compute, shape, input, operand));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_two_arrays() {
+    for axes in 1..4 {
+        for order in ORDERS {
+            let shape = [40, 33];
+            let mut left = Array::random(DType::Float64, &shape, Order::Rows, 5);
+            let mut right = Array::random(DType::Int8, &shape, order, 6);
+            let (_output, operand) = reduced(DType::Float64, &shape, axes);
+            let input = Mapped::Product(left.operand(), right.operand());
+            check(&reduce(Reduction::Sum, DType::Float64, &shape, input, operand));
+        }
+    }
+}
+
+#[test]
+fn nothing_reduces_to_the_identity() {
+    for (reduction, identity) in
+        [(Reduction::Sum, 0i32), (Reduction::Product, 1), (Reduction::Any, 0), (Reduction::All, 1)]
+    {
+        let shape = [3, 0];
+        let mut input = Array::zeros(DType::Int32, &shape, Order::Rows);
+        let mut output = Array::random(DType::Int32, &[3], Order::Rows, 1);
+        let mut operand = output.operand();
+        operand.strides.push(0);
+        run(&reduce(
+            reduction,
+            DType::Int32,
+            &shape,
+            Mapped::Identity(input.operand()),
+            operand.clone(),
+        ));
+        for index in 0..3 {
+            let value = super::arrays::read(operand.address + 4 * index, DType::Int32);
+            assert_eq!(value, Scalar::new(identity));
+        }
+    }
+}
+
+#[test]
+fn sums_are_exact_and_do_not_depend_on_threads() {
+    let pool = pool(3);
+    for (shape, axes) in [
+        (&[600_001][..], 1),
+        (&[1000, 600], 1),
+        (&[1000, 600], 2),
+        (&[1000, 600], 3),
+        (&[9000, 40], 1),
+    ] {
+        for order in [Order::Rows, Order::Columns, Order::Backwards] {
+            let count: usize = shape.iter().product();
+            let tenth = vec![Scalar::new(0.1f32); count * 2];
+            let mut values = Array::of(&tenth);
+            let mut operand = values.operand();
+            let mut layout = Array::zeros(DType::Float32, shape, order);
+            operand.strides = layout.operand().strides;
+            if order == Order::Backwards {
+                operand.address += 4 * 2 * (count as u64 - 1);
+            }
+            let mut outputs = [(); 2].map(|()| reduced(DType::Float32, shape, axes));
+            let operations = outputs.each_mut().map(|(_, output)| {
+                let input = Mapped::Identity(operand.clone());
+                reduce(Reduction::Sum, DType::Float32, shape, input, output.clone())
+            });
+            run(&operations[0]);
+            run_with(&operations[1], &pool);
+            let [(alone, output), (together, _)] = outputs;
+            assert_eq!(alone.words(), together.words(), "{shape:?} {axes} {order:?}");
+            let kept: usize = shape
+                .iter()
+                .enumerate()
+                .map(|(axis, n)| if axes >> axis & 1 == 1 { 1 } else { *n })
+                .product();
+            let got = super::arrays::read(output.address, DType::Float32).as_f64();
+            let exact = f64::from(0.1f32) * (count / kept) as f64;
+            assert!((got / exact - 1.0).abs() < 1e-6, "{got} {exact} {shape:?} {axes} {order:?}");
+        }
+    }
+}
+
+#[test]
+fn scans_along_every_axis() {
+    for shape in [&[2500][..], &[40, 70], &[3, 30, 4], &[1, 1], &[0, 3]] {
+        for axis in 0..shape.len() {
+            for order in [Order::Rows, Order::Columns, Order::Backwards] {
+                for reduction in
+                    [Reduction::Sum, Reduction::Product, Reduction::Minimum, Reduction::Maximum]
+                {
+                    for (dtype, compute) in
+                        [(DType::Int8, DType::Int32), (DType::Int64, DType::Int64)]
+                    {
+                        for exclusive in [false, true] {
+                            let mut input = Array::random(dtype, shape, order, 5);
+                            let mut output = Array::zeros(compute, shape, Order::Rows);
+                            check_scan(
+                                reduction,
+                                compute,
+                                shape,
+                                axis,
+                                exclusive,
+                                input.operand(),
+                                output.operand(),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_scan(
+    reduction: Reduction,
+    compute: DType,
+    shape: &[usize],
+    axis: usize,
+    exclusive: bool,
+    input: Operand,
+    output: Operand,
+) {
+    let initial = Scalar::new(3i8).cast(compute).expect("cast");
+    // The interpreter takes quadratic time.
+    let shape = Shape::from_iter(shape.iter().map(|&length| length.min(300)));
+    check(&Operation::Scan(Scan {
+        reduction,
+        compute,
+        shape,
+        axis,
+        exclusive,
+        initial,
+        input,
+        output,
+    }));
+}
+
+#[test]
+fn scans_replace_their_input_and_pass_buffers() {
+    let count = 5000;
+    for exclusive in [false, true] {
+        let mut array = Array::of(&vec![Scalar::new(1i32); count]);
+        let operand = array.operand();
+        run(&Operation::Scan(Scan {
+            reduction: Reduction::Sum,
+            compute: DType::Int32,
+            shape: Shape::from_slice(&[count]),
+            axis: 0,
+            exclusive,
+            initial: Scalar::new(0i32),
+            input: operand.clone(),
+            output: operand.clone(),
+        }));
+        for index in [0, 1, 1023, 1024, count - 1] {
+            let value = super::arrays::read(operand.address + 4 * index as u64, DType::Int32);
+            assert_eq!(value, Scalar::new((index + usize::from(!exclusive)) as i32));
+        }
+    }
+}

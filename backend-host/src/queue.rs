@@ -1,0 +1,186 @@
+//! The work of one stream: tasks that a thread of the stream runs in order, and counters by
+//! which others wait for a place in that order.
+
+use hal::{Error, ErrorKind, Result, Status, process};
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A piece of queued work. It fails by returning an error, which the stream keeps.
+pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
+
+struct State {
+    tasks: VecDeque<Task>,
+    has_worker: bool,
+    failure: Option<Error>,
+}
+
+/// Tasks in order, and how many of them have run.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    submitted: AtomicU64,
+    completed: AtomicU64,
+    generation: u32,
+    /// Counts the tasks of all queues of a kind that are still to run.
+    pending: Arc<AtomicUsize>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Queue({} of {} done)", self.completed(), self.submitted())
+    }
+}
+
+impl Queue {
+    pub(crate) fn new(pending: Arc<AtomicUsize>) -> Arc<Queue> {
+        Arc::new(Queue {
+            state: Mutex::new(State { tasks: VecDeque::new(), has_worker: false, failure: None }),
+            changed: Condvar::new(),
+            submitted: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            generation: process::generation(),
+            pending,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submitted(&self) -> u64 {
+        self.submitted.load(Ordering::Acquire)
+    }
+
+    fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Acquire)
+    }
+
+    /// True if nothing is queued or running.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.completed() == self.submitted()
+    }
+
+    /// The place behind everything queued so far.
+    pub(crate) fn mark(self: &Arc<Self>) -> Mark {
+        Mark { queue: self.clone(), position: self.submitted() }
+    }
+
+    /// In a forked child the threads of the parent are gone, and what they held is lost.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.generation == process::generation() {
+            return Ok(());
+        }
+        Err(Error::handle(
+            "stream",
+            "the stream was made by the parent process; make a new one after a fork",
+        ))
+    }
+
+    /// Reports the failure of an earlier task, once.
+    pub(crate) fn take_failure(&self) -> Result<()> {
+        self.lock().failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Puts a task behind all others and makes sure that a thread runs it.
+    pub(crate) fn submit(self: &Arc<Self>, task: Task) -> Result<()> {
+        self.check_process()?;
+        let mut state = self.lock();
+        if !state.has_worker {
+            let queue = self.clone();
+            std::thread::Builder::new()
+                .name("pygpu stream".into())
+                .spawn(move || queue.work())
+                .map_err(|error| {
+                    Error::new(
+                        ErrorKind::OutOfMemory,
+                        Status::host(Status::OUT_OF_MEMORY),
+                        "stream",
+                        format!("no thread for the stream could be started: {error}"),
+                    )
+                })?;
+            state.has_worker = true;
+        }
+        state.tasks.push_back(task);
+        self.pending.fetch_add(1, Ordering::AcqRel);
+        self.submitted.fetch_add(1, Ordering::AcqRel);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Runs tasks until there are none and nobody but this thread knows the queue.
+    fn work(self: Arc<Self>) {
+        let mut state = self.lock();
+        loop {
+            if let Some(task) = state.tasks.pop_front() {
+                drop(state);
+                let result = catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|_| {
+                    Err(Error::new(
+                        ErrorKind::LaunchFailed,
+                        Status::host(Status::LAUNCH_FAILED),
+                        "stream",
+                        "a queued function panicked",
+                    ))
+                });
+                state = self.lock();
+                if let Err(error) = result {
+                    log::warn!("work on a stream failed: {error}");
+                    state.failure.get_or_insert(error);
+                }
+                self.completed.fetch_add(1, Ordering::AcqRel);
+                self.pending.fetch_sub(1, Ordering::AcqRel);
+                self.changed.notify_all();
+                continue;
+            }
+            // The worker's own reference and those of marks keep the queue alive, but only a
+            // stream submits: `retire` tells when it is gone.
+            if !state.has_worker {
+                return;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets the worker end when it has run what is queued.
+    pub(crate) fn retire(&self) {
+        if self.generation != process::generation() {
+            return;
+        }
+        self.lock().has_worker = false;
+        self.changed.notify_all();
+    }
+
+    fn wait_until(&self, position: u64) -> Result<()> {
+        if self.completed() >= position {
+            return Ok(());
+        }
+        self.check_process()?;
+        let mut state = self.lock();
+        while self.completed() < position {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+}
+
+/// A place in the work of a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    queue: Arc<Queue>,
+    position: u64,
+}
+
+impl Mark {
+    /// True once everything before the place has run.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.queue.completed() >= self.position
+    }
+
+    /// Waits for that.
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.queue.wait_until(self.position)
+    }
+}

@@ -1,0 +1,231 @@
+//! Streams of the host.
+//!
+//! A stream's work runs in order on a thread of its own. The default stream runs work at
+//! once, on the calling thread, while nothing that it has to wait for is queued; so small
+//! operations cost no thread switch.
+
+use crate::device::{DEVICE, HostDevice};
+use crate::event::{HostEvent, Record};
+use crate::kernels;
+use crate::queue::{Mark, Queue, Task};
+use crate::transfer;
+use hal::operation::Operation;
+use hal::{DeviceId, Error, Event, Result, Stream, Transfer};
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+#[derive(Debug)]
+enum Kind {
+    /// The default stream; its queue belongs to the device.
+    Default,
+    Own {
+        queue: Arc<Queue>,
+        blocking: bool,
+    },
+}
+
+/// A queue of work on the host.
+#[derive(Debug)]
+pub(crate) struct HostStream {
+    device: Arc<HostDevice>,
+    id: u64,
+    kind: Kind,
+}
+
+impl HostStream {
+    pub(crate) fn default_of(device: Arc<HostDevice>) -> HostStream {
+        HostStream { device, id: 0, kind: Kind::Default }
+    }
+
+    pub(crate) fn new(device: Arc<HostDevice>, id: u64, queue: Arc<Queue>, blocking: bool) -> Self {
+        HostStream { device, id, kind: Kind::Own { queue, blocking } }
+    }
+
+    fn queue(&self) -> &Arc<Queue> {
+        match &self.kind {
+            Kind::Default => &self.device.engine().default_queue,
+            Kind::Own { queue, .. } => queue,
+        }
+    }
+
+    /// True if work runs at once on the calling thread.
+    fn runs_at_once(&self) -> bool {
+        matches!(self.kind, Kind::Default) && self.device.engine().default_is_clear()
+    }
+
+    /// Queues a task behind all work that this stream's work has to wait for.
+    fn submit(&self, task: Task) -> Result<()> {
+        let engine = self.device.engine();
+        let (queue, waits_for) = match &self.kind {
+            Kind::Default => (&engine.default_queue, engine.marks(true)),
+            Kind::Own { queue, blocking: true } if !engine.default_queue.is_idle() => {
+                (queue, vec![engine.default_queue.mark()])
+            }
+            Kind::Own { queue, .. } => (queue, Vec::new()),
+        };
+        for mark in waits_for {
+            queue.submit(Box::new(move || mark.wait()))?;
+        }
+        queue.submit(task)
+    }
+
+    fn mark(&self) -> Mark {
+        self.queue().mark()
+    }
+}
+
+impl Drop for HostStream {
+    fn drop(&mut self) {
+        if let Kind::Own { queue, .. } = &self.kind {
+            queue.retire();
+        }
+    }
+}
+
+impl Stream for HostStream {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn device_id(&self) -> DeviceId {
+        DEVICE
+    }
+
+    fn handle(&self) -> u64 {
+        self.id
+    }
+
+    fn query(&self) -> Result<bool> {
+        let engine = self.device.engine();
+        Ok(match &self.kind {
+            Kind::Default => engine.default_is_clear(),
+            Kind::Own { queue, .. } => queue.is_idle(),
+        })
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        if self.runs_at_once() {
+            return Ok(());
+        }
+        if matches!(self.kind, Kind::Default) {
+            for mark in self.device.engine().marks(true) {
+                mark.wait()?;
+            }
+        }
+        self.mark().wait()?;
+        self.queue().take_failure()
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        let event = own_event(event)?;
+        let at_once = match &self.kind {
+            Kind::Default => self.runs_at_once(),
+            Kind::Own { queue, .. } => queue.is_idle(),
+        };
+        if at_once {
+            event.set_reached();
+            return Ok(());
+        }
+        let time = Arc::new(OnceLock::new());
+        let reached = time.clone();
+        self.submit(Box::new(move || {
+            reached.get_or_init(Instant::now);
+            Ok(())
+        }))?;
+        event.set_queued(Record { time, mark: Some(self.mark()) });
+        Ok(())
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        match own_event(event)?.mark() {
+            Some(mark) => self.submit(Box::new(move || mark.wait())),
+            None => Ok(()),
+        }
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        // Never at once: the function may wait for the thread that queues it.
+        self.submit(Box::new(move || {
+            function();
+            Ok(())
+        }))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.device.allocate_waiting(bytes)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        let memory = self.device.memory();
+        if self.runs_at_once() {
+            // SAFETY: the caller's promise; no work is left that could use the memory.
+            unsafe { memory.free(address, bytes) };
+            return Ok(());
+        }
+        let memory = memory.clone();
+        self.submit(Box::new(move || {
+            // SAFETY: the caller's promise; this runs behind all work that uses the memory.
+            unsafe { memory.free(address, bytes) };
+            Ok(())
+        }))
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        let transfer = *transfer;
+        if self.runs_at_once() {
+            // SAFETY: the caller's promise.
+            unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
+            return Ok(());
+        }
+        let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
+        let device = self.device.clone();
+        self.submit(Box::new(move || {
+            // SAFETY: the caller's promise holds until the copy has run.
+            unsafe { transfer::copy(&transfer, &|| device.pool()) };
+            Ok(())
+        }))?;
+        if wait {
+            self.mark().wait()?;
+            return self.queue().take_failure();
+        }
+        Ok(())
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        transfer::check_fill(address, width)?;
+        if self.runs_at_once() {
+            // SAFETY: the caller's promise.
+            unsafe { transfer::fill(address, value, width, count) };
+            return Ok(());
+        }
+        self.submit(Box::new(move || {
+            // SAFETY: the caller's promise holds until the fill has run.
+            unsafe { transfer::fill(address, value, width, count) };
+            Ok(())
+        }))
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        if self.runs_at_once() {
+            // SAFETY: the caller's promise.
+            return unsafe { kernels::execute(operation, &|| self.device.pool()) };
+        }
+        let (operation, device) = (operation.clone(), self.device.clone());
+        self.submit(Box::new(move || {
+            // SAFETY: the caller's promise holds until the operation has run.
+            unsafe { kernels::execute(&operation, &|| device.pool()) }
+        }))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn own_event(event: &dyn Event) -> Result<&HostEvent> {
+    event
+        .as_any()
+        .downcast_ref()
+        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))
+}

@@ -1,0 +1,95 @@
+//! Copies and fills of bytes.
+
+use crate::device::HostDevice;
+use hal::{Direction, Error, Result, Transfer};
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// From this size on a copy is split over threads.
+const PARALLEL: usize = 4 << 20;
+const PIECE: usize = 1 << 20;
+
+/// True if the host's side of a copy is ordinary memory, which the program may change or free
+/// as soon as the call returns.
+pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool {
+    let host = match transfer.direction {
+        Direction::HostToDevice => transfer.source,
+        Direction::DeviceToHost => transfer.destination,
+        Direction::DeviceToDevice => return false,
+    };
+    !device.is_pinned(host as usize, transfer.width)
+}
+
+/// Carries out a copy.
+///
+/// # Safety
+/// As for [`hal::Stream::transfer`].
+pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
+    let linear = transfer.height == 1 && transfer.depth == 1;
+    if linear
+        && transfer.width >= PARALLEL
+        && let Some(pool) = pool()
+    {
+        let (to, from, bytes) = (transfer.destination, transfer.source, transfer.width);
+        pool.install(|| {
+            (0..bytes.div_ceil(PIECE)).into_par_iter().for_each(|piece| {
+                let start = piece * PIECE;
+                let length = PIECE.min(bytes - start);
+                // SAFETY: the pieces lie inside the ranges and do not overlap each other.
+                unsafe { copy_row(to + start as u64, from + start as u64, length) };
+            });
+        });
+        return;
+    }
+    for slice in 0..transfer.depth {
+        for row in 0..transfer.height {
+            let to = slice * transfer.destination_slice + row * transfer.destination_pitch;
+            let from = slice * transfer.source_slice + row * transfer.source_pitch;
+            // SAFETY: the caller's promise for every row.
+            unsafe {
+                copy_row(
+                    transfer.destination + to as u64,
+                    transfer.source + from as u64,
+                    transfer.width,
+                );
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Both ranges are allocated.
+unsafe fn copy_row(to: u64, from: u64, bytes: usize) {
+    // SAFETY: the caller's promise; `copy` allows ranges that overlap.
+    unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+}
+
+/// Refuses what [`fill`] cannot do.
+pub(crate) fn check_fill(address: u64, width: usize) -> Result<()> {
+    if !matches!(width, 1 | 2 | 4) {
+        return Err(Error::invalid("fill", format!("width is {width}; allowed are 1, 2 and 4")));
+    }
+    if !address.is_multiple_of(width as u64) {
+        return Err(Error::invalid(
+            "fill",
+            format!("address {address:#x} is no multiple of {width}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Fills `count` elements of `width` bytes.
+///
+/// # Safety
+/// As for [`hal::Stream::fill`], and [`check_fill`] has passed.
+pub(crate) unsafe fn fill(address: u64, value: u32, width: usize, count: usize) {
+    // SAFETY: the caller's promise; addresses are aligned for the width.
+    unsafe {
+        match width {
+            1 => (address as *mut u8).write_bytes(value as u8, count),
+            2 => std::slice::from_raw_parts_mut(address as *mut u16, count).fill(value as u16),
+            _ => std::slice::from_raw_parts_mut(address as *mut u32, count).fill(value),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Gather and scatter.
+
+use super::elementwise::Slot;
+use super::plan::Plan;
+use super::space::{Space, THREADS, blocks, type_name};
+use super::{ctype, word};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::operation::{Gather, Indexed, Input, Operand, Scatter, Shape};
+use crate::scalar::Scalar;
+use smallvec::SmallVec;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct GatherKey {
+    element: DType,
+    index: DType,
+    output: DType,
+    rank: u8,
+    wide: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ScatterKey {
+    input: Slot,
+    index: DType,
+    target: DType,
+    rank: u8,
+    wide: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct PreparedGather {
+    key: GatherKey,
+    space: Space,
+    /// Of the output, the elements, the indices.
+    addresses: [u64; 3],
+    axis: (i64, i64),
+}
+
+#[derive(Debug)]
+pub(super) struct PreparedScatter {
+    key: ScatterKey,
+    space: Space,
+    /// Of the target, the indices and the input, if that is an array.
+    addresses: SmallVec<[u64; 3]>,
+    axis: (i64, i64),
+    /// The value, or the words of one record.
+    values: SmallVec<[Scalar; 1]>,
+}
+
+/// Indices for records: the same one for every word.
+fn repeat(indices: &Operand) -> Operand {
+    let mut indices = indices.clone();
+    indices.strides.push(0);
+    indices
+}
+
+fn check(indexed: &Indexed, other: DType, call: &'static str) -> Result<()> {
+    let record = |dtype| matches!(dtype, DType::Opaque(_));
+    if !indexed.indices.dtype.is_integer() {
+        return Err(Error::invalid_type(
+            call,
+            format!("indices are integers, not {}", indexed.indices.dtype),
+        ));
+    }
+    if (record(indexed.base.dtype) || record(other)) && indexed.base.dtype != other {
+        return Err(Error::invalid_type(
+            call,
+            format!("{} and {other} do not convert to each other", indexed.base.dtype),
+        ));
+    }
+    Ok(())
+}
+
+/// The words that move an element of `indexed` and of the operand beside it.
+fn unit(indexed: &Indexed, other: Option<&Operand>, bytes: u32, shape: &[usize]) -> DType {
+    let other = other.into_iter().flat_map(|operand| word::places(operand, shape));
+    let places = word::places(&indexed.base, shape).chain([indexed.axis_stride as u64]);
+    word::of_record(bytes, places.chain(other))
+}
+
+fn records(shape: &Shape, bytes: u32, unit: DType) -> Shape {
+    let mut shape = shape.clone();
+    shape.push(bytes as usize / unit.size());
+    shape
+}
+
+/// Equal types move as words, others convert.
+fn moved(from: DType, to: DType) -> (DType, DType) {
+    if from == to { (word::of(from), word::of(to)) } else { (from, to) }
+}
+
+impl PreparedGather {
+    pub(super) fn new(operation: &Gather) -> Result<Self> {
+        let Gather { shape, source, output } = operation;
+        check(source, output.dtype, "gather")?;
+        if let DType::Opaque(bytes) = output.dtype {
+            let unit = unit(source, Some(output), bytes, shape);
+            let (base, output) = (word::unfold(&source.base, unit), word::unfold(output, unit));
+            let indices = repeat(&source.indices);
+            let shape = records(shape, bytes, unit);
+            return Self::assemble(&shape, &output, &base, &indices, source);
+        }
+        Self::assemble(shape, output, &source.base, &source.indices, source)
+    }
+
+    fn assemble(
+        shape: &[usize],
+        output: &Operand,
+        base: &Operand,
+        indices: &Operand,
+        source: &Indexed,
+    ) -> Result<Self> {
+        let space = Space::new(shape, &[&output.strides, &base.strides, &indices.strides])?;
+        let (element, target) = moved(base.dtype, output.dtype);
+        Ok(PreparedGather {
+            key: GatherKey {
+                element,
+                index: indices.dtype,
+                output: target,
+                rank: space.rank(),
+                wide: space.wide(),
+            },
+            addresses: [
+                space.address(0, output),
+                space.address(1, base),
+                space.address(2, indices),
+            ],
+            space,
+            axis: (source.axis_length as i64, source.axis_stride as i64),
+        })
+    }
+
+    pub(super) fn key(&self) -> GatherKey {
+        self.key
+    }
+
+    pub(super) fn launch(&self, plan: &mut Plan) {
+        let count = self.space.count();
+        if count == 0 {
+            return;
+        }
+        let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS))));
+        self.space.pack(&mut launch, self.key.rank, self.key.wide);
+        for address in self.addresses {
+            launch.address(address);
+        }
+        launch.long(self.axis.0).long(self.axis.1);
+    }
+}
+
+impl PreparedScatter {
+    pub(super) fn new(operation: &Scatter) -> Result<Self> {
+        let Scatter { shape, input, target } = operation;
+        check(target, input.dtype(), "scatter")?;
+        match (target.base.dtype, input) {
+            (DType::Opaque(bytes), Input::Array(input)) => {
+                let unit = unit(target, Some(input), bytes, shape);
+                let (base, input) = (word::unfold(&target.base, unit), word::unfold(input, unit));
+                let indices = repeat(&target.indices);
+                let shape = records(shape, bytes, unit);
+                Self::assemble(&shape, &base, &indices, Ok(&input), target)
+            }
+            (DType::Opaque(bytes), Input::Scalar(value)) => {
+                let unit = unit(target, None, bytes, shape);
+                let values = word::split(value, unit).collect::<Result<SmallVec<_>>>()?;
+                let base = word::slice(&target.base, unit, 0);
+                Self::assemble(shape, &base, &target.indices, Err(values), target)
+            }
+            (_, Input::Array(input)) => {
+                Self::assemble(shape, &target.base, &target.indices, Ok(input), target)
+            }
+            (dtype, Input::Scalar(value)) => {
+                let values = SmallVec::from_slice(&[value.cast(dtype)?]);
+                Self::assemble(shape, &target.base, &target.indices, Err(values), target)
+            }
+        }
+    }
+
+    fn assemble(
+        shape: &[usize],
+        base: &Operand,
+        indices: &Operand,
+        input: Result<&Operand, SmallVec<[Scalar; 1]>>,
+        target: &Indexed,
+    ) -> Result<Self> {
+        let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[base, indices]);
+        let (slot, element, values) = match input {
+            Ok(array) => {
+                operands.push(array);
+                let (from, to) = moved(array.dtype, base.dtype);
+                (Slot::Array(from), to, SmallVec::new())
+            }
+            Err(values) => (Slot::Scalar(base.dtype), base.dtype, values),
+        };
+        let strides: SmallVec<[&[isize]; 3]> =
+            operands.iter().map(|operand| &operand.strides[..]).collect();
+        let space = Space::new(shape, &strides)?;
+        let addresses = operands
+            .iter()
+            .enumerate()
+            .map(|(position, operand)| space.address(position, operand))
+            .collect();
+        Ok(PreparedScatter {
+            key: ScatterKey {
+                input: slot,
+                index: indices.dtype,
+                target: element,
+                rank: space.rank(),
+                wide: space.wide(),
+            },
+            space,
+            addresses,
+            axis: (target.axis_length as i64, target.axis_stride as i64),
+            values,
+        })
+    }
+
+    pub(super) fn key(&self) -> ScatterKey {
+        self.key
+    }
+
+    pub(super) fn launch(&self, plan: &mut Plan) {
+        let count = self.space.count();
+        if count == 0 {
+            return;
+        }
+        for round in 0..self.values.len().max(1) {
+            let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS))));
+            self.space.pack(&mut launch, self.key.rank, self.key.wide);
+            let offset = (round * self.key.target.size()) as u64;
+            for (position, address) in self.addresses.iter().enumerate() {
+                launch.address(if position == 0 { address.wrapping_add(offset) } else { *address });
+            }
+            if let Some(value) = self.values.get(round) {
+                launch.scalar(value);
+            }
+            launch.long(self.axis.0).long(self.axis.1);
+        }
+    }
+}
+
+/// The loop over the elements, around a body that sees `offset`, `inside` and `place`.
+fn kernel(
+    name: &str,
+    types: (u8, usize, bool),
+    indices: usize,
+    index: DType,
+    parameters: &str,
+    body: &str,
+) -> String {
+    let (rank, operands, wide) = types;
+    let (unsigned, offset) = ctype::index(wide);
+    let space = type_name(rank, operands, wide);
+    let value = ctype::value(index);
+    format!(
+        "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({space} space, {parameters}, i64 length, i64 stride) {{
+    const {unsigned} step = ({unsigned})gridDim.x * blockDim.x;
+    for ({unsigned} i = ({unsigned})blockIdx.x * blockDim.x + threadIdx.x; i < space.count; i += step) {{
+        {offset} offset[{operands}];
+        space.locate(i, offset);
+        i64 place;
+        const bool inside = resolve(load<{value}>(indices + offset[{indices}]), length, &place);
+{body}    }}
+}}
+"
+    )
+}
+
+impl GatherKey {
+    pub(super) fn name(&self) -> String {
+        format!(
+            "gather_{}_at_{}_to_{}_{}_{}",
+            ctype::value(self.element),
+            ctype::value(self.index),
+            ctype::value(self.output),
+            self.rank,
+            if self.wide { 64 } else { 32 }
+        )
+    }
+
+    pub(super) fn kernels(&self, name: &str) -> String {
+        let (element, output) = (ctype::value(self.element), ctype::value(self.output));
+        let body = format!(
+            "        {output} value = convert<{output}>((i32)0);
+        if (inside) {{
+            value = convert<{output}>(load<{element}>(base + offset[1] + place * stride));
+        }}
+        store<{output}>(out + offset[0], value);
+"
+        );
+        let parameters = "char* out, const char* base, const char* indices";
+        kernel(name, (self.rank, 3, self.wide), 2, self.index, parameters, &body)
+    }
+}
+
+impl ScatterKey {
+    pub(super) fn name(&self) -> String {
+        let input = match self.input {
+            Slot::Scalar(dtype) => format!("s{}", ctype::value(dtype)),
+            Slot::Array(dtype) => ctype::value(dtype).to_owned(),
+            Slot::Unused => String::new(),
+        };
+        format!(
+            "scatter_{input}_at_{}_to_{}_{}_{}",
+            ctype::value(self.index),
+            ctype::value(self.target),
+            self.rank,
+            if self.wide { 64 } else { 32 }
+        )
+    }
+
+    pub(super) fn kernels(&self, name: &str) -> String {
+        let target = ctype::value(self.target);
+        let (operands, parameter, value) = match self.input {
+            Slot::Scalar(dtype) => (
+                2,
+                format!("{} in", ctype::stored(dtype)),
+                format!("Stored<{}>::get(in)", ctype::value(dtype)),
+            ),
+            Slot::Array(dtype) => (
+                3,
+                "const char* in".to_owned(),
+                format!("load<{}>(in + offset[2])", ctype::value(dtype)),
+            ),
+            Slot::Unused => (2, String::new(), String::new()),
+        };
+        let body = format!(
+            "        if (inside) {{
+            store<{target}>(out + offset[0] + place * stride, convert<{target}>({value}));
+        }}
+"
+        );
+        let parameters = format!("char* out, const char* indices, {parameter}");
+        kernel(name, (self.rank, operands, self.wide), 1, self.index, &parameters, &body)
+    }
+}

@@ -1,0 +1,69 @@
+"""Compiles every .cu file of a folder with NVRTC, which needs no GPU.
+
+usage: compile_with_nvrtc.py FOLDER [ARCHITECTURE ...]     (default: compute_75 sm_90)
+
+NVRTC is taken from the wheel nvidia-cuda-nvrtc-cu12 if that is installed, else from the
+system. Prints a line for each failure and `N passed, M failed`; exit status 1 if any failed.
+"""
+
+import ctypes
+import pathlib
+import sys
+
+OPTIONS = ["--std=c++14", "-fmad=false"]
+
+
+def load():
+    names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"]
+    for folder in sys.path:
+        for library in pathlib.Path(folder).glob("nvidia/*/lib/libnvrtc.so*"):
+            names.insert(0, str(library))
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    sys.exit("NVRTC was not found; install the wheel nvidia-cuda-nvrtc-cu12")
+
+
+def compile_source(nvrtc, source, name, architecture):
+    """The compiler's log if it failed, else None."""
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(
+        ctypes.byref(program), source, name.encode(), 0, None, None)
+    options = [f"--gpu-architecture={architecture}", *OPTIONS]
+    array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    status = nvrtc.nvrtcCompileProgram(program, len(options), array)
+    log = None
+    if status != 0:
+        size = ctypes.c_size_t()
+        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetProgramLog(program, text)
+        log = text.value.decode(errors="replace")
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return log
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    folder = pathlib.Path(sys.argv[1])
+    architectures = sys.argv[2:] or ["compute_75", "sm_90"]
+    nvrtc = load()
+    passed = failed = 0
+    for path in sorted(folder.glob("*.cu")):
+        source = path.read_bytes()
+        for architecture in architectures:
+            log = compile_source(nvrtc, source, path.name, architecture)
+            if log is None:
+                passed += 1
+            else:
+                failed += 1
+                print(f"{path.name} for {architecture}:\n{log[:2000]}")
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()

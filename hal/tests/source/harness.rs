@@ -1,0 +1,136 @@
+//! Compiles generated source with the system's C++ compiler and runs plans on the host.
+
+use gpuarray_hal::operation::{Operand, Operation};
+use gpuarray_hal::source::{Plan, Spec, unit};
+use gpuarray_hal::{DType, Element};
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+type Run = unsafe extern "C" fn(*mut *mut c_void, u32, u32);
+
+/// An array of the host's memory that operations name by address, aligned to 16 bytes.
+pub(crate) struct Memory<T> {
+    words: Vec<u128>,
+    length: usize,
+    marker: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> Memory<T> {
+    /// The values, stored.
+    pub(crate) fn new(values: &[T]) -> Self {
+        let words = vec![0; size_of_val(values).div_ceil(16).max(1)];
+        let mut memory = Memory { words, length: values.len(), marker: std::marker::PhantomData };
+        for (i, value) in values.iter().enumerate() {
+            // SAFETY: the words have room for as many elements as there are values.
+            unsafe { memory.words.as_mut_ptr().cast::<T>().add(i).write(*value) };
+        }
+        memory
+    }
+
+    /// Zeros.
+    pub(crate) fn zeros(length: usize) -> Self {
+        Self::new(&vec![T::ZERO; length])
+    }
+
+    /// The address of the first element.
+    pub(crate) fn address(&self) -> u64 {
+        self.words.as_ptr() as u64
+    }
+
+    /// The operand with these strides, counted in elements.
+    pub(crate) fn operand(&self, strides: &[isize]) -> Operand {
+        let size = size_of::<T>() as isize;
+        Operand {
+            address: self.address(),
+            dtype: T::DTYPE,
+            strides: strides.iter().map(|stride| stride * size).collect(),
+        }
+    }
+
+    /// The values.
+    pub(crate) fn values(&self) -> Vec<T> {
+        // SAFETY: kernels have stored valid elements, as many as `length`.
+        (0..self.length).map(|i| unsafe { self.words.as_ptr().cast::<T>().add(i).read() }).collect()
+    }
+}
+
+/// An operand of records in memory made of bytes.
+pub(crate) fn records(memory: &Memory<u8>, bytes: u32, offset: u64, strides: &[isize]) -> Operand {
+    Operand {
+        address: memory.address() + offset,
+        dtype: DType::Opaque(bytes),
+        strides: strides.into(),
+    }
+}
+
+/// Runs the operations in order; false, with the reason printed, where there is no compiler.
+#[must_use]
+pub(crate) fn run(operations: &[Operation]) -> bool {
+    let mut plans: Vec<Plan> = operations.iter().map(|it| Plan::new(it).unwrap()).collect();
+    let mut seen = HashSet::new();
+    let specs: Vec<Spec> = plans.iter().map(Plan::spec).filter(|spec| seen.insert(*spec)).collect();
+    let Some(library) = compile(&specs) else {
+        return false;
+    };
+    for plan in &mut plans {
+        let mut workspace = vec![0_u128; plan.workspace_bytes().div_ceil(16)];
+        plan.set_workspace(workspace.as_mut_ptr() as u64);
+        let names = plan.spec().kernel_names();
+        for launch in plan.launches() {
+            let name = format!("run_{}", names[launch.kernel]);
+            let mut arguments = plan.arguments(launch);
+            let config = launch.config;
+            assert_eq!((config.grid[1..].to_vec(), config.shared_bytes), (vec![1, 1], 0));
+            // SAFETY: the library exports the launcher of each kernel with this signature,
+            // and the arguments are those of the kernel.
+            unsafe {
+                let run = library.get::<Run>(name.as_bytes()).unwrap();
+                run(arguments.as_mut_ptr(), config.grid[0], config.block[0]);
+            }
+        }
+    }
+    true
+}
+
+fn compile(specs: &[Spec]) -> Option<libloading::Library> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/source/shim.h");
+    let folder = std::env::temp_dir().join(format!("gpuarray-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, object) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
+    let mut text = format!("#include {shim:?}\n{}", unit(specs.iter().copied()));
+    for name in specs.iter().flat_map(Spec::kernel_names) {
+        text += &format!(
+            "extern \"C\" void run_{name}(void** arguments, unsigned blocks, unsigned threads) {{ \
+             shim::launch(gpuarray::{name}, arguments, blocks, threads); }}\n"
+        );
+    }
+    std::fs::write(&source, text).unwrap();
+    let output = Command::new("c++")
+        .args(["-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-w"])
+        .args(["-ffp-contract=off", "-fno-strict-aliasing", "-fsanitize=undefined"])
+        .args(["-fno-sanitize=alignment,float-divide-by-zero", "-fno-sanitize-recover=undefined"])
+        .args(["-fsanitize-undefined-trap-on-error"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .output();
+    let library = match output {
+        Err(error) => {
+            eprintln!("skipped: the system's C++ compiler `c++` does not run: {error}");
+            None
+        }
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            // SAFETY: the library has no initialisers but those of the C++ runtime.
+            Some(unsafe { libloading::Library::new(&object) }.unwrap())
+        }
+    };
+    // Where a test fails before this the files stay, to be looked at.
+    std::fs::remove_dir_all(&folder).unwrap();
+    library
+}

@@ -1,0 +1,189 @@
+//! Operations for the tests: without memory, to see their source.
+
+use gpuarray_hal::DType;
+use gpuarray_hal::Scalar;
+use gpuarray_hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+use gpuarray_hal::operation::*;
+
+/// An operand at `address`.
+pub(crate) fn operand(address: u64, dtype: DType, strides: &[isize]) -> Operand {
+    Operand { address, dtype, strides: strides.into() }
+}
+
+/// Strides of an array in C order.
+pub(crate) fn c_order(shape: &[usize], dtype: DType) -> Vec<isize> {
+    let mut strides = vec![dtype.size() as isize; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis] as isize;
+    }
+    strides
+}
+
+/// Zero of any type.
+pub(crate) fn zero(dtype: DType) -> Scalar {
+    Scalar::from_bytes(dtype, &vec![0; dtype.size()]).unwrap()
+}
+
+/// Every function with every dtype that it computes in, results in their own type.
+pub(crate) fn functions() -> Vec<(Function, DType)> {
+    let mut list = Vec::new();
+    for dtype in DType::ALL {
+        for function in UnaryFunction::ALL {
+            if function.signature(dtype).is_ok_and(|s| s.compute == dtype) {
+                list.push((Function::Unary(function), dtype));
+            }
+        }
+        for function in BinaryFunction::ALL {
+            if function.signature(dtype).is_ok_and(|s| s.compute == dtype) {
+                list.push((Function::Binary(function), dtype));
+            }
+        }
+        for function in [Function::Select, Function::SelectPositive, Function::LinearCombination] {
+            list.push((function, dtype));
+        }
+    }
+    list
+}
+
+/// `function` over arrays of `shape` in C order, all of type `dtype`.
+pub(crate) fn elementwise(function: Function, dtype: DType, shape: &[usize]) -> Elementwise {
+    let strides = c_order(shape, dtype);
+    let result = function.result(dtype);
+    Elementwise {
+        function,
+        compute: dtype,
+        shape: shape.into(),
+        inputs: (0..function.arity())
+            .map(|i| Input::Array(operand(0x10000 * (i as u64 + 2), dtype, &strides)))
+            .collect(),
+        output: operand(0x10000, result, &c_order(shape, result)),
+    }
+}
+
+/// One of every family of kernels, for every dtype.
+pub(crate) fn all() -> Vec<Operation> {
+    let mut list = Vec::new();
+    for (function, dtype) in functions() {
+        let contiguous = elementwise(function, dtype, &[1 << 12]);
+        let mut strided = elementwise(function, dtype, &[3, 40, 70]);
+        strided.output.strides[0] += 64;
+        list.push(Operation::Elementwise(strided));
+        list.push(Operation::Elementwise(contiguous));
+    }
+    for dtype in DType::ALL {
+        let size = dtype.size() as isize;
+        let add = Function::Binary(BinaryFunction::Add);
+        let mut tiled = elementwise(add, dtype, &[64, 64]);
+        if let Input::Array(input) = &mut tiled.inputs[1] {
+            input.strides.reverse();
+        }
+        list.push(Operation::Elementwise(tiled));
+        for to in DType::ALL {
+            let mut cast = elementwise(Function::Unary(UnaryFunction::Copy), dtype, &[1 << 12]);
+            cast.output.dtype = to;
+            cast.output.strides[0] = to.size() as isize;
+            list.push(Operation::Elementwise(cast));
+        }
+        for (rank, extent) in [(6, 3), (12, 2)] {
+            let mut folded = elementwise(add, dtype, &vec![extent; rank]);
+            for stride in &mut folded.output.strides {
+                *stride *= 2;
+            }
+            folded.output.strides[rank - 1] = size;
+            folded.inputs[0] = Input::Scalar(zero(dtype));
+            list.push(Operation::Elementwise(folded));
+        }
+        for reduction in Reduction::ALL {
+            let result = reduction.result(dtype);
+            for (shape, kept) in [(vec![100], false), (vec![1 << 20], false), (vec![40, 90], true)]
+            {
+                let strides = c_order(&shape, dtype);
+                let mut output = vec![0; shape.len()];
+                if kept {
+                    output[0] = result.size() as isize;
+                }
+                for product in [false, true] {
+                    let input = operand(0x10000, dtype, &strides);
+                    list.push(Operation::Reduce(Reduce {
+                        reduction,
+                        compute: dtype,
+                        shape: shape[..].into(),
+                        input: if product {
+                            Mapped::Product(input.clone(), input)
+                        } else {
+                            Mapped::Identity(input)
+                        },
+                        output: operand(0x20000, result, &output),
+                    }));
+                }
+            }
+            list.push(Operation::Reduce(Reduce {
+                reduction,
+                compute: dtype,
+                shape: [100][..].into(),
+                input: Mapped::Indexed(indexed(dtype, DType::Int64)),
+                output: operand(0x20000, result, &[0]),
+            }));
+            if matches!(reduction, Reduction::Any | Reduction::All) {
+                continue;
+            }
+            for (shape, axis) in
+                [([8192, 32], 0), ([100, 60], 1), ([100, 5000], 1), ([2, 1 << 20], 1)]
+            {
+                for exclusive in [false, true] {
+                    let place = operand(0x20000, dtype, &c_order(&shape, dtype));
+                    list.push(Operation::Scan(Scan {
+                        reduction,
+                        compute: dtype,
+                        shape: shape[..].into(),
+                        axis,
+                        exclusive,
+                        initial: zero(dtype),
+                        input: place.clone(),
+                        output: place,
+                    }));
+                }
+            }
+        }
+        for index in DType::ALL.into_iter().filter(|dtype| dtype.is_integer()) {
+            let source = indexed(dtype, index);
+            list.push(Operation::Gather(Gather {
+                shape: [100][..].into(),
+                source: source.clone(),
+                output: operand(0x20000, dtype, &[size]),
+            }));
+            list.push(Operation::Scatter(Scatter {
+                shape: [100][..].into(),
+                input: Input::Array(operand(0x20000, DType::Float16, &[2])),
+                target: source.clone(),
+            }));
+            list.push(Operation::Scatter(Scatter {
+                shape: [100][..].into(),
+                input: Input::Scalar(zero(dtype)),
+                target: source,
+            }));
+        }
+        list.push(Operation::Sequence(Sequence {
+            length: 100,
+            start: zero(dtype),
+            step: zero(dtype),
+            output: operand(0x10000, dtype, &[size]),
+        }));
+    }
+    // A space too large for 32-bit indices.
+    let mut large = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[1 << 33]);
+    list.push(Operation::Elementwise(large.clone()));
+    large.output.strides[0] = 8;
+    list.push(Operation::Elementwise(large));
+    list
+}
+
+/// A thousand elements along the axis, and indices one after the other.
+fn indexed(dtype: DType, index: DType) -> Indexed {
+    Indexed {
+        base: operand(0x10000, dtype, &[0]),
+        indices: operand(0x30000, index, &[index.size() as isize]),
+        axis_length: 1000,
+        axis_stride: dtype.size() as isize,
+    }
+}

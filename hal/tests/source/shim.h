@@ -1,0 +1,95 @@
+// Runs generated kernels on the host: the threads of a block are fibers that take turns at
+// __syncthreads(), blocks run one after another.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <ucontext.h>
+#include <utility>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(threads)
+
+struct ShimIndex {
+    unsigned x, y, z;
+};
+
+static ShimIndex threadIdx, blockIdx, blockDim, gridDim;
+
+namespace shim {
+
+constexpr unsigned MOST_THREADS = 256;
+constexpr size_t STACK_BYTES = 64 << 10;
+
+struct Fiber {
+    ucontext_t context;
+    bool done;
+};
+
+static Fiber fibers[MOST_THREADS];
+static char stacks[MOST_THREADS][STACK_BYTES];
+static ucontext_t scheduler;
+static unsigned current;
+static void (*body)(void*);
+static void* body_data;
+
+static void entry() {
+    body(body_data);
+    fibers[current].done = true;
+    swapcontext(&fibers[current].context, &scheduler);
+}
+
+static void run_block(unsigned threads) {
+    for (unsigned t = 0; t < threads; ++t) {
+        getcontext(&fibers[t].context);
+        fibers[t].context.uc_stack.ss_sp = stacks[t];
+        fibers[t].context.uc_stack.ss_size = STACK_BYTES;
+        fibers[t].context.uc_link = nullptr;
+        fibers[t].done = false;
+        makecontext(&fibers[t].context, entry, 0);
+    }
+    for (bool running = true; running;) {
+        running = false;
+        for (unsigned t = 0; t < threads; ++t) {
+            if (!fibers[t].done) {
+                current = t;
+                threadIdx = {t, 0, 0};
+                swapcontext(&scheduler, &fibers[t].context);
+                running = true;
+            }
+        }
+    }
+}
+
+template <class... A, size_t... I>
+void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+    kernel(*static_cast<A*>(arguments[I])...);
+}
+
+template <class... A>
+void launch(void (*kernel)(A...), void** arguments, unsigned blocks, unsigned threads) {
+    struct Data {
+        void (*kernel)(A...);
+        void** arguments;
+    } data = {kernel, arguments};
+    body = [](void* raw) {
+        Data* data = static_cast<Data*>(raw);
+        call(data->kernel, data->arguments, std::index_sequence_for<A...>());
+    };
+    body_data = &data;
+    gridDim = {blocks, 1, 1};
+    blockDim = {threads, 1, 1};
+    for (unsigned b = 0; b < blocks; ++b) {
+        blockIdx = {b, 0, 0};
+        run_block(threads);
+    }
+}
+
+} // namespace shim
+
+static inline void __syncthreads() {
+    swapcontext(&shim::fibers[shim::current].context, &shim::scheduler);
+}

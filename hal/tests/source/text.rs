@@ -1,0 +1,111 @@
+//! What the sources and plans look like.
+
+use crate::operations::{all, c_order, elementwise, operand};
+use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
+use gpuarray_hal::operation::{Elementwise, Input, Operation, Shape};
+use gpuarray_hal::source::{Plan, Spec, unit};
+use gpuarray_hal::{DType, ErrorKind, Scalar};
+use std::collections::{HashMap, HashSet};
+
+#[test]
+fn every_function_and_dtype_has_source_and_distinct_names() {
+    let specs: HashSet<Spec> = all().iter().map(|operation| Spec::of(operation).unwrap()).collect();
+    let mut owners = HashMap::new();
+    for spec in &specs {
+        let source = spec.source();
+        assert_eq!(source, spec.source());
+        for name in spec.kernel_names() {
+            assert!(source.contains(&format!(" {name}(")), "{name} is not in its source");
+            assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+            assert!(owners.insert(name.clone(), *spec).is_none(), "{name} names two kernels");
+        }
+    }
+    assert!(specs.len() > 1500, "{}", specs.len());
+}
+
+#[test]
+fn a_spec_depends_on_code_not_on_values() {
+    let add = |length, address| {
+        let mut it = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[length]);
+        it.output.address = address;
+        Spec::of(&Operation::Elementwise(it)).unwrap()
+    };
+    assert_eq!(add(1000, 0x10000), add(70, 0x90000));
+    assert_ne!(add(1000, 0x10000), add(1000, 0x10004));
+    let fill = |scalar: Scalar| {
+        let mut it = elementwise(Function::Unary(UnaryFunction::Copy), DType::Float32, &[100]);
+        it.inputs[0] = Input::Scalar(scalar);
+        Spec::of(&Operation::Elementwise(it)).unwrap()
+    };
+    assert_eq!(fill(Scalar::new(1_i8)), fill(Scalar::new(2.5_f64)));
+}
+
+#[test]
+fn sixty_four_axes_fit_and_more_are_refused() {
+    let plan = |rank: usize| {
+        // Gaps between the rows keep axes from merging.
+        let shape = Shape::from_elem(2, rank.min(60))
+            .into_iter()
+            .chain(std::iter::repeat_n(1, rank.saturating_sub(60)));
+        let shape: Shape = shape.collect();
+        let strides = c_order(&shape, DType::UInt8);
+        Plan::new(&Operation::Elementwise(Elementwise {
+            function: Function::Unary(UnaryFunction::Copy),
+            compute: DType::UInt8,
+            shape,
+            inputs: [Input::Array(operand(0x1000, DType::UInt8, &vec![0; rank]))]
+                .into_iter()
+                .collect(),
+            output: operand(0x2000, DType::UInt8, &strides),
+        }))
+    };
+    assert!(plan(60).is_ok());
+    assert!(plan(64).is_ok());
+    let wide = Elementwise {
+        function: Function::Unary(UnaryFunction::Copy),
+        compute: DType::UInt8,
+        shape: Shape::from_elem(0, 65),
+        inputs: [Input::Array(operand(0x1000, DType::UInt8, &[1; 65]))].into_iter().collect(),
+        output: operand(0x2000, DType::UInt8, &(0..65).map(|i| 1000 - 3 * i).collect::<Vec<_>>()),
+    };
+    let error = Plan::new(&Operation::Elementwise(wide)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn contradictory_operations_are_errors() {
+    let mut few = elementwise(Function::Binary(BinaryFunction::Add), DType::Int8, &[3]);
+    few.inputs.pop();
+    let error = Plan::new(&Operation::Elementwise(few)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let mut strides = elementwise(Function::Binary(BinaryFunction::Add), DType::Int8, &[3]);
+    strides.output.strides.clear();
+    let error = Plan::new(&Operation::Elementwise(strides)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    let sine = elementwise(Function::Unary(UnaryFunction::Sin), DType::Int32, &[3]);
+    let error = Plan::new(&Operation::Elementwise(sine)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidType);
+}
+
+/// Writes the sources to the folder named by `GPUARRAY_SOURCE_FOLDER`, about 100 kernels to
+/// a file, for `compile_with_nvrtc.py` and other compilers.
+#[test]
+#[ignore = "writes files; set GPUARRAY_SOURCE_FOLDER"]
+fn write_sources() {
+    let folder = std::env::var_os("GPUARRAY_SOURCE_FOLDER").expect("GPUARRAY_SOURCE_FOLDER");
+    let folder = std::path::PathBuf::from(folder);
+    let mut seen = HashSet::new();
+    let specs: Vec<Spec> = all()
+        .iter()
+        .map(|operation| Spec::of(operation).unwrap())
+        .filter(|spec| seen.insert(*spec))
+        .collect();
+    for (number, part) in specs.chunks(100).enumerate() {
+        let text = unit(part.iter().copied());
+        std::fs::write(folder.join(format!("specs{number:03}.cu")), text).unwrap();
+    }
+    for spec in specs.iter().step_by(97) {
+        let name = &spec.kernel_names()[0];
+        std::fs::write(folder.join(format!("{name}.cu")), spec.source()).unwrap();
+    }
+}

@@ -1,0 +1,22 @@
+"""GPU arrays on NVIDIA, on AMD and on no GPU at all, chosen when the program starts.
+
+The modules have PyCUDA's names: ``pygpu.gpuarray``, ``pygpu.driver``, ``pygpu.autoinit`` and
+so on. Importing them touches no GPU; a backend is opened by the first use.
+"""
+
+from ._core import __version__, backends, choose_backend
+from ._alias import install_as_pycuda
+
+VERSION = tuple(int(part) for part in __version__.split("."))
+VERSION_STATUS = ""
+VERSION_TEXT = __version__
+
+__all__ = [
+    "VERSION",
+    "VERSION_STATUS",
+    "VERSION_TEXT",
+    "__version__",
+    "backends",
+    "choose_backend",
+    "install_as_pycuda",
+]

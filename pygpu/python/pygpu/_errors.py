@@ -1,0 +1,59 @@
+"""The exceptions of PyCUDA's driver module, and those of its classes that are numpy's too.
+
+A class that derives from both lets a program catch what it knows: ``ValueError`` as with
+numpy, ``driver.LogicError`` as with PyCUDA. Each exception carries ``status``, the driver's
+number, and ``call``, the call that failed, once it has been raised.
+"""
+
+import builtins
+
+
+class Error(Exception):
+    """Any failure of the device or its driver."""
+
+    status: int = 999
+    call: str = ""
+
+
+class MemoryError(Error, builtins.MemoryError):
+    """Not enough memory on the device or the host."""
+
+
+class LogicError(Error):
+    """The program asked for something that makes no sense."""
+
+
+class LaunchError(Error):
+    """A kernel could not be started, or failed while it ran."""
+
+
+class RuntimeError(Error, builtins.RuntimeError):
+    """A failure of the driver or the device."""
+
+
+class CompileError(Error):
+    """A kernel's source was refused by the compiler."""
+
+
+class BackendUnavailable(RuntimeError):
+    """A backend cannot be opened here; the text says why."""
+
+
+class Unsupported(LogicError, NotImplementedError):
+    """The backend or the device does not offer this."""
+
+
+class InvalidArgument(LogicError, ValueError):
+    """An argument's value is not allowed."""
+
+
+class InvalidType(LogicError, TypeError):
+    """An argument's type or dtype is not allowed."""
+
+
+class IndexOutOfRange(LogicError, IndexError):
+    """An index lies outside its axis."""
+
+
+class NumberOverflow(LogicError, OverflowError):
+    """A number does not fit the type that it is to become."""

@@ -1,0 +1,100 @@
+"""`python -m pygpu info`: which backends are here, and why the others are not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BAD_CHOICE = 2
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the report; returns the exit status (2: PYGPU_BACKEND cannot be honoured)."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pygpu info",
+        description="Lists the backends, their devices, and the one that programs would get.",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(argv)
+
+    from pygpu import _core
+
+    backends = _core.backends()
+    requested = os.environ.get("PYGPU_BACKEND") or None
+    try:
+        chosen = _core.choose_backend()
+    except Exception as error:
+        message = " ".join(str(error).split())
+        known = requested in ("auto", *(backend["name"] for backend in backends))
+        if known and not options.json:
+            print("\n".join(_table(backends)))
+        print(f"python -m pygpu info: {message}", file=sys.stderr)
+        return BAD_CHOICE
+
+    if options.json:
+        print(json.dumps(_report(backends, requested, chosen), indent=2))
+        return 0
+    print(f"pygpu {_version()} on Python {platform.python_version()}\n")
+    print("\n".join(_table(backends)))
+    print(f"\nchosen: {chosen} ({_why(requested)})")
+    return 0
+
+
+def _report(backends: list[dict[str, Any]], requested: str | None, chosen: str) -> dict[str, Any]:
+    return {
+        "pygpu": _version(),
+        "python": platform.python_version(),
+        "backends": backends,
+        "requested": requested,
+        "chosen": chosen,
+        "why": _why(requested),
+    }
+
+
+def _table(backends: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for backend in backends:
+        name = backend["name"]
+        if not backend["available"]:
+            first, *more = (backend["reason"] or "no reason given").splitlines()
+            lines.append(f"{name:<5} unavailable: {first.strip()}")
+            lines += [f"{'':<7}{line.strip()}" for line in more if line.strip()]
+            continue
+        devices = backend["devices"]
+        count = f"{len(devices)} device{'' if len(devices) == 1 else 's'}"
+        lines.append(f"{name:<5} available, version {_dotted(backend['version'])}, {count}")
+        for device in devices:
+            major, minor = device["compute_capability"]
+            lines.append(
+                f"{'':<7}{device['ordinal']}: {device['name']}, "
+                f"{device['total_memory'] / 2**30:.1f} GiB, "
+                f"PCI {device['pci_bus_id']}, capability {major}.{minor}"
+            )
+    return lines
+
+
+def _dotted(version: int | None) -> str:
+    """12040, as the drivers number themselves, is 12.4."""
+    return "unknown" if version is None else f"{version // 1000}.{version % 1000 // 10}"
+
+
+def _why(requested: str | None) -> str:
+    if requested in (None, "auto"):
+        return "the best one present; PYGPU_BACKEND would choose another"
+    return f"PYGPU_BACKEND={requested}"
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("pygpu")
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,237 @@
+//! Arguments of array functions, as Python gives them.
+
+use super::GPUArray;
+use crate::errors::{OrRaise, to_python};
+use crate::host;
+use gpuarray::operation::Shape;
+use gpuarray::{Argument, Complex, Error, IndexItem, Number, Order, Scalar, SliceBounds};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
+use smallvec::SmallVec;
+
+/// An argument of an operation: an array, or a number.
+pub(crate) enum Value<'a, 'py> {
+    Array(&'a Bound<'py, GPUArray>),
+    Number(Number),
+    Scalar(Scalar),
+}
+
+impl<'a> Value<'a, '_> {
+    pub(crate) fn argument(&'a self) -> PyResult<Argument<'a>> {
+        Ok(match self {
+            Value::Array(array) => Argument::Array(array.get().array()?),
+            Value::Number(number) => Argument::Number(*number),
+            Value::Scalar(scalar) => Argument::Scalar(*scalar),
+        })
+    }
+
+    pub(crate) fn elements(&self) -> usize {
+        match self {
+            Value::Array(array) => array.get().array().map_or(0, |array| array.size()),
+            _ => 1,
+        }
+    }
+}
+
+/// The value of an operand; `None` for what is neither array nor number.
+///
+/// Raises `TypeError` for numpy arrays, which have to be sent to the device first.
+pub(crate) fn parse_value<'a, 'py>(
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<Option<Value<'a, 'py>>> {
+    if let Ok(array) = value.cast::<GPUArray>() {
+        return Ok(Some(Value::Array(array)));
+    }
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return Ok(Some(Value::Number(Number::Float(number.value()))));
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Some(Value::Number(Number::Bool(flag.is_true()))));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let number = value.extract::<i128>().map_err(|_| {
+            to_python(Error::overflow(
+                "scalar",
+                format!("integer {value} is larger than any integer dtype"),
+            ))
+        })?;
+        return Ok(Some(Value::Number(Number::Integer(number))));
+    }
+    if let Ok(number) = value.cast_exact::<PyComplex>() {
+        return Ok(Some(Value::Number(Number::Complex(Complex::new(
+            number.real(),
+            number.imag(),
+        )))));
+    }
+    parse_numpy_value(value)
+}
+
+#[cold]
+fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Value<'a, 'py>>> {
+    let is_array = value.is_instance_of::<PyUntypedArray>();
+    if is_array || host::is_numpy_scalar(value)? {
+        let array = host::expect_array("operand", value)?;
+        if array.ndim() > 0 {
+            return Err(PyTypeError::new_err(
+                "operand is a numpy array; send it to the device first (gpuarray.to_gpu)",
+            ));
+        }
+        return Ok(Some(Value::Scalar(scalar_of(&array)?)));
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(Some(Value::Number(Number::Float(number.value()))));
+    }
+    Ok(None)
+}
+
+/// The element of a numpy array without axes.
+pub(crate) fn scalar_of(array: &host::HostArray<'_>) -> PyResult<Scalar> {
+    let (_, dtype) = host::dtype_of(array)?;
+    // SAFETY: an array without axes has one element of so many bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(host::data(array), dtype.size()) };
+    Scalar::from_bytes(dtype, bytes).or_raise()
+}
+
+/// As [`parse_value`], but anything else is a `TypeError` that names the argument.
+pub(crate) fn expect_value<'a, 'py>(
+    name: &str,
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<Value<'a, 'py>> {
+    parse_value(value)?.ok_or_else(|| {
+        let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+        PyTypeError::new_err(format!("{name} is of type {kind}; a GPUArray or a number is needed"))
+    })
+}
+
+/// One extent.
+fn parse_extent(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let extent: i128 = value.extract().or_else(|_| {
+        let index = value.call_method0("__index__").map_err(|_| {
+            PyTypeError::new_err(format!(
+                "shape has the entry {}; whole numbers are needed",
+                value.repr().map_or_else(|_| "?".into(), |text| text.to_string())
+            ))
+        })?;
+        index.extract()
+    })?;
+    if extent < 0 {
+        return Err(to_python(Error::invalid(
+            "shape",
+            format!("negative dimensions are not allowed: shape has the entry {extent}"),
+        )));
+    }
+    usize::try_from(extent).ok().filter(|&extent| isize::try_from(extent).is_ok()).ok_or_else(
+        || {
+            to_python(Error::invalid(
+                "shape",
+                format!("shape has the entry {extent}, which is larger than the address space"),
+            ))
+        },
+    )
+}
+
+/// A shape: a whole number, or a sequence of them; a numpy array is a shape, too.
+pub(crate) fn parse_shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        return tuple.iter().map(|extent| parse_extent(&extent)).collect();
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(SmallVec::from_slice(&[parse_extent(value)?]));
+    }
+    if let Ok(array) = value.cast::<PyUntypedArray>()
+        && array.ndim() == 0
+    {
+        return Ok(SmallVec::from_slice(&[parse_extent(&value.call_method0("item")?)?]));
+    }
+    match value.try_iter() {
+        Ok(entries) => entries.map(|extent| parse_extent(&extent?)).collect(),
+        Err(_) => Ok(SmallVec::from_slice(&[parse_extent(value)?])),
+    }
+}
+
+/// A shape for `reshape`: entries may be -1.
+pub(crate) fn parse_new_shape(arguments: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[isize; 4]>> {
+    let first = if arguments.len() == 1 { Some(arguments.get_item(0)?) } else { None };
+    let entry = |value: Bound<'_, PyAny>| {
+        value
+            .extract::<isize>()
+            .or_else(|_| value.call_method0("__index__")?.extract::<isize>())
+            .map_err(|_| {
+                PyTypeError::new_err(format!(
+                    "shape has the entry {}; whole numbers are needed",
+                    value.repr().map_or_else(|_| "?".into(), |text| text.to_string())
+                ))
+            })
+    };
+    match first {
+        Some(only) if only.is_instance_of::<PyTuple>() || only.is_instance_of::<PyList>() => {
+            only.try_iter()?.map(|value| entry(value?)).collect()
+        }
+        Some(only) if only.is_instance_of::<PyUntypedArray>() => {
+            only.try_iter()?.map(|value| entry(value?)).collect()
+        }
+        _ => arguments.iter().map(entry).collect(),
+    }
+}
+
+/// "C" or "F".
+pub(crate) fn parse_order(order: &str) -> PyResult<Order> {
+    match order {
+        "C" | "c" => Ok(Order::C),
+        "F" | "f" => Ok(Order::F),
+        _ => Err(PyValueError::new_err(format!("invalid order: {order}; allowed are C and F"))),
+    }
+}
+
+/// An index expression.
+pub(crate) fn parse_index(index: &Bound<'_, PyAny>) -> PyResult<SmallVec<[IndexItem; 4]>> {
+    match index.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().map(|item| parse_index_item(&item)).collect(),
+        Err(_) => Ok(SmallVec::from_slice(&[parse_index_item(index)?])),
+    }
+}
+
+fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
+    if let Ok(slice) = item.cast::<PySlice>() {
+        return Ok(IndexItem::Slice(slice_bounds(slice)?));
+    }
+    if item.is_instance_of::<PyBool>() {
+        return Err(PyIndexError::new_err(
+            "indices are whole numbers, slices, None and ...; truth values are not supported",
+        ));
+    }
+    if let Ok(index) = item.cast::<PyInt>() {
+        return index.extract::<isize>().map(IndexItem::At).map_err(|_| {
+            PyIndexError::new_err(format!("index {item} is out of bounds for any axis"))
+        });
+    }
+    if item.is_none() {
+        return Ok(IndexItem::NewAxis);
+    }
+    if item.is_instance_of::<PyEllipsis>() {
+        return Ok(IndexItem::Ellipsis);
+    }
+    let is_array = item.is_instance_of::<GPUArray>() || item.is_instance_of::<PyUntypedArray>();
+    if !is_array && let Ok(index) = item.call_method0("__index__") {
+        return Ok(IndexItem::At(index.extract()?));
+    }
+    Err(PyIndexError::new_err(format!(
+        "index of type {}; whole numbers, slices, None and ... are allowed (for arrays of indices \
+         see gpuarray.take, for masks gpuarray.where)",
+        item.get_type().name()?
+    )))
+}
+
+/// The bounds of a slice; what is left out lies beyond every axis, which Python's rules clip.
+fn slice_bounds(slice: &Bound<'_, PySlice>) -> PyResult<SliceBounds> {
+    let (mut start, mut stop, mut step) = (0, 0, 0);
+    // SAFETY: the object is a slice, and the pointers are to three numbers.
+    let status = unsafe { ffi::PySlice_Unpack(slice.as_ptr(), &mut start, &mut stop, &mut step) };
+    if status != 0 {
+        return Err(PyErr::fetch(slice.py()));
+    }
+    Ok(SliceBounds { start: Some(start), stop: Some(stop), step: Some(step) })
+}

@@ -1,0 +1,193 @@
+//! New arrays from arguments.
+
+use super::arguments::{parse_order, parse_shape};
+use super::{Content, GPUArray};
+use crate::allocation::{KeptObject, address_of};
+use crate::dtypes;
+use crate::errors::{OrRaise, to_python};
+use crate::runtime::current;
+use gpuarray::layout::checked_size;
+use gpuarray::memory::DeviceMemory;
+use gpuarray::operation::{Shape, Strides};
+use gpuarray::{Array, DType, Error, Layout};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::sync::{Arc, OnceLock};
+
+#[pymethods]
+impl GPUArray {
+    /// A subclass's arguments are its own, so only `__init__` looks at them.
+    #[new]
+    #[classmethod]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(
+        _class: &Bound<'_, PyType>,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> GPUArray {
+        GPUArray { content: OnceLock::new() }
+    }
+
+    #[pyo3(signature = (shape, dtype, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]
+    #[allow(clippy::too_many_arguments, reason = "PyCUDA's signature")]
+    fn __init__(
+        &self,
+        shape: &Bound<'_, PyAny>,
+        dtype: &Bound<'_, PyAny>,
+        allocator: Option<&Bound<'_, PyAny>>,
+        base: Option<&Bound<'_, PyAny>>,
+        gpudata: Option<&Bound<'_, PyAny>>,
+        strides: Option<&Bound<'_, PyAny>>,
+        order: &str,
+    ) -> PyResult<()> {
+        let (descr, element) = dtypes::parse(dtype)?;
+        let shape = parse_shape(shape)?;
+        let order = parse_order(order)?;
+        let strides = strides.map(parse_strides).transpose()?;
+        let (own, allocator) = Self::allocator_argument(allocator)?;
+        let current = current()?;
+        let layout = |low: usize| match &strides {
+            Some(strides) => Layout::with_strides(&shape, strides, low, element.size()),
+            None => Layout::contiguous(&shape, element.size(), order),
+        };
+        let (array, kept) = match gpudata {
+            Some(gpudata) => {
+                let low = bytes_below(&shape, strides.as_ref())?;
+                let layout = layout(low).or_raise()?;
+                let memory = memory_for(gpudata, base, low, &layout, element)?;
+                let stream = match base.and_then(|base| base.cast::<GPUArray>().ok()) {
+                    Some(base) => base.get().array()?.stream().clone(),
+                    None => current.stream.clone(),
+                };
+                (
+                    place(memory, layout, element, gpudata, low, &stream)?,
+                    Some(gpudata.clone().unbind()),
+                )
+            }
+            None => {
+                if base.is_some() {
+                    return Err(PyValueError::new_err("base is given without gpudata"));
+                }
+                let layout = layout(bytes_below(&shape, strides.as_ref())?).or_raise()?;
+                let array = match &own {
+                    None => {
+                        Array::with_new_memory(&current.device, &current.stream, layout, element)
+                    }
+                    Some(allocator) if layout.size() > 0 => allocator
+                        .allocate(&current.device, &current.stream, layout.extent().end)
+                        .and_then(|m| {
+                            Array::from_memory(m, layout, element, current.stream.clone())
+                        }),
+                    Some(_) => {
+                        Array::with_new_memory(&current.device, &current.stream, layout, element)
+                    }
+                };
+                (array.or_raise()?, None)
+            }
+        };
+        let content = Content {
+            array: array.with_allocator(own),
+            descr: descr.unbind(),
+            allocator,
+            base: base.filter(|base| !base.is_none()).map(|base| base.clone().unbind()),
+            gpudata: kept.map_or_else(OnceLock::new, OnceLock::from),
+        };
+        self.content
+            .set(content)
+            .map_err(|_| PyRuntimeError::new_err("GPUArray.__init__ was called a second time"))
+    }
+}
+
+fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
+    let entries = value.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!("strides is {value}; a sequence of whole numbers is needed"))
+    })?;
+    entries
+        .map(|entry| {
+            let entry = entry?;
+            entry
+                .extract::<isize>()
+                .or_else(|_| entry.call_method0("__index__")?.extract())
+                .map_err(|_| {
+                    PyTypeError::new_err(format!(
+                        "strides has the entry {entry}; whole numbers are needed"
+                    ))
+                })
+        })
+        .collect()
+}
+
+/// How many bytes negative strides reach below the first element.
+fn bytes_below(shape: &Shape, strides: Option<&Strides>) -> PyResult<usize> {
+    checked_size(shape, 1).or_raise()?;
+    let Some(strides) = strides.filter(|_| !shape.contains(&0)) else {
+        return Ok(0);
+    };
+    let below: i128 = shape
+        .iter()
+        .zip(strides)
+        .map(|(&extent, &stride)| ((extent as i128 - 1) * stride as i128).min(0))
+        .sum();
+    usize::try_from(-below).map_err(|_| {
+        to_python(Error::overflow("array", format!("strides {strides:?} reach below address zero")))
+    })
+}
+
+/// The memory that `gpudata` names, which reaches `low` bytes below it.
+fn memory_for(
+    gpudata: &Bound<'_, PyAny>,
+    base: Option<&Bound<'_, PyAny>>,
+    low: usize,
+    layout: &Layout,
+    element: DType,
+) -> PyResult<Arc<DeviceMemory>> {
+    let _ = element;
+    if let Ok(allocation) = gpudata.cast::<crate::allocation::DeviceAllocation>() {
+        return Ok(allocation.get().memory.clone());
+    }
+    let address = address_of("gpudata", gpudata)?;
+    // A view made by hand of an array that is known: its memory is used, and its bounds hold.
+    if let Some(base) = base.and_then(|base| base.cast::<GPUArray>().ok()) {
+        let memory = base.get().array()?.memory();
+        let range = memory.address()..memory.address() + memory.bytes() as u64;
+        if range.contains(&address) {
+            return Ok(memory.clone());
+        }
+    }
+    let start = address.checked_sub(low as u64).filter(|&start| start != 0 || layout.size() == 0);
+    let start = start.ok_or_else(|| {
+        to_python(Error::invalid(
+            "array",
+            format!("gpudata is {address:#x}, which is no device memory"),
+        ))
+    })?;
+    let owner = Box::new(KeptObject(
+        PyTuple::new(gpudata.py(), [Some(gpudata), base])?.into_any().unbind(),
+    ));
+    // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
+    // objects that stand for the memory are kept.
+    Ok(Arc::new(unsafe {
+        DeviceMemory::foreign(&current()?.device, start, layout.extent().end, owner)
+    }))
+}
+
+/// The array at the address of `gpudata` inside `memory`.
+fn place(
+    memory: Arc<DeviceMemory>,
+    layout: Layout,
+    element: DType,
+    gpudata: &Bound<'_, PyAny>,
+    low: usize,
+    stream: &Arc<dyn gpuarray::Stream>,
+) -> PyResult<Array> {
+    let is_allocation = gpudata.cast::<crate::allocation::DeviceAllocation>().is_ok();
+    let offset = if is_allocation {
+        low
+    } else {
+        (address_of("gpudata", gpudata)? - memory.address()) as usize
+    };
+    let layout = Layout::with_strides(layout.shape(), layout.strides(), offset, element.size())
+        .or_raise()?;
+    Array::from_memory(memory, layout, element, stream.clone()).or_raise()
+}

@@ -1,0 +1,334 @@
+//! Functions of arrays that the Python modules give PyCUDA's names to.
+
+use super::arguments::{Value, expect_value, parse_order, parse_shape, scalar_of};
+use super::methods::fill_with;
+use super::transfer::on_stream;
+use super::{GPUArray, run, wrap_like, wrap_new};
+use crate::dtypes;
+use crate::errors::{OrRaise, to_python};
+use crate::host;
+use crate::runtime::{Current, current};
+use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::layout::shape_text;
+use gpuarray::{Array, Error, Layout};
+use numpy::PyUntypedArrayMethods;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+fn by_name<T: Copy + std::fmt::Debug>(all: &[T], name: &str) -> PyResult<T> {
+    all.iter()
+        .copied()
+        .find(|function| format!("{function:?}") == name)
+        .ok_or_else(|| PyValueError::new_err(format!("function is {name:?}; allowed are {all:?}")))
+}
+
+/// Refuses an output of another shape than the result.
+pub(super) fn check_out(out: &Array, result: &Array) -> PyResult<()> {
+    if out.shape() == result.shape() {
+        return Ok(());
+    }
+    Err(to_python(Error::invalid(
+        "out",
+        format!(
+            "out has shape {}; the result has shape {}",
+            shape_text(out.shape()),
+            shape_text(result.shape())
+        ),
+    )))
+}
+
+/// A copy of the object's view whose results come from another allocator.
+fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
+    match GPUArray::allocator_argument(allocator)? {
+        (Some(own), _) => Ok(array.with_allocator(Some(own))),
+        (None, _) => Ok(array),
+    }
+}
+
+/// A function of each element, by name.
+#[pyfunction]
+#[pyo3(signature = (function, a, out = None, stream = None))]
+pub(crate) fn apply_unary<'py>(
+    function: &str,
+    a: &Bound<'py, GPUArray>,
+    out: Option<&Bound<'py, GPUArray>>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let function = by_name(&UnaryFunction::ALL, function)?;
+    let array = on_stream(a.get().array()?, stream)?;
+    let result = run(a.py(), array.size(), || array.unary(function))?;
+    deliver(a, result, out, stream)
+}
+
+/// The result, or `out` with the result stored in it.
+fn deliver<'py>(
+    like: &Bound<'py, GPUArray>,
+    result: Array,
+    out: Option<&Bound<'py, GPUArray>>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let Some(out) = out else {
+        return wrap_like(like, result, None);
+    };
+    let target = on_stream(out.get().array()?, stream)?;
+    check_out(&target, &result)?;
+    run(like.py(), target.size(), || target.assign(&result))?;
+    Ok(out.clone().into_any())
+}
+
+/// A function of corresponding elements, by name; at least one argument is an array.
+#[pyfunction]
+#[pyo3(signature = (function, a, b, out = None, stream = None))]
+pub(crate) fn apply_binary<'py>(
+    py: Python<'py>,
+    function: &str,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    out: Option<&Bound<'py, GPUArray>>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let function = by_name(&BinaryFunction::ALL, function)?;
+    let (left, right) = (expect_value("a", a)?, expect_value("b", b)?);
+    let elements = left.elements().max(right.elements());
+    if let Some(out) = out {
+        let target = on_stream(out.get().array()?, stream)?;
+        let (left, right) = (left.argument()?, right.argument()?);
+        run(py, target.size(), || target.set_binary(function, left, right))?;
+        return Ok(out.clone().into_any());
+    }
+    let like = match (&left, &right) {
+        (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
+        _ => return Err(to_python(Error::invalid_type("a, b", "neither is a GPUArray"))),
+    };
+    let result = match stream.filter(|stream| !stream.is_none()) {
+        None => {
+            let (left, right) = (left.argument()?, right.argument()?);
+            run(py, elements, || Array::binary(function, left, right))?
+        }
+        Some(_) => {
+            // Results are made on the stream of the first array.
+            let moved = |value: &Value<'_, 'py>| match value {
+                Value::Array(array) => on_stream(array.get().array()?, stream).map(Some),
+                _ => Ok(None),
+            };
+            let (x, y) = (moved(&left)?, moved(&right)?);
+            let left = x.as_ref().map_or_else(|| left.argument(), |array| Ok(array.into()))?;
+            let right = y.as_ref().map_or_else(|| right.argument(), |array| Ok(array.into()))?;
+            run(py, elements, || Array::binary(function, left, right))?
+        }
+    };
+    wrap_like(&like, result, None)
+}
+
+/// `criterion ? then_ : else_`, where the criterion is not zero, or greater than zero.
+#[pyfunction]
+#[pyo3(signature = (criterion, then_, else_, positive, out = None, stream = None))]
+pub(crate) fn select<'py>(
+    py: Python<'py>,
+    criterion: &Bound<'py, GPUArray>,
+    then_: &Bound<'py, PyAny>,
+    else_: &Bound<'py, PyAny>,
+    positive: bool,
+    out: Option<&Bound<'py, GPUArray>>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let condition = on_stream(criterion.get().array()?, stream)?;
+    let (then, otherwise) = (expect_value("then_", then_)?, expect_value("else_", else_)?);
+    let elements = condition.size().max(then.elements()).max(otherwise.elements());
+    let (x, y) = (then.argument()?, otherwise.argument()?);
+    let result = run(py, elements, || Array::select(&condition, x, y, positive))?;
+    let like = match (&then, &otherwise) {
+        (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
+        _ => criterion.clone(),
+    };
+    deliver(&like, result, out, stream)
+}
+
+/// A reduction of all elements, with an optional dtype to combine in.
+pub(super) fn reduce_all<'py>(
+    a: &Bound<'py, GPUArray>,
+    reduction: Reduction,
+    dtype: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+    allocator: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let array = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
+    let compute = match dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => dtypes::parse(dtype)?.1,
+        None => array.dtype(),
+    };
+    let result = run(a.py(), array.size(), || array.reduce(reduction, compute, None, false))?;
+    wrap_like(a, result, None)
+}
+
+/// A reduction by name.
+#[pyfunction]
+#[pyo3(signature = (reduction, a, dtype = None, stream = None, allocator = None))]
+pub(crate) fn reduce<'py>(
+    reduction: &str,
+    a: &Bound<'py, GPUArray>,
+    dtype: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+    allocator: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    reduce_all(a, by_name(&Reduction::ALL, reduction)?, dtype, stream, allocator)
+}
+
+/// A reduction of the elements that `subset` names.
+#[pyfunction]
+#[pyo3(signature = (reduction, subset, a, dtype = None, stream = None, allocator = None))]
+pub(crate) fn reduce_subset<'py>(
+    reduction: &str,
+    subset: &Bound<'py, GPUArray>,
+    a: &Bound<'py, GPUArray>,
+    dtype: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+    allocator: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let reduction = by_name(&Reduction::ALL, reduction)?;
+    let array = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
+    let subset = subset.get().array()?;
+    let compute = match dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => dtypes::parse(dtype)?.1,
+        None => array.dtype(),
+    };
+    let result = run(a.py(), subset.size(), || array.reduce_subset(reduction, compute, subset))?;
+    wrap_like(a, result, None)
+}
+
+/// The sum of products.
+#[pyfunction]
+#[pyo3(signature = (a, b, dtype = None, stream = None, allocator = None))]
+pub(crate) fn dot<'py>(
+    a: &Bound<'py, GPUArray>,
+    b: &Bound<'py, GPUArray>,
+    dtype: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+    allocator: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let x = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
+    let y = b.get().array()?;
+    let compute = match dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => dtypes::parse(dtype)?.1,
+        None => x.dtype().promote(y.dtype()).or_raise()?,
+    };
+    let result = run(a.py(), x.size(), || x.dot(y, compute))?;
+    wrap_like(a, result, None)
+}
+
+/// Running values along an axis.
+#[pyfunction]
+#[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, stream = None))]
+pub(crate) fn scan<'py>(
+    reduction: &str,
+    a: &Bound<'py, GPUArray>,
+    axis: isize,
+    exclusive: bool,
+    dtype: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let reduction = by_name(&Reduction::ALL, reduction)?;
+    let array = on_stream(a.get().array()?, stream)?;
+    let compute = match dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => dtypes::parse(dtype)?.1,
+        None => array.dtype(),
+    };
+    let result =
+        run(a.py(), array.size(), || array.scan(reduction, compute, axis, exclusive, None))?;
+    wrap_like(a, result, None)
+}
+
+/// The elements that `indices` names in `a`, read as along one axis.
+#[pyfunction]
+#[pyo3(signature = (a, indices, out = None, stream = None))]
+pub(crate) fn take<'py>(
+    a: &Bound<'py, GPUArray>,
+    indices: &Bound<'py, GPUArray>,
+    out: Option<&Bound<'py, GPUArray>>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let array = on_stream(a.get().array()?, stream)?;
+    let names = indices.get().array()?;
+    let flat = run(a.py(), array.size(), || array.reshape(&[-1], gpuarray::Order::C))?;
+    match out {
+        Some(out) => {
+            let target = on_stream(out.get().array()?, stream)?;
+            run(a.py(), names.size(), || flat.on(target.stream())?.take_into(names, 0, &target))?;
+            Ok(out.clone().into_any())
+        }
+        None => wrap_like(a, run(a.py(), names.size(), || flat.take(names, 0))?, {
+            Some(a.get().content()?.descr.clone_ref(a.py()))
+        }),
+    }
+}
+
+/// Stores `values` at the places of `target` that `indices` names.
+#[pyfunction]
+#[pyo3(signature = (target, indices, values, stream = None))]
+pub(crate) fn put<'py>(
+    target: &Bound<'py, GPUArray>,
+    indices: &Bound<'py, GPUArray>,
+    values: &Bound<'py, GPUArray>,
+    stream: OptionalAny<'_, 'py>,
+) -> PyResult<()> {
+    let array = on_stream(target.get().array()?, stream)?;
+    if !array.layout().is_c_contiguous() {
+        return Err(PyValueError::new_err("the target of put must be contiguous"));
+    }
+    let names = indices.get().array()?;
+    let values = values.get().array()?;
+    run(target.py(), names.size(), || {
+        array.reshape(&[-1], gpuarray::Order::C)?.put(names, values, 0)
+    })
+}
+
+/// An array of one value.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype, value, allocator = None, order = "C"))]
+pub(crate) fn full<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    dtype: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+    allocator: OptionalAny<'_, 'py>,
+    order: &str,
+) -> Object<'py> {
+    let (descr, element) = dtypes::parse(dtype)?;
+    let layout =
+        Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()?;
+    let (own, object) = GPUArray::allocator_argument(allocator)?;
+    let Current { device, stream } = current()?;
+    let nothing = Array::empty(&device, &[0], element, gpuarray::Order::C).or_raise()?;
+    let array = nothing
+        .on(&stream)
+        .or_raise()?
+        .with_allocator(own)
+        .new_array(layout, element)
+        .or_raise()?;
+    fill_with(&array, value)?;
+    wrap_new(py, array, descr.unbind(), object)
+}
+
+/// `length` values from `start` with the difference `step`, both numpy scalars of one dtype.
+#[pyfunction]
+pub(crate) fn sequence<'py>(
+    py: Python<'py>,
+    start: &Bound<'py, PyAny>,
+    step: &Bound<'py, PyAny>,
+    length: usize,
+) -> Object<'py> {
+    let (first, difference) =
+        (host::expect_array("start", start)?, host::expect_array("step", step)?);
+    if first.ndim() + difference.ndim() > 0 {
+        return Err(PyValueError::new_err("start and step must be numbers"));
+    }
+    let (descr, dtype) = host::dtype_of(&first)?;
+    let (start, step) = (scalar_of(&first)?, scalar_of(&difference)?);
+    let Current { device, .. } = current()?;
+    let step = step.cast(dtype).or_raise()?;
+    let array = run(py, length, || Array::sequence(&device, start, step, length))?;
+    wrap_new(py, array, descr.unbind(), None)
+}

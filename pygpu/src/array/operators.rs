@@ -1,0 +1,190 @@
+//! Python's operators.
+#![allow(unsafe_op_in_unsafe_fn, reason = "PyO3 expands the methods of the macro below")]
+
+use super::arguments::{Value, parse_value};
+use super::{GPUArray, run, wrap_like};
+use crate::errors::OrRaise;
+use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::{Array, Number};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// `slf function other`, or the other way round if `reflected`.
+fn binary<'py>(
+    slf: &Bound<'py, GPUArray>,
+    other: &Bound<'py, PyAny>,
+    function: BinaryFunction,
+    reflected: bool,
+) -> Object<'py> {
+    let py = slf.py();
+    let Some(other) = parse_value(other)? else {
+        return Ok(py.NotImplemented().into_bound(py));
+    };
+    let this = Value::Array(slf);
+    let elements = this.elements().max(other.elements());
+    let (left, right) = if reflected { (&other, &this) } else { (&this, &other) };
+    let (left, right) = (left.argument()?, right.argument()?);
+    let array = run(py, elements, || Array::binary(function, left, right))?;
+    wrap_like(slf, array, None)
+}
+
+/// `slf = slf function other`, in place.
+fn in_place(
+    slf: &Bound<'_, GPUArray>,
+    other: &Bound<'_, PyAny>,
+    function: BinaryFunction,
+) -> PyResult<()> {
+    let py = slf.py();
+    let Some(other) = parse_value(other)? else {
+        return Err(PyTypeError::new_err(format!(
+            "operand is of type {}; a GPUArray or a number is needed",
+            other.get_type().name()?
+        )));
+    };
+    let target = slf.get().array()?;
+    let right = other.argument()?;
+    run(py, target.size(), || target.set_binary(function, target.into(), right))
+}
+
+pub(super) fn unary<'py>(slf: &Bound<'py, GPUArray>, function: UnaryFunction) -> Object<'py> {
+    let array = slf.get().array()?;
+    let result = run(slf.py(), array.size(), || array.unary(function))?;
+    wrap_like(slf, result, None)
+}
+
+macro_rules! arithmetic {
+    ($($function:ident: $forward:ident $reflected:ident $in_place:ident;)*) => {
+        #[pymethods]
+        impl GPUArray {
+            $(
+                fn $forward<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+                    binary(slf, other, BinaryFunction::$function, false)
+                }
+
+                fn $reflected<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+                    binary(slf, other, BinaryFunction::$function, true)
+                }
+
+                fn $in_place(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+                    in_place(slf, other, BinaryFunction::$function)
+                }
+            )*
+        }
+    };
+}
+
+arithmetic! {
+    Add: __add__ __radd__ __iadd__;
+    Subtract: __sub__ __rsub__ __isub__;
+    Multiply: __mul__ __rmul__ __imul__;
+    Divide: __truediv__ __rtruediv__ __itruediv__;
+    FloorDivide: __floordiv__ __rfloordiv__ __ifloordiv__;
+    Remainder: __mod__ __rmod__ __imod__;
+    BitwiseAnd: __and__ __rand__ __iand__;
+    BitwiseOr: __or__ __ror__ __ior__;
+    BitwiseXor: __xor__ __rxor__ __ixor__;
+}
+
+#[pymethods]
+impl GPUArray {
+    fn __pow__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        modulo: Option<&Bound<'py, PyAny>>,
+    ) -> Object<'py> {
+        refuse_modulo(modulo)?;
+        binary(slf, other, BinaryFunction::Power, false)
+    }
+
+    fn __rpow__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        modulo: Option<&Bound<'py, PyAny>>,
+    ) -> Object<'py> {
+        refuse_modulo(modulo)?;
+        binary(slf, other, BinaryFunction::Power, true)
+    }
+
+    fn __ipow__(
+        slf: &Bound<'_, Self>,
+        other: &Bound<'_, PyAny>,
+        modulo: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        refuse_modulo(modulo)?;
+        in_place(slf, other, BinaryFunction::Power)
+    }
+
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        unary(slf, UnaryFunction::Negative)
+    }
+
+    fn __pos__<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
+        slf
+    }
+
+    fn __abs__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        unary(slf, UnaryFunction::Absolute)
+    }
+
+    fn __invert__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        unary(slf, UnaryFunction::Invert)
+    }
+
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        operator: CompareOp,
+    ) -> Object<'py> {
+        let function = match operator {
+            CompareOp::Eq => BinaryFunction::Equal,
+            CompareOp::Ne => BinaryFunction::NotEqual,
+            CompareOp::Lt => BinaryFunction::Less,
+            CompareOp::Le => BinaryFunction::LessEqual,
+            CompareOp::Gt => BinaryFunction::Greater,
+            CompareOp::Ge => BinaryFunction::GreaterEqual,
+        };
+        binary(slf, other, function, false)
+    }
+
+    fn __hash__(&self) -> PyResult<isize> {
+        Err(PyTypeError::new_err("GPUArrays are not hashable."))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.array()?
+            .shape()
+            .first()
+            .copied()
+            .ok_or_else(|| PyTypeError::new_err("len() of unsized object"))
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        let array = slf.get().array()?;
+        if array.size() != 1 {
+            return Err(PyValueError::new_err(format!(
+                "The truth value of an array with {} elements is ambiguous. Use a.any() or a.all()",
+                array.size()
+            )));
+        }
+        let (zero, different) = (Number::Bool(false).into(), BinaryFunction::NotEqual);
+        let is_true = Array::binary(different, array.into(), zero).or_raise()?;
+        let mut byte = 0u8;
+        // SAFETY: the array has one element of one byte, and the call waits for it.
+        slf.py()
+            .detach(|| unsafe { is_true.download(&raw mut byte as usize as *mut u8, true) })
+            .or_raise()?;
+        Ok(byte != 0)
+    }
+}
+
+fn refuse_modulo(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match modulo {
+        Some(modulo) if !modulo.is_none() => {
+            Err(PyTypeError::new_err("pow() with three arguments is not defined for arrays"))
+        }
+        _ => Ok(()),
+    }
+}

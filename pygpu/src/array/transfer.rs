@@ -1,0 +1,306 @@
+//! Transfers between numpy arrays and arrays on a device.
+
+use super::{Content, GPUArray, wrap_new};
+use crate::errors::OrRaise;
+use crate::host::{self, HostArray};
+use crate::runtime::{Current, current};
+use crate::stream::stream_argument;
+use gpuarray::{Array, DType};
+use numpy::{PyArrayDescrMethods, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+
+/// Copies of fewer bytes than this keep Python's lock: they are done sooner than it is taken
+/// again.
+const RELEASE_FROM_BYTES: usize = 1 << 16;
+
+/// The array with its operations on the stream of an argument.
+pub(super) fn on_stream(array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
+    match stream.filter(|stream| !stream.is_none()) {
+        None => Ok(array.clone()),
+        Some(stream) => {
+            let stream = stream_argument(Some(stream), &current()?)?;
+            array.on(&stream).or_raise()
+        }
+    }
+}
+
+/// Raw bytes on the host, sent to the thread that copies without Python's lock.
+struct HostBytes(*mut u8);
+
+// SAFETY: the array that owns the bytes is kept by the caller during the copy, and numpy
+// lets threads without Python's lock read and write an array's bytes.
+unsafe impl Send for HostBytes {}
+
+fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
+    let bytes = HostBytes(host::data(from));
+    let copy = move || {
+        let HostBytes(pointer) = { bytes };
+        // SAFETY: the host array has as many bytes in the same order, and is kept until the
+        // call returns; without `wait` the backend copies pageable memory before it returns.
+        unsafe { array.upload(pointer, wait) }
+    };
+    if host::nbytes(from) < RELEASE_FROM_BYTES {
+        copy().or_raise()
+    } else {
+        py.detach(copy).or_raise()
+    }
+}
+
+fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
+    let bytes = HostBytes(host::data(to));
+    let copy = move || {
+        let HostBytes(pointer) = { bytes };
+        // SAFETY: as for `upload`.
+        unsafe { array.download(pointer, wait) }
+    };
+    let idle = host::nbytes(to) < RELEASE_FROM_BYTES && array.stream().query().unwrap_or(false);
+    if idle { copy().or_raise() } else { py.detach(copy).or_raise() }
+}
+
+/// Sets the elements from a host array of the same shape and dtype.
+pub(super) fn store(
+    py: Python<'_>,
+    array: &Array,
+    from: &HostArray<'_>,
+    wait: bool,
+) -> PyResult<()> {
+    if array.size() == 0 {
+        return Ok(());
+    }
+    if array.layout().is_packed() {
+        let arranged = host::arranged(from, array.layout())?;
+        // A copy made here is gone when this returns, so it must have arrived.
+        return upload(py, array, &arranged, wait || !arranged.is(from));
+    }
+    let staged = array.empty_like(array.dtype()).or_raise()?;
+    let arranged = host::arranged(from, staged.layout())?;
+    upload(py, &staged, &arranged, wait || !arranged.is(from))?;
+    super::run(py, array.size(), || array.assign(&staged))
+}
+
+/// Copies the elements into a host array of the same shape and dtype.
+pub(super) fn fetch(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
+    if array.size() == 0 {
+        return Ok(());
+    }
+    let packed = if array.layout().is_packed() {
+        array.clone()
+    } else {
+        super::run(py, array.size(), || array.copy())?
+    };
+    if host::is_arranged(to, packed.layout()) {
+        return download(py, &packed, to, wait);
+    }
+    let arranged = host::empty(py, &to.dtype(), packed.layout())?;
+    download(py, &packed, &arranged, true)?;
+    host::copy_into(to, &arranged)
+}
+
+/// A copy of a numpy array on the device, its axes in the same memory order.
+#[pyfunction]
+#[pyo3(signature = (ary, allocator = None, stream = None, wait = true))]
+pub(crate) fn to_gpu<'py>(
+    py: Python<'py>,
+    ary: &Bound<'py, PyAny>,
+    allocator: Option<&Bound<'py, PyAny>>,
+    stream: Option<&Bound<'py, PyAny>>,
+    wait: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let from = host::expect_array("ary", ary)?;
+    let (descr, dtype) = host::dtype_of(&from)?;
+    let layout = host::dense_like(&from, dtype.size())?;
+    let (own, allocator) = GPUArray::allocator_argument(allocator)?;
+    let Current { device, stream: default } = current()?;
+    let array = match &own {
+        Some(own) if layout.size() > 0 => own
+            .allocate(&device, &default, layout.extent().end)
+            .and_then(|memory| Array::from_memory(memory, layout, dtype, default.clone())),
+        _ => Array::with_new_memory(&device, &default, layout, dtype),
+    };
+    let array = array.or_raise()?.with_allocator(own);
+    store(py, &on_stream(&array, stream)?, &from, wait)?;
+    wrap_new(py, array, descr.unbind(), allocator)
+}
+
+fn asynchronous(async_: bool, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+    let Some(kwargs) = kwargs else {
+        return Ok(async_);
+    };
+    let mut result = async_;
+    for (name, value) in kwargs {
+        // The word that PyCUDA took before it became a keyword of Python.
+        if name.eq("async")? {
+            result = value.is_truthy()?;
+        } else {
+            return Err(PyTypeError::new_err(format!("unexpected keyword argument '{name}'")));
+        }
+    }
+    Ok(result)
+}
+
+fn check_dtype(content: &Content, array: &HostArray<'_>) -> PyResult<bool> {
+    let own = content.descr.bind(array.py());
+    let other = array.dtype();
+    if own.is_equiv_to(&other) {
+        return Ok(true);
+    }
+    // Records of the same size are the same to the device.
+    let is_record = matches!(content.array.dtype(), DType::Opaque(_));
+    Ok(is_record && own.as_any().eq(other.as_any())?)
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Sets the elements from a numpy array of the same size and dtype.
+    #[pyo3(signature = (ary, async_ = false, stream = None, **kwargs))]
+    fn set(
+        &self,
+        py: Python<'_>,
+        ary: &Bound<'_, PyAny>,
+        async_: bool,
+        stream: Option<&Bound<'_, PyAny>>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let async_ = asynchronous(async_, kwargs)?;
+        let content = self.content()?;
+        let mut from = host::expect_array("ary", ary)?;
+        let shape = content.array.shape();
+        if from.len() != content.array.size() {
+            return Err(host::same_size_error(
+                "ary and self must be the same size",
+                shape,
+                from.shape(),
+            ));
+        }
+        if !check_dtype(content, &from)? {
+            return Err(PyValueError::new_err(format!(
+                "ary and self must have the same dtype; they have {} and {}",
+                from.dtype(),
+                content.descr.bind(py)
+            )));
+        }
+        if from.shape() != shape {
+            warn::<PyUserWarning>(py, c"Setting array from one with different shape.")?;
+            from = reshaped(&from, shape)?;
+        }
+        store(py, &on_stream(&content.array, stream)?, &from, !async_)
+    }
+
+    /// As `set`, without waiting.
+    #[pyo3(signature = (ary, stream = None))]
+    fn set_async(
+        &self,
+        py: Python<'_>,
+        ary: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.set(py, ary, true, stream, None)
+    }
+
+    /// The elements as a numpy array: a new one in the same memory order, or `ary`.
+    #[pyo3(signature = (ary = None, pagelocked = false, async_ = false, stream = None, **kwargs))]
+    pub(crate) fn get<'py>(
+        &self,
+        py: Python<'py>,
+        ary: Option<&Bound<'py, PyAny>>,
+        pagelocked: bool,
+        async_: bool,
+        stream: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<HostArray<'py>> {
+        let async_ = asynchronous(async_, kwargs)?;
+        let content = self.content()?;
+        let array = on_stream(&content.array, stream)?;
+        let Some(ary) = ary.filter(|ary| !ary.is_none()) else {
+            let layout = array.layout().dense_like(array.dtype().size()).or_raise()?;
+            let to = if pagelocked {
+                let (shape, descr) = (self.shape_object(py)?, content.descr.bind(py));
+                let order = if layout.is_c_contiguous() { "C" } else { "F" };
+                crate::driver::pagelocked_empty(py, &shape, descr, order, 0)?
+            } else {
+                host::empty(py, content.descr.bind(py), &layout)?
+            };
+            fetch(py, &array, &to, !async_)?;
+            return Ok(to);
+        };
+        let given = host::expect_array("ary", ary)?;
+        if given.len() != array.size() {
+            return Err(host::same_size_error(
+                "self and ary must be the same size",
+                array.shape(),
+                given.shape(),
+            ));
+        }
+        if !check_dtype(content, &given)? {
+            return Err(PyTypeError::new_err(format!(
+                "self and ary must have the same dtype; they have {} and {}",
+                content.descr.bind(py),
+                given.dtype()
+            )));
+        }
+        if !host::is_writable(&given) {
+            return Err(PyValueError::new_err("ary is read-only; it cannot receive data"));
+        }
+        if given.shape() == array.shape() {
+            fetch(py, &array, &given, !async_)?;
+            return Ok(given);
+        }
+        warn::<PyDeprecationWarning>(py, c"get() between arrays of different shape is deprecated")?;
+        let to = reshaped(&given, array.shape())?;
+        if !same_memory(&to, &given) {
+            return Err(PyValueError::new_err(
+                "ary cannot be given the shape of self without a copy; pass an array of that shape",
+            ));
+        }
+        fetch(py, &array, &to, !async_)?;
+        Ok(to)
+    }
+
+    /// As `get`, without waiting.
+    #[pyo3(signature = (stream = None, ary = None))]
+    fn get_async<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        ary: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<HostArray<'py>> {
+        self.get(py, ary, false, true, stream, None)
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.get(py, None, false, false, None, None)?.str()?.to_string())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.get(py, None, false, false, None, None)?.repr()?.to_string())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let py = slf.py();
+        let rebuild = py.import("pygpu.gpuarray")?.getattr("_rebuild")?;
+        let data = slf.get().get(py, None, false, false, None, None)?;
+        let class: Bound<'_, PyType> = slf.get_type();
+        Ok((rebuild, (class, data).into_pyobject(py)?.into_any()))
+    }
+}
+
+impl GPUArray {
+    fn shape_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pyo3::types::PyTuple::new(py, self.array()?.shape())?.into_any())
+    }
+}
+
+fn reshaped<'py>(array: &HostArray<'py>, shape: &[usize]) -> PyResult<HostArray<'py>> {
+    let shape = pyo3::types::PyTuple::new(array.py(), shape)?;
+    Ok(array.call_method1("reshape", (shape,))?.cast_into()?)
+}
+
+fn same_memory(a: &HostArray<'_>, b: &HostArray<'_>) -> bool {
+    host::data(a) == host::data(b)
+}
+
+fn warn<W: pyo3::type_object::PyTypeInfo>(py: Python<'_>, text: &std::ffi::CStr) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<W>(), text, 2)
+}

@@ -1,0 +1,81 @@
+//! Errors of the core as the Python exceptions that PyCUDA and numpy raise.
+
+use gpuarray::{Error, ErrorKind, Status};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+use std::cell::RefCell;
+
+static EXCEPTIONS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+thread_local! {
+    /// An exception that Python code raised inside a call of the core, such as an allocator's.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps a Python exception while an error of the core stands for it.
+pub(crate) fn raised_in_python(call: &'static str, exception: PyErr) -> Error {
+    let error = Error::new(
+        ErrorKind::Driver,
+        Status::host(Status::UNKNOWN),
+        call,
+        format!("Python raised {exception}"),
+    );
+    RAISED.with(|raised| *raised.borrow_mut() = Some(exception));
+    error
+}
+
+/// The Python exception for an error of the core.
+pub(crate) fn to_python(error: Error) -> PyErr {
+    if let Some(exception) = RAISED.with(|raised| raised.borrow_mut().take()) {
+        return exception;
+    }
+    Python::attach(|py| {
+        let exceptions = EXCEPTIONS.get_or_try_init(py, || {
+            Ok::<_, PyErr>(PyModule::import(py, "pygpu._errors")?.unbind())
+        });
+        let build = |module: &Py<PyModule>| {
+            let class = module.bind(py).getattr(class_name(&error))?;
+            let exception = class.call1((error.to_string(),))?;
+            exception.setattr("status", error.status().code)?;
+            exception.setattr("call", error.call())?;
+            Ok(PyErr::from_value(exception))
+        };
+        match exceptions.and_then(build) {
+            Ok(exception) => exception,
+            Err(_) => PyRuntimeError::new_err(error.to_string()),
+        }
+    })
+}
+
+/// The class in `pygpu._errors` for an error.
+fn class_name(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::InvalidArgument => "InvalidArgument",
+        ErrorKind::InvalidType => "InvalidType",
+        ErrorKind::IndexOutOfRange => "IndexOutOfRange",
+        // numpy refuses a shape that is too large with ValueError, a number with OverflowError.
+        ErrorKind::Overflow if error.call() == "scalar" => "NumberOverflow",
+        ErrorKind::Overflow => "InvalidArgument",
+        ErrorKind::OutOfMemory => "MemoryError",
+        ErrorKind::BackendUnavailable => "BackendUnavailable",
+        ErrorKind::Unsupported => "Unsupported",
+        ErrorKind::InvalidHandle | ErrorKind::NotReady => "LogicError",
+        ErrorKind::LaunchFailed => "LaunchError",
+        ErrorKind::CompileFailed => "CompileError",
+        _ => "RuntimeError",
+    }
+}
+
+/// `?` for results of the core in functions that Python calls.
+pub(crate) trait OrRaise<T> {
+    /// The value, or the exception for the error.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for gpuarray::Result<T> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(to_python)
+    }
+}

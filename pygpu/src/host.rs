@@ -1,0 +1,215 @@
+//! numpy arrays as places in host memory.
+
+use crate::dtypes;
+use crate::errors::OrRaise;
+use gpuarray::layout::dense_layout;
+use gpuarray::operation::Strides;
+use gpuarray::{Error, Layout};
+use numpy::npyffi::{NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
+use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+/// A numpy array.
+pub(crate) type HostArray<'py> = Bound<'py, PyUntypedArray>;
+
+/// The address of an array's first element.
+pub(crate) fn data(array: &HostArray<'_>) -> *mut u8 {
+    // SAFETY: the object is a live numpy array, whose structure has this field.
+    unsafe { (*array.as_array_ptr()).fields.data.cast() }
+}
+
+/// True if the program may write the array.
+pub(crate) fn is_writable(array: &HostArray<'_>) -> bool {
+    // SAFETY: as above.
+    unsafe { (*array.as_array_ptr()).fields.flags & NPY_ARRAY_WRITEABLE != 0 }
+}
+
+/// Bytes of all elements.
+pub(crate) fn nbytes(array: &HostArray<'_>) -> usize {
+    array.len() * itemsize(array)
+}
+
+/// Bytes per element.
+pub(crate) fn itemsize(array: &HostArray<'_>) -> usize {
+    use numpy::PyArrayDescrMethods;
+    array.dtype().itemsize()
+}
+
+/// The object as a numpy array; numpy's scalars become arrays without axes.
+///
+/// Raises `TypeError` that names the argument for anything else.
+pub(crate) fn expect_array<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'py>> {
+    if let Ok(array) = value.cast::<PyUntypedArray>() {
+        return Ok(array.clone());
+    }
+    if is_numpy_scalar(value)? {
+        let array = value.py().import("numpy")?.call_method1("asarray", (value,))?;
+        return Ok(array.cast_into::<PyUntypedArray>()?);
+    }
+    Err(PyTypeError::new_err(format!(
+        "{name} is of type {}; a numpy array is needed",
+        value.get_type().name()?
+    )))
+}
+
+/// True for objects such as `numpy.float32(1)`.
+pub(crate) fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    use pyo3::sync::PyOnceLock;
+    static GENERIC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = value.py();
+    let generic = GENERIC
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("numpy")?.getattr("generic")?.unbind()))?;
+    value.is_instance(generic.bind(py))
+}
+
+/// The layout without gaps whose axes follow each other as the array's do.
+pub(crate) fn dense_like(array: &HostArray<'_>, itemsize: usize) -> PyResult<Layout> {
+    let strides = Strides::from_slice(array.strides());
+    dense_layout(array.shape(), &[&strides], itemsize).or_raise()
+}
+
+/// True if both have the same strides wherever an axis has more than one element.
+fn same_order(array: &HostArray<'_>, layout: &Layout) -> bool {
+    let axes = array.shape().iter().zip(array.strides()).zip(layout.strides());
+    layout.size() == 0 || axes.into_iter().all(|((&extent, a), b)| extent == 1 || a == b)
+}
+
+/// A new array, its elements undefined, with the shape and strides of a layout without gaps.
+pub(crate) fn empty<'py>(
+    py: Python<'py>,
+    descr: &Bound<'py, PyArrayDescr>,
+    layout: &Layout,
+) -> PyResult<HostArray<'py>> {
+    // SAFETY: without data numpy allocates as many bytes as the elements have, which the
+    // strides of a layout without gaps stay inside.
+    unsafe { new_array(py, descr, layout.shape(), layout.strides(), null_mut(), None) }
+}
+
+/// # Safety
+/// `data`, if not null, is memory that the strides stay inside, alive as long as `base`.
+pub(crate) unsafe fn new_array<'py>(
+    py: Python<'py>,
+    descr: &Bound<'py, PyArrayDescr>,
+    shape: &[usize],
+    strides: &[isize],
+    data: *mut c_void,
+    base: Option<Bound<'py, PyAny>>,
+) -> PyResult<HostArray<'py>> {
+    let mut dims: Vec<npy_intp> = shape.iter().map(|&extent| extent as npy_intp).collect();
+    let mut strides: Vec<npy_intp> = strides.iter().map(|&stride| stride as npy_intp).collect();
+    // SAFETY: the pointers are to as many numbers as there are axes; the call takes over the
+    // reference to the dtype; the base's reference is taken over likewise.
+    unsafe {
+        let object = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            get_type_object(py, NpyTypes::PyArray_Type),
+            descr.clone().into_ptr().cast(),
+            dims.len() as i32,
+            dims.as_mut_ptr(),
+            strides.as_mut_ptr(),
+            data,
+            if data.is_null() { 0 } else { NPY_ARRAY_WRITEABLE },
+            null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, object)?;
+        if let Some(base) = base
+            && PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), base.into_ptr()) != 0
+        {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(array.cast_into_unchecked())
+    }
+}
+
+/// The array itself if its elements lie in memory as the layout says, else a copy that does.
+pub(crate) fn arranged<'py>(array: &HostArray<'py>, layout: &Layout) -> PyResult<HostArray<'py>> {
+    if same_order(array, layout) {
+        return Ok(array.clone());
+    }
+    let copy = empty(array.py(), &array.dtype(), layout)?;
+    copy_into(&copy, array)?;
+    Ok(copy)
+}
+
+/// True if bytes can be moved between the array and a layout without gaps as one block.
+pub(crate) fn is_arranged(array: &HostArray<'_>, layout: &Layout) -> bool {
+    same_order(array, layout)
+}
+
+/// numpy's assignment `to[...] = from`.
+pub(crate) fn copy_into(to: &HostArray<'_>, from: &HostArray<'_>) -> PyResult<()> {
+    // SAFETY: both are live numpy arrays.
+    let status =
+        unsafe { PY_ARRAY_API.PyArray_CopyInto(to.py(), to.as_array_ptr(), from.as_array_ptr()) };
+    if status == 0 { Ok(()) } else { Err(PyErr::fetch(to.py())) }
+}
+
+/// A block of host memory that an object of the program owns.
+pub(crate) struct HostBlock<'py> {
+    pub(crate) pointer: *mut u8,
+    pub(crate) bytes: usize,
+    /// Keeps the memory alive.
+    pub(crate) _owner: HostArray<'py>,
+}
+
+/// The bytes of an object for a copy of raw memory: a numpy array without gaps, or anything
+/// with Python's buffer protocol.
+pub(crate) fn block<'py>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    writable: bool,
+) -> PyResult<HostBlock<'py>> {
+    let py = value.py();
+    let array = if value.cast::<PyUntypedArray>().is_ok() || is_numpy_scalar(value)? {
+        expect_array(name, value)?
+    } else {
+        let bytes = py
+            .import("numpy")?
+            .call_method1("frombuffer", (value, dtypes::to_numpy(py, gpuarray::DType::UInt8)?))
+            .map_err(|_| {
+                let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+                PyTypeError::new_err(format!(
+                    "{name} is of type {kind}; a numpy array or an object with the buffer protocol \
+                     is needed"
+                ))
+            })?;
+        bytes.cast_into::<PyUntypedArray>()?
+    };
+    if writable && !is_writable(&array) {
+        return Err(PyValueError::new_err(format!("{name} is read-only; it cannot receive data")));
+    }
+    let strides = Strides::from_slice(array.strides());
+    let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array));
+    if !layout.is_ok_and(|layout| layout.is_packed()) {
+        return Err(PyValueError::new_err(format!(
+            "{name} is not contiguous (shape {:?}, strides {:?}); copy it first",
+            array.shape(),
+            array.strides()
+        )));
+    }
+    Ok(HostBlock { pointer: data(&array), bytes: nbytes(&array), _owner: array })
+}
+
+/// The dtype of an array as the core's, with numpy's object for it.
+pub(crate) fn dtype_of<'py>(
+    array: &HostArray<'py>,
+) -> PyResult<(Bound<'py, PyArrayDescr>, gpuarray::DType)> {
+    let descr = array.dtype();
+    let dtype = dtypes::from_numpy(&descr)?;
+    Ok((descr, dtype))
+}
+
+/// Refuses arrays of different shapes.
+pub(crate) fn same_size_error(what: &str, device: &[usize], host: &[usize]) -> PyErr {
+    crate::errors::to_python(Error::invalid(
+        "transfer",
+        format!(
+            "{what}: the device array has shape {}, the host array {}",
+            gpuarray::layout::shape_text(device),
+            gpuarray::layout::shape_text(host)
+        ),
+    ))
+}

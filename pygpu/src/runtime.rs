@@ -1,0 +1,109 @@
+//! The backend of this process, and the device that each thread works on.
+
+use crate::errors::OrRaise;
+use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
+use gpuarray::{Backend, Choice, Device, ErrorKind, Stream};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+
+/// A device with its default stream.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) stream: Arc<dyn Stream>,
+}
+
+static BACKEND: OnceLock<Arc<dyn Backend>> = OnceLock::new();
+static DEFAULT: OnceLock<Current> = OnceLock::new();
+static INJECTOR: OnceLock<Arc<FaultInjector>> = OnceLock::new();
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+/// Set to have every call counted and, on demand, made to fail: a tool for tests.
+const FAULTS_VARIABLE: &str = "PYGPU_FAULT_INJECTION";
+
+/// The backend that the environment names, or the best one; opened once.
+pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
+    if let Some(backend) = BACKEND.get() {
+        return Ok(backend);
+    }
+    let mut opened = gpuarray::open(Choice::Auto).or_raise()?;
+    if std::env::var_os(FAULTS_VARIABLE).is_some_and(|value| !value.is_empty()) {
+        let injector = INJECTOR.get_or_init(|| Arc::new(FaultInjector::new()));
+        opened = decorate(opened, injector.clone());
+    }
+    Ok(BACKEND.get_or_init(|| opened))
+}
+
+/// A device by number.
+pub(crate) fn device(ordinal: usize) -> PyResult<Current> {
+    let device = backend()?.device(ordinal).or_raise()?;
+    let stream = device.default_stream();
+    Ok(Current { device, stream })
+}
+
+/// The device of this thread: the one of its current context, else the first.
+pub(crate) fn current() -> PyResult<Current> {
+    if let Some(current) = CURRENT.with(|current| current.borrow().clone()) {
+        return Ok(current);
+    }
+    if let Some(default) = DEFAULT.get() {
+        return Ok(default.clone());
+    }
+    let first = device(0)?;
+    Ok(DEFAULT.get_or_init(|| first).clone())
+}
+
+/// Sets the device of this thread; without a number the thread has none of its own.
+#[pyfunction]
+#[pyo3(signature = (ordinal))]
+pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
+    let chosen = ordinal.map(device).transpose()?;
+    CURRENT.with(|current| *current.borrow_mut() = chosen);
+    Ok(())
+}
+
+/// The name of the backend that is, or would be, used.
+#[pyfunction]
+pub(crate) fn choose_backend() -> PyResult<&'static str> {
+    Ok(backend()?.name())
+}
+
+fn injector() -> PyResult<&'static Arc<FaultInjector>> {
+    backend()?;
+    INJECTOR.get().ok_or_else(|| {
+        PyRuntimeError::new_err(format!(
+            "{FAULTS_VARIABLE} was not set when the backend was opened"
+        ))
+    })
+}
+
+fn call_by_name(name: &str) -> PyResult<Call> {
+    Call::ALL.into_iter().find(|call| format!("{call:?}") == name).ok_or_else(|| {
+        PyValueError::new_err(format!("call is {name:?}; allowed are {:?}", Call::ALL))
+    })
+}
+
+/// Makes the call of a kind that comes after `after` others fail; `None` only counts.
+#[pyfunction]
+#[pyo3(signature = (call, after = 0, out_of_memory = false))]
+pub(crate) fn inject_fault(call: Option<&str>, after: usize, out_of_memory: bool) -> PyResult<()> {
+    let (kind, code) =
+        if out_of_memory { (ErrorKind::OutOfMemory, 2) } else { (ErrorKind::Driver, 999) };
+    let fault =
+        call.map(|name| Ok::<_, PyErr>(Fault { call: call_by_name(name)?, after, kind, code }));
+    injector()?.arm(fault.transpose()?);
+    Ok(())
+}
+
+/// The calls since `inject_fault`, as pairs of kind and number, and how many were made to fail.
+#[pyfunction]
+pub(crate) fn fault_calls() -> PyResult<(Vec<(String, usize)>, usize)> {
+    let injector = injector()?;
+    let counts = Call::ALL.into_iter().map(|call| (format!("{call:?}"), injector.calls(call)));
+    Ok((counts.filter(|(_, count)| *count > 0).collect(), injector.injected()))
+}

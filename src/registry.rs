@@ -1,0 +1,190 @@
+//! Which backends there are, and how one is chosen.
+
+use hal::{Backend, DeviceProperties, Error, Result};
+use std::env;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+/// The environment variable that chooses a backend where the program does not.
+pub const BACKEND_VARIABLE: &str = "PYGPU_BACKEND";
+
+/// A backend by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Choice {
+    /// What `PYGPU_BACKEND` says; without it the best one present: CUDA, HIP, host.
+    Auto,
+    /// NVIDIA GPUs.
+    Cuda,
+    /// AMD GPUs.
+    Hip,
+    /// The machine's processor.
+    Host,
+}
+
+impl Choice {
+    /// The name that programs and users write.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Choice::Auto => "auto",
+            Choice::Cuda => "cuda",
+            Choice::Hip => "hip",
+            Choice::Host => "host",
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Choice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Choice> {
+        let all = [Choice::Auto, Choice::Cuda, Choice::Hip, Choice::Host];
+        all.into_iter().find(|choice| choice.name().eq_ignore_ascii_case(text)).ok_or_else(|| {
+            Error::invalid(
+                "backend",
+                format!("backend is {text:?}; allowed are auto, cuda, hip and host"),
+            )
+        })
+    }
+}
+
+/// What is known of a backend on this machine.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct BackendInfo {
+    /// Which backend.
+    pub choice: Choice,
+    /// The driver's version and the devices, or why the backend cannot be used.
+    pub state: Result<Opened>,
+}
+
+/// What an opened backend says of itself.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Opened {
+    /// The version of the driver, as `1000 * major + 10 * minor`.
+    pub version: i32,
+    /// The devices in the order of their numbers.
+    pub devices: Vec<DeviceProperties>,
+}
+
+struct Entry {
+    choice: Choice,
+    open: fn() -> Result<Arc<dyn Backend>>,
+    opened: OnceLock<Result<Arc<dyn Backend>>>,
+}
+
+/// Every backend, the best first.
+static ENTRIES: [Entry; 3] = [
+    Entry { choice: Choice::Cuda, open: open_cuda, opened: OnceLock::new() },
+    Entry { choice: Choice::Hip, open: open_hip, opened: OnceLock::new() },
+    Entry { choice: Choice::Host, open: backend_host::HostBackend::open, opened: OnceLock::new() },
+];
+
+fn open_cuda() -> Result<Arc<dyn Backend>> {
+    Err(Error::unavailable("open", "the CUDA backend is not part of this version"))
+}
+
+fn open_hip() -> Result<Arc<dyn Backend>> {
+    Err(Error::unavailable("open", "the HIP backend is not part of this version"))
+}
+
+impl Entry {
+    fn get(&self) -> Result<Arc<dyn Backend>> {
+        self.opened.get_or_init(self.open).clone()
+    }
+
+    fn describe(&self) -> Result<Opened> {
+        let backend = self.get()?;
+        let devices = (0..backend.device_count()?)
+            .map(|ordinal| Ok(backend.device(ordinal)?.properties().clone()))
+            .collect::<Result<_>>()?;
+        Ok(Opened { version: backend.version()?, devices })
+    }
+}
+
+/// Every backend that this library knows, the best first, each with its version and devices
+/// or the reason why it cannot be used. Opens them, which touches no device's memory.
+pub fn backends() -> Vec<BackendInfo> {
+    ENTRIES
+        .iter()
+        .map(|entry| BackendInfo { choice: entry.choice, state: entry.describe() })
+        .collect()
+}
+
+/// Opens a backend: the one named, or with [`Choice::Auto`] the one that `PYGPU_BACKEND`
+/// names, or without that the best one present. A backend is opened once per process.
+///
+/// # Errors
+/// `BackendUnavailable` with the reason; `InvalidArgument` for a `PYGPU_BACKEND` that names
+/// no backend.
+pub fn open(choice: Choice) -> Result<Arc<dyn Backend>> {
+    let choice = match choice {
+        Choice::Auto => from_environment()?,
+        named => named,
+    };
+    let mut reasons = Vec::new();
+    for entry in &ENTRIES {
+        if choice != Choice::Auto && choice != entry.choice {
+            continue;
+        }
+        match entry.get() {
+            Ok(backend) => return Ok(backend),
+            Err(error) if choice != Choice::Auto => return Err(error),
+            Err(error) => reasons.push(format!("{}: {}", entry.choice, error.detail())),
+        }
+    }
+    Err(Error::unavailable("open", format!("no backend can be used ({})", reasons.join("; "))))
+}
+
+fn from_environment() -> Result<Choice> {
+    match env::var_os(BACKEND_VARIABLE) {
+        None => Ok(Choice::Auto),
+        Some(value) if value.is_empty() => Ok(Choice::Auto),
+        Some(value) => value.to_string_lossy().trim().parse().map_err(|error: Error| {
+            Error::invalid("open", format!("{BACKEND_VARIABLE}: {}", error.detail()))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_in_any_case() {
+        assert_eq!("CUDA".parse::<Choice>().ok(), Some(Choice::Cuda));
+        assert_eq!("host".parse::<Choice>().ok(), Some(Choice::Host));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_allowed_ones() {
+        let error = "opencl".parse::<Choice>().map_err(|e| e.to_string());
+        let text = error.expect_err("opencl is no backend");
+        assert!(text.contains("\"opencl\"") && text.contains("auto, cuda, hip and host"), "{text}");
+    }
+
+    #[test]
+    fn every_backend_is_listed_and_the_host_is_usable() {
+        let all = backends();
+        let names: Vec<_> = all.iter().map(|info| info.choice.name()).collect();
+        assert_eq!(names, ["cuda", "hip", "host"]);
+        for info in &all {
+            match &info.state {
+                Ok(opened) => assert!(!opened.devices.is_empty(), "{info:?}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), hal::ErrorKind::BackendUnavailable);
+                    assert!(!error.detail().is_empty());
+                }
+            }
+        }
+        assert!(all[2].state.is_ok());
+    }
+}

@@ -1,0 +1,92 @@
+"""pygpu.cumath against numpy's functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pairs import check
+
+from pygpu import cumath, driver, gpuarray
+
+# name, numpy's name, range of the argument
+FUNCTIONS = [
+    ("fabs", "abs", -5, 5),
+    ("ceil", "ceil", -5, 5),
+    ("floor", "floor", -5, 5),
+    ("exp", "exp", -5, 5),
+    ("log", "log", 0.1, 9),
+    ("log10", "log10", 0.1, 9),
+    ("sqrt", "sqrt", 0, 9),
+    ("sin", "sin", -9, 9),
+    ("cos", "cos", -9, 9),
+    ("tan", "tan", -1.4, 1.4),
+    ("asin", "arcsin", -0.95, 0.95),
+    ("acos", "arccos", -0.95, 0.95),
+    ("atan", "arctan", -9, 9),
+    ("sinh", "sinh", -4, 4),
+    ("cosh", "cosh", -4, 4),
+    ("tanh", "tanh", -4, 4),
+]
+REAL_ONLY = {"fabs", "ceil", "floor"}
+ERROR = {"f4": 2e-6, "f8": 1e-14, "c8": 5e-6, "c16": 5e-14}
+
+
+def argument(dtype, low, high):
+    dtype = np.dtype(dtype)
+    real = np.linspace(low, high, 1001)
+    if dtype.kind == "c":
+        return (real + 0.7j * real[::-1]).astype(dtype)
+    return real.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("ours", "theirs", "low", "high"), FUNCTIONS)
+def test_real(ours, theirs, low, high, dtype):
+    a = argument(dtype, low, high)
+    a_gpu = gpuarray.to_gpu(a)
+    expected = getattr(np, theirs)(a)
+    check(getattr(cumath, ours)(a_gpu), expected, ERROR[dtype], ERROR[dtype])
+    check(getattr(cumath, ours)(a_gpu[::-3]), expected[::-3], ERROR[dtype], ERROR[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize(("ours", "theirs", "low", "high"), FUNCTIONS)
+def test_complex(ours, theirs, low, high, dtype):
+    if ours in REAL_ONLY:
+        pytest.skip("not defined for complex numbers")
+    a = argument(dtype, low, high)
+    expected = getattr(np, theirs)(a)
+    check(getattr(cumath, ours)(gpuarray.to_gpu(a)), expected, ERROR[dtype], ERROR[dtype])
+
+
+def test_out_and_stream():
+    a = argument("f4", 0.1, 9)
+    out = gpuarray.empty(a.shape, a.dtype)
+    stream = driver.Stream()
+    assert cumath.log(gpuarray.to_gpu(a), out=out, stream=stream) is out
+    check(out, np.log(a), 2e-6, 2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_fmod_modf_frexp_ldexp(dtype):
+    a = (np.arange(100) / 10 - 5).astype(dtype)
+    b = np.where(a >= 0, a + 0.3, a - 0.3).astype(dtype)
+    a_gpu, b_gpu = gpuarray.to_gpu(a), gpuarray.to_gpu(b)
+    check(cumath.fmod(a_gpu, b_gpu), np.fmod(a, b))
+    fraction, whole = cumath.modf(a_gpu)
+    expected_fraction, expected_whole = np.modf(a)
+    check(fraction, expected_fraction)
+    check(whole, expected_whole)
+    significand, exponent = cumath.frexp(a_gpu)
+    expected_significand, expected_exponent = np.frexp(a)
+    np.testing.assert_array_equal(significand.get(), expected_significand)
+    np.testing.assert_array_equal(exponent.get(), expected_exponent)
+    np.testing.assert_array_equal(cumath.ldexp(significand, exponent).get(), a)
+
+
+def test_special_values():
+    a = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0])
+    a_gpu = gpuarray.to_gpu(a)
+    with np.errstate(all="ignore"):
+        for ours, theirs in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp), ("sin", np.sin)):
+            check(getattr(cumath, ours)(a_gpu), theirs(a))

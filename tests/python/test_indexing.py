@@ -1,0 +1,190 @@
+"""Indexing: views with numpy's shapes and strides, and assignment through them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from pairs import DTYPES, check, check_outcome, numbers, pairs, same_strides
+
+from pygpu import gpuarray
+
+
+@st.composite
+def indexed(draw):
+    """A pair of arrays and an index of slices, integers, newaxis and an ellipsis."""
+    pair = draw(pairs(st.sampled_from([np.dtype("i4"), np.dtype("f8")])))
+    index = draw(hnp.basic_indices(pair.host.shape, allow_newaxis=True, allow_ellipsis=True))
+    return pair, index
+
+
+@given(case=indexed())
+def test_getitem_is_a_view(case):
+    (a, a_gpu), index = case
+    expected, result = a[index], a_gpu[index]
+    check(result, expected)
+    assert same_strides(result, np.asarray(expected))
+    if np.asarray(expected).size:
+        result.fill(77)
+        a[index] = 77
+        check(a_gpu, a)
+
+
+@given(case=indexed())
+def test_setitem_scalar(case):
+    (a, a_gpu), index = case
+    a[index] = 5
+    a_gpu[index] = 5
+    check(a_gpu, a)
+
+
+@given(case=indexed(), seed=st.integers(0, 99))
+def test_setitem_device_array(case, seed):
+    (a, a_gpu), index = case
+    value = numbers(np.shape(a[index]), a.dtype, seed)
+    a[index] = value
+    a_gpu[index] = gpuarray.to_gpu(value)
+    check(a_gpu, a)
+
+
+@given(case=indexed(), seed=st.integers(0, 99))
+def test_setitem_host_array(case, seed):
+    (a, a_gpu), index = case
+    value = numbers(np.shape(a[index]), a.dtype, seed)
+    a[index] = value
+    a_gpu[index] = value
+    check(a_gpu, a)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        slice(None, None, -1),
+        slice(-3, None),
+        slice(None, -8),
+        slice(100, 200),
+        slice(8, 2, -3),
+        slice(5, 5),
+        slice(2, 8, 100),
+        np.int64(3),
+        np.uint8(3),
+        -1,
+        (Ellipsis, 2),
+        (None, slice(2, 4), None),
+        (),
+        Ellipsis,
+        None,
+    ],
+)
+def test_particular_indices(index):
+    a = np.arange(10.0)
+    check(gpuarray.to_gpu(a)[index], a[index])
+
+
+def test_a_single_element_is_an_array_without_axes():
+    a_gpu = gpuarray.to_gpu(np.arange(6).reshape(2, 3))
+    element = a_gpu[1, 2]
+    assert isinstance(element, gpuarray.GPUArray)
+    assert element.shape == ()
+    assert int(element.get()) == 5
+    a_gpu[1, 2] = 50
+    assert int(element.get()) == 50
+
+
+def test_base_keeps_the_memory_alive():
+    a = np.arange(100_000.0)
+    view = gpuarray.to_gpu(a)[10::3]
+    assert view.base is not None
+    check(view, a[10::3])
+    deep = view[5:][::-1][2:]
+    del view
+    check(deep, a[10::3][5:][::-1][2:])
+
+
+def test_augmented_assignment_to_an_item():
+    a = np.arange(12.0).reshape(3, 4)
+    a_gpu = gpuarray.to_gpu(a)
+    a[1] += 10
+    a_gpu[1] += 10
+    a[:, ::2] *= 2
+    a_gpu[:, ::2] *= 2
+    check(a_gpu, a)
+
+
+def test_assignment_between_overlapping_views():
+    for length in (10, 200_000):
+        a = numbers(length, "i8", 26)
+        a_gpu = gpuarray.to_gpu(a)
+        a[1:] = a[:-1].copy()
+        a_gpu[1:] = a_gpu[:-1]
+        check(a_gpu, a)
+        a[:] = a[::-1].copy()
+        a_gpu[:] = a_gpu[::-1]
+        check(a_gpu, a)
+
+
+def test_assignment_broadcasts():
+    a = np.zeros((3, 4))
+    a_gpu = gpuarray.to_gpu(a)
+    a[:] = np.arange(4.0)
+    a_gpu[:] = gpuarray.to_gpu(np.arange(4.0))
+    check(a_gpu, a)
+    a[:, 1:3] = np.arange(3.0)[:, None]
+    a_gpu[:, 1:3] = np.arange(3.0)[:, None]
+    check(a_gpu, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_setitem_scalar_of_every_type(dtype):
+    a = np.zeros(5, dtype)
+    a_gpu = gpuarray.to_gpu(a)
+    for value in (1, True, numbers(9, dtype, 27)[4]):
+        a[1:3] = value
+        a_gpu[1:3] = value
+        check(a_gpu, a)
+
+
+def test_iteration_and_length():
+    a = np.arange(6.0).reshape(3, 2)
+    a_gpu = gpuarray.to_gpu(a)
+    assert len(a_gpu) == 3
+    rows = list(a_gpu)
+    assert len(rows) == 3
+    for row, expected in zip(rows, a, strict=True):
+        check(row, expected)
+    for make in (np.array(1.0), gpuarray.to_gpu(np.array(1.0))):
+        with pytest.raises(TypeError):
+            len(make)
+        with pytest.raises(TypeError):
+            iter(make)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        5,
+        -6,
+        (0, 0),
+        (Ellipsis, Ellipsis),
+        (None, 5),
+        (slice(None), 0),
+        (Ellipsis, -6),
+        "x",
+        2.0,
+        2**70,
+    ],
+)
+def test_bad_indices_are_numpys_index_errors(index):
+    a = np.arange(5.0)
+    a_gpu = gpuarray.to_gpu(a)
+    check_outcome(lambda x: x[index], (a,), (a_gpu,))
+    with pytest.raises(IndexError):
+        a_gpu[index] = 1
+    check(a_gpu, a)
+
+
+def test_a_step_of_zero_is_a_value_error():
+    with pytest.raises(ValueError, match="zero"):
+        gpuarray.zeros(5)[::0]

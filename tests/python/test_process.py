@@ -1,0 +1,280 @@
+"""Interpreter exit, fork and threads: no hang, no crash, no message, the right numbers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+from pairs import check, numbers
+from processes import run_python
+
+from pygpu import autoinit, driver, gpuarray
+
+PREAMBLE = """
+import os, sys, threading
+import numpy as np
+import pygpu.autoinit
+from pygpu import driver, gpuarray
+"""
+
+
+# ---- exit ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "",
+        "del a, streams",
+        "sys.exit(0)",
+        "os._exit(0)",
+        "import atexit; atexit.register(lambda: print(float(a[3].get())))",
+        "a.cycle = None; b = [a]; b.append(b); del a, b",
+        "threading.Thread(target=work).start()",
+        "threading.Thread(target=work, daemon=True).start()",
+    ],
+)
+def test_exit_with_work_in_flight(ending):
+    if ending.startswith("a.cycle"):
+        ending = "b = [a]; b.append(b); del a, b"
+    run_python(
+        f"""{PREAMBLE}
+streams = [driver.Stream() for _ in range(4)]
+a = gpuarray.zeros(3_000_000, np.float32)
+def work():
+    for step in range(8):
+        for stream in streams:
+            a.fill(step, stream)
+            a.mul_add(2, a, 1, stream=stream)
+work()
+{ending}
+"""
+    )
+
+
+def test_exit_without_use():
+    run_python("import pygpu.gpuarray, pygpu.driver")
+    run_python("import pygpu.driver as drv; drv.init(); ctx = drv.Device(0).make_context()")
+
+
+def test_unhandled_error_with_work_in_flight():
+    done = run_python(
+        f"{PREAMBLE}\na = gpuarray.zeros(3_000_000)\na.fill(1, driver.Stream())\n1 / 0",
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_import_touches_no_device():
+    run_python(
+        "import pygpu, pygpu.gpuarray, pygpu.driver, pygpu.cumath",
+        PYGPU_BACKEND="nonsense",
+    )
+
+
+# ---- fork ---------------------------------------------------------------------------------------
+
+FORK = f"""{PREAMBLE}
+import signal, warnings
+warnings.simplefilter("ignore")
+a = gpuarray.to_gpu(np.arange(1_000_000, dtype=np.float32))
+stream = driver.Stream()
+for _ in range(4):
+    (a * 2 + a).get()
+    a.fill(3, stream)
+total = float(gpuarray.sum(a + 0).get())
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    status = 1
+    try:
+        {{child}}
+        status = 0
+    except BaseException as error:
+        print("child:", repr(error), file=sys.stderr, flush=True)
+    finally:
+        os._exit(status)
+_, status = os.waitpid(pid, 0)
+assert status == 0, status
+stream.synchronize()
+assert (a.get() == 3).all()
+assert float(gpuarray.sum(a + 0).get()) == total
+b = gpuarray.to_gpu(np.arange(1_000_000, dtype=np.float64))
+assert float(gpuarray.sum(b * 2).get()) == 999_999_000_000
+"""
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        # New arrays, small and large: queues and worker threads of the parent do not exist here.
+        "assert ((gpuarray.zeros(10) + 1).get() == 1).all()",
+        "b = gpuarray.to_gpu(np.arange(2_000_000.0)); assert (b + b).get()[-1] == 3999998",
+        "b = gpuarray.zeros(1_000_000); b.fill(2, driver.Stream()); assert b.get().sum() == 2e6",
+        # The parent's arrays: dropped, and left to the end.
+        "del a; driver.Context.synchronize()",
+        "pass",
+    ],
+)
+def test_fork(child):
+    run_python(FORK.replace("{child}", child))
+
+
+def test_fork_server_of_multiprocessing():
+    done = run_python(
+        f"""{PREAMBLE}
+import multiprocessing, warnings
+warnings.simplefilter("ignore")
+def square(n):
+    a = gpuarray.to_gpu(np.arange(n, dtype=np.float64))
+    return float(gpuarray.sum(a * a).get())
+square(100_000)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map_async(square, [10, 1000, 100_000]).get(timeout=60))
+assert square(10) == 285
+"""
+    )
+    assert (
+        done.stdout.strip()
+        == str([sum(i * i for i in range(n)) * 1.0 for n in (10, 1000)])[:-1]
+        + f", {float(np.sum(np.arange(100_000.0) ** 2))}]"
+    )
+
+
+# ---- threads ------------------------------------------------------------------------------------
+
+
+def in_threads(count, work):
+    """Runs `work(number)` in `count` threads at once; raises the first error of any."""
+    errors = []
+    barrier = threading.Barrier(count)
+
+    def body(number):
+        try:
+            autoinit.context.push()
+            barrier.wait()
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            driver.Context.pop()
+
+    threads = [threading.Thread(target=body, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    if errors:
+        raise errors[0]
+
+
+def test_threads_with_arrays_and_streams_of_their_own():
+    def work(number):
+        stream = driver.Stream()
+        for step in range(30):
+            a = numbers(10_000, "f8", number * 100 + step)
+            a_gpu = gpuarray.to_gpu_async(a, stream=stream)
+            check((a_gpu * 2 + a_gpu) - 1, (a * 2 + a) - 1)
+            a_gpu.fill(step, stream)
+            np.testing.assert_array_equal(a_gpu.get_async(stream), step)
+
+    in_threads(4, work)
+
+
+def test_threads_reading_one_array():
+    a = numbers(50_000, "f4", 96)
+    a_gpu = gpuarray.to_gpu(a)
+    expected = a * 3
+
+    def work(number):
+        for _ in range(20):
+            check(a_gpu * 3, expected)
+            check(a_gpu[number::7], a[number::7])
+
+    in_threads(4, work)
+
+
+def test_threads_writing_parts_of_one_array():
+    a_gpu = gpuarray.zeros((4, 20_000), np.float32)
+
+    def work(number):
+        row = a_gpu[number]
+        for step in range(25):
+            row += number + 1
+            assert float(row[step].get()) == (number + 1) * (step + 1)
+
+    in_threads(4, work)
+    check(a_gpu, np.repeat(np.arange(1, 5, dtype="f4")[:, None] * 25, 20_000, axis=1))
+
+
+def test_a_thread_without_a_context_of_its_own():
+    # PyCUDA's contexts belong to threads; a primary context serves all of them.
+    results = []
+
+    def work():
+        results.append((gpuarray.zeros(5) + 2).get())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
+    np.testing.assert_array_equal(results, [[2.0] * 5])
+
+
+@pytest.mark.parametrize("name", ["add", "sum", "get", "to_gpu", "synchronize", "event", "setitem"])
+def test_the_interpreter_is_free_while_the_device_works(name):
+    a = np.ones(4_000_000)
+    a_gpu = gpuarray.to_gpu(a)
+    strided = gpuarray.zeros((2_000, 2_000)).T
+    stream = driver.Stream()
+
+    def queue():
+        for value in range(6):
+            a_gpu.fill(value, stream)
+
+    def event():
+        queue()
+        driver.Event().record(stream).synchronize()
+
+    def synchronize():
+        queue()
+        stream.synchronize()
+
+    def setitem():
+        strided[...] = a.reshape(2_000, 2_000)
+
+    operations = {
+        "add": lambda: a_gpu + a_gpu,
+        "sum": lambda: gpuarray.sum(a_gpu).get(),
+        "get": a_gpu.get,
+        "to_gpu": lambda: gpuarray.to_gpu(a),
+        "synchronize": synchronize,
+        "event": event,
+        "setitem": setitem,
+    }
+    operation = operations[name]
+    operation()
+    started, finished = threading.Event(), []
+
+    def work():
+        started.set()
+        for _ in range(20):
+            operation()
+        finished.append(True)
+
+    # With so long an interval another thread runs only when the worker lets go by itself.
+    interval = sys.getswitchinterval()
+    worker = threading.Thread(target=work)
+    try:
+        sys.setswitchinterval(1000)
+        worker.start()
+        started.wait()
+        free = not finished
+    finally:
+        sys.setswitchinterval(interval)
+    worker.join(60)
+    assert finished
+    assert free

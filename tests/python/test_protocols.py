@@ -1,0 +1,165 @@
+"""What Python and other libraries ask of an array: text, truth, pickling, subclasses."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from pairs import DTYPES, check, numbers
+
+from pygpu import gpuarray
+
+
+@pytest.mark.parametrize(
+    "a", [np.arange(3.0), np.zeros((2, 2), "c8"), np.array(True), np.zeros((0, 3))]
+)
+def test_text_is_numpys(a):
+    a_gpu = gpuarray.to_gpu(a)
+    assert str(a_gpu) == str(a)
+    assert repr(a_gpu) == repr(a)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)])
+def test_truth_of_a_single_element(shape):
+    for value in (0.0, 1.0, -0.0, np.nan):
+        a = np.full(shape, value)
+        assert bool(gpuarray.to_gpu(a)) == bool(a)
+
+
+def test_truth_of_more_elements_is_ambiguous():
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(gpuarray.zeros(2))
+
+
+def test_truth_of_no_element():
+    with pytest.raises(ValueError, match="ambiguous|empty"):
+        bool(gpuarray.zeros(0))
+
+
+def test_arrays_are_not_hashable():
+    with pytest.raises(TypeError, match="hash"):
+        hash(gpuarray.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pickle(dtype):
+    for a in (numbers((3, 4), dtype, 90), np.zeros((0, 2), dtype), numbers((), dtype, 91)):
+        check(pickle.loads(pickle.dumps(gpuarray.to_gpu(a))), a)
+    view = gpuarray.to_gpu(numbers((4, 6), dtype, 92))[::2, ::-1]
+    check(pickle.loads(pickle.dumps(view)), view.get())
+
+
+def test_copy_module():
+    a_gpu = gpuarray.to_gpu(np.arange(3.0))
+    for made in (copy.copy(a_gpu), copy.deepcopy(a_gpu)):
+        made.fill(5)
+        check(a_gpu, np.arange(3.0))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cuda_array_interface(dtype):
+    a = numbers((4, 6), dtype, 93)
+    a_gpu = gpuarray.to_gpu(a)
+    interface = a_gpu.__cuda_array_interface__
+    assert type(interface) is dict
+    assert interface["shape"] == a.shape
+    assert interface["typestr"] == a.dtype.str
+    assert interface["strides"] == a.strides
+    assert interface["data"] == (a_gpu.ptr, False)
+    assert interface["version"] == 3
+    assert interface["stream"] is None
+    view = a_gpu[1:, ::-2]
+    interface = view.__cuda_array_interface__
+    assert interface["shape"] == (3, 3)
+    assert interface["strides"] == a[1:, ::-2].strides
+    assert interface["data"][0] == a_gpu.ptr + a.strides[0] + 5 * a.itemsize
+
+
+def test_cuda_array_interface_of_an_empty_array():
+    assert gpuarray.zeros((0, 3)).__cuda_array_interface__["data"] == (0, False)
+
+
+def test_numpy_leaves_the_operators_to_the_array():
+    assert gpuarray.GPUArray.__array_priority__ == 100
+    a_gpu = gpuarray.to_gpu(np.arange(3.0))
+    for scalar in (np.float32(2), np.int64(2), np.complex64(2j), np.bool_(True)):
+        assert isinstance(scalar * a_gpu, gpuarray.GPUArray)
+        assert isinstance(scalar - a_gpu, gpuarray.GPUArray)
+        assert isinstance(scalar == a_gpu, gpuarray.GPUArray)
+        assert isinstance(scalar < a_gpu, gpuarray.GPUArray)
+
+
+class Tagged(gpuarray.GPUArray):
+    """A subclass with an attribute and a method of its own."""
+
+    def __init__(self, *args, tag=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.tag = tag
+
+    def doubled(self):
+        return self * 2
+
+
+def test_subclasses():
+    a_gpu = Tagged((3,), np.float32, tag="x")
+    assert isinstance(a_gpu, gpuarray.GPUArray)
+    a_gpu.set(np.arange(3, dtype="f4"))
+    assert a_gpu.tag == "x"
+    check(a_gpu.doubled(), np.arange(3, dtype="f4") * 2)
+    a_gpu += 1
+    assert isinstance(a_gpu, Tagged)
+    assert a_gpu.tag == "x"
+    check(gpuarray.sum(a_gpu), np.float32(6))
+
+
+def test_a_subclass_may_override_an_operator():
+    class Logged(gpuarray.GPUArray):
+        def __add__(self, other):
+            return "added"
+
+        def __radd__(self, other):
+            return "added to"
+
+    a_gpu = Logged((2,), np.float32)
+    assert a_gpu + 1 == "added"
+    assert 1 + a_gpu == "added to"
+    assert gpuarray.zeros(2, np.float32) + a_gpu == "added to"
+
+
+def test_objects_that_know_better_are_asked():
+    class Other:
+        def __radd__(self, other):
+            return "mine"
+
+        def __eq__(self, other):
+            return "equal"
+
+        __hash__ = None
+
+    a_gpu = gpuarray.zeros(2)
+    assert a_gpu + Other() == "mine"
+    assert (a_gpu == Other()) == "equal"
+
+
+def test_flags():
+    a_gpu = gpuarray.zeros((3, 4))
+    for view in (a_gpu, a_gpu.T, a_gpu[1:], a_gpu[:, 1:], a_gpu[0], a_gpu[:, 0], a_gpu[:0]):
+        expected = view.get() if view.size == 0 else None
+        flags = view.flags
+        assert flags.forc == (flags.c_contiguous or flags.f_contiguous)
+        if expected is not None:
+            assert flags.c_contiguous
+    assert (a_gpu.flags.c_contiguous, a_gpu.flags.f_contiguous) == (True, False)
+    assert (a_gpu.T.flags.c_contiguous, a_gpu.T.flags.f_contiguous) == (False, True)
+    assert not a_gpu[:, 1:].flags.forc
+    assert a_gpu[0].flags.forc
+    assert not a_gpu[:, 0].flags.forc
+
+
+def test_attributes_cannot_be_broken():
+    a_gpu = gpuarray.zeros((3, 4))
+    with pytest.raises((AttributeError, TypeError)):
+        a_gpu.size = 100
+    check(a_gpu, np.zeros((3, 4)))
