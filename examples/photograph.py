@@ -29,7 +29,7 @@ BINS = 64
 TOLERANCE = 1e-4  # of a scale from black, 0, to white, 1
 
 
-# ---- the stages: `xp` is gpuarray or numpy --------------------------------------------------------
+# ---- the stages: `xp` is gpuarray or numpy ------------------------------------------------------
 
 
 def grey(planes):
@@ -107,7 +107,7 @@ def draw(xp, planes, width, times):
     return fetched, counts
 
 
-# ---- the same, another way: in two dimensions, in float64, with whole kernels -----------------------
+# ---- the same, another way: in two dimensions, in float64, with whole kernels -------------------
 
 
 def expected_drawing(pixels):
@@ -123,11 +123,11 @@ def expected_drawing(pixels):
     return 1 - np.clip(lines / (lines.mean() + 3 * lines.std()), 0, 1)
 
 
-# ---- the program -----------------------------------------------------------------------------------
+# ---- the program --------------------------------------------------------------------------------
 
 
 def photograph():
-    """A street in China by danielbuechele (CC BY 2.0), which scikit-learn's package contains."""
+    """A pavilion by danielbuechele (CC BY 2.0): a picture in scikit-learn's package."""
     try:
         (path,) = (file for file in files("scikit-learn") if file.name == "china.jpg")
     except (PackageNotFoundError, ValueError):

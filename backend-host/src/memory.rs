@@ -1,8 +1,8 @@
 //! Host memory as device memory: accounted against a capacity, large blocks kept for reuse.
 //!
 //! A large block that comes fresh from the system costs a page fault every few kilobytes,
-//! more than most operations on it; so freed large blocks are kept up to a limit, and given
-//! back when memory runs short.
+//! more than most operations on it, and even a small one costs more than a short operation;
+//! so freed blocks are kept up to a limit, and given back when memory runs short.
 
 use hal::{Error, ErrorKind, Result, Status};
 use std::alloc::{Layout, alloc, dealloc};
@@ -12,8 +12,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of every allocation: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
-/// From this size on blocks are rounded up and kept for reuse.
+/// Smaller requests get a block of this size.
+const SMALLEST: usize = 64;
+/// From this size on blocks are kept in one ordered list; below, in one list per size.
 const LARGE: usize = 1 << 20;
+/// Free small blocks kept per size: at most this many, and at most so many bytes.
+const SMALL_COUNT: usize = 64;
+const SMALL_BYTES: usize = 4 << 20;
+/// Sizes from [`SMALLEST`] to below [`LARGE`]: four to each doubling.
+const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
 /// From this size on blocks are aligned for, and advised to use, huge pages.
 const HUGE: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
@@ -32,16 +39,35 @@ pub(crate) struct Memory {
     cache_limit: usize,
     used: AtomicUsize,
     cache: Mutex<Cache>,
+    /// Addresses of free small blocks, one list per size.
+    small: [Mutex<Vec<usize>>; SMALL_SIZES],
 }
 
-/// The size that a request is rounded up to: large ones to an eighth of their magnitude, so
-/// that blocks fit later requests.
+/// The size that a request is rounded up to, so that blocks fit later requests: small ones to
+/// a quarter of the power of two below, large ones to an eighth.
 fn block_size(bytes: usize) -> usize {
-    if bytes < LARGE {
-        return bytes;
+    if bytes <= SMALLEST {
+        return SMALLEST;
     }
-    let step = bytes.next_power_of_two() / 16;
+    let magnitude = 1usize << (bytes - 1).ilog2();
+    let step = if bytes < LARGE { magnitude / 4 } else { magnitude / 8 };
     bytes.next_multiple_of(step)
+}
+
+/// The size of the blocks in a list of small ones.
+fn small_size(index: usize) -> usize {
+    let magnitude = SMALLEST << (index / 4);
+    magnitude + magnitude / 4 * (index % 4)
+}
+
+/// Which list of small blocks a size of [`block_size`] belongs to.
+fn small_index(size: usize) -> Option<usize> {
+    if size >= LARGE {
+        return None;
+    }
+    let magnitude = size.ilog2();
+    let quarter = (size >> (magnitude - 2)) & 3;
+    Some(4 * (magnitude - SMALLEST.ilog2()) as usize + quarter)
 }
 
 fn block_layout(size: usize) -> Option<Layout> {
@@ -69,7 +95,13 @@ pub(crate) fn bytes_text(bytes: usize) -> String {
 
 impl Memory {
     pub(crate) fn new(capacity: usize, cache_limit: usize) -> Memory {
-        Memory { capacity, cache_limit, used: AtomicUsize::new(0), cache: Mutex::default() }
+        Memory {
+            capacity,
+            cache_limit,
+            used: AtomicUsize::new(0),
+            cache: Mutex::default(),
+            small: [const { Mutex::new(Vec::new()) }; SMALL_SIZES],
+        }
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -81,7 +113,20 @@ impl Memory {
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.cache)
+    }
+
+    /// Gives all kept blocks back to the system.
+    fn release(&self) {
+        release_large(&mut self.cache());
+        for (index, free) in self.small.iter().enumerate() {
+            let size = small_size(index);
+            for address in std::mem::take(&mut *lock(free)) {
+                // SAFETY: the block came from `alloc` with the layout of its list's size, and
+                // only the list knew it.
+                unsafe { give_back(address, size) };
+            }
+        }
     }
 
     fn exhausted(&self, bytes: usize) -> Error {
@@ -116,21 +161,25 @@ impl Memory {
 
     fn take(&self, bytes: usize) -> Option<u64> {
         let size = block_size(bytes);
-        let layout = block_layout(size).filter(|layout| layout.size() > 0)?;
-        if size >= LARGE {
+        let layout = block_layout(size)?;
+        if let Some(index) = small_index(size) {
+            if let Some(address) = lock(&self.small[index]).pop() {
+                return Some(address as u64);
+            }
+        } else {
             let mut cache = self.cache();
             if let Some(address) = cache.blocks.get_mut(&size).and_then(Vec::pop) {
                 cache.bytes -= size;
                 return Some(address as u64);
             }
             if cache.bytes + self.used() > self.capacity {
-                release(&mut cache);
+                release_large(&mut cache);
             }
         }
         // SAFETY: the layout's size is not zero.
         let mut pointer = unsafe { alloc(layout) };
         if pointer.is_null() {
-            release(&mut self.cache());
+            self.release();
             // SAFETY: as above.
             pointer = unsafe { alloc(layout) };
         }
@@ -153,7 +202,13 @@ impl Memory {
     pub(crate) unsafe fn free(&self, address: u64, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         let size = block_size(bytes);
-        if size >= LARGE {
+        if let Some(index) = small_index(size) {
+            let mut free = lock(&self.small[index]);
+            if free.len() < SMALL_COUNT && size * free.len() < SMALL_BYTES {
+                free.push(address as usize);
+                return;
+            }
+        } else {
             let mut cache = self.cache();
             if cache.bytes + size <= self.cache_limit {
                 cache.bytes += size;
@@ -166,8 +221,12 @@ impl Memory {
     }
 }
 
-/// Gives all kept blocks back to the system.
-fn release(cache: &mut Cache) {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives all kept large blocks back to the system.
+fn release_large(cache: &mut Cache) {
     for (size, addresses) in std::mem::take(&mut cache.blocks) {
         for address in addresses {
             // SAFETY: the block came from `alloc` with the layout of this size, and only the
@@ -189,6 +248,41 @@ unsafe fn give_back(address: usize, size: usize) {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        release(&mut self.cache());
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_fits_its_block_and_small_lists_know_their_size() {
+        for bytes in (1..3000).chain([4096, 65_537, LARGE - 1, LARGE, LARGE + 1, 123_456_789]) {
+            let size = block_size(bytes);
+            assert!(size >= bytes && block_size(size) == size, "{bytes} -> {size}");
+            match small_index(size) {
+                Some(index) => assert_eq!(small_size(index), size, "{bytes}"),
+                None => assert!(size >= LARGE),
+            }
+        }
+    }
+
+    #[test]
+    fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
+        let memory = Memory::new(1 << 20, 1 << 20);
+        let block = memory.allocate(1 << 19)?;
+        let refused = memory.allocate((1 << 19) + 1);
+        let text = refused.map_err(|error| error.to_string()).unwrap_err();
+        for part in ["524289 bytes", "524288 bytes (512.0 KiB) are used", "available of 1048576"] {
+            assert!(text.contains(part), "{text}");
+        }
+        // SAFETY: the block is that of the allocation above.
+        unsafe { memory.free(block, 1 << 19) };
+        assert_eq!(memory.used(), 0);
+        let whole = memory.allocate(1 << 20)?;
+        // SAFETY: as above.
+        unsafe { memory.free(whole, 1 << 20) };
+        Ok(())
     }
 }

@@ -141,8 +141,8 @@ pub(crate) fn pagelocked_empty<'py>(
     let _ = mem_flags; // Portable, mapped, write-combined: hints that the backend may ignore.
     let (descr, element) = dtypes::parse(dtype)?;
     let shape = crate::array::parse_shape(shape)?;
-    let layout = Layout::contiguous(&shape, element.size(), crate::array::parse_order(order)?)
-        .or_raise()?;
+    let layout =
+        Layout::contiguous(&shape, element.size(), crate::array::parse_order(order)?).or_raise()?;
     if layout.size() == 0 {
         return host::empty(py, &descr, &layout);
     }

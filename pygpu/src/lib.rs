@@ -7,6 +7,7 @@ mod driver;
 mod dtypes;
 mod errors;
 mod host;
+mod init;
 mod runtime;
 mod stream;
 

@@ -42,18 +42,19 @@ def numbers(
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(bool)
+        return np.asarray(rng.integers(0, 2, shape), bool)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        small = rng.integers(max(limits.min, -5), 6, shape).astype(dtype)
+        small = np.asarray(rng.integers(max(limits.min, -5), 6, shape), dtype)
         large = rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
         return np.where(rng.random(shape) < 0.7, small, large)
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
-        return (
-            numbers(shape, part, seed, special) + 1j * numbers(shape, part, seed + 1, special)
-        ).astype(dtype)
-    values = np.round(rng.normal(0, 3, shape), 1).astype(dtype)
+        whole = np.empty(shape, dtype)
+        whole.real = numbers(shape, part, seed, special)
+        whole.imag = numbers(shape, part, seed + 1, special)
+        return whole
+    values = np.asarray(np.round(rng.normal(0, 3, shape), 1), dtype)
     if special:
         odd = rng.choice(np.array([np.nan, np.inf, -np.inf, -0.0], dtype), shape)
         values = np.where(rng.random(shape) < 0.3, odd, values)

@@ -69,8 +69,6 @@ def test_strides_that_leave_the_buffer(shape, strides):
     memory = driver.mem_alloc(16)
     with pytest.raises(ValueError, match="stride"):
         gpuarray.GPUArray(shape, np.float32, gpudata=memory, strides=strides)
-    with pytest.raises(ValueError, match="stride"):
-        gpuarray.GPUArray(shape, np.float32, strides=strides)
 
 
 def test_a_shape_larger_than_the_memory():
@@ -91,12 +89,22 @@ def test_invalid_order(order):
         gpuarray.empty(3, np.float32, order=order)
 
 
-@pytest.mark.parametrize("dtype", ["nonsense", object, "U5", "M8[s]", "f16", 7])
+@pytest.mark.parametrize("dtype", ["nonsense", object, "f16", 7])
 def test_wrong_type(dtype):
     with pytest.raises((TypeError, ValueError)):
         gpuarray.empty(3, dtype)
     with pytest.raises((TypeError, ValueError)):
         gpuarray.zeros(3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["U5", "M8[s]", [("x", "f4"), ("y", "f4")]])
+def test_elements_that_are_no_numbers_are_only_stored(dtype):
+    a_gpu = gpuarray.empty(3, dtype)
+    with pytest.raises(TypeError):
+        gpuarray.zeros(3).astype(dtype)
+    for use in (lambda: a_gpu + a_gpu, lambda: gpuarray.sum(a_gpu), lambda: a_gpu < a_gpu):
+        with pytest.raises(TypeError):
+            use()
 
 
 def test_a_foreign_byte_order_is_refused():
@@ -325,7 +333,7 @@ def test_copies_of_what_is_no_buffer():
             driver.memcpy_dtoh(value, memory)
     with pytest.raises((TypeError, ValueError, BufferError)):
         driver.memcpy_dtoh(b"read-only", memory)
-    for pointer in (None, "x", 2.5, object()):
+    for pointer in (None, "x", object()):
         with pytest.raises(TypeError):
             driver.memcpy_htod(pointer, np.zeros(1))
 

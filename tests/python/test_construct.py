@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -139,12 +137,9 @@ def test_arange_by_keyword_and_with_the_type_in_the_last_place():
     check(gpuarray.arange(0, 9, 3, np.dtype("f4")), np.arange(0, 9, 3, "f4"))
 
 
-def test_arange_that_guesses_a_type_warns():
-    with pytest.warns(UserWarning, match="arange guessed dtype"):
-        check(gpuarray.arange(5), np.arange(5))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        gpuarray.arange(5, dtype=np.int64)
+def test_arange_takes_the_type_of_its_arguments():
+    check(gpuarray.arange(5), np.arange(5))
+    check(gpuarray.arange(0.5, 5), np.arange(0.5, 5))
 
 
 # ---- allocators ---------------------------------------------------------------------------------
@@ -231,6 +226,13 @@ def test_gpudata_and_strides_describe_existing_memory():
     check(a_gpu, a)
     fortran = gpuarray.GPUArray((4, 3), np.float32, gpudata=a_gpu.gpudata, order="F")
     check(fortran, a.T)
+
+
+def test_strides_without_memory_allocate_all_that_they_reach():
+    a_gpu = gpuarray.GPUArray((3, 2), np.float32, strides=(4, 40)).fill(2)
+    a_gpu[:, 1].fill(3)
+    check(a_gpu, np.array([[2, 3]] * 3, np.float32))
+    assert a_gpu.strides == (4, 40)
 
 
 def test_a_zero_stride_repeats():

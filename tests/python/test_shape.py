@@ -95,7 +95,9 @@ def test_squeeze(pair):
     assert same_strides(result, a.squeeze())
 
 
-@pytest.mark.parametrize(("old", "new"), itertools.product(["u1", "i4", "f8", "c16"], repeat=2))
+@pytest.mark.parametrize(
+    ("old", "new"), list(itertools.product(["u1", "i4", "f8", "c16"], repeat=2))
+)
 def test_view_as_another_type(old, new):
     a = numbers((3, 16), old, 28)
     check(gpuarray.to_gpu(a).view(new), a.view(new))

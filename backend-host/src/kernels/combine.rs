@@ -78,14 +78,20 @@ fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
     for (lane, &element) in lanes.iter_mut().zip(rest) {
         *lane = C::apply(*lane, element);
     }
+    // Each step writes elsewhere: in place, a minimum would become a store under a condition,
+    // which the loads of the next step would have to wait for.
+    let mut other = lanes;
+    let (mut from, mut to) = (&mut lanes, &mut other);
     let mut width = LANES;
     while width > 1 {
         width /= 2;
-        for lane in 0..width {
-            lanes[lane] = C::apply(lanes[lane], lanes[lane + width]);
+        let (left, right) = from.split_at(width);
+        for ((target, &x), &y) in to.iter_mut().zip(left).zip(right) {
+            *target = C::apply(x, y);
         }
+        std::mem::swap(&mut from, &mut to);
     }
-    lanes[0]
+    from[0]
 }
 
 /// Combines less than 64 elements in up to four lanes.
@@ -110,32 +116,49 @@ fn short<T: Number, C: Combine<T>>(data: &[T]) -> T {
     }
 }
 
+/// Lanes of a block: as many as eight vector registers hold, or 64.
+const fn lanes<T>() -> usize {
+    match size_of::<T>() {
+        ..=4 => 64,
+        8 => 32,
+        _ => 16,
+    }
+}
+
 /// # Safety
-/// See [`Combiner::whole`].
+/// See [`Combiner::whole`]; no more than sixteen rounds of elements.
 #[inline(always)]
-unsafe fn whole_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
+unsafe fn block_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
     // SAFETY: passed on to the caller.
     let data = unsafe { elements::<T>(data, length) };
-    let value = match size_of::<T>() {
-        ..=4 => blocks::<T, C, 64>(data),
-        8 => blocks::<T, C, 32>(data),
-        _ => blocks::<T, C, 16>(data),
+    let value = match lanes::<T>() {
+        64 => block::<T, C, 64>(data),
+        32 => block::<T, C, 32>(data),
+        _ => block::<T, C, 16>(data),
     };
     // SAFETY: passed on to the caller.
     unsafe { result.cast::<T>().write(value) };
 }
 
-/// Combines blocks pairwise, in the order of a binary counter.
-#[inline(always)]
-fn blocks<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
-    let length = LANES * 16;
-    if data.len() <= length {
-        return block::<T, C, LANES>(data);
+/// Combines blocks pairwise, in the order of a binary counter. A block is a call of its own:
+/// inlined here, its lanes would not all stay in registers.
+///
+/// # Safety
+/// See [`Combiner::whole`].
+unsafe fn whole<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
+    let most = lanes::<T>() * 16;
+    let block = select_block::<T, C>();
+    if length <= most {
+        // SAFETY: passed on to the caller.
+        return unsafe { block(data, length, result) };
     }
     let mut levels = [T::from_u8(0); 64];
     let mut count = 0u64;
-    for part in data.chunks(length) {
-        let mut value = block::<T, C, LANES>(part);
+    for start in (0..length).step_by(most) {
+        let mut value = T::from_u8(0);
+        let part = data.wrapping_add(start * size_of::<T>());
+        // SAFETY: some of the elements, and a value of their type.
+        unsafe { block(part, most.min(length - start), (&raw mut value).cast()) };
         let complete = count.trailing_ones() as usize;
         for &level in &levels[..complete] {
             value = C::apply(level, value);
@@ -150,7 +173,8 @@ fn blocks<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
             value = C::apply(other, value);
         }
     }
-    value
+    // SAFETY: passed on to the caller.
+    unsafe { result.cast::<T>().write(value) };
 }
 
 /// # Safety
@@ -202,17 +226,13 @@ unsafe fn running<T: Number, C: Combine<T>>(arguments: Running) {
     unsafe { running_body::<T, C>(arguments) }
 }
 
-select_variant!(select_whole<T: Number, C: Combine<T>>, whole_body,
+select_variant!(select_block<T: Number, C: Combine<T>>, block_body,
     unsafe fn(*const u8, usize, *mut u8), (data: *const u8, length: usize, result: *mut u8));
 select_variant!(select_rows<T: Number, C: Combine<T>>, rows_body,
     unsafe fn(*mut u8, *const u8, usize), (values: *mut u8, row: *const u8, length: usize));
 
 fn combiner_of<T: Number, C: Combine<T>>() -> Combiner {
-    Combiner {
-        whole: select_whole::<T, C>(),
-        rows: select_rows::<T, C>(),
-        running: running::<T, C>,
-    }
+    Combiner { whole: whole::<T, C>, rows: select_rows::<T, C>(), running: running::<T, C> }
 }
 
 fn of_type<T: Number>(reduction: Reduction) -> Option<Combiner> {

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
 use crate::layout::{Layout, Order};
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, same_device};
 use crate::operation::{Operation, Sequence, Strides};
 use crate::scalar::Scalar;
 use crate::stream::Stream;
@@ -24,8 +24,21 @@ impl Array {
         layout: Layout,
         dtype: DType,
     ) -> Result<Array> {
+        same_device(device, stream.as_ref())?;
         layout.check_alignment(dtype)?;
-        let memory = DeviceMemory::for_stream(device, stream, layout.extent().end)?;
+        Self::on_own_stream(device, stream, layout, dtype)
+    }
+
+    /// As [`Array::with_new_memory`], for an aligned layout and a stream of the device.
+    #[inline]
+    fn on_own_stream(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        layout: Layout,
+        dtype: DType,
+    ) -> Result<Array> {
+        let bytes = if layout.is_c_contiguous() { layout.nbytes() } else { layout.extent().end };
+        let memory = DeviceMemory::on_own_stream(device, stream, bytes)?;
         Ok(Self::assemble(Arc::new(memory), layout, dtype, stream.clone()))
     }
 
@@ -64,10 +77,10 @@ impl Array {
     /// # Errors
     /// As [`Array::with_new_memory`], or what the allocator fails with.
     pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
-        let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
-            return Self::with_new_memory(self.device(), &self.stream, layout, dtype);
-        };
         layout.check_alignment(dtype)?;
+        let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
+            return Self::on_own_stream(self.device(), &self.stream, layout, dtype);
+        };
         let memory = allocator.allocate(self.device(), &self.stream, layout.extent().end)?;
         let array = Self::from_memory(memory, layout, dtype, self.stream.clone())?;
         Ok(array.with_allocator(self.allocator.clone()))

@@ -174,11 +174,10 @@ impl Array {
         self.status.load(Ordering::Relaxed)
     }
 
+    /// Remembers the status of an operation that this object took part in.
+    #[inline]
     fn note<T>(&self, result: Result<T>) -> Result<T> {
-        let code = match &result {
-            Ok(_) => Status::SUCCESS,
-            Err(error) => error.status().code,
-        };
+        let code = result.as_ref().map_or_else(|error| error.status().code, |_| Status::SUCCESS);
         self.status.store(code, Ordering::Relaxed);
         result
     }

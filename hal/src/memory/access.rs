@@ -111,6 +111,14 @@ impl Usage {
         Ok(())
     }
 
+    /// Takes the stream of memory that only one stream has used; nobody else can reach it.
+    pub(super) fn sole_stream(&mut self) -> Option<Arc<dyn Stream>> {
+        if *self.state.get_mut() & SHARED != 0 {
+            return None;
+        }
+        self.shared.get_mut().unwrap_or_else(PoisonError::into_inner).writer.take()
+    }
+
     pub(super) fn is_retired(&self) -> bool {
         self.state.load(Ordering::Acquire) & SHARED != 0 && lock(&self.shared).writer.is_none()
     }

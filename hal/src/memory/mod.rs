@@ -92,6 +92,16 @@ impl DeviceMemory {
         bytes: usize,
     ) -> Result<DeviceMemory> {
         same_device(device, stream.as_ref())?;
+        Self::on_own_stream(device, stream, bytes)
+    }
+
+    /// As [`DeviceMemory::for_stream`], for a stream known to be of the device.
+    #[inline]
+    pub(crate) fn on_own_stream(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        bytes: usize,
+    ) -> Result<DeviceMemory> {
         let address = if bytes == 0 { 0 } else { stream.allocate(bytes)? };
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
@@ -195,7 +205,11 @@ impl Drop for DeviceMemory {
         {
             return;
         }
-        note_failed_free("device memory", self.release());
+        let result = match self.usage.sole_stream() {
+            Some(stream) => self.free(stream.as_ref()),
+            None => self.release(),
+        };
+        note_failed_free("device memory", result);
     }
 }
 

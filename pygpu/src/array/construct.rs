@@ -5,6 +5,7 @@ use super::{Content, GPUArray};
 use crate::allocation::{KeptObject, address_of};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
+use crate::init::InitCell;
 use crate::runtime::current;
 use gpuarray::layout::checked_size;
 use gpuarray::memory::DeviceMemory;
@@ -26,7 +27,7 @@ impl GPUArray {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> GPUArray {
-        GPUArray { content: OnceLock::new() }
+        GPUArray { content: InitCell::empty() }
     }
 
     #[pyo3(signature = (shape, dtype, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]

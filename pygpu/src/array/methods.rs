@@ -63,9 +63,20 @@ fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Array>) -> Obje
 }
 
 /// A result of `reshape`: a view, or a copy where the strides allow no view.
+///
+/// The elements are those of numpy. An array without gaps stays one, in the order asked for,
+/// as PyCUDA promises; numpy would keep a view in the other order.
 fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> Object<'py> {
     let array = slf.get().array()?;
-    let result = run(slf.py(), array.size(), || array.reshape(shape, order))?;
+    let is_dense = array.layout().is_c_contiguous() || array.layout().is_f_contiguous();
+    let result = run(slf.py(), array.size(), || {
+        let view = array.reshape(shape, order)?;
+        if is_dense && !view.layout().is_contiguous(order) {
+            view.contiguous(order)
+        } else {
+            Ok(view)
+        }
+    })?;
     if std::sync::Arc::ptr_eq(result.memory(), array.memory()) {
         return wrap_view(slf, result, None);
     }
@@ -188,9 +199,15 @@ impl GPUArray {
     }
 
     /// The view with its axes in another order; reversed without one.
-    #[pyo3(signature = (*axes))]
-    fn transpose<'py>(slf: &Bound<'py, Self>, axes: &Bound<'py, PyTuple>) -> Object<'py> {
+    #[pyo3(signature = (*positions, axes = None))]
+    fn transpose<'py>(
+        slf: &Bound<'py, Self>,
+        positions: &Bound<'py, PyTuple>,
+        axes: Option<&Bound<'py, PyAny>>,
+    ) -> Object<'py> {
         let array = slf.get().array()?;
+        let named = axes.map(|axes| PyTuple::new(slf.py(), [axes])).transpose()?;
+        let axes = named.as_ref().unwrap_or(positions);
         let whole = axes.is_empty() || (axes.len() == 1 && axes.get_item(0)?.is_none());
         if whole {
             return view(slf, array.transpose(None));

@@ -14,6 +14,7 @@ pub(crate) use transfer::to_gpu;
 use crate::allocation::{DeviceAllocation, PythonAllocator, mem_alloc_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
+use crate::init::InitCell;
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyRuntimeError;
@@ -39,12 +40,12 @@ pub(crate) struct Content {
 #[pyclass(frozen, subclass, dict, weakref, name = "GPUArray", module = "pygpu.gpuarray")]
 pub(crate) struct GPUArray {
     /// Empty only between `__new__` and `__init__` of a subclass.
-    content: OnceLock<Content>,
+    content: InitCell<Content>,
 }
 
 impl GPUArray {
     fn with(content: Content) -> GPUArray {
-        GPUArray { content: OnceLock::from(content) }
+        GPUArray { content: InitCell::full(content) }
     }
 
     /// The array, unless a subclass has not called `GPUArray.__init__`.
