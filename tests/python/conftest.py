@@ -5,10 +5,12 @@ from __future__ import annotations
 import hypothesis
 import pygpu.autoinit  # noqa: F401
 
-hypothesis.settings.register_profile(
-    "pygpu",
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
+# `--hypothesis-profile thorough` looks further.
+for name, max_examples in (("pygpu", 150), ("thorough", 3000)):
+    hypothesis.settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=max_examples,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
 hypothesis.settings.load_profile("pygpu")

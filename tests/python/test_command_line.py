@@ -119,7 +119,7 @@ def test_help_and_version():
     ],
 )
 def test_a_command_line_that_makes_no_sense(arguments):
-    done = pygpu(*arguments.split())
+    done = pygpu(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr

@@ -17,6 +17,39 @@ trait Binary<T: Number> {
     fn apply(x: T, y: T) -> Self::Value;
 }
 
+/// Replaces each element by its value with the other argument's, an array or one element.
+///
+/// # Safety
+/// See [`Loop`], and the value must have the type of the elements.
+#[inline(always)]
+unsafe fn in_place<T: Number, V: Number>(
+    values: *mut u8,
+    other: *const u8,
+    is_array: bool,
+    length: usize,
+    apply: impl Fn(T, T) -> V,
+) {
+    let same = is_array && values.cast_const() == other;
+    // SAFETY: passed on to the caller.
+    let values = unsafe { std::slice::from_raw_parts_mut(values.cast::<T>(), length) };
+    if same {
+        values.iter_mut().for_each(|value| *value = apply(*value, *value).convert());
+        return;
+    }
+    // SAFETY: passed on to the caller; apart from the values.
+    let other = unsafe { elements::<T>(other, if is_array { length } else { 1 }) };
+    match other.first() {
+        Some(&first) if !is_array => {
+            values.iter_mut().for_each(|value| *value = apply(*value, first).convert());
+        }
+        _ => {
+            for (value, &other) in values.iter_mut().zip(other) {
+                *value = apply(*value, other).convert();
+            }
+        }
+    }
+}
+
 /// # Safety
 /// See [`Loop`].
 #[inline(always)]
@@ -26,7 +59,16 @@ unsafe fn wide_body<T: Number, F: Binary<T>>(
     repeated: u32,
     length: usize,
 ) {
-    let given = |argument: u32| if repeated >> argument & 1 == 1 { 1 } else { length };
+    let array = |argument: u32| repeated >> argument & 1 == 0;
+    if array(0) && value.cast_const() == arguments[0] {
+        // SAFETY: passed on to the caller.
+        return unsafe { in_place(value, arguments[1], array(1), length, F::apply) };
+    }
+    if array(1) && value.cast_const() == arguments[1] {
+        // SAFETY: passed on to the caller.
+        return unsafe { in_place(value, arguments[0], array(0), length, |y, x| F::apply(x, y)) };
+    }
+    let given = |argument: u32| if array(argument) { length } else { 1 };
     // SAFETY: passed on to the caller.
     let (value, x, y) = unsafe {
         (
@@ -92,7 +134,7 @@ select_variant!(select_wide<T: Number, F: Binary<T>>, wide_body, Loop,
 
 fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
     let run: Loop = if F::WIDE { select_wide::<T, F>() } else { stepped::<T, F> };
-    Kernel { run, cheap: F::WIDE }
+    Kernel { run, cheap: F::WIDE, in_place: F::WIDE }
 }
 
 macro_rules! functions {

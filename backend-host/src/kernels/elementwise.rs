@@ -158,12 +158,17 @@ fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Opti
     {
         arguments[0].convert = None;
         arguments[0].wanted = arguments[0].size;
-        let step = Step::Call(Kernel { run, cheap: true });
+        let step = Step::Call(Kernel { run, cheap: true, in_place: false });
         let output = Output::new(output, output.dtype);
         return Ok(Some(Program { step, arguments, arity, output }));
     }
     let kernel = kernel::kernel(*function, *compute)
         .ok_or_else(|| unsupported(format!("{function:?} for dtype {compute}")))?;
+    if kernel.in_place && result == *compute && output.dtype == result {
+        for (argument, input) in arguments.iter_mut().zip(inputs) {
+            argument.staged &= input.dtype() != result;
+        }
+    }
     Ok(Some(Program {
         step: Step::Call(kernel),
         arguments,

@@ -13,6 +13,8 @@ pub(super) struct Kernel {
     pub(super) run: Loop,
     /// True if memory rather than arithmetic limits it.
     pub(super) cheap: bool,
+    /// True if an argument whose type is that of the value may be the value's own elements.
+    pub(super) in_place: bool,
 }
 
 /// # Safety
@@ -108,11 +110,11 @@ pub(super) fn kernel(function: Function, compute: DType) -> Option<Kernel> {
         Function::Unary(function) => unary::kernel(function, compute),
         Function::Binary(function) => binary::kernel(function, compute),
         Function::Select | Function::SelectPositive => {
-            with_number!(compute, T => Some(Kernel { run: select_select::<T>(), cheap: true }),
+            with_number!(compute, T => Some(Kernel { run: select_select::<T>(), cheap: true, in_place: false }),
                 else None)
         }
         Function::LinearCombination => {
-            with_number!(compute, T => Some(Kernel { run: select_combination::<T>(), cheap: true }),
+            with_number!(compute, T => Some(Kernel { run: select_combination::<T>(), cheap: true, in_place: false }),
                 else None)
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Loops that apply a function of one element.
 
 use super::kernel::Kernel;
-use super::number::{Number, Truth, with_number};
+use super::number::{Convert, Number, Truth, with_number};
 use super::vector::{Loop, elements, places, select_variant};
 use hal::DType;
 use hal::function::UnaryFunction;
@@ -25,6 +25,12 @@ unsafe fn unary_body<T: Number, F: Unary<T>>(
     repeated: u32,
     length: usize,
 ) {
+    if repeated & 1 == 0 && value.cast_const() == arguments[0] {
+        // SAFETY: passed on to the caller, who gives values of the type of the elements.
+        let values = unsafe { std::slice::from_raw_parts_mut(value.cast::<T>(), length) };
+        values.iter_mut().for_each(|value| *value = F::apply(*value).convert());
+        return;
+    }
     // SAFETY: passed on to the caller.
     let value = unsafe { places::<F::Value>(value, length) };
     let given = if repeated & 1 == 1 { 1 } else { length };
@@ -60,7 +66,7 @@ select_variant!(select_unary<T: Number, F: Unary<T>>, unary_body, Loop,
 
 fn kernel_of<T: Number, F: Unary<T>>() -> Kernel {
     let run: Loop = if F::WIDE { select_unary::<T, F>() } else { unary_plain::<T, F> };
-    Kernel { run, cheap: F::WIDE }
+    Kernel { run, cheap: F::WIDE, in_place: true }
 }
 
 macro_rules! functions {

@@ -8,7 +8,8 @@
 ///
 /// # Safety
 /// The value and every argument that is not repeated must have `length` elements, repeated
-/// ones one element; all aligned, the value disjoint from the arguments.
+/// ones one element; all aligned, the value disjoint from the arguments. A loop that may work
+/// in place also takes the value's own elements as an argument, if the types are the same.
 pub(super) type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
 
 /// True if the AVX2 variants may be used.

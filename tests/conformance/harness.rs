@@ -1,0 +1,303 @@
+//! Runs the table: every test against every backend, each in a thread of its own so that a
+//! test that hangs fails instead of holding up the rest.
+
+use crate::context::Context;
+use gpuarray::{Backend, Result};
+use std::any::Any;
+use std::cell::RefCell;
+use std::env;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// What a test returns; a panic is a failure, too.
+pub type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+
+/// What a backend can, beyond what every backend must.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// The free memory is known to the byte, and nobody else changes it.
+    ExactAccounting,
+    /// The device has so little memory that a test can use all of it.
+    SmallMemory,
+    /// The host can read and write through device addresses.
+    HostAddresses,
+    /// A second device can be had.
+    SecondDevice,
+}
+
+/// One statement of behaviour.
+pub struct Test {
+    /// The statement.
+    pub name: &'static str,
+    /// What a backend needs for it.
+    pub needs: &'static [Capability],
+    /// Checks it.
+    pub run: fn(&Context) -> Outcome,
+}
+
+/// One backend as the suite knows it.
+pub struct BackendUnderTest {
+    /// Its name.
+    pub name: &'static str,
+    /// Opens it for one test.
+    pub open: fn() -> Result<Arc<dyn Backend>>,
+    /// Another device than the one that `open` gives, where there is one.
+    pub open_second: fn() -> Result<Arc<dyn Backend>>,
+    /// What it can.
+    pub capabilities: &'static [Capability],
+    /// Tests (`module::name`) that fail, each with the reason. One that passes is a failure.
+    pub expected_failures: &'static [(&'static str, &'static str)],
+    /// Tests that are left out, each with the reason.
+    pub skipped: &'static [(&'static str, &'static str)],
+}
+
+/// Makes the table of a module: `tests![name, name needs [A, B], ...]`.
+macro_rules! tests {
+    ($($name:ident $(needs [$($capability:ident),*])?),* $(,)?) => {
+        pub const TESTS: &[crate::harness::Test] = &[$(crate::harness::Test {
+            name: stringify!($name),
+            needs: &[$($(crate::harness::Capability::$capability),*)?],
+            run: $name,
+        }),*];
+    };
+}
+pub(crate) use tests;
+
+#[derive(Default)]
+struct Arguments {
+    filters: Vec<String>,
+    skipped: Vec<String>,
+    exact: bool,
+    list: bool,
+    quiet: bool,
+}
+
+impl Arguments {
+    fn parse() -> Arguments {
+        let mut arguments = Arguments::default();
+        let mut words = env::args().skip(1);
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--exact" => arguments.exact = true,
+                "--list" => arguments.list = true,
+                "--quiet" | "-q" => arguments.quiet = true,
+                "--skip" => arguments.skipped.extend(words.next()),
+                // What libtest takes with a value and this suite has no use for.
+                "--test-threads" | "--format" | "--color" | "--logfile" => drop(words.next()),
+                flag if flag.starts_with('-') => {}
+                filter => arguments.filters.push(filter.to_owned()),
+            }
+        }
+        arguments
+    }
+
+    fn selects(&self, name: &str) -> bool {
+        let fits = |text: &String| if self.exact { name == text } else { name.contains(text) };
+        (self.filters.is_empty() || self.filters.iter().any(fits))
+            && !self.skipped.iter().any(fits)
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    expected: usize,
+}
+
+enum Verdict {
+    Passed,
+    Failed(String),
+    Skipped(String),
+    ExpectedFailure(&'static str),
+}
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs everything that the arguments select. Names are `backend::module::test`.
+pub fn run(tables: &[(&str, &[Test])], backends: &[BackendUnderTest]) -> ExitCode {
+    let arguments = Arguments::parse();
+    // Panics are reported with the test that they fail; those of threads that a test starts
+    // are part of the test.
+    std::panic::set_hook(Box::new(|panic| {
+        let text = payload_text(panic.payload());
+        let place = panic.location().map(|l| format!("{}:{}: ", l.file(), l.line()));
+        PANIC.set(Some(format!("{}{text}", place.unwrap_or_default())));
+    }));
+    let mut out = io::stdout().lock();
+    let result = run_selected(&arguments, tables, backends, &mut out);
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(out, "conformance: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_selected(
+    arguments: &Arguments,
+    tables: &[(&str, &[Test])],
+    backends: &[BackendUnderTest],
+    out: &mut dyn Write,
+) -> std::result::Result<bool, Box<dyn std::error::Error>> {
+    let required = required(backends)?;
+    let limit = match env::var("GPUARRAY_TEST_SECONDS") {
+        Ok(text) => text.parse().map_err(|_| format!("GPUARRAY_TEST_SECONDS is {text:?}"))?,
+        Err(_) => 60,
+    };
+    let mut total = Counts::default();
+    let mut failures = Vec::new();
+    for backend in backends {
+        check_names(backend, tables)?;
+        let unavailable = (!arguments.list).then(|| (backend.open)().err()).flatten();
+        let selected: Vec<(String, &Test)> = tables
+            .iter()
+            .flat_map(|(module, tests)| tests.iter().map(move |test| (module, test)))
+            .map(|(module, test)| (format!("{module}::{}", test.name), test))
+            .filter(|(name, _)| arguments.selects(&format!("{}::{name}", backend.name)))
+            .collect();
+        if arguments.list {
+            for (name, _) in &selected {
+                writeln!(out, "{}::{name}: test", backend.name)?;
+            }
+            continue;
+        }
+        let mut counts = Counts::default();
+        if let Some(error) = unavailable {
+            if required.iter().any(|name| name == backend.name) {
+                counts.failed = 1;
+                failures.push((format!("{} is required", backend.name), error.to_string()));
+            }
+            counts.skipped = selected.len();
+            writeln!(out, "{}: unavailable: {}", backend.name, error.detail())?;
+        } else {
+            for (name, test) in selected {
+                let name = format!("{}::{name}", backend.name);
+                let verdict = judge(backend, &name, test, Duration::from_secs(limit));
+                let text = match &verdict {
+                    Verdict::Passed => "ok".to_owned(),
+                    Verdict::Failed(_) => "FAILED".to_owned(),
+                    Verdict::Skipped(reason) => format!("skipped: {reason}"),
+                    Verdict::ExpectedFailure(reason) => format!("fails as expected: {reason}"),
+                };
+                if !(arguments.quiet && matches!(verdict, Verdict::Passed)) {
+                    writeln!(out, "test {name} ... {text}")?;
+                }
+                match verdict {
+                    Verdict::Passed => counts.passed += 1,
+                    Verdict::Skipped(_) => counts.skipped += 1,
+                    Verdict::ExpectedFailure(_) => counts.expected += 1,
+                    Verdict::Failed(why) => {
+                        counts.failed += 1;
+                        failures.push((name, why));
+                    }
+                }
+            }
+        }
+        writeln!(
+            out,
+            "{}: {} passed, {} failed, {} skipped, {} failed as expected",
+            backend.name, counts.passed, counts.failed, counts.skipped, counts.expected
+        )?;
+        total.passed += counts.passed;
+        total.failed += counts.failed;
+        total.skipped += counts.skipped + counts.expected;
+    }
+    if arguments.list {
+        return Ok(true);
+    }
+    for (name, why) in &failures {
+        writeln!(out, "\n---- {name} ----\n{why}")?;
+    }
+    let Counts { passed, failed, skipped, .. } = total;
+    writeln!(out, "\n{passed} passed, {failed} failed, {skipped} skipped")?;
+    Ok(failed == 0)
+}
+
+/// The backends that `GPUARRAY_REQUIRE` names.
+fn required(backends: &[BackendUnderTest]) -> std::result::Result<Vec<String>, String> {
+    let text = env::var("GPUARRAY_REQUIRE").unwrap_or_default();
+    let names: Vec<String> =
+        text.split(',').map(|name| name.trim().to_owned()).filter(|n| !n.is_empty()).collect();
+    match names.iter().find(|name| backends.iter().all(|backend| backend.name != *name)) {
+        None => Ok(names),
+        Some(name) => Err(format!("GPUARRAY_REQUIRE names {name:?}, which is no backend")),
+    }
+}
+
+/// Refuses a listed exception for a test that does not exist.
+fn check_names(
+    backend: &BackendUnderTest,
+    tables: &[(&str, &[Test])],
+) -> std::result::Result<(), String> {
+    let exists = |name: &str| {
+        tables.iter().any(|(module, tests)| {
+            tests.iter().any(|test| name == format!("{module}::{}", test.name))
+        })
+    };
+    let mut exceptions = backend.expected_failures.iter().chain(backend.skipped);
+    match exceptions.find(|(name, _)| !exists(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!("{} lists {name}, which is no test", backend.name)),
+    }
+}
+
+fn judge(backend: &BackendUnderTest, name: &str, test: &Test, limit: Duration) -> Verdict {
+    let listed = |list: &'static [(&str, &'static str)]| {
+        list.iter().find(|(listed, _)| name.ends_with(&format!("::{listed}"))).map(|entry| entry.1)
+    };
+    if let Some(reason) = listed(backend.skipped) {
+        return Verdict::Skipped(reason.to_owned());
+    }
+    if let Some(missing) = test.needs.iter().find(|need| !backend.capabilities.contains(need)) {
+        return Verdict::Skipped(format!("needs {missing:?}"));
+    }
+    match (attempt(backend, test, limit), listed(backend.expected_failures)) {
+        (Ok(()), None) => Verdict::Passed,
+        (Ok(()), Some(reason)) => Verdict::Failed(format!("passes, but is listed: {reason}")),
+        (Err(_), Some(reason)) => Verdict::ExpectedFailure(reason),
+        (Err(why), None) => Verdict::Failed(why),
+    }
+}
+
+fn attempt(
+    backend: &BackendUnderTest,
+    test: &Test,
+    limit: Duration,
+) -> std::result::Result<(), String> {
+    let (open, open_second, run) = (backend.open, backend.open_second, test.run);
+    let capabilities = backend.capabilities;
+    let (sender, receiver) = mpsc::channel();
+    let thread = std::thread::Builder::new().name(test.name.to_owned()).spawn(move || {
+        let body = || -> Outcome { run(&Context::new(open()?, open_second, capabilities)?) };
+        let result = match catch_unwind(AssertUnwindSafe(body)) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(PANIC.take().unwrap_or_else(|| "panicked".to_owned())),
+        };
+        // The receiver is gone if the time is up.
+        let _ = sender.send(result);
+    });
+    if let Err(error) = thread {
+        return Err(format!("no thread for the test: {error}"));
+    }
+    receiver
+        .recv_timeout(limit)
+        .unwrap_or_else(|_| Err(format!("did not finish in {} seconds", limit.as_secs())))
+}
+
+fn payload_text(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

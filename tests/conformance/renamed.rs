@@ -1,0 +1,173 @@
+//! A backend whose device has another number: the second device of backends that have one.
+
+use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
+use gpuarray::operation::Operation;
+use gpuarray::{
+    Api, Backend, Device, DeviceId, Event, EventOptions, Result, Stream, StreamOptions, Transfer,
+};
+use std::any::Any;
+use std::sync::Arc;
+
+/// An object that says it belongs to another device than it does.
+#[derive(Debug)]
+pub struct Renamed<T: ?Sized> {
+    ordinal: usize,
+    inner: Arc<T>,
+}
+
+impl Renamed<dyn Backend> {
+    /// The backend `inner`, its device numbered `ordinal`.
+    pub fn backend(inner: Arc<dyn Backend>, ordinal: usize) -> Arc<dyn Backend> {
+        Arc::new(Renamed { ordinal, inner })
+    }
+}
+
+impl Backend for Renamed<dyn Backend> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn api(&self) -> Api {
+        self.inner.api()
+    }
+
+    fn version(&self) -> Result<i32> {
+        self.inner.version()
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        self.inner.device_count()
+    }
+
+    fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>> {
+        Ok(Arc::new(Renamed { ordinal: self.ordinal, inner: self.inner.device(ordinal)? }))
+    }
+
+    fn status_name(&self, code: i32) -> Option<&'static str> {
+        self.inner.status_name(code)
+    }
+}
+
+impl Device for Renamed<dyn Device> {
+    fn id(&self) -> DeviceId {
+        DeviceId { ordinal: self.ordinal, ..self.inner.id() }
+    }
+
+    fn properties(&self) -> &DeviceProperties {
+        self.inner.properties()
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        self.inner.attribute(attribute)
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        self.inner.memory_info()
+    }
+
+    fn default_stream(&self) -> Arc<dyn Stream> {
+        Arc::new(Renamed { ordinal: self.ordinal, inner: self.inner.default_stream() })
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        Ok(Arc::new(Renamed { ordinal: self.ordinal, inner: self.inner.create_stream(options)? }))
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        self.inner.create_event(options)
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.inner.allocate(bytes)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { self.inner.free(address, bytes) }
+    }
+
+    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
+        self.inner.allocate_pinned(bytes)
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.free_pinned(pointer, bytes) }
+    }
+
+    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.register_host(pointer, bytes) }
+    }
+
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.unregister_host(pointer) }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.inner.synchronize()
+    }
+}
+
+impl Stream for Renamed<dyn Stream> {
+    fn id(&self) -> u64 {
+        self.inner.id()
+    }
+
+    fn device_id(&self) -> DeviceId {
+        DeviceId { ordinal: self.ordinal, ..self.inner.device_id() }
+    }
+
+    fn handle(&self) -> u64 {
+        self.inner.handle()
+    }
+
+    fn query(&self) -> Result<bool> {
+        self.inner.query()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.inner.synchronize()
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        self.inner.record(event)
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        self.inner.wait_event(event)
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.inner.host_function(function)
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.inner.allocate(bytes)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.free(address, bytes) }
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.transfer(transfer) }
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.fill(address, value, width, count) }
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.execute(operation) }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}

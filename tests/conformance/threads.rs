@@ -1,0 +1,130 @@
+//! Many threads on many streams, with arrays in common.
+
+use crate::context::Context;
+use crate::harness::{Outcome, tests};
+use gpuarray::function::BinaryFunction;
+use gpuarray::{DeviceArray, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+tests![
+    threads_with_streams_of_their_own_update_one_array,
+    threads_on_the_default_stream_update_one_array,
+    threads_on_one_stream_update_one_array,
+    threads_on_the_default_stream_see_whole_results,
+    readers_and_writers_on_many_streams_see_whole_results,
+    threads_allocate_and_free_at_once needs [ExactAccounting],
+    an_array_made_by_one_thread_is_freed_by_another needs [ExactAccounting],
+];
+
+const THREADS: usize = 4;
+const ROUNDS: usize = 25;
+/// Large enough that one update takes a while.
+const ELEMENTS: usize = 100_000;
+
+fn update(array: &DeviceArray<i64>) -> Result<()> {
+    let mut view = array.clone();
+    (0..ROUNDS).try_for_each(|_| view.update_scalar(BinaryFunction::Add, 1))
+}
+
+fn check_updates(array: &DeviceArray<i64>) -> Outcome {
+    let expected = (THREADS * ROUNDS) as i64;
+    assert_eq!((array.min()?, array.max()?), (expected, expected), "no update is lost");
+    Ok(())
+}
+
+/// Runs a function on several threads and gives the first error.
+fn on_threads(function: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..THREADS).map(|number| (number, &function)).map(|(n, f)| scope.spawn(move || f(n)))
+                .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap())
+    })
+}
+
+fn threads_with_streams_of_their_own_update_one_array(context: &Context) -> Outcome {
+    let array = DeviceArray::<i64>::zeros(&context.device, &[ELEMENTS])?;
+    on_threads(|_| update(&array.on(&context.stream()?)?))?;
+    check_updates(&array)
+}
+
+fn threads_on_the_default_stream_update_one_array(context: &Context) -> Outcome {
+    let array = DeviceArray::<i64>::zeros(&context.device, &[ELEMENTS])?;
+    on_threads(|_| update(&array))?;
+    check_updates(&array)
+}
+
+fn threads_on_one_stream_update_one_array(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let array = DeviceArray::<i64>::zeros(&context.device, &[ELEMENTS])?.on(&stream)?;
+    on_threads(|_| update(&array))?;
+    check_updates(&array)
+}
+
+/// Writers fill with one value each; readers copy. A copy of one moment has one value.
+fn check_whole(
+    context: &Context,
+    place: impl Fn(&DeviceArray<i64>) -> Result<DeviceArray<i64>> + Sync,
+) -> Outcome {
+    let array = DeviceArray::<i64>::zeros(&context.device, &[ELEMENTS])?;
+    let torn = AtomicI64::new(0);
+    on_threads(|number| {
+        let mut view = place(&array)?;
+        for round in 0..ROUNDS {
+            if number % 2 == 0 {
+                view.fill((round * THREADS + number) as i64)?;
+            } else {
+                let copy = view.copy()?;
+                torn.fetch_add(i64::from(copy.min()? != copy.max()?), Ordering::SeqCst);
+            }
+        }
+        Ok(())
+    })?;
+    assert_eq!(torn.load(Ordering::SeqCst), 0, "copies that show two writes");
+    Ok(())
+}
+
+fn threads_on_the_default_stream_see_whole_results(context: &Context) -> Outcome {
+    check_whole(context, |array| Ok(array.clone()))
+}
+
+fn readers_and_writers_on_many_streams_see_whole_results(context: &Context) -> Outcome {
+    check_whole(context, |array| array.on(&context.stream()?))
+}
+
+fn threads_allocate_and_free_at_once(context: &Context) -> Outcome {
+    let before = context.free_memory()?;
+    on_threads(|number| {
+        let stream = context.stream()?;
+        for round in 0..200usize {
+            let size = (round * 977 + number * 131) % 30_000 + 1;
+            let array = DeviceArray::<u8>::full(&context.device, &[size], number as u8)?;
+            let moved = array.on(&stream)?.copy()?;
+            drop(array);
+            assert_eq!(moved.min()?, number as u8);
+            assert_eq!(moved.max()?, number as u8);
+        }
+        stream.synchronize()
+    })?;
+    context.device.synchronize()?;
+    assert_eq!(context.free_memory()?, before);
+    Ok(())
+}
+
+fn an_array_made_by_one_thread_is_freed_by_another(context: &Context) -> Outcome {
+    let before = context.free_memory()?;
+    let arrays: Vec<Arc<DeviceArray<i64>>> = (0..THREADS)
+        .map(|_| Ok(Arc::new(DeviceArray::ones(&context.device, &[1000])?)))
+        .collect::<Result<_>>()?;
+    on_threads(|number| {
+        let mine = arrays[number].on(&context.stream()?)?;
+        let next = arrays[(number + 1) % THREADS].clone();
+        assert_eq!((&mine + &next)?.sum()?, 2000);
+        Ok(())
+    })?;
+    drop(arrays);
+    context.device.synchronize()?;
+    assert_eq!(context.free_memory()?, before);
+    Ok(())
+}
