@@ -45,7 +45,7 @@ test-python: $(VENV)/.installed
 
 test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS)
 	PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
-	  --rootdir $(PYCUDA_TESTS) $(PYCUDA_TESTS)/test_gpuarray.py
+	  --rootdir $(PYCUDA_TESTS) $(PYCUDA_TESTS)/test_gpuarray.py $(PYCUDA_TESTS)/test_cumath.py
 
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)

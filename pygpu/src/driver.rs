@@ -8,9 +8,10 @@ use crate::runtime::{self, Current, backend, current};
 use crate::stream::stream_argument;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, PinnedMemory, RegisteredMemory};
 use gpuarray::{DeviceAttribute, Direction, Error, Layout, Stream, Transfer};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Every backend as a dictionary: name, available, version, devices, reason.
 #[pyfunction]
@@ -159,32 +160,30 @@ pub(crate) fn pagelocked_empty<'py>(
 /// `unregister` is called.
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
-    memory: std::sync::Mutex<Option<RegisteredMemory<'static>>>,
-    array: Py<numpy::PyUntypedArray>,
+    memory: Mutex<Option<RegisteredMemory<'static>>>,
+    /// Keeps the memory alive.
+    _array: Py<PyUntypedArray>,
 }
 
 #[pymethods]
 impl RegisteredHostMemory {
     /// Ends the registration.
-    fn unregister(&self) {
-        let memory = self.memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        drop(memory);
-    }
-
-    /// The array whose memory is registered.
-    #[getter]
-    fn base(&self, py: Python<'_>) -> Py<numpy::PyUntypedArray> {
-        self.array.clone_ref(py)
+    fn unregister(&self, py: Python<'_>) {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Waits for the device.
+        py.detach(|| drop(memory));
     }
 }
 
-/// Page-locks the memory of a numpy array.
+/// Page-locks the memory of a numpy array; gives an array over the same memory whose `base`
+/// is the registration.
 #[pyfunction]
 #[pyo3(signature = (ary, flags = 0))]
-pub(crate) fn register_host_memory(
-    ary: &Bound<'_, PyAny>,
+pub(crate) fn register_host_memory<'py>(
+    py: Python<'py>,
+    ary: &Bound<'py, PyAny>,
     flags: u32,
-) -> PyResult<RegisteredHostMemory> {
+) -> PyResult<host::HostArray<'py>> {
     let _ = flags; // Hints that the backend may ignore.
     let array = host::expect_array("ary", ary)?;
     let block = host::block("ary", ary, true)?;
@@ -193,7 +192,14 @@ pub(crate) fn register_host_memory(
     let memory = unsafe {
         RegisteredMemory::from_raw(&current.device, block.pointer, block.bytes).or_raise()?
     };
-    Ok(RegisteredHostMemory { memory: std::sync::Mutex::new(Some(memory)), array: array.unbind() })
+    let registration =
+        RegisteredHostMemory { memory: Mutex::new(Some(memory)), _array: array.clone().unbind() };
+    let owner = Bound::new(py, registration)?.into_any();
+    let (shape, strides) = (array.shape(), array.strides());
+    // SAFETY: shape and strides are those of the array whose memory the owner keeps.
+    unsafe {
+        host::new_array(py, &array.dtype(), shape, strides, block.pointer.cast(), Some(owner))
+    }
 }
 
 /// A place in device memory that an argument names: an allocation, or a raw address.

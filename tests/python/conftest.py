@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hypothesis
+
 import pygpu.autoinit  # noqa: F401
 
 # `--hypothesis-profile thorough` looks further.

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pairs import (
     COMPLEX,
@@ -181,6 +181,9 @@ python_scalars = st.one_of(
 @given(pair=pairs(), scalar=python_scalars, swapped=st.booleans())
 def test_python_scalar(op, pair, scalar, swapped):
     a, a_gpu = pair
+    # numpy has no comparison of a bool with an integer beyond int64; pygpu answers.
+    large = isinstance(scalar, int) and not -(2**63) <= scalar < 2**63
+    assume(not (a.dtype.kind == "b" and large and op in COMPARISONS))
     host, device = ((scalar, a), (scalar, a_gpu)) if swapped else ((a, scalar), (a_gpu, scalar))
     rtol = None if isinstance(scalar, complex) else tolerance(op, a)
     check_outcome(op, host, device, rtol)

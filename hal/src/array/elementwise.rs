@@ -195,6 +195,12 @@ impl Array {
     /// Queues the operation; everything has been checked.
     fn launch(&self, function: Function, compute: DType, arguments: &[Argument<'_>]) -> Result<()> {
         if self.size() == 0 {
+            // Without elements, too, a number has to fit.
+            for argument in arguments {
+                if let Argument::Number(number) = argument {
+                    number.to_scalar(compute)?;
+                }
+            }
             return Ok(());
         }
         let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();

@@ -29,8 +29,7 @@ def load():
 def compile_source(nvrtc, source, name, architecture):
     """The compiler's log if it failed, else None."""
     program = ctypes.c_void_p()
-    nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), source, name.encode(), 0, None, None)
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None)
     options = [f"--gpu-architecture={architecture}", *OPTIONS]
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     status = nvrtc.nvrtcCompileProgram(program, len(options), array)

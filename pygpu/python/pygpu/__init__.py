@@ -4,8 +4,8 @@ The modules have PyCUDA's names: ``pygpu.gpuarray``, ``pygpu.driver``, ``pygpu.a
 so on. Importing them touches no GPU; a backend is opened by the first use.
 """
 
-from ._core import __version__, backends, choose_backend
 from ._alias import install_as_pycuda
+from ._core import __version__, backends, choose_backend
 
 VERSION = tuple(int(part) for part in __version__.split("."))
 VERSION_STATUS = ""

@@ -71,15 +71,15 @@ __all__ = [
     "memcpy_dtoh_async",
     "memcpy_htod",
     "memcpy_htod_async",
+    "memset_d2d8",
     "memset_d2d16",
     "memset_d2d32",
-    "memset_d2d8",
+    "memset_d8",
+    "memset_d8_async",
     "memset_d16",
     "memset_d16_async",
     "memset_d32",
     "memset_d32_async",
-    "memset_d8",
-    "memset_d8_async",
     "pagelocked_empty",
     "pagelocked_empty_like",
     "pagelocked_zeros",
@@ -92,7 +92,7 @@ __all__ = [
 # -- flags --------------------------------------------------------------------------------
 
 
-class device_attribute(enum.IntEnum):  # noqa: N801
+class device_attribute(enum.IntEnum):
     """Numbered properties of a device."""
 
     MAX_THREADS_PER_BLOCK = 1
@@ -121,7 +121,7 @@ class device_attribute(enum.IntEnum):  # noqa: N801
     MANAGED_MEMORY = 83
 
 
-class ctx_flags(enum.IntFlag):  # noqa: N801
+class ctx_flags(enum.IntFlag):
     """How a context waits."""
 
     SCHED_AUTO = 0
@@ -134,7 +134,7 @@ class ctx_flags(enum.IntFlag):  # noqa: N801
     FLAGS_MASK = 31
 
 
-class event_flags(enum.IntFlag):  # noqa: N801
+class event_flags(enum.IntFlag):
     """How an event is made."""
 
     DEFAULT = 0
@@ -143,7 +143,7 @@ class event_flags(enum.IntFlag):  # noqa: N801
     INTERPROCESS = 4
 
 
-class host_alloc_flags(enum.IntFlag):  # noqa: N801
+class host_alloc_flags(enum.IntFlag):
     """How page-locked memory is allocated."""
 
     PORTABLE = 1
@@ -151,7 +151,7 @@ class host_alloc_flags(enum.IntFlag):  # noqa: N801
     WRITECOMBINED = 4
 
 
-class mem_host_register_flags(enum.IntFlag):  # noqa: N801
+class mem_host_register_flags(enum.IntFlag):
     """How host memory is page-locked."""
 
     PORTABLE = 1
@@ -503,7 +503,11 @@ def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = N
 def _memset_rows(dest: Any, pitch: int, data: int, element: int, width: int, height: int) -> None:
     if pitch < width * element:
         raise LogicError(f"pitch is {pitch}; a row of {width} elements needs {width * element}")
-    if isinstance(dest, DeviceAllocation) and height and (height - 1) * pitch + width * element > dest.size:
+    if (
+        isinstance(dest, DeviceAllocation)
+        and height
+        and (height - 1) * pitch + width * element > dest.size
+    ):
         raise LogicError(f"{height} rows with pitch {pitch} do not fit {dest.size} bytes")
     for row in range(height):
         _memset(int(dest) + row * pitch, data, element, width, None)

@@ -110,9 +110,7 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUA
         raise ValueError(f"Unsupported order: {order!r}; allowed are C, F, A and K")
     if flags.c_contiguous or other_ary.ndim <= 1:
         return GPUArray(other_ary.shape, dtype, allocator)
-    axes = sorted(
-        range(other_ary.ndim), key=lambda axis: (-abs(other_ary.strides[axis]), axis)
-    )
+    axes = sorted(range(other_ary.ndim), key=lambda axis: (-abs(other_ary.strides[axis]), axis))
     strides = [0] * other_ary.ndim
     step = dtype.itemsize
     for axis in reversed(axes):
@@ -188,23 +186,29 @@ def take(
     return _core.take(a, indices, out, stream)
 
 
-def _outputs(
-    arrays: Any, out: Any, shape: Any, names: str = "out and arrays"
-) -> list[GPUArray]:
+def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -> list[GPUArray]:
     if out is None:
         return [GPUArray(shape, a.dtype, a.allocator) for a in arrays]
     if len(out) != len(arrays):
-        raise ValueError(f"{names} must have the same length; they have {len(out)} and {len(arrays)}")
+        raise ValueError(
+            f"{names} must have the same length; they have {len(out)} and {len(arrays)}"
+        )
     for one, a in zip(out, arrays):
         if one.dtype != a.dtype:
-            raise TypeError(f"arrays and out must have the same dtype, not {a.dtype} and {one.dtype}")
-    return list(out)
+            raise TypeError(
+                f"arrays and out must have the same dtype, not {a.dtype} and {one.dtype}"
+            )
+    return out
 
 
-def multi_take(arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None) -> list[GPUArray]:
+def multi_take(
+    arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
+) -> list[GPUArray]:
     """:func:`take` from each of several arrays."""
     out = _outputs(arrays, out, indices.shape)
-    return [take(a, indices, one, stream) for a, one in zip(arrays, out)]
+    for a, one in zip(arrays, out):
+        take(a, indices, one, stream)
+    return out
 
 
 def _check_index_vectors(dest_indices: GPUArray, src_indices: GPUArray) -> None:
@@ -368,12 +372,16 @@ def _logical(name: str, of_numbers: Any, x1: Any, x2: Any, out: Any, allocator: 
     return _core.apply_binary(name, x1, x2, out)
 
 
-def logical_and(x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
+def logical_and(
+    x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
+) -> GPUArray:
     """True where both are not zero."""
     return _logical("LogicalAnd", np.logical_and, x1, x2, out, allocator)
 
 
-def logical_or(x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
+def logical_or(
+    x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
+) -> GPUArray:
     """True where either is not zero."""
     return _logical("LogicalOr", np.logical_or, x1, x2, out, allocator)
 
@@ -470,7 +478,7 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
     return _splay(int(n), _core.device_attribute(ordinal, 16))
 
 
-class vec:  # noqa: N801
+class vec:
     """The vector types of CUDA C as numpy dtypes, each with a function that makes one."""
 
 
@@ -495,7 +503,9 @@ def _add_vector_types() -> None:
 
             def make(*parts: Any, _dtype: np.dtype = dtype) -> np.ndarray:
                 if len(parts) != len(_dtype.names or ()):
-                    raise TypeError(f"{len(_dtype.names or ())} numbers are needed, not {len(parts)}")
+                    raise TypeError(
+                        f"{len(_dtype.names or ())} numbers are needed, not {len(parts)}"
+                    )
                 return np.array(parts, dtype=_dtype)
 
             setattr(vec, f"{base}{count}", dtype)

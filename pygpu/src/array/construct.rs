@@ -56,15 +56,12 @@ impl GPUArray {
             Some(gpudata) => {
                 let low = bytes_below(&shape, strides.as_ref())?;
                 let layout = layout(low).or_raise()?;
-                let memory = memory_for(gpudata, base, low, &layout, element)?;
+                let memory = memory_for(gpudata, base, low, &layout)?;
                 let stream = match base.and_then(|base| base.cast::<GPUArray>().ok()) {
                     Some(base) => base.get().array()?.stream().clone(),
                     None => current.stream.clone(),
                 };
-                (
-                    place(memory, layout, element, gpudata, low, &stream)?,
-                    Some(gpudata.clone().unbind()),
-                )
+                (place(memory, &layout, element, gpudata, &stream)?, Some(gpudata.clone().unbind()))
             }
             None => {
                 if base.is_some() {
@@ -141,9 +138,7 @@ fn memory_for(
     base: Option<&Bound<'_, PyAny>>,
     low: usize,
     layout: &Layout,
-    element: DType,
 ) -> PyResult<Arc<DeviceMemory>> {
-    let _ = element;
     if let Ok(allocation) = gpudata.cast::<crate::allocation::DeviceAllocation>() {
         return Ok(allocation.get().memory.clone());
     }
@@ -176,18 +171,12 @@ fn memory_for(
 /// The array at the address of `gpudata` inside `memory`.
 fn place(
     memory: Arc<DeviceMemory>,
-    layout: Layout,
+    layout: &Layout,
     element: DType,
     gpudata: &Bound<'_, PyAny>,
-    low: usize,
     stream: &Arc<dyn gpuarray::Stream>,
 ) -> PyResult<Array> {
-    let is_allocation = gpudata.cast::<crate::allocation::DeviceAllocation>().is_ok();
-    let offset = if is_allocation {
-        low
-    } else {
-        (address_of("gpudata", gpudata)? - memory.address()) as usize
-    };
+    let offset = (address_of("gpudata", gpudata)? - memory.address()) as usize;
     let layout = Layout::with_strides(layout.shape(), layout.strides(), offset, element.size())
         .or_raise()?;
     Array::from_memory(memory, layout, element, stream.clone()).or_raise()

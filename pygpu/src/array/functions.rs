@@ -3,7 +3,7 @@
 use super::arguments::{Value, expect_value, parse_order, parse_shape, scalar_of};
 use super::methods::fill_with;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_like, wrap_new};
+use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
@@ -161,7 +161,7 @@ pub(super) fn reduce_all<'py>(
         None => array.dtype(),
     };
     let result = run(a.py(), array.size(), || array.reduce(reduction, compute, None, false))?;
-    wrap_like(a, result, None)
+    wrap_with_allocator(a, result, allocator)
 }
 
 /// A reduction by name.
@@ -196,7 +196,7 @@ pub(crate) fn reduce_subset<'py>(
         None => array.dtype(),
     };
     let result = run(a.py(), subset.size(), || array.reduce_subset(reduction, compute, subset))?;
-    wrap_like(a, result, None)
+    wrap_with_allocator(a, result, allocator)
 }
 
 /// The sum of products.
@@ -216,7 +216,7 @@ pub(crate) fn dot<'py>(
         None => x.dtype().promote(y.dtype()).or_raise()?,
     };
     let result = run(a.py(), x.size(), || x.dot(y, compute))?;
-    wrap_like(a, result, None)
+    wrap_with_allocator(a, result, allocator)
 }
 
 /// Running values along an axis.

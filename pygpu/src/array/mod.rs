@@ -99,6 +99,20 @@ pub(crate) fn wrap_like<'py>(
     like.get_type().call((shape, descr), Some(&arguments))
 }
 
+/// As [`wrap_like`], remembering another allocator if one was given.
+pub(crate) fn wrap_with_allocator<'py>(
+    like: &Bound<'py, GPUArray>,
+    array: Array,
+    allocator: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (own, object) = GPUArray::allocator_argument(allocator)?;
+    if own.is_none() || !like.is_exact_instance_of::<GPUArray>() {
+        return wrap_like(like, array, None);
+    }
+    let descr = descr_for(like.py(), array.dtype(), like.get().content()?)?;
+    wrap_new(like.py(), array, descr, object)
+}
+
 /// A view of `base`.
 pub(crate) fn wrap_view<'py>(
     base: &Bound<'py, GPUArray>,
