@@ -272,14 +272,14 @@ impl BinaryFunction {
     /// `InvalidType` where the function is not defined for `common`.
     pub fn signature(self, common: DType) -> Result<Signature> {
         use BinaryFunction::*;
-        let allowed = match (self, common.kind()) {
-            (_, Kind::Opaque) => false,
-            (Subtract, Kind::Bool) => false,
-            (FloorDivide | Remainder | Fmod | Ldexp | Atan2, Kind::Complex) => false,
-            (BitwiseAnd | BitwiseOr | BitwiseXor, Kind::Float | Kind::Complex) => false,
-            _ => true,
-        };
-        if !allowed {
+        let refused = matches!(
+            (self, common.kind()),
+            (_, Kind::Opaque)
+                | (Subtract, Kind::Bool)
+                | (FloorDivide | Remainder | Fmod | Ldexp | Atan2, Kind::Complex)
+                | (BitwiseAnd | BitwiseOr | BitwiseXor, Kind::Float | Kind::Complex)
+        );
+        if refused {
             let hint = if matches!((self, common), (Subtract, DType::Bool)) {
                 "; use not-equal or the exclusive or"
             } else {

@@ -15,8 +15,10 @@ from pygpu import driver, gpuarray
 def test_attributes_are_numpys(dtype, shape):
     a = np.zeros(shape, dtype)
     a_gpu = gpuarray.GPUArray(shape, dtype)
-    for name in ("shape", "dtype", "strides", "size", "nbytes", "itemsize", "ndim"):
+    for name in ("shape", "dtype", "size", "nbytes", "itemsize", "ndim"):
         assert getattr(a_gpu, name) == getattr(a, name), name
+    if a.size:  # numpy's strides of nothing differ between its versions
+        assert a_gpu.strides == a.strides
     assert a_gpu.mem_size == a.size
     assert a_gpu.base is None
     assert a_gpu.flags.c_contiguous == a.flags.c_contiguous

@@ -74,7 +74,7 @@ impl Array {
         }
         layout.check_within(memory.bytes())?;
         layout.check_alignment(dtype)?;
-        if layout.size() != 0 && memory.address() % dtype.alignment() as u64 != 0 {
+        if layout.size() != 0 && !memory.address().is_multiple_of(dtype.alignment() as u64) {
             return Err(Error::invalid(
                 "array",
                 format!("address {:#x} is not aligned for {dtype}", memory.address()),

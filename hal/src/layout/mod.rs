@@ -8,7 +8,7 @@ mod reshape;
 #[cfg(test)]
 mod tests;
 
-pub use index::{IndexItem, SliceBounds};
+pub use index::{IndexItem, SliceBounds, normalize_axis};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};

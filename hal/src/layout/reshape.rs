@@ -40,7 +40,7 @@ impl Layout {
             }
         }
         match unknown {
-            Some(axis) if known != 0 && size % known == 0 => resolved[axis] = size / known,
+            Some(axis) if known != 0 && size.is_multiple_of(known) => resolved[axis] = size / known,
             None if known == size => {}
             _ => return Err(refused("total size of new array must be unchanged")),
         }

@@ -45,7 +45,7 @@ class _AliasFinder:
             )
         return ModuleSpec(
             fullname,
-            _AliasLoader(real),
+            _AliasLoader(real),  # type: ignore[arg-type]
             origin=found.origin,
             is_package=found.submodule_search_locations is not None,
         )

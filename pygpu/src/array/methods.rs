@@ -8,7 +8,7 @@ use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::host;
 use gpuarray::function::{Reduction, UnaryFunction};
-use gpuarray::{Array, DType, IndexItem, Order, SliceBounds};
+use gpuarray::{Array, DType, IndexItem, Number, Order, Scalar, SliceBounds};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -25,15 +25,12 @@ pub(super) fn fill_with(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()>
     let scalar = match expect_value("value", value)? {
         Value::Scalar(scalar) => scalar,
         Value::Number(number) => {
-            let own = number.default_dtype();
             // Like numpy's assignment: a fraction set into integers is cut off.
-            number
-                .to_scalar(array.dtype())
-                .or_else(|error| match own {
-                    DType::Float64 | DType::Complex128 => number.to_scalar(own),
-                    _ => Err(error),
-                })
-                .or_raise()?
+            let cut_off = |error| match number {
+                Number::Float(value) => Ok(Scalar::new(value)),
+                _ => Err(error),
+            };
+            number.to_scalar(array.dtype()).or_else(cut_off).or_raise()?
         }
         Value::Array(other) => {
             let other = other.get().array()?;

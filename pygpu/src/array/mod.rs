@@ -15,16 +15,20 @@ use crate::allocation::{DeviceAllocation, PythonAllocator, mem_alloc_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::init::InitCell;
+use gpuarray::memory::Allocator;
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Operations on more elements than this release Python's lock while they are queued, since
 /// the host backend may carry them out before it returns.
 const RELEASE_FROM: usize = 1 << 15;
+
+/// The allocator of the core for an argument, and the object to remember.
+type AllocatorArgument = (Option<Arc<dyn Allocator>>, Option<Py<PyAny>>);
 
 /// What an array is made of.
 pub(crate) struct Content {
@@ -319,10 +323,7 @@ impl GPUArray {
     }
 
     /// The allocator of the core for an allocator argument, and the object to remember.
-    fn allocator_argument(
-        value: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<(Option<std::sync::Arc<dyn gpuarray::memory::Allocator>>, Option<Py<PyAny>>)>
-    {
+    fn allocator_argument(value: Option<&Bound<'_, PyAny>>) -> PyResult<AllocatorArgument> {
         let allocator = PythonAllocator::from_argument(value)?;
         let object = allocator.as_ref().and(value).map(|value| value.clone().unbind());
         Ok((allocator, object))

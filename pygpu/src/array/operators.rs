@@ -172,10 +172,9 @@ impl GPUArray {
         let (zero, different) = (Number::Bool(false).into(), BinaryFunction::NotEqual);
         let is_true = Array::binary(different, array.into(), zero).or_raise()?;
         let mut byte = 0u8;
+        let place = &mut byte;
         // SAFETY: the array has one element of one byte, and the call waits for it.
-        slf.py()
-            .detach(|| unsafe { is_true.download(&raw mut byte as usize as *mut u8, true) })
-            .or_raise()?;
+        slf.py().detach(|| unsafe { is_true.download(place, true) }).or_raise()?;
         Ok(byte != 0)
     }
 }
