@@ -292,8 +292,12 @@ def test_pagelocked_memory_outlives_its_name():
 def test_registered_memory():
     a = np.arange(4096, dtype=np.float64)
     registered = driver.register_host_memory(a)
-    a_gpu = gpuarray.to_gpu(a)
+    assert np.shares_memory(registered, a)
+    assert isinstance(registered.base, driver.RegisteredHostMemory)
+    a_gpu = gpuarray.zeros(4096)
+    a_gpu.set(registered)
     np.testing.assert_array_equal(a_gpu.get(), a)
+    assert a_gpu.get(registered) is registered
     registered.base.unregister()
 
 

@@ -142,7 +142,7 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
     if args and isinstance(args[-1], (np.dtype, type)):
         if dtype is not None:
             raise ValueError("may not specify 'dtype' by position and keyword")
-        *args, dtype = args
+        args, dtype = args[:-1], args[-1]
     if len(args) > 3:
         raise ValueError(f"too many arguments: {len(args)}; start, stop and step are allowed")
     positions = names[1:2] if len(args) == 1 else names
