@@ -5,6 +5,7 @@ use crate::event::HostEvent;
 use crate::memory::Memory;
 use crate::queue::{Mark, Queue};
 use crate::stream::HostStream;
+use crate::transfer;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
     MemoryInfo, Result, Status, Stream, StreamOptions, process,
@@ -237,6 +238,10 @@ impl Device for HostDevice {
         // SAFETY: the caller's promise.
         unsafe { self.memory.free(address, bytes) };
         Ok(())
+    }
+
+    fn can_access(&self, address: u64, bytes: usize) -> bool {
+        transfer::is_mapped(address, bytes)
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {

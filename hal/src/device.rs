@@ -177,6 +177,10 @@ pub trait Device: Send + Sync + Debug {
     /// work that uses the memory is still to run.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
+    /// True if the device could access the range, as far as the driver can tell without
+    /// touching it: what checks a raw address that a program passes in.
+    fn can_access(&self, address: u64, bytes: usize) -> bool;
+
     /// Allocates page-locked host memory, aligned to a page.
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
 

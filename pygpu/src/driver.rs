@@ -220,8 +220,15 @@ impl Place {
             )));
         }
         let address = address_of(name, value)?;
-        if address == 0 && bytes > 0 {
-            return Err(to_python(Error::invalid("memcpy", format!("{name} is a null pointer"))));
+        let device = &current()?.device;
+        if memory.is_none() && bytes > 0 && !device.can_access(address, bytes) {
+            return Err(to_python(Error::invalid(
+                "memcpy",
+                format!(
+                    "{name} is {address:#x}, where device {} has no {bytes} bytes of memory",
+                    device.id()
+                ),
+            )));
         }
         Ok(Place { address, memory })
     }

@@ -86,6 +86,10 @@ impl Device for Renamed<dyn Device> {
         unsafe { self.inner.free(address, bytes) }
     }
 
+    fn can_access(&self, address: u64, bytes: usize) -> bool {
+        self.inner.can_access(address, bytes)
+    }
+
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
         self.inner.allocate_pinned(bytes)
     }

@@ -50,10 +50,10 @@ def test_real(ours, theirs, low, high, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
-@pytest.mark.parametrize(("ours", "theirs", "low", "high"), FUNCTIONS)
+@pytest.mark.parametrize(
+    ("ours", "theirs", "low", "high"), [row for row in FUNCTIONS if row[0] not in REAL_ONLY]
+)
 def test_complex(ours, theirs, low, high, dtype):
-    if ours in REAL_ONLY:
-        pytest.skip("not defined for complex numbers")
     a = argument(dtype, low, high)
     expected = getattr(np, theirs)(a)
     check(getattr(cumath, ours)(gpuarray.to_gpu(a)), expected, ERROR[dtype], ERROR[dtype])

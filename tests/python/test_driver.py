@@ -261,6 +261,31 @@ def test_memset(bits, value):
     np.testing.assert_array_equal(driver.from_device(memory, 100, dtype), np.zeros(100, dtype))
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_pitched_memory(bits):
+    dtype = np.dtype(f"u{bits // 8}")
+    width, height = 10 * dtype.itemsize, 5
+    memory, pitch = driver.mem_alloc_pitch(width, height, 4)
+    assert pitch >= width
+    driver.memset_d8(memory, 0, pitch * height)
+    getattr(driver, f"memset_d2d{bits}")(memory, pitch, 7, 9, height)
+    rows = driver.from_device(memory, (height, pitch // dtype.itemsize), dtype)
+    expected = np.zeros_like(rows)
+    expected[:, :9] = 7
+    np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_aligned_host_memory(order):
+    a = driver.aligned_zeros((3, 5), np.float64, order=order, alignment=1024)
+    assert a.ctypes.data % 1024 == 0
+    assert a.flags.f_contiguous == (order == "F")
+    np.testing.assert_array_equal(a, np.zeros((3, 5)))
+    for make in (driver.aligned_empty_like, driver.aligned_zeros_like):
+        assert make(a).strides == a.strides
+    assert driver.aligned_empty(7, np.int8).ctypes.data % 4096 == 0
+
+
 # ---- page-locked memory -------------------------------------------------------------------------
 
 

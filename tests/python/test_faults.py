@@ -1,97 +1,77 @@
-"""Every call to the backend on the path of a program is made to fail once.
+"""Every call of the device fails once, in a program of its own: an error, and nothing else.
 
-Each time the program gets one clear exception, nothing is leaked, and the next run is clean.
+`PYGPU_FAULT_INJECTION` counts the calls and makes a chosen one fail. After each failure the same
+program runs to its end, with the right result and with all memory back.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
+from processes import run_python
 
-PROGRAM = textwrap.dedent(
-    """
-    import gc
-    import numpy as np
-    from pygpu import _core, driver
-    import pygpu.gpuarray as gpuarray
+PROGRAM = """
+import gc
+import numpy as np
+from pygpu import _core, driver, gpuarray
 
-    def work():
-        host = np.arange(12, dtype=np.float32).reshape(3, 4)
-        a = gpuarray.to_gpu(host)
-        stream = driver.Stream()
-        b = gpuarray.to_gpu_async(host.T, stream=stream)
-        c = a + b.T * 2
-        c += 1
-        d = gpuarray.maximum(c, a)
-        total = gpuarray.sum(d[:, ::-1])
-        first, last = driver.Event(), driver.Event()
-        first.record()
-        moved = a.astype(np.int64)
-        last.record(stream)
-        last.synchronize()
-        pinned = driver.pagelocked_empty((3, 4), np.float32)
-        d.get(pinned)
-        block = driver.mem_alloc(48)
-        driver.memcpy_htod(block, host)
-        back = np.empty_like(host)
-        driver.memcpy_dtoh(back, block)
-        driver.memset_d8(block, 0, 48)
-        block.free()
-        driver.mem_get_info()
-        driver.Context.synchronize()
-        assert np.array_equal(pinned, host * 3 + 1)
-        assert np.array_equal(back, host)
-        assert float(total.get()) == (host * 3 + 1).sum()
-        assert np.array_equal(moved.get(), host.astype(np.int64))
+def program():
+    host = np.arange(5000, dtype=np.float32)
+    stream, event = driver.Stream(), driver.Event()
+    a = gpuarray.to_gpu_async(host, stream=stream)
+    b = a * 2 + a[::-1]
+    b += 1
+    event.record(stream)
+    event.synchronize()
+    m = b[:4900].reshape(70, 70)
+    c = (m + m.T).astype(np.float64)
+    d = gpuarray.where(c > 5000, c, -c)
+    d[3:9, ::2] = 7
+    total = gpuarray.sum(d) + gpuarray.max(a) + gpuarray.dot(a, a)
+    memory = driver.to_device(host)
+    driver.memset_d32(memory, 0, 10)
+    back = driver.from_device_like(memory, host)
+    taken = gpuarray.take(a, gpuarray.to_gpu(np.array([5, 3], np.int32)))
+    joined = gpuarray.concatenate([a, taken])
+    stream.synchronize()
+    driver.Context.synchronize()
+    return float(total.get()) + float(back.sum()) + float(joined.get().sum())
 
-    def used():
-        gc.collect()
-        _core.inject_fault(None)
-        driver.Context.synchronize()
-        free, total = driver.mem_get_info()
-        return total - free
+def settled():
+    gc.collect()
+    driver.Context.synchronize()
+    return driver.mem_get_info()
 
-    work()
-    _core.inject_fault(None)
-    work()
-    counts = dict(_core.fault_calls()[0])
-    assert counts["Allocate"] > 5 and counts["Execute"] > 5 and counts["Transfer"] > 4, counts
-    assert used() == 0
-    tried = 0
-    for call, count in sorted(counts.items()):
-        for after in range(count):
-            _core.inject_fault(call, after, call.startswith("Allocate"))
-            try:
-                work()
-            except driver.Error as error:
-                text = str(error)
-                assert "injected failure" in text and call in text, text
-                assert isinstance(error, MemoryError) == call.startswith("Allocate"), call
-            else:
-                # What fails while an object goes away is logged and remembered, not raised.
-                assert call in ("Free", "FreePinned", "Query", "Synchronize"), (call, after)
-            injected = _core.fault_calls()[1]
-            assert injected == 1, (call, after, injected)
-            assert used() == 0, (call, after)
+expected = program()
+before = settled()
+_core.inject_fault(None)
+assert program() == expected
+calls, _ = _core.fault_calls()
+assert calls
+tried = failed = 0
+for kind, count in calls:
+    for after in range(count):
+        for out_of_memory in (False, True):
+            _core.inject_fault(kind, after, out_of_memory)
             tried += 1
-    work()
-    assert used() == 0
-    print(tried, "calls failed once each")
-    """
-)
+            try:
+                program()
+            except driver.Error as error:
+                failed += 1
+                assert isinstance(error, MemoryError) == out_of_memory, (kind, after, error)
+                assert str(error)
+                del error
+            _, injected = _core.fault_calls()
+            assert injected == 1, (kind, after, injected)
+            _core.inject_fault(None)
+            assert settled() == before, (kind, after, before, driver.mem_get_info())
+            assert program() == expected, (kind, after)
+            assert settled() == before, (kind, after)
+print(len(calls), tried, failed)
+"""
 
 
-def test_every_call_fails_once():
-    environment = dict(os.environ, PYGPU_FAULT_INJECTION="1", PYGPU_BACKEND="host")
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert "calls failed once each" in run.stdout
+def test_each_call_fails_once():
+    done = run_python(PROGRAM, PYGPU_FAULT_INJECTION="1")
+    kinds, tried, failed = map(int, done.stdout.split())
+    assert kinds >= 5
+    # A failed free or query is noted, not raised; everything else is raised.
+    assert failed > tried / 2

@@ -51,6 +51,18 @@ def test_pickle(dtype):
     check(pickle.loads(pickle.dumps(view)), view.get())
 
 
+def test_a_single_element_as_a_python_number():
+    for shape in ((), (1,), (1, 1)):
+        a_gpu = gpuarray.to_gpu(np.full(shape, 2.75))
+        assert a_gpu.item() == 2.75
+        assert float(a_gpu[(0,) * len(shape)]) == 2.75
+        assert int(a_gpu[(0,) * len(shape)]) == 2
+        assert complex(a_gpu[(0,) * len(shape)]) == 2.75
+    for convert in (float, int, complex):
+        with pytest.raises((TypeError, ValueError)):
+            convert(gpuarray.zeros(2))
+
+
 def test_copy_module():
     a_gpu = gpuarray.to_gpu(np.arange(3.0))
     for made in (copy.copy(a_gpu), copy.deepcopy(a_gpu)):

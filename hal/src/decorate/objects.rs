@@ -100,6 +100,10 @@ impl Device for Decorated<dyn Device> {
         self.call(Call::Free, |d| unsafe { d.free(address, bytes) })
     }
 
+    fn can_access(&self, address: u64, bytes: usize) -> bool {
+        self.inner.can_access(address, bytes)
+    }
+
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
         self.call(Call::AllocatePinned, |d| d.allocate_pinned(bytes))
     }

@@ -7,7 +7,7 @@ use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::init::InitCell;
 use crate::runtime::current;
-use gpuarray::layout::checked_size;
+use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
 use gpuarray::operation::{Shape, Strides};
 use gpuarray::{Array, DType, Error, Layout};
@@ -151,21 +151,26 @@ fn memory_for(
             return Ok(memory.clone());
         }
     }
-    let start = address.checked_sub(low as u64).filter(|&start| start != 0 || layout.size() == 0);
-    let start = start.ok_or_else(|| {
-        to_python(Error::invalid(
+    let device = current()?.device;
+    let bytes = layout.extent().end;
+    let start = address.wrapping_sub(low as u64);
+    if bytes > 0 && (low as u64 > address || !device.can_access(start, bytes)) {
+        return Err(to_python(Error::invalid(
             "array",
-            format!("gpudata is {address:#x}, which is no device memory"),
-        ))
-    })?;
+            format!(
+                "gpudata is {address:#x}, where device {} has no memory for shape {} and strides {:?}",
+                device.id(),
+                shape_text(layout.shape()),
+                layout.strides()
+            ),
+        )));
+    }
     let owner = Box::new(KeptObject(
         PyTuple::new(gpudata.py(), [Some(gpudata), base])?.into_any().unbind(),
     ));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
-    Ok(Arc::new(unsafe {
-        DeviceMemory::foreign(&current()?.device, start, layout.extent().end, owner)
-    }))
+    Ok(Arc::new(unsafe { DeviceMemory::foreign(&device, start, bytes, owner) }))
 }
 
 /// The array at the address of `gpudata` inside `memory`.
