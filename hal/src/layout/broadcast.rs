@@ -1,0 +1,122 @@
+//! Broadcasting, and the memory order of results.
+
+use super::{Layout, checked_size, shape_text};
+use crate::error::{Error, Result};
+use crate::operation::{Shape, Strides};
+use smallvec::SmallVec;
+
+impl Layout {
+    /// This layout, its elements repeated to a larger shape by numpy's broadcasting rule.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names both shapes if they do not fit.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Layout> {
+        let refused = || {
+            Error::invalid(
+                "broadcast",
+                format!(
+                    "operands could not be broadcast together: shape {} does not fit shape {}",
+                    shape_text(&self.shape),
+                    shape_text(shape)
+                ),
+            )
+        };
+        let added = shape.len().checked_sub(self.ndim()).ok_or_else(refused)?;
+        checked_size(shape, 1)?;
+        let mut strides: Strides = SmallVec::from_elem(0, shape.len());
+        for axis in 0..self.ndim() {
+            match (self.shape[axis], shape[added + axis]) {
+                (from, to) if from == to => strides[added + axis] = self.strides[axis],
+                (1, _) => {}
+                _ => return Err(refused()),
+            }
+        }
+        Ok(Layout {
+            shape: Shape::from_slice(shape),
+            strides,
+            offset: self.offset,
+            itemsize: self.itemsize,
+        })
+    }
+}
+
+/// The shape that both shapes broadcast to.
+///
+/// # Errors
+/// `InvalidArgument` that names both shapes if they do not fit.
+pub fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Shape> {
+    let (long, short) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    let mut shape = Shape::from_slice(long);
+    let added = long.len() - short.len();
+    for (axis, &extent) in short.iter().enumerate() {
+        let place = &mut shape[added + axis];
+        match (*place, extent) {
+            (x, y) if x == y => {}
+            (1, y) => *place = y,
+            (_, 1) => {}
+            _ => {
+                return Err(Error::invalid(
+                    "broadcast",
+                    format!(
+                        "operands could not be broadcast together with shapes {} {}",
+                        shape_text(a),
+                        shape_text(b)
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(shape)
+}
+
+/// The layout of a result without gaps, its axes ordered in memory as those of the operands
+/// are (numpy's order "K"): an axis lies outside another unless every operand that moves
+/// along both has the smaller stride there; the C order wins where operands disagree.
+///
+/// # Errors
+/// `Overflow` if the result does not fit the address space.
+pub fn dense_layout(shape: &[usize], operands: &[&Strides], itemsize: usize) -> Result<Layout> {
+    checked_size(shape, itemsize)?;
+    let axes = memory_order(shape, operands);
+    let mut strides: Strides = SmallVec::from_elem(0, shape.len());
+    let mut step = itemsize as isize;
+    for &axis in axes.iter().rev() {
+        strides[axis] = step;
+        step *= shape[axis].max(1) as isize;
+    }
+    Ok(Layout { shape: Shape::from_slice(shape), strides, offset: 0, itemsize })
+}
+
+/// The axes from the slowest to the fastest, by the rule of [`dense_layout`].
+pub(crate) fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[usize; 4]> {
+    let mut axes: SmallVec<[usize; 4]> = (0..shape.len()).collect();
+    // None: no operand moves along both; Some(true): `inner` should lie outside `outer`.
+    let should_swap = |outer: usize, inner: usize| {
+        let mut verdict = None;
+        for strides in operands {
+            let (a, b) = (strides[outer].unsigned_abs(), strides[inner].unsigned_abs());
+            if a == 0 || b == 0 {
+                continue;
+            }
+            if a >= b {
+                return Some(false);
+            }
+            verdict = Some(true);
+        }
+        verdict
+    };
+    for from in (0..axes.len()).rev() {
+        // Move the axis inwards past every axis that should lie outside it.
+        let moving = axes[from];
+        let mut target = from;
+        for place in from + 1..axes.len() {
+            match should_swap(moving, axes[place]) {
+                Some(true) => target = place,
+                Some(false) => break,
+                None => {}
+            }
+        }
+        axes[from..=target].rotate_left(1);
+    }
+    axes
+}
