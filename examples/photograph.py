@@ -130,7 +130,7 @@ def photograph():
     """A pavilion by danielbuechele (CC BY 2.0): a picture in scikit-learn's package."""
     try:
         (path,) = (file for file in files("scikit-learn") if file.name == "china.jpg")
-    except (PackageNotFoundError, ValueError):
+    except (PackageNotFoundError, TypeError, ValueError):
         sys.exit("the photograph is missing: pip install --no-deps scikit-learn")
     return Image.open(path.locate()).convert("RGB")
 

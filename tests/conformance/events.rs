@@ -39,8 +39,7 @@ fn an_event_that_was_never_recorded_counts_as_complete(context: &Context) -> Out
 }
 
 fn an_event_is_complete_once_the_work_before_it_has_run(context: &Context) -> Outcome {
-    for stream in [context.stream()?, context.blocking_stream()?, context.device.default_stream()]
-    {
+    for stream in [context.stream()?, context.blocking_stream()?, context.device.default_stream()] {
         let event = event(context)?;
         let gate = Gate::on(stream.as_ref())?;
         stream.record(event.as_ref())?;

@@ -96,8 +96,7 @@ impl Arguments {
 
     fn selects(&self, name: &str) -> bool {
         let fits = |text: &String| if self.exact { name == text } else { name.contains(text) };
-        (self.filters.is_empty() || self.filters.iter().any(fits))
-            && !self.skipped.iter().any(fits)
+        (self.filters.is_empty() || self.filters.iter().any(fits)) && !self.skipped.iter().any(fits)
     }
 }
 

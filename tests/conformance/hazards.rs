@@ -3,8 +3,8 @@
 
 use crate::context::{Context, Gate, pause};
 use crate::harness::{Outcome, tests};
-use gpuarray::function::BinaryFunction;
 use gpuarray::DeviceArray;
+use gpuarray::function::BinaryFunction;
 
 tests![
     a_read_on_another_stream_comes_after_the_write,

@@ -169,7 +169,8 @@ fn an_allocation_waits_for_queued_frees_before_it_fails(context: &Context) -> Ou
 fn a_failed_request_takes_nothing_from_others(context: &Context) -> Outcome {
     let total = context.device.memory_info()?.total;
     std::thread::scope(|scope| {
-        let greedy = scope.spawn(|| (0..20_000).all(|_| context.device.allocate(2 * total).is_err()));
+        let greedy =
+            scope.spawn(|| (0..20_000).all(|_| context.device.allocate(2 * total).is_err()));
         let mut refused = 0;
         while !greedy.is_finished() {
             refused += usize::from(DeviceMemory::plain(&context.device, 64).is_err());
@@ -216,8 +217,7 @@ fn foreign_memory_keeps_its_owner_until_it_is_dropped(context: &Context) -> Outc
         unsafe { DeviceMemory::foreign(&context.device, address, 32, Box::new(owner.clone())) };
     let layout = Layout::contiguous(&[8], 4, Order::C)?;
     let stream = context.device.default_stream();
-    let wrapped =
-        gpuarray::Array::from_memory(Arc::new(memory), layout, DType::Int32, stream)?;
+    let wrapped = gpuarray::Array::from_memory(Arc::new(memory), layout, DType::Int32, stream)?;
     assert_eq!(Arc::strong_count(&owner), 2);
     wrapped.fill(Scalar::new(3i32))?;
     drop(wrapped);
@@ -253,9 +253,8 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
     assert_eq!(first.bytes(), 4096);
     for (offset, length) in [(4096, 4096), (0, 4097), (8191, 10), (5000, 1), (0, 12_288)] {
         // SAFETY: the range lies inside the vector, which outlives the object.
-        let second = unsafe {
-            RegisteredMemory::from_raw(&context.device, start.add(offset), length)
-        };
+        let second =
+            unsafe { RegisteredMemory::from_raw(&context.device, start.add(offset), length) };
         let error = error_of(second);
         assert_eq!(error.status().code, Status::HOST_MEMORY_ALREADY_REGISTERED, "{error}");
     }

@@ -198,8 +198,7 @@ fn a_dropped_stream_still_runs_its_work(context: &Context) -> Outcome {
 fn many_streams_come_and_go(context: &Context) -> Outcome {
     let ran = Arc::new(AtomicUsize::new(0));
     for number in 0..200 {
-        let stream =
-            if number % 2 == 0 { context.stream()? } else { context.blocking_stream()? };
+        let stream = if number % 2 == 0 { context.stream()? } else { context.blocking_stream()? };
         let copy = ran.clone();
         stream.host_function(Box::new(move || drop(copy.fetch_add(1, Ordering::SeqCst))))?;
     }

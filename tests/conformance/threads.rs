@@ -36,9 +36,10 @@ fn check_updates(array: &DeviceArray<i64>) -> Outcome {
 /// Runs a function on several threads and gives the first error.
 fn on_threads(function: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..THREADS).map(|number| (number, &function)).map(|(n, f)| scope.spawn(move || f(n)))
-                .collect();
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| (number, &function))
+            .map(|(n, f)| scope.spawn(move || f(n)))
+            .collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap())
     })
 }
@@ -120,7 +121,7 @@ fn an_array_made_by_one_thread_is_freed_by_another(context: &Context) -> Outcome
     on_threads(|number| {
         let mine = arrays[number].on(&context.stream()?)?;
         let next = arrays[(number + 1) % THREADS].clone();
-        assert_eq!((&mine + &next)?.sum()?, 2000);
+        assert_eq!((&mine + next.as_ref())?.sum()?, 2000);
         Ok(())
     })?;
     drop(arrays);

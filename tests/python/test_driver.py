@@ -127,6 +127,15 @@ def test_a_stream_becomes_done():
     assert float(a_gpu[-1].get()) == 9
 
 
+def test_a_stream_that_is_dropped_finishes_its_work():
+    a = numbers(300_000, "f4", 97)
+    for value in range(10):
+        a_gpu = gpuarray.to_gpu_async(a, stream=driver.Stream())
+        a_gpu.fill(value, driver.Stream())
+        b_gpu = a_gpu + 1
+        np.testing.assert_array_equal(b_gpu.get(), np.float32(value + 1))
+
+
 def test_event_timing():
     stream = driver.Stream()
     start, middle, end = driver.Event(), driver.Event(), driver.Event()

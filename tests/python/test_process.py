@@ -114,6 +114,12 @@ assert float(gpuarray.sum(b * 2).get()) == 999_999_000_000
         "assert ((gpuarray.zeros(10) + 1).get() == 1).all()",
         "b = gpuarray.to_gpu(np.arange(2_000_000.0)); assert (b + b).get()[-1] == 3999998",
         "b = gpuarray.zeros(1_000_000); b.fill(2, driver.Stream()); assert b.get().sum() == 2e6",
+        # The parent's stream does not exist here: an error that says so.
+        """try:
+            gpuarray.zeros(10).fill(1, stream)
+            raise AssertionError
+        except driver.Error:
+            pass""",
         # The parent's arrays: dropped, and left to the end.
         "del a; driver.Context.synchronize()",
         "pass",

@@ -127,6 +127,15 @@ def test_take_through_strided_arrays():
     )
 
 
+def test_indices_beyond_the_ends():
+    # A device cannot refuse them: they read zero and write nothing. Negative ones count back.
+    a_gpu = gpuarray.to_gpu(np.arange(1.0, 6.0))
+    indices = gpuarray.to_gpu(np.array([0, -1, -5, 5, 1000, -6, -(2**31)], np.int32))
+    check(gpuarray.take(a_gpu, indices), np.array([1.0, 5, 1, 0, 0, 0, 0]))
+    unsigned = gpuarray.to_gpu(np.array([4, 2**64 - 1], np.uint64))
+    check(gpuarray.take(a_gpu, unsigned), np.array([5.0, 0]))
+
+
 def test_multi_take():
     hosts = [numbers(50, "f4", 40 + i) for i in range(25)]
     indices = np.array([4, 2, 49, 0], np.uint32)

@@ -49,11 +49,6 @@ SHAPES_OF_24 = [(24,), (4, 6), (6, 4), (2, 3, 4), (2, 2, 2, 3), (1, 24), (24, 1)
 def test_reshape(order, source, shape):
     a = np.asarray(np.arange(24.0).reshape(2, 3, 4), order=source)
     a_gpu = gpuarray.to_gpu(a)
-    if order != source:
-        # PyCUDA reads the memory in the order that is asked for, whatever the array's own was.
-        result = a_gpu.reshape(shape, order=order)
-        assert result.shape == np.empty(24).reshape(shape).shape
-        return
     check(a_gpu.reshape(shape, order=order), a.reshape(shape, order=order))
     check(a_gpu.reshape(*shape, order=order), a.reshape(*shape, order=order))
     check(gpuarray.reshape(a_gpu, shape, order=order), a.reshape(shape, order=order))

@@ -58,7 +58,15 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Resu
         return Ok(());
     }
     let mut cells = [Cell([0; 16]); 4];
-    let Some(program) = prepare(operation, &mut cells)? else { return Ok(()) };
+    let mut program = Program {
+        step: Step::Copy,
+        arguments: [Argument::NONE; 4],
+        arity: 0,
+        output: Output::new(&operation.output, operation.output.dtype),
+    };
+    if !prepare(operation, &mut cells, &mut program)? {
+        return Ok(());
+    }
     let work = program.work(elements);
     if let &[length] = &operation.shape[..]
         && let Step::Call(kernel) = program.step
@@ -107,8 +115,14 @@ pub(super) unsafe fn fill(
     unsafe { run(&operation, workers) }
 }
 
-/// Chooses loops and conversions; none if nothing is to be done.
-fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Option<Program<'a>>> {
+/// Chooses loops and conversions; false if nothing is to be done. The program is filled where
+/// it lies, since moving it costs as much as a short operation.
+#[inline]
+fn prepare<'a>(
+    operation: &'a Elementwise,
+    cells: &mut [Cell; 4],
+    program: &mut Program<'a>,
+) -> Result<bool> {
     let Elementwise { function, compute, inputs, output, .. } = operation;
     let arity = function.arity();
     if inputs.len() != arity || arity > 4 {
@@ -117,7 +131,8 @@ fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Opti
     }
     let copy = *function == Function::Unary(UnaryFunction::Copy);
     let same = copy && inputs[0].dtype() == output.dtype && *compute == output.dtype;
-    let mut arguments = [Argument::NONE; 4];
+    program.arity = arity;
+    let arguments = &mut program.arguments;
     for (index, input) in inputs.iter().enumerate() {
         let condition =
             index == 0 && matches!(function, Function::Select | Function::SelectPositive);
@@ -145,9 +160,7 @@ fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Opti
     let result = function.result(*compute);
     if same && (compute.kind() == Kind::Opaque || *compute != DType::Bool) {
         // Elements copied to themselves stay what they are.
-        let program =
-            Program { step: Step::Copy, arguments, arity, output: Output::new(output, result) };
-        return Ok((!arguments[0].staged).then_some(program));
+        return Ok(!arguments[0].staged);
     }
     // A cast by way of either type is one conversion.
     let source = inputs[0].dtype();
@@ -158,9 +171,8 @@ fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Opti
     {
         arguments[0].convert = None;
         arguments[0].wanted = arguments[0].size;
-        let step = Step::Call(Kernel { run, cheap: true, in_place: false });
-        let output = Output::new(output, output.dtype);
-        return Ok(Some(Program { step, arguments, arity, output }));
+        program.step = Step::Call(Kernel { run, cheap: true, in_place: false });
+        return Ok(true);
     }
     let kernel = kernel::kernel(*function, *compute)
         .ok_or_else(|| unsupported(format!("{function:?} for dtype {compute}")))?;
@@ -169,12 +181,9 @@ fn prepare<'a>(operation: &'a Elementwise, cells: &mut [Cell; 4]) -> Result<Opti
             argument.staged &= input.dtype() != result;
         }
     }
-    Ok(Some(Program {
-        step: Step::Call(kernel),
-        arguments,
-        arity,
-        output: Output::new(output, result),
-    }))
+    program.step = Step::Call(kernel);
+    program.output = Output::new(output, result);
+    Ok(true)
 }
 
 fn is_positive(scalar: &Scalar) -> bool {

@@ -39,7 +39,7 @@ impl Array {
     ) -> Result<Array> {
         let bytes = if layout.is_c_contiguous() { layout.nbytes() } else { layout.extent().end };
         let memory = DeviceMemory::on_own_stream(device, stream, bytes)?;
-        Ok(Self::assemble(Arc::new(memory), layout, dtype, stream.clone()))
+        Ok(Self::assemble(Arc::new(memory), layout, dtype, None))
     }
 
     /// A new array, its elements undefined, on the device's default stream.
@@ -79,10 +79,10 @@ impl Array {
     pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
         layout.check_alignment(dtype)?;
         let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
-            return Self::on_own_stream(self.device(), &self.stream, layout, dtype);
+            return Self::on_own_stream(self.device(), self.stream(), layout, dtype);
         };
-        let memory = allocator.allocate(self.device(), &self.stream, layout.extent().end)?;
-        let array = Self::from_memory(memory, layout, dtype, self.stream.clone())?;
+        let memory = allocator.allocate(self.device(), self.stream(), layout.extent().end)?;
+        let array = Self::from_memory(memory, layout, dtype, self.stream().clone())?;
         Ok(array.with_allocator(self.allocator.clone()))
     }
 
@@ -127,7 +127,7 @@ impl Array {
             let output = array.operand(strides, 0);
             // SAFETY: the output is a new array of `length` elements.
             unsafe {
-                array.stream.execute(&Operation::Sequence(Sequence {
+                array.stream().execute(&Operation::Sequence(Sequence {
                     length,
                     start,
                     step,

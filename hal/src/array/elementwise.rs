@@ -119,8 +119,8 @@ impl Array {
             self.check_same_device(array)?;
         }
         let output = self.new_array(layout, dtype)?;
-        // A new array overlaps nothing.
-        output.launch(function, compute, arguments)?;
+        // A new array overlaps nothing, and nobody else knows memory that is not an allocator's.
+        output.launch(function, compute, arguments, output.allocator.is_none())?;
         Ok(output)
     }
 
@@ -154,7 +154,7 @@ impl Array {
         if arrays(arguments).any(conflicts) {
             let mut copies: SmallVec<[Array; 4]> = SmallVec::new();
             for array in arrays(arguments).filter(|array| conflicts(array)) {
-                copies.push(array.on(&self.stream)?.copy()?);
+                copies.push(array.on(self.stream())?.copy()?);
             }
             let mut next = copies.iter();
             let replaced: SmallVec<[Argument<'_>; 4]> = arguments
@@ -166,9 +166,9 @@ impl Array {
                     other => *other,
                 })
                 .collect();
-            return self.launch(function, compute, &replaced);
+            return self.launch(function, compute, &replaced, false);
         }
-        self.launch(function, compute, arguments)
+        self.launch(function, compute, arguments, false)
     }
 
     fn is_same_view(&self, other: &Array) -> bool {
@@ -192,8 +192,15 @@ impl Array {
         ))
     }
 
-    /// Queues the operation; everything has been checked.
-    fn launch(&self, function: Function, compute: DType, arguments: &[Argument<'_>]) -> Result<()> {
+    /// Queues the operation; everything has been checked. `is_new` if only this array knows
+    /// its memory, so that its use needs no ordering.
+    fn launch(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+        is_new: bool,
+    ) -> Result<()> {
         if self.size() == 0 {
             // Without elements, too, a number has to fit.
             for argument in arguments {
@@ -204,7 +211,9 @@ impl Array {
             return Ok(());
         }
         let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();
-        uses.push((&self.memory, Access::Write));
+        if !is_new {
+            uses.push((&self.memory, Access::Write));
+        }
         uses.extend(arrays(arguments).map(|array| (array.memory.as_ref(), Access::Read)));
 
         let flat = self.layout.is_c_contiguous()
@@ -244,11 +253,11 @@ impl Array {
         }
         let operation =
             Operation::Elementwise(Elementwise { function, compute, shape, inputs, output });
-        let _guard = AccessGuard::acquire(&self.stream, &uses)?;
+        let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
         // output repeats no element and overlaps no input except as the same view, and the
         // guard has ordered this work behind all that conflicts with it.
-        unsafe { self.stream.execute(&operation) }
+        unsafe { self.stream().execute(&operation) }
     }
 }
 

@@ -97,10 +97,10 @@ impl Array {
                 (values.memory.as_ref(), Access::Read),
                 (indices.memory.as_ref(), Access::Read),
             ]);
-            let _guard = AccessGuard::acquire(&self.stream, &uses)?;
+            let _guard = AccessGuard::acquire(self.stream(), &uses)?;
             // SAFETY: layouts lie inside their memories and overlap not, shapes agree, indices
             // are checked by the operation, and the guard orders the work.
-            unsafe { self.stream.execute(&operation) }
+            unsafe { self.stream().execute(&operation) }
         })())
     }
 

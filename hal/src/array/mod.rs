@@ -36,7 +36,8 @@ pub struct Array {
     memory: Arc<DeviceMemory>,
     layout: Layout,
     dtype: DType,
-    stream: Arc<dyn Stream>,
+    /// Where operations are queued, if not on the memory's own stream.
+    stream: Option<Arc<dyn Stream>>,
     allocator: Option<Arc<dyn Allocator>>,
     status: AtomicI32,
 }
@@ -80,14 +81,15 @@ impl Array {
                 format!("address {:#x} is not aligned for {dtype}", memory.address()),
             ));
         }
-        Ok(Self::assemble(memory, layout, dtype, stream))
+        let other = (stream.id() != memory.stream().id()).then_some(stream);
+        Ok(Self::assemble(memory, layout, dtype, other))
     }
 
     fn assemble(
         memory: Arc<DeviceMemory>,
         layout: Layout,
         dtype: DType,
-        stream: Arc<dyn Stream>,
+        stream: Option<Arc<dyn Stream>>,
     ) -> Array {
         let status = AtomicI32::new(Status::SUCCESS);
         Array { memory, layout, dtype, stream, allocator: None, status }
@@ -123,7 +125,7 @@ impl Array {
 
     /// The stream that operations of this array are queued on.
     pub fn stream(&self) -> &Arc<dyn Stream> {
-        &self.stream
+        self.stream.as_ref().unwrap_or(self.memory.stream())
     }
 
     /// The memory that the elements lie in.
@@ -189,7 +191,7 @@ impl Array {
     pub fn on(&self, stream: &Arc<dyn Stream>) -> Result<Array> {
         same_device(self.device(), stream.as_ref())?;
         let mut view = self.clone();
-        view.stream = stream.clone();
+        view.stream = (stream.id() != self.memory.stream().id()).then(|| stream.clone());
         Ok(view)
     }
 
@@ -249,7 +251,8 @@ impl Array {
     pub fn view(&self, dtype: DType) -> Result<Array> {
         let layout = self.layout.with_itemsize(dtype.size())?;
         {
-            let view = Self::from_memory(self.memory.clone(), layout, dtype, self.stream.clone())?;
+            let view =
+                Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
             Ok(view.with_allocator(self.allocator.clone()))
         }
     }

@@ -226,10 +226,10 @@ impl Array {
         let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();
         uses.push((&self.memory, Access::Write));
         uses.extend(inputs.iter().map(|array| (array.memory.as_ref(), Access::Read)));
-        let _guard = AccessGuard::acquire(&self.stream, &uses)?;
+        let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the callers in this module build operations from layouts that lie inside
         // their memories, with outputs apart from the inputs; the guard orders the work.
-        unsafe { self.stream.execute(operation) }
+        unsafe { self.stream().execute(operation) }
     }
 }
 

@@ -56,9 +56,9 @@ impl Array {
             _ => (host, self.address(), Access::Read),
         };
         let transfer = Transfer::linear(direction, destination, source, bytes, wait);
-        let _guard = AccessGuard::acquire(&self.stream, &[(&self.memory, access)])?;
+        let _guard = AccessGuard::acquire(self.stream(), &[(&self.memory, access)])?;
         // SAFETY: the array's bytes are one block inside its memory, the guard orders the
         // work, and the caller vouches for the host's bytes.
-        unsafe { self.stream.transfer(&transfer) }
+        unsafe { self.stream().transfer(&transfer) }
     }
 }

@@ -31,9 +31,17 @@ const SHARED: u32 = 1 << 31;
 /// Held while uses of shared memory are ordered and queued.
 static ORDERING: Mutex<()> = Mutex::new(());
 
+enum Writer {
+    /// The memory's own stream.
+    Home,
+    Other(Arc<dyn Stream>),
+    /// Nobody may use the memory any longer.
+    Freed,
+}
+
 struct Shared {
-    /// The stream of the last write; `None` once the memory is freed.
-    writer: Option<Arc<dyn Stream>>,
+    /// The stream of the last write.
+    writer: Writer,
     /// Streams that have read since, and waited for the writer.
     readers: SmallVec<[Arc<dyn Stream>; 2]>,
 }
@@ -42,6 +50,7 @@ struct Shared {
 pub(super) struct Usage {
     /// The number of uses inside the fast path, and [`SHARED`].
     state: AtomicU32,
+    home: Arc<dyn Stream>,
     home_id: u64,
     shared: Mutex<Shared>,
 }
@@ -56,7 +65,20 @@ impl Usage {
         Usage {
             state: AtomicU32::new(0),
             home_id: home.id(),
-            shared: Mutex::new(Shared { writer: Some(home), readers: SmallVec::new() }),
+            home,
+            shared: Mutex::new(Shared { writer: Writer::Home, readers: SmallVec::new() }),
+        }
+    }
+
+    pub(super) fn home(&self) -> &Arc<dyn Stream> {
+        &self.home
+    }
+
+    fn writer<'a>(&'a self, shared: &'a Shared) -> Option<&'a Arc<dyn Stream>> {
+        match &shared.writer {
+            Writer::Home => Some(&self.home),
+            Writer::Other(stream) => Some(stream),
+            Writer::Freed => None,
         }
     }
 
@@ -86,7 +108,7 @@ impl Usage {
     /// Orders a use on `stream` behind the uses that it conflicts with.
     fn order(&self, memory: &DeviceMemory, stream: &Arc<dyn Stream>, access: Access) -> Result<()> {
         let mut shared = lock(&self.shared);
-        let Some(writer) = &shared.writer else {
+        let Some(writer) = self.writer(&shared).cloned() else {
             return Err(freed(memory));
         };
         let id = stream.id();
@@ -95,7 +117,7 @@ impl Usage {
                 return Ok(());
             }
         } else if writer.id() != id {
-            wait_for(memory.device.as_ref(), stream, writer)?;
+            wait_for(memory.device.as_ref(), stream, &writer)?;
         }
         match access {
             Access::Read if writer.id() == id => {}
@@ -104,23 +126,21 @@ impl Usage {
                 for reader in shared.readers.iter().filter(|reader| reader.id() != id) {
                     wait_for(memory.device.as_ref(), stream, reader)?;
                 }
-                shared.writer = Some(stream.clone());
+                shared.writer = Writer::Other(stream.clone());
                 shared.readers.clear();
             }
         }
         Ok(())
     }
 
-    /// Takes the stream of memory that only one stream has used; nobody else can reach it.
-    pub(super) fn sole_stream(&mut self) -> Option<Arc<dyn Stream>> {
-        if *self.state.get_mut() & SHARED != 0 {
-            return None;
-        }
-        self.shared.get_mut().unwrap_or_else(PoisonError::into_inner).writer.take()
+    /// The stream of memory that no other has used; nobody else can reach it.
+    pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
+        (self.state.load(Ordering::Acquire) & SHARED == 0).then_some(self.home.as_ref())
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        self.state.load(Ordering::Acquire) & SHARED != 0 && lock(&self.shared).writer.is_none()
+        self.state.load(Ordering::Acquire) & SHARED != 0
+            && matches!(lock(&self.shared).writer, Writer::Freed)
     }
 
     /// Ends all use, and gives the stream behind whose work the memory may be freed.
@@ -128,9 +148,10 @@ impl Usage {
         let _ordering = lock(&ORDERING);
         self.share();
         let mut shared = lock(&self.shared);
-        let Some(writer) = shared.writer.take() else {
+        let Some(writer) = self.writer(&shared).cloned() else {
             return Err(Error::handle("free", "the memory was freed already"));
         };
+        shared.writer = Writer::Freed;
         for reader in shared.readers.drain(..) {
             if let Err(error) = wait_for(device, &writer, &reader) {
                 // Without an event the host has to wait: freeing early would be worse.

@@ -154,6 +154,11 @@ impl DeviceMemory {
         &self.device
     }
 
+    /// The stream that the memory was made for, and is used on unless another is named.
+    pub fn stream(&self) -> &Arc<dyn Stream> {
+        self.usage.home()
+    }
+
     /// The address of the first byte; 0 if there are none.
     pub fn address(&self) -> u64 {
         self.address
@@ -206,7 +211,7 @@ impl Drop for DeviceMemory {
             return;
         }
         let result = match self.usage.sole_stream() {
-            Some(stream) => self.free(stream.as_ref()),
+            Some(stream) => self.free(stream),
             None => self.release(),
         };
         note_failed_free("device memory", result);

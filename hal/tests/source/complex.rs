@@ -1,7 +1,8 @@
 //! Complex functions, which the prelude writes out over real ones.
 
-use crate::elementwise::{binary, pairs, unary};
-use crate::harness::{Memory, run};
+use super::elementwise::{binary, pairs, unary};
+use super::run;
+use crate::harness::Memory;
 use gpuarray_hal::Complex;
 use gpuarray_hal::function::{BinaryFunction, UnaryFunction};
 use gpuarray_hal::operation::Operation;

@@ -1,13 +1,22 @@
-//! Compiles generated source with the system's C++ compiler and runs plans on the host.
+//! The tests' arrays, and generated source compiled with the system's C++ compiler and run on
+//! the host.
 
 use gpuarray_hal::operation::{Operand, Operation};
 use gpuarray_hal::source::{Plan, Spec, unit};
 use gpuarray_hal::{DType, Element};
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::c_void;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The header that runs kernels on the host.
+const SHIM: &str = include_str!("shim.h");
+
+thread_local! {
+    /// Addresses and bytes of the arrays that this thread's test has.
+    static BLOCKS: RefCell<BTreeMap<u64, usize>> = const { RefCell::new(BTreeMap::new()) };
+}
 
 type Run = unsafe extern "C" fn(*mut *mut c_void, u32, u32);
 
@@ -27,6 +36,8 @@ impl<T: Element> Memory<T> {
             // SAFETY: the words have room for as many elements as there are values.
             unsafe { memory.words.as_mut_ptr().cast::<T>().add(i).write(*value) };
         }
+        let bytes = size_of_val(&*memory.words);
+        BLOCKS.with_borrow_mut(|blocks| blocks.insert(memory.address(), bytes));
         memory
     }
 
@@ -55,6 +66,17 @@ impl<T: Element> Memory<T> {
         // SAFETY: kernels have stored valid elements, as many as `length`.
         (0..self.length).map(|i| unsafe { self.words.as_ptr().cast::<T>().add(i).read() }).collect()
     }
+}
+
+impl<T> Drop for Memory<T> {
+    fn drop(&mut self) {
+        BLOCKS.with_borrow_mut(|blocks| blocks.remove(&(self.words.as_ptr() as u64)));
+    }
+}
+
+/// Addresses and bytes of the arrays that this thread's test has.
+pub(crate) fn blocks() -> Vec<(u64, usize)> {
+    BLOCKS.with_borrow(|blocks| blocks.iter().map(|(&address, &bytes)| (address, bytes)).collect())
 }
 
 /// An operand of records in memory made of bytes.
@@ -98,17 +120,17 @@ pub(crate) fn run(operations: &[Operation]) -> bool {
 fn compile(specs: &[Spec]) -> Option<libloading::Library> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/source/shim.h");
     let folder = std::env::temp_dir().join(format!("gpuarray-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (source, object) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
-    let mut text = format!("#include {shim:?}\n{}", unit(specs.iter().copied()));
+    let mut text = format!("#include \"shim.h\"\n{}", unit(specs.iter().copied()));
     for name in specs.iter().flat_map(Spec::kernel_names) {
         text += &format!(
             "extern \"C\" void run_{name}(void** arguments, unsigned blocks, unsigned threads) {{ \
              shim::launch(gpuarray::{name}, arguments, blocks, threads); }}\n"
         );
     }
+    std::fs::write(folder.join("shim.h"), SHIM).unwrap();
     std::fs::write(&source, text).unwrap();
     let output = Command::new("c++")
         .args(["-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-w"])

@@ -1,6 +1,7 @@
 //! Strided, tiled and packed access, records, gather, scatter and sequences.
 
-use crate::harness::{Memory, records, run};
+use super::run;
+use crate::harness::{Memory, records};
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
 use gpuarray_hal::operation::*;
 use gpuarray_hal::source::Spec;

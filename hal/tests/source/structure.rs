@@ -1,6 +1,7 @@
 //! Reductions and scans against naive loops.
 
-use crate::harness::{Memory, run};
+use super::run;
+use crate::harness::Memory;
 use gpuarray_hal::function::Reduction;
 use gpuarray_hal::operation::{Indexed, Mapped, Operation, Reduce, Scan};
 use gpuarray_hal::{Complex, DType, Scalar, f16};

@@ -1,0 +1,278 @@
+//! What is refused, with which words, and that a refused call changes nothing.
+
+use crate::context::{Context, expect_error};
+use crate::harness::{Outcome, tests};
+use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::memory::DeviceMemory;
+use gpuarray::{
+    Argument, Array, Complex, DType, DeviceArray, ErrorKind, IndexItem, Layout, Number, Order,
+    Scalar, SliceBounds,
+};
+use std::sync::Arc;
+
+tests![
+    shapes_that_do_not_fit_are_named,
+    an_output_of_another_shape_is_refused,
+    arrays_of_two_devices_are_not_mixed needs [SecondDevice],
+    a_stream_of_another_device_is_refused needs [SecondDevice],
+    an_index_outside_its_axis_is_named_with_the_extent,
+    wrong_slices_and_axes_are_named,
+    an_output_that_repeats_elements_is_refused,
+    shapes_beyond_the_address_space_overflow,
+    records_are_not_calculated_with,
+    functions_are_refused_for_types_that_lack_them,
+    numbers_outside_a_type_overflow,
+    results_that_do_not_fit_the_output_are_refused,
+    a_shape_with_another_number_of_elements_is_refused,
+    slices_of_the_wrong_length_are_refused,
+    an_empty_minimum_has_no_value,
+    indices_must_be_integers,
+    typed_arrays_check_their_type,
+    a_refused_operation_changes_nothing needs [ExactAccounting],
+];
+
+fn add(left: &Array, right: &Array) -> gpuarray::Result<Array> {
+    Array::binary(BinaryFunction::Add, left.into(), right.into())
+}
+
+fn shapes_that_do_not_fit_are_named(context: &Context) -> Outcome {
+    let (a, b) = (context.counting(&[2, 3])?, context.counting(&[4])?);
+    expect_error(&a + &b, ErrorKind::InvalidArgument, &["(2, 3)", "(4,)"])?;
+    expect_error(a.dot(&b), ErrorKind::InvalidArgument, &["(2, 3)", "(4,)"])?;
+    expect_error(a.broadcast_to(&[3]), ErrorKind::InvalidArgument, &["(2, 3)", "(3,)"])?;
+    let criterion = DeviceArray::<bool>::ones(&context.device, &[5])?;
+    expect_error(
+        DeviceArray::select(&criterion, &b, &b),
+        ErrorKind::InvalidArgument,
+        &["(5,)", "(4,)"],
+    )?;
+    Ok(())
+}
+
+fn an_output_of_another_shape_is_refused(context: &Context) -> Outcome {
+    let mut a = context.counting(&[3])?;
+    let b = context.counting(&[2, 3])?;
+    let result = a.update(BinaryFunction::Add, &b);
+    expect_error(result, ErrorKind::InvalidArgument, &["(3,)", "(2, 3)"])?;
+    expect_error(a.assign(&b), ErrorKind::InvalidArgument, &["(3,)", "(2, 3)"])?;
+    let indices = context.counting(&[2])?;
+    let result = a.untyped().take_into(indices.untyped(), 0, b.untyped());
+    expect_error(result, ErrorKind::InvalidArgument, &["(2, 3)", "(2,)"])?;
+    assert_eq!(a.to_vec()?, [0, 1, 2]);
+    Ok(())
+}
+
+fn arrays_of_two_devices_are_not_mixed(context: &Context) -> Outcome {
+    let second = context.second_device()?;
+    let (here, there) = (context.device.id().to_string(), second.id().to_string());
+    let named = [here.as_str(), there.as_str()];
+    let a = context.counting(&[3])?;
+    let mut b = DeviceArray::<i32>::ones(&second, &[3])?;
+    assert_eq!((&b + &b)?.to_vec()?, [2; 3], "the second device works by itself");
+    let kind = ErrorKind::InvalidArgument;
+    expect_error(&a + &b, kind, &named)?;
+    expect_error(a.dot(&b), kind, &named)?;
+    expect_error(b.assign(&a), kind, &named)?;
+    expect_error(b.update(BinaryFunction::Add, &a), kind, &named)?;
+    expect_error(a.take(&b, 0), kind, &named)?;
+    expect_error(a.untyped().put(a.untyped(), b.untyped(), 0), kind, &named)?;
+    let zero = Argument::Number(Number::Integer(0));
+    expect_error(Array::select(a.untyped(), b.untyped().into(), zero, false), kind, &named)?;
+    assert_eq!(b.to_vec()?, [1; 3]);
+    Ok(())
+}
+
+fn a_stream_of_another_device_is_refused(context: &Context) -> Outcome {
+    let second = context.second_device()?;
+    let stream = second.default_stream();
+    let (here, there) = (context.device.id().to_string(), second.id().to_string());
+    let named = [here.as_str(), there.as_str()];
+    let array = context.counting(&[3])?;
+    expect_error(array.on(&stream), ErrorKind::InvalidArgument, &named)?;
+    let memory = DeviceMemory::for_stream(&context.device, &stream, 8);
+    expect_error(memory, ErrorKind::InvalidArgument, &named)?;
+    let layout = Layout::contiguous(&[3], 4, Order::C)?;
+    let made = Array::with_new_memory(&context.device, &stream, layout, DType::Int32);
+    expect_error(made, ErrorKind::InvalidArgument, &named)?;
+    Ok(())
+}
+
+fn an_index_outside_its_axis_is_named_with_the_extent(context: &Context) -> Outcome {
+    let array = context.counting(&[3, 5])?;
+    let kind = ErrorKind::IndexOutOfRange;
+    expect_error(array.index(&[3.into()]), kind, &["index 3", "axis 0", "3"])?;
+    expect_error(array.index(&[(-4).into()]), kind, &["index -4", "axis 0", "3"])?;
+    expect_error(array.index(&[0.into(), isize::MAX.into()]), kind, &["axis 1", "5"])?;
+    expect_error(array.index(&[0.into(), isize::MIN.into()]), kind, &["axis 1", "5"])?;
+    expect_error(array.index(&[0.into(); 3]), kind, &["2 axes", "3"])?;
+    Ok(())
+}
+
+fn wrong_slices_and_axes_are_named(context: &Context) -> Outcome {
+    let array = context.counting(&[3, 5])?;
+    let still = IndexItem::Slice(SliceBounds { step: Some(0), ..Default::default() });
+    expect_error(array.index(&[still]), ErrorKind::InvalidArgument, &["step", "0"])?;
+    let twice = [IndexItem::Ellipsis, IndexItem::Ellipsis];
+    expect_error(array.index(&twice), ErrorKind::IndexOutOfRange, &["ellipsis"])?;
+    for axes in [&[0usize][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
+        let result = array.transpose(Some(axes));
+        expect_error(result, ErrorKind::InvalidArgument, &["axes", "(3, 5)"])?;
+    }
+    for axis in [2, -3, isize::MAX, isize::MIN] {
+        let named = axis.to_string();
+        let result = array.reduce(Reduction::Sum, Some(&[axis]));
+        expect_error(result, ErrorKind::IndexOutOfRange, &[&named, "2 axes"])?;
+        expect_error(array.scan(Reduction::Sum, axis), ErrorKind::IndexOutOfRange, &[&named])?;
+    }
+    let result = array.reduce(Reduction::Sum, Some(&[1, -1]));
+    expect_error(result, ErrorKind::InvalidArgument, &["twice"])?;
+    Ok(())
+}
+
+fn an_output_that_repeats_elements_is_refused(context: &Context) -> Outcome {
+    let array = context.counting(&[3])?;
+    let mut repeated = array.broadcast_to(&[2, 3])?;
+    let kind = ErrorKind::InvalidArgument;
+    expect_error(repeated.fill(1), kind, &["(2, 3)", "twice"])?;
+    expect_error(repeated.update_scalar(BinaryFunction::Add, 1), kind, &["twice"])?;
+    expect_error(repeated.copy_from_slice(&[0; 6]), kind, &["twice"])?;
+    let indices = context.counting(&[1])?;
+    let values = context.counting(&[1])?;
+    let result = repeated.untyped().put(indices.untyped(), values.untyped(), 0);
+    expect_error(result, kind, &["twice"])?;
+    assert_eq!(array.to_vec()?, [0, 1, 2]);
+    Ok(())
+}
+
+fn shapes_beyond_the_address_space_overflow(context: &Context) -> Outcome {
+    let device = &context.device;
+    for shape in [&[usize::MAX][..], &[1 << 62, 2, 2], &[1 << 40, 1 << 40], &[0, usize::MAX, 4]] {
+        let result = DeviceArray::<f64>::zeros(device, shape);
+        expect_error(result, ErrorKind::Overflow, &["shape"])?;
+    }
+    let array = context.counting(&[1])?;
+    let result = array.broadcast_to(&[usize::MAX, 2]);
+    expect_error(result, ErrorKind::Overflow, &["shape"])?;
+    let axes = vec![1; 65];
+    expect_error(DeviceArray::<u8>::zeros(device, &axes), ErrorKind::InvalidArgument, &["65"])?;
+    let far = Layout::with_strides(&[3], &[isize::MAX], 0, 1);
+    expect_error(far, ErrorKind::Overflow, &["strides"])?;
+    Ok(())
+}
+
+fn records_are_not_calculated_with(context: &Context) -> Outcome {
+    let bytes = DeviceArray::<u8>::zeros(&context.device, &[24])?;
+    let records = bytes.untyped().view(DType::Opaque(12))?;
+    let kind = ErrorKind::InvalidType;
+    expect_error(add(&records, &records), kind, &["record of 12 bytes"])?;
+    expect_error(add(&records, bytes.untyped()), kind, &["record"])?;
+    expect_error(records.unary(UnaryFunction::Negative), kind, &["Negative", "record"])?;
+    expect_error(records.astype(DType::Float32), kind, &["float32", "record"])?;
+    expect_error(records.fill(Scalar::new(1u8)), kind, &["record"])?;
+    let sum = records.reduce(Reduction::Sum, DType::Float32, None, false);
+    expect_error(sum, kind, &["record"])?;
+    Ok(())
+}
+
+fn functions_are_refused_for_types_that_lack_them(context: &Context) -> Outcome {
+    let kind = ErrorKind::InvalidType;
+    let truth = DeviceArray::<bool>::ones(&context.device, &[2])?;
+    expect_error(&truth - &truth, kind, &["Subtract", "bool"])?;
+    expect_error(-&truth, kind, &["Negative", "bool"])?;
+    let complex = DeviceArray::<Complex<f32>>::ones(&context.device, &[2])?;
+    expect_error(&complex % &complex, kind, &["Remainder", "complex64"])?;
+    expect_error(complex.map(UnaryFunction::Floor), kind, &["Floor", "complex64"])?;
+    let float = DeviceArray::<f32>::ones(&context.device, &[2])?;
+    expect_error(float.zip(BinaryFunction::BitwiseAnd, &float), kind, &["float32"])?;
+    expect_error(float.map(UnaryFunction::Invert), kind, &["Invert", "float32"])?;
+    expect_error(float.scan(Reduction::Any, 0), kind, &["Any"])?;
+    Ok(())
+}
+
+fn numbers_outside_a_type_overflow(context: &Context) -> Outcome {
+    let bytes = DeviceArray::<u8>::ones(&context.device, &[2])?;
+    for (value, named) in [(256i128, "256"), (-1, "-1"), (i128::MAX, "uint8")] {
+        let number = Number::Integer(value).into();
+        let result = Array::binary(BinaryFunction::Add, bytes.untyped().into(), number);
+        expect_error(result, ErrorKind::Overflow, &[named, "0 to 255"])?;
+    }
+    let whole = DeviceArray::<i32>::ones(&context.device, &[2])?;
+    let exponent = Number::Integer(-1).into();
+    let result = Array::binary(BinaryFunction::Power, whole.untyped().into(), exponent);
+    expect_error(result, ErrorKind::InvalidArgument, &["negative integer powers"])?;
+    Ok(())
+}
+
+fn results_that_do_not_fit_the_output_are_refused(context: &Context) -> Outcome {
+    let whole = context.counting(&[3])?;
+    let half = Number::Float(0.5).into();
+    let array = whole.untyped();
+    let result = array.set_binary(BinaryFunction::Add, array.into(), half);
+    expect_error(result, ErrorKind::InvalidType, &["float64", "int32"])?;
+    let result = array.set_binary(BinaryFunction::Divide, array.into(), array.into());
+    expect_error(result, ErrorKind::InvalidType, &["float64", "int32"])?;
+    assert_eq!(whole.to_vec()?, [0, 1, 2]);
+    Ok(())
+}
+
+fn a_shape_with_another_number_of_elements_is_refused(context: &Context) -> Outcome {
+    let array = context.counting(&[2, 3])?;
+    for shape in [&[5][..], &[-1, 4], &[-1, -1], &[-2, -3], &[0, -1], &[isize::MAX, isize::MAX]] {
+        expect_error(array.reshape(shape), ErrorKind::InvalidArgument, &["size 6"])?;
+    }
+    Ok(())
+}
+
+fn slices_of_the_wrong_length_are_refused(context: &Context) -> Outcome {
+    let mut array = context.counting(&[2, 3])?;
+    let kind = ErrorKind::InvalidArgument;
+    expect_error(array.copy_from_slice(&[0; 5]), kind, &["5", "(2, 3)", "6"])?;
+    expect_error(array.copy_to_slice(&mut [0; 7]), kind, &["7", "(2, 3)", "6"])?;
+    expect_error(context.array(&[4], &[1, 2, 3]), kind, &["3 values", "(4,)"])?;
+    expect_error(array.item(), kind, &["(2, 3)"])?;
+    Ok(())
+}
+
+fn an_empty_minimum_has_no_value(context: &Context) -> Outcome {
+    let none = DeviceArray::<f32>::zeros(&context.device, &[0, 3])?;
+    expect_error(none.min(), ErrorKind::InvalidArgument, &["(0, 3)", "identity"])?;
+    let columns = none.reduce(Reduction::Maximum, Some(&[0]));
+    expect_error(columns, ErrorKind::InvalidArgument, &["identity"])?;
+    assert_eq!(none.reduce(Reduction::Maximum, Some(&[1]))?.shape(), [0]);
+    Ok(())
+}
+
+fn indices_must_be_integers(context: &Context) -> Outcome {
+    let array = context.counting(&[3])?;
+    let floats = DeviceArray::<f32>::zeros(&context.device, &[2])?;
+    expect_error(array.take(&floats, 0), ErrorKind::InvalidType, &["float32"])?;
+    let truth = DeviceArray::<bool>::zeros(&context.device, &[2])?;
+    expect_error(array.take(&truth, 0), ErrorKind::InvalidType, &["bool"])?;
+    Ok(())
+}
+
+fn typed_arrays_check_their_type(context: &Context) -> Outcome {
+    let array = context.counting(&[3])?.into_untyped();
+    let result = DeviceArray::<u32>::from_untyped(array);
+    expect_error(result, ErrorKind::InvalidType, &["int32", "uint32"])?;
+    let memory = Arc::new(DeviceMemory::plain(&context.device, 16)?);
+    let layout = Layout::contiguous(&[4], 4, Order::C)?;
+    let stream = context.device.default_stream();
+    let result = Array::from_memory(memory, layout, DType::Float64, stream);
+    expect_error(result, ErrorKind::InvalidArgument, &["4-byte", "float64"])?;
+    Ok(())
+}
+
+fn a_refused_operation_changes_nothing(context: &Context) -> Outcome {
+    let mut array = context.counting(&[6])?;
+    let before = context.free_memory()?;
+    let other = context.counting(&[5])?;
+    assert!((&array + &other).is_err());
+    assert!(array.update(BinaryFunction::Add, &other).is_err());
+    assert!(array.take(&other, 1).is_err());
+    assert!(array.reduce(Reduction::Sum, Some(&[0, 0])).is_err());
+    drop(other);
+    assert_eq!(context.free_memory()?, before);
+    assert_eq!(array.to_vec()?, [0, 1, 2, 3, 4, 5]);
+    Ok(())
+}

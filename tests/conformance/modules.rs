@@ -1,0 +1,29 @@
+//! Kernels of the program.
+
+use crate::context::{Context, error_of};
+use crate::harness::{Outcome, tests};
+use gpuarray::{ErrorKind, ModuleSource};
+
+tests![a_device_without_a_compiler_says_so_by_name, what_is_no_module_is_refused];
+
+const SOURCE: &str = "extern \"C\" __global__ void nothing() {}";
+
+fn a_device_without_a_compiler_says_so_by_name(context: &Context) -> Outcome {
+    let source = ModuleSource::Source { text: SOURCE, name: "nothing.cu", options: &[] };
+    match context.device.load_module(&source) {
+        Ok(module) => assert_eq!(module.kernel("nothing")?.name(), "nothing"),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert_eq!(error.call(), "load_module");
+            assert!(error.detail().contains(&context.device.id().to_string()), "{error}");
+        }
+    }
+    Ok(())
+}
+
+fn what_is_no_module_is_refused(context: &Context) -> Outcome {
+    let error = error_of(context.device.load_module(&ModuleSource::Image(b"no code")));
+    assert!(!error.status().is_success());
+    assert!(!error.detail().is_empty());
+    Ok(())
+}

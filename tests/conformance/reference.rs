@@ -1,0 +1,129 @@
+//! Plain Rust forms of what arrays compute, one element at a time.
+
+use gpuarray::{Complex, Element, f16};
+
+/// Arithmetic of one element type, by the rules that operations promise.
+pub trait Reference: Element {
+    /// A value for position `index`: small, of both signs where there are two, zero among them.
+    fn sample(index: usize) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    /// True if both are as near as the type's rounding allows.
+    fn near(self, other: Self) -> bool;
+}
+
+macro_rules! integers {
+    ($($type:ty),*) => {
+        $(impl Reference for $type {
+            fn sample(index: usize) -> Self {
+                ((index * 37 + 11) % 251) as $type
+            }
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+            fn near(self, other: Self) -> bool {
+                self == other
+            }
+        })*
+    };
+}
+integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! floats {
+    ($($type:ty, $tolerance:literal, $from:expr, $to:expr;)*) => {
+        $(impl Reference for $type {
+            fn sample(index: usize) -> Self {
+                $from(((index * 37 + 11) % 41) as f64 / 8.0 - 2.0)
+            }
+            fn plus(self, other: Self) -> Self {
+                $from($to(self) + $to(other))
+            }
+            fn times(self, other: Self) -> Self {
+                $from($to(self) * $to(other))
+            }
+            fn near(self, other: Self) -> bool {
+                let (a, b): (f64, f64) = ($to(self), $to(other));
+                a == b || (a.is_nan() && b.is_nan())
+                    || (a - b).abs() <= $tolerance * a.abs().max(b.abs()).max(1.0)
+            }
+        })*
+    };
+}
+floats! {
+    f16, 2e-3, f16::from_f64, f16::to_f64;
+    f32, 1e-6, |x: f64| x as f32, f64::from;
+    f64, 1e-14, |x: f64| x, |x: f64| x;
+}
+
+macro_rules! complexes {
+    ($($part:ty),*) => {
+        $(impl Reference for Complex<$part> {
+            fn sample(index: usize) -> Self {
+                Complex::new(Reference::sample(index), Reference::sample(3 * index + 1))
+            }
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+            fn near(self, other: Self) -> bool {
+                self.re.near(other.re) && self.im.near(other.im)
+            }
+        })*
+    };
+}
+complexes!(f32, f64);
+
+impl Reference for bool {
+    fn sample(index: usize) -> Self {
+        index % 3 == 1
+    }
+    fn plus(self, other: Self) -> Self {
+        self | other
+    }
+    fn times(self, other: Self) -> Self {
+        self & other
+    }
+    fn near(self, other: Self) -> bool {
+        self == other
+    }
+}
+
+/// Calls a generic function for every element type.
+macro_rules! for_every_type {
+    ($function:ident($($argument:expr),*)) => {{
+        $function::<bool>($($argument),*)?;
+        $function::<i8>($($argument),*)?;
+        $function::<i16>($($argument),*)?;
+        $function::<i32>($($argument),*)?;
+        $function::<i64>($($argument),*)?;
+        $function::<u8>($($argument),*)?;
+        $function::<u16>($($argument),*)?;
+        $function::<u32>($($argument),*)?;
+        $function::<u64>($($argument),*)?;
+        $function::<gpuarray::f16>($($argument),*)?;
+        $function::<f32>($($argument),*)?;
+        $function::<f64>($($argument),*)?;
+        $function::<gpuarray::Complex<f32>>($($argument),*)?;
+        $function::<gpuarray::Complex<f64>>($($argument),*)?;
+    }};
+}
+pub(crate) use for_every_type;
+
+/// `count` samples, from position `start` on.
+pub fn samples<T: Reference>(start: usize, count: usize) -> Vec<T> {
+    (start..start + count).map(T::sample).collect()
+}
+
+/// Checks that two lists agree within rounding.
+#[track_caller]
+pub fn assert_near<T: Reference>(found: &[T], expected: &[T]) {
+    assert_eq!(found.len(), expected.len());
+    for (index, (&a, &b)) in found.iter().zip(expected).enumerate() {
+        assert!(a.near(b), "element {index} of {:?} is {a:?}, expected {b:?}", T::DTYPE);
+    }
+}
