@@ -7,7 +7,7 @@ use gpuarray::{Backend, Choice, Error, Result};
 use std::sync::Arc;
 
 /// Every backend, with what it can and what is known to fail.
-pub const BACKENDS: [BackendUnderTest; 3] = [
+pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
     BackendUnderTest {
         name: "host",
         open: open_host,

@@ -1,6 +1,6 @@
 //! What a test works with: an open backend, its first device, and small helpers.
 
-use crate::harness::{Capability, Outcome};
+use crate::harness::Outcome;
 use gpuarray::{
     Backend, Device, DeviceArray, Element, Error, ErrorKind, Result, Stream, StreamOptions,
 };
@@ -8,63 +8,61 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// An open backend and its first device.
-pub struct Context {
-    pub backend: Arc<dyn Backend>,
-    pub device: Arc<dyn Device>,
+pub(crate) struct Context {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) device: Arc<dyn Device>,
     open_second: fn() -> Result<Arc<dyn Backend>>,
-    capabilities: &'static [Capability],
 }
 
 impl Context {
-    pub fn new(
+    pub(crate) fn new(
         backend: Arc<dyn Backend>,
         open_second: fn() -> Result<Arc<dyn Backend>>,
-        capabilities: &'static [Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;
-        Ok(Context { backend, device, open_second, capabilities })
-    }
-
-    pub fn has(&self, capability: Capability) -> bool {
-        self.capabilities.contains(&capability)
+        Ok(Context { backend, device, open_second })
     }
 
     /// A device that is not the first one.
-    pub fn second_device(&self) -> Result<Arc<dyn Device>> {
+    pub(crate) fn second_device(&self) -> Result<Arc<dyn Device>> {
         (self.open_second)()?.device(0)
     }
 
     /// A stream that the default stream and it do not wait for each other.
-    pub fn stream(&self) -> Result<Arc<dyn Stream>> {
+    pub(crate) fn stream(&self) -> Result<Arc<dyn Stream>> {
         self.device.create_stream(StreamOptions { non_blocking: true, priority: 0 })
     }
 
     /// A stream that waits for the default stream, and the default stream for it.
-    pub fn blocking_stream(&self) -> Result<Arc<dyn Stream>> {
+    pub(crate) fn blocking_stream(&self) -> Result<Arc<dyn Stream>> {
         self.device.create_stream(StreamOptions::default())
     }
 
-    pub fn free_memory(&self) -> Result<usize> {
+    pub(crate) fn free_memory(&self) -> Result<usize> {
         Ok(self.device.memory_info()?.free)
     }
 
-    pub fn array<T: Element>(&self, shape: &[usize], values: &[T]) -> Result<DeviceArray<T>> {
+    pub(crate) fn array<T: Element>(
+        &self,
+        shape: &[usize],
+        values: &[T],
+    ) -> Result<DeviceArray<T>> {
         DeviceArray::from_shaped(&self.device, shape, values)
     }
 
     /// `0, 1, 2, ...` in the shape given.
-    pub fn counting(&self, shape: &[usize]) -> Result<DeviceArray<i32>> {
+    pub(crate) fn counting(&self, shape: &[usize]) -> Result<DeviceArray<i32>> {
         self.array(shape, &counting(shape.iter().product()))
     }
 }
 
 /// The numbers below `count`.
-pub fn counting(count: usize) -> Vec<i32> {
+pub(crate) fn counting(count: usize) -> Vec<i32> {
     (0..count as i32).collect()
 }
 
 /// The error of a call that has to fail.
-pub fn error_of<T>(result: Result<T>) -> Error {
+pub(crate) fn error_of<T>(result: Result<T>) -> Error {
     match result {
         Ok(_) => panic!("the call succeeded; an error was expected"),
         Err(error) => error,
@@ -73,7 +71,7 @@ pub fn error_of<T>(result: Result<T>) -> Error {
 
 /// Checks the kind of an error and that its text names everything in `named`.
 #[track_caller]
-pub fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]) -> Outcome {
+pub(crate) fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]) -> Outcome {
     let error = error_of(result);
     let text = error.to_string();
     assert_eq!(error.kind(), kind, "{text}");
@@ -86,13 +84,13 @@ pub fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]) -> Ou
 
 /// Something that queued functions wait for, so that a test knows what has not run yet.
 #[derive(Clone, Default)]
-pub struct Gate {
+pub(crate) struct Gate {
     state: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Gate {
     /// A gate that work of `stream` now waits at.
-    pub fn on(stream: &dyn Stream) -> Result<Gate> {
+    pub(crate) fn on(stream: &dyn Stream) -> Result<Gate> {
         let gate = Gate::default();
         let copy = gate.clone();
         stream.host_function(Box::new(move || copy.wait()))?;
@@ -100,7 +98,7 @@ impl Gate {
     }
 
     /// Lets everybody through.
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.state.0.lock().unwrap() = true;
         self.state.1.notify_all();
     }
@@ -113,7 +111,7 @@ impl Gate {
     }
 
     /// Opens the gate after a while, for a caller that waits on the stream meanwhile.
-    pub fn open_later(&self) -> std::thread::JoinHandle<()> {
+    pub(crate) fn open_later(&self) -> std::thread::JoinHandle<()> {
         let gate = self.clone();
         std::thread::spawn(move || {
             pause();
@@ -123,6 +121,6 @@ impl Gate {
 }
 
 /// Long enough that work which does not wait would have run.
-pub fn pause() {
+pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(30));
 }

@@ -13,11 +13,11 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// What a test returns; a panic is a failure, too.
-pub type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// What a backend can, beyond what every backend must.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
+pub(crate) enum Capability {
     /// The free memory is known to the byte, and nobody else changes it.
     ExactAccounting,
     /// The device has so little memory that a test can use all of it.
@@ -29,35 +29,35 @@ pub enum Capability {
 }
 
 /// One statement of behaviour.
-pub struct Test {
+pub(crate) struct Test {
     /// The statement.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What a backend needs for it.
-    pub needs: &'static [Capability],
+    pub(crate) needs: &'static [Capability],
     /// Checks it.
-    pub run: fn(&Context) -> Outcome,
+    pub(crate) run: fn(&Context) -> Outcome,
 }
 
 /// One backend as the suite knows it.
-pub struct BackendUnderTest {
+pub(crate) struct BackendUnderTest {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Opens it for one test.
-    pub open: fn() -> Result<Arc<dyn Backend>>,
+    pub(crate) open: fn() -> Result<Arc<dyn Backend>>,
     /// Another device than the one that `open` gives, where there is one.
-    pub open_second: fn() -> Result<Arc<dyn Backend>>,
+    pub(crate) open_second: fn() -> Result<Arc<dyn Backend>>,
     /// What it can.
-    pub capabilities: &'static [Capability],
+    pub(crate) capabilities: &'static [Capability],
     /// Tests (`module::name`) that fail, each with the reason. One that passes is a failure.
-    pub expected_failures: &'static [(&'static str, &'static str)],
+    pub(crate) expected_failures: &'static [(&'static str, &'static str)],
     /// Tests that are left out, each with the reason.
-    pub skipped: &'static [(&'static str, &'static str)],
+    pub(crate) skipped: &'static [(&'static str, &'static str)],
 }
 
 /// Makes the table of a module: `tests![name, name needs [A, B], ...]`.
 macro_rules! tests {
     ($($name:ident $(needs [$($capability:ident),*])?),* $(,)?) => {
-        pub const TESTS: &[crate::harness::Test] = &[$(crate::harness::Test {
+        pub(crate) const TESTS: &[crate::harness::Test] = &[$(crate::harness::Test {
             name: stringify!($name),
             needs: &[$($(crate::harness::Capability::$capability),*)?],
             run: $name,
@@ -120,7 +120,7 @@ thread_local! {
 }
 
 /// Runs everything that the arguments select. Names are `backend::module::test`.
-pub fn run(tables: &[(&str, &[Test])], backends: &[BackendUnderTest]) -> ExitCode {
+pub(crate) fn run(tables: &[(&str, &[Test])], backends: &[BackendUnderTest]) -> ExitCode {
     let arguments = Arguments::parse();
     // Panics are reported with the test that they fail; those of threads that a test starts
     // are part of the test.
@@ -273,10 +273,9 @@ fn attempt(
     limit: Duration,
 ) -> std::result::Result<(), String> {
     let (open, open_second, run) = (backend.open, backend.open_second, test.run);
-    let capabilities = backend.capabilities;
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name(test.name.to_owned()).spawn(move || {
-        let body = || -> Outcome { run(&Context::new(open()?, open_second, capabilities)?) };
+        let body = || -> Outcome { run(&Context::new(open()?, open_second)?) };
         let result = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),

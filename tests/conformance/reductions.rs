@@ -164,8 +164,8 @@ fn dot_products_agree_with_the_reference_in_every_type(context: &Context) -> Out
         let (x, y) = (context.array(&[6, 10], &a)?, context.array(&[6, 10], &b)?);
         let total = a.iter().zip(&b).fold(T::ZERO, |total, (&a, &b)| total.plus(a.times(b)));
         let found = x.dot(&y)?;
-        let scale = T::ONE;
-        assert!(found.near(total) || T::DTYPE == DType::Float16, "{found:?} {total:?} {scale:?}");
+        // The reference rounds half-precision sums after every step, a device need not.
+        assert!(found.near(total) || T::DTYPE == DType::Float16, "{found:?}, not {total:?}");
         Ok(())
     }
     for_every_type!(check(context));

@@ -3,7 +3,7 @@
 use gpuarray::{Complex, Element, f16};
 
 /// Arithmetic of one element type, by the rules that operations promise.
-pub trait Reference: Element {
+pub(crate) trait Reference: Element {
     /// A value for position `index`: small, of both signs where there are two, zero among them.
     fn sample(index: usize) -> Self;
     fn plus(self, other: Self) -> Self;
@@ -115,13 +115,13 @@ macro_rules! for_every_type {
 pub(crate) use for_every_type;
 
 /// `count` samples, from position `start` on.
-pub fn samples<T: Reference>(start: usize, count: usize) -> Vec<T> {
+pub(crate) fn samples<T: Reference>(start: usize, count: usize) -> Vec<T> {
     (start..start + count).map(T::sample).collect()
 }
 
 /// Checks that two lists agree within rounding.
 #[track_caller]
-pub fn assert_near<T: Reference>(found: &[T], expected: &[T]) {
+pub(crate) fn assert_near<T: Reference>(found: &[T], expected: &[T]) {
     assert_eq!(found.len(), expected.len());
     for (index, (&a, &b)) in found.iter().zip(expected).enumerate() {
         assert!(a.near(b), "element {index} of {:?} is {a:?}, expected {b:?}", T::DTYPE);

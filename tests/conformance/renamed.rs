@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// An object that says it belongs to another device than it does.
 #[derive(Debug)]
-pub struct Renamed<T: ?Sized> {
+pub(crate) struct Renamed<T: ?Sized> {
     ordinal: usize,
     inner: Arc<T>,
 }
 
 impl Renamed<dyn Backend> {
     /// The backend `inner`, its device numbered `ordinal`.
-    pub fn backend(inner: Arc<dyn Backend>, ordinal: usize) -> Arc<dyn Backend> {
+    pub(crate) fn backend(inner: Arc<dyn Backend>, ordinal: usize) -> Arc<dyn Backend> {
         Arc::new(Renamed { ordinal, inner })
     }
 }

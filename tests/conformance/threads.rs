@@ -18,7 +18,7 @@ tests![
 ];
 
 const THREADS: usize = 4;
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 60;
 /// Large enough that one update takes a while.
 const ELEMENTS: usize = 100_000;
 

@@ -1,0 +1,195 @@
+//! The fault sweep: every fallible call of a representative program is made to fail once.
+//! Each time the program gets that error, nothing leaks, and the next run is clean.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use backend_host::{HostBackend, HostConfig};
+use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
+use gpuarray::function::{BinaryFunction, Reduction};
+use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
+use gpuarray::{
+    Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// A backend of its own, plain and with faults.
+struct Bench {
+    plain: Arc<dyn Backend>,
+    faulty: Arc<dyn Backend>,
+    injector: Arc<FaultInjector>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let config = HostConfig { memory: 16 << 20, cache: 4 << 20, threads: 1 };
+        let plain = HostBackend::with_config(config);
+        let injector = Arc::new(FaultInjector::new());
+        let faulty = decorate(plain.clone(), injector.clone());
+        Bench { plain, faulty, injector }
+    }
+
+    /// Waits for everything, and gives the number of bytes still in use.
+    fn leaked(&self) -> usize {
+        let device = self.plain.device(0).unwrap();
+        device.synchronize().unwrap();
+        let MemoryInfo { free, total } = device.memory_info().unwrap();
+        total - free
+    }
+}
+
+/// Uses every part of a device; gives a number that depends on all of it.
+fn program(backend: &dyn Backend) -> Result<f64> {
+    let device = backend.device(0)?;
+    let mut host = vec![1.0f64; 512];
+    let mut a = DeviceArray::from_slice(&device, &host)?;
+    let b = DeviceArray::full(&device, &[512], 2.0)?;
+    let c = (&(&a * &b)? + &a)?;
+    a.update(BinaryFunction::Add, &c)?;
+    a.index(&[(1..).into()])?.update(BinaryFunction::Add, &a.index(&[(..511).into()])?)?;
+
+    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let other = device.create_stream(StreamOptions::default())?;
+    let options = EventOptions::default();
+    let (start, end) = (device.create_event(options)?, device.create_event(options)?);
+    stream.record(start.as_ref())?;
+
+    // What is queued from here on waits, so that the streams have to wait for each other.
+    let (open, gate) = mpsc::channel::<()>();
+    stream.host_function(Box::new(move || {
+        let _ = gate.recv_timeout(Duration::from_millis(100));
+    }))?;
+    let mut doubled = c.on(&stream)?;
+    doubled.update_scalar(BinaryFunction::Multiply, 2.0)?;
+    let seen = c.on(&other)?.scan(Reduction::Sum, 0)?;
+    let indices = DeviceArray::<i32>::sequence(&device, 511, -1, 512)?;
+    let reversed = seen.take(&indices, 0)?;
+    drop(seen);
+    doubled.fill(1.0)?;
+    stream.record(end.as_ref())?;
+    other.wait_event(end.as_ref())?;
+    let busy = !end.query()? && !stream.query()?;
+    drop(open);
+
+    let mut pinned = PinnedMemory::new(&device, 4096)?;
+    pinned[..8].copy_from_slice(&3.0f64.to_ne_bytes());
+    // SAFETY: the pinned bytes live until the stream has been waited for.
+    unsafe { reversed.index(&[(..1).into()])?.untyped().upload(pinned.pointer(), false)? };
+    end.synchronize()?;
+    other.synchronize()?;
+
+    let plain = DeviceMemory::plain(&device, 1024)?;
+    // SAFETY: the fill lies inside the allocation, and is waited for.
+    unsafe { stream.fill(plain.address(), 7, 4, 256)? };
+    stream.synchronize()?;
+    let bytes: &mut [u8] = &mut [0; 4096];
+    let registered = RegisteredMemory::new(&device, bytes)?;
+    let elapsed = end.elapsed_since(start.as_ref())?;
+    let used = device.memory_info()?;
+    drop(registered);
+    reversed.copy_to_slice(&mut host)?;
+    device.synchronize()?;
+    assert!(busy && elapsed >= 0.0 && used.free < used.total);
+    Ok(host.iter().sum::<f64>() + a.sum()? + doubled.dot(&b)?)
+}
+
+/// What a driver would fail such a call with.
+fn fault(call: Call, after: usize) -> Fault {
+    let (kind, code) = match call {
+        Call::Allocate | Call::AllocatePinned | Call::CreateStream | Call::RegisterHost => {
+            (ErrorKind::OutOfMemory, Status::OUT_OF_MEMORY)
+        }
+        _ => (ErrorKind::Driver, Status::UNKNOWN),
+    };
+    Fault { call, after, kind, code }
+}
+
+/// True if a failure of the call can come while something is dropped, where it has nowhere to
+/// go but the log.
+fn may_be_swallowed(call: Call) -> bool {
+    call.releases()
+        || matches!(
+            call,
+            Call::Query | Call::CreateEvent | Call::Record | Call::WaitEvent | Call::Synchronize
+        )
+}
+
+/// One run with a fault and one without; gives what is wrong, and whether the failure had
+/// nowhere to go.
+fn check(fault: Fault, expected: f64) -> std::result::Result<bool, String> {
+    let bench = Bench::new();
+    bench.injector.arm(Some(fault));
+    let result = catch_unwind(AssertUnwindSafe(|| program(bench.faulty.as_ref())))
+        .map_err(|_| "the program panics")?;
+    if bench.injector.injected() != 1 {
+        return Err("the call was not reached".into());
+    }
+    let swallowed = match result {
+        Err(error) => {
+            let text = error.to_string();
+            let clear = (error.kind(), error.status().code) == (fault.kind, fault.code)
+                && text.contains(&format!("{:?}", fault.call))
+                && text.contains("injected");
+            if !clear {
+                return Err(format!("the program fails with {text}"));
+            }
+            false
+        }
+        Ok(_) if !may_be_swallowed(fault.call) => return Err("it goes unnoticed".into()),
+        Ok(value) if value != expected => return Err(format!("the result is {value}")),
+        Ok(_) => true,
+    };
+    if swallowed && fault.call.releases() && last_failed_free() != fault.code {
+        return Err("last_failed_free does not know of it".into());
+    }
+    match bench.leaked() {
+        0 => {}
+        bytes => return Err(format!("{bytes} bytes leak")),
+    }
+    bench.injector.arm(None);
+    match program(bench.faulty.as_ref()) {
+        Ok(value) if value == expected && bench.leaked() == 0 => Ok(swallowed),
+        other => Err(format!("the next run gives {other:?} and leaks {}", bench.leaked())),
+    }
+}
+
+#[test]
+fn every_call_of_a_program_fails_once_with_a_clear_error_and_no_leak() {
+    let bench = Bench::new();
+    bench.injector.arm(None);
+    let expected = program(bench.faulty.as_ref()).unwrap();
+    assert_eq!(bench.leaked(), 0);
+    let calls = Call::ALL.map(|call| (call, bench.injector.calls(call)));
+    let unused: Vec<Call> = calls.iter().filter(|(_, n)| *n == 0).map(|(call, _)| *call).collect();
+    assert_eq!(unused, [Call::LoadModule, Call::Lookup, Call::Launch], "the program is thin");
+
+    let (mut swallowed, mut wrong) = (0, Vec::new());
+    for (call, after) in calls.into_iter().flat_map(|(call, n)| (0..n).map(move |i| (call, i))) {
+        match check(fault(call, after), expected) {
+            Ok(quiet) => swallowed += usize::from(quiet),
+            Err(why) => wrong.push(format!("with {call:?} number {} failing, {why}", after + 1)),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(swallowed > 0, "failed frees do not fail the program");
+}
+
+#[test]
+fn real_exhaustion_fails_at_any_point_and_leaves_nothing_behind() {
+    let mut succeeded = 0;
+    for memory in (512..=64 << 10).step_by(1536) {
+        let backend = HostBackend::with_config(HostConfig { memory, cache: 0, threads: 1 });
+        match program(backend.as_ref()) {
+            Ok(_) => succeeded += 1,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::OutOfMemory, "with {memory} bytes: {error}");
+                assert!(error.detail().contains("available"), "{error}");
+            }
+        }
+        let device = backend.device(0).unwrap();
+        device.synchronize().unwrap();
+        assert_eq!(device.memory_info().unwrap().free, memory);
+    }
+    assert!(succeeded > 0);
+}
