@@ -5,10 +5,10 @@
 //! to them exactly where IEEE 754 says what the result is: arithmetic, division, square
 //! root, rounding, conversions and integers, as the options forbid contraction and NVRTC's
 //! defaults neither flush subnormal numbers nor approximate. Transcendental functions may
-//! differ by a few units in the last place, from Rust's as from each other: CUDA documents
-//! at most 2 for those of f64 here and 4 for those of f32. The real functions' tolerance,
-//! 1e-14, is 45 units; that of complex ones, which are made of several, is 45 (1e-14) and 34
-//! (4e-6 of f32), relative to the number or to 1.
+//! differ by a few units in the last place, for the device's mathematical functions are not
+//! the host's. Real ones are compared within 1e-14, which is 45 units of f64; complex ones,
+//! made of several, within 1e-14 of f64 and 4e-6, 34 units, of f32, relative to the number or
+//! to 1.
 
 #![allow(
     clippy::unwrap_used,
