@@ -11,7 +11,7 @@ use gpuarray::{
     Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 /// A backend of its own, plain and with faults.
@@ -57,9 +57,13 @@ fn program(backend: &dyn Backend) -> Result<f64> {
 
     // What is queued from here on waits, so that the streams have to wait for each other.
     let (open, gate) = mpsc::channel::<()>();
-    stream.host_function(Box::new(move || {
-        let _ = gate.recv_timeout(Duration::from_millis(100));
-    }))?;
+    let gate = Arc::new(Mutex::new(gate));
+    for stream in [&stream, &other] {
+        let gate = gate.clone();
+        stream.host_function(Box::new(move || {
+            let _ = gate.lock().map(|gate| gate.recv_timeout(Duration::from_millis(100)));
+        }))?;
+    }
     let mut doubled = c.on(&stream)?;
     doubled.update_scalar(BinaryFunction::Multiply, 2.0)?;
     let seen = c.on(&other)?.scan(Reduction::Sum, 0)?;
@@ -122,8 +126,13 @@ fn check(fault: Fault, expected: f64) -> std::result::Result<bool, String> {
     bench.injector.arm(Some(fault));
     let result = catch_unwind(AssertUnwindSafe(|| program(bench.faulty.as_ref())))
         .map_err(|_| "the program panics")?;
-    if bench.injector.injected() != 1 {
-        return Err("the call was not reached".into());
+    if bench.injector.injected() == 0 {
+        // How often a stream has to wait for another depends on how far that has come.
+        let varies = matches!(fault.call, Call::CreateEvent | Call::Record | Call::WaitEvent);
+        return match result {
+            Ok(value) if varies && value == expected && bench.leaked() == 0 => Ok(false),
+            _ => Err("the call was not reached".into()),
+        };
     }
     let swallowed = match result {
         Err(error) => {

@@ -29,6 +29,8 @@ pub(crate) struct Engine {
     /// Tasks still to run on streams that the default stream waits for.
     pub(crate) blocking_pending: Arc<AtomicUsize>,
     default_pending: Arc<AtomicUsize>,
+    /// Held while work of the default stream runs, at once or from its queue.
+    pub(crate) turn: Arc<Mutex<()>>,
     other_pending: Arc<AtomicUsize>,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
     pool: OnceLock<Option<Arc<ThreadPool>>>,
@@ -42,6 +44,7 @@ impl Engine {
             default_queue: Queue::new(default_pending.clone()),
             blocking_pending: Arc::default(),
             default_pending,
+            turn: Arc::default(),
             other_pending: Arc::default(),
             streams: Mutex::default(),
             pool: OnceLock::new(),
@@ -152,14 +155,27 @@ impl HostDevice {
 
     /// Allocates; where there is no room, waits for frees that are queued and tries again.
     pub(crate) fn allocate_waiting(&self, bytes: usize) -> Result<u64> {
-        self.memory.allocate(bytes).or_else(|error| {
+        self.with_room(|memory| memory.allocate(bytes))
+    }
+
+    fn with_room(&self, allocate: impl Fn(&Memory) -> Result<u64>) -> Result<u64> {
+        allocate(&self.memory).or_else(|error| {
             let engine = self.engine();
             if engine.default_is_clear() && engine.other_pending.load(Ordering::Acquire) == 0 {
                 return Err(error);
             }
-            self.synchronize()?;
-            self.memory.allocate(bytes)
+            self.wait()?;
+            allocate(&self.memory)
         })
+    }
+
+    /// Waits until all queued work has run. Whether it failed is for its stream to report.
+    fn wait(&self) -> Result<()> {
+        let engine = self.engine();
+        for mark in engine.marks(false) {
+            mark.wait()?;
+        }
+        engine.default_queue.mark().wait()
     }
 
     /// True if the range lies in page-locked or registered memory.
@@ -235,7 +251,8 @@ impl Device for HostDevice {
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
+        self.wait()?;
+        // SAFETY: the caller's promise, and no work is left.
         unsafe { self.memory.free(address, bytes) };
         Ok(())
     }
@@ -245,17 +262,17 @@ impl Device for HostDevice {
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
-        let address = self.allocate_waiting(bytes)? as usize;
+        let address = self.with_room(|memory| memory.allocate_pages(bytes))? as usize;
         lock(&self.pinned).insert(address, bytes);
         Ok(address as *mut u8)
     }
 
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
         // Queued copies may still use the memory, as a GPU's driver would wait for them.
-        self.synchronize()?;
+        self.wait()?;
         lock(&self.pinned).remove(&(pointer as usize));
         // SAFETY: the caller's promise, and no work is left.
-        unsafe { self.memory.free(pointer as u64, bytes) };
+        unsafe { self.memory.free_pages(pointer as u64, bytes) };
         Ok(())
     }
 
@@ -282,7 +299,7 @@ impl Device for HostDevice {
     }
 
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
-        self.synchronize()?;
+        self.wait()?;
         match lock(&self.registered).remove(&(pointer as usize)) {
             Some(_) => Ok(()),
             None => Err(Error::new(
@@ -295,12 +312,8 @@ impl Device for HostDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
-        let engine = self.engine();
-        for mark in engine.marks(false) {
-            mark.wait()?;
-        }
-        engine.default_queue.mark().wait()?;
-        engine.default_queue.take_failure()
+        self.wait()?;
+        self.engine().default_queue.take_failure()
     }
 }
 

@@ -24,6 +24,7 @@ const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
 /// From this size on blocks are aligned for, and advised to use, huge pages.
 const HUGE: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
+const PAGE: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -73,6 +74,11 @@ fn small_index(size: usize) -> Option<usize> {
 fn block_layout(size: usize) -> Option<Layout> {
     let alignment = if size >= HUGE { HUGE_PAGE } else { ALIGNMENT };
     Layout::from_size_align(size, alignment).ok()
+}
+
+/// Whole pages for so many bytes.
+fn page_layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE).ok()
 }
 
 /// A number of bytes as people write it.
@@ -150,10 +156,42 @@ impl Memory {
     /// # Errors
     /// `OutOfMemory` if the capacity is used up or the system has no more.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<u64> {
-        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before.checked_add(bytes).is_some_and(|sum| sum <= self.capacity);
-        let address = if fits { self.take(bytes) } else { None };
-        address.ok_or_else(|| {
+        self.account(bytes, || self.take(bytes))
+    }
+
+    /// Allocates at least `bytes` bytes that start at a page.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub(crate) fn allocate_pages(&self, bytes: usize) -> Result<u64> {
+        self.account(bytes, || {
+            let layout = page_layout(bytes)?;
+            // SAFETY: the layout's size is not zero.
+            let pointer = unsafe { alloc(layout) };
+            (!pointer.is_null()).then_some(pointer as u64)
+        })
+    }
+
+    /// Frees what [`Memory::allocate_pages`] gave.
+    ///
+    /// # Safety
+    /// Address and size are those of one allocation, which nothing uses any longer.
+    pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(layout) = page_layout(bytes) {
+            // SAFETY: the caller's promise.
+            unsafe { dealloc(address as *mut u8, layout) };
+        }
+    }
+
+    /// Counts the bytes before they are taken, so that requests side by side cannot exceed the
+    /// capacity; a request that does not fit counts for nothing.
+    fn account(&self, bytes: usize, take: impl Fn() -> Option<u64>) -> Result<u64> {
+        let fits = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.capacity);
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+            .map_err(|_| self.exhausted(bytes))?;
+        take().ok_or_else(|| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
             self.exhausted(bytes)
         })

@@ -5,7 +5,7 @@ use hal::{Error, ErrorKind, Result, Status, process};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A piece of queued work. It fails by returning an error, which the stream keeps.
@@ -21,6 +21,8 @@ struct State {
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
+    /// True while a failure waits to be reported.
+    failed: AtomicBool,
     submitted: AtomicU64,
     completed: AtomicU64,
     generation: u32,
@@ -39,6 +41,7 @@ impl Queue {
         Arc::new(Queue {
             state: Mutex::new(State { tasks: VecDeque::new(), has_worker: false, failure: None }),
             changed: Condvar::new(),
+            failed: AtomicBool::new(false),
             submitted: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             generation: process::generation(),
@@ -81,7 +84,12 @@ impl Queue {
 
     /// Reports the failure of an earlier task, once.
     pub(crate) fn take_failure(&self) -> Result<()> {
-        self.lock().failure.take().map_or(Ok(()), Err)
+        if !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        self.failed.store(false, Ordering::Release);
+        state.failure.take().map_or(Ok(()), Err)
     }
 
     /// Puts a task behind all others and makes sure that a thread runs it.
@@ -129,6 +137,7 @@ impl Queue {
                 if let Err(error) = result {
                     log::warn!("work on a stream failed: {error}");
                     state.failure.get_or_insert(error);
+                    self.failed.store(true, Ordering::Release);
                 }
                 self.completed.fetch_add(1, Ordering::AcqRel);
                 self.pending.fetch_sub(1, Ordering::AcqRel);

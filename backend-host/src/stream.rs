@@ -12,7 +12,7 @@ use crate::transfer;
 use hal::operation::Operation;
 use hal::{DeviceId, Error, Event, Result, Stream, Transfer};
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
 
 #[derive(Debug)]
@@ -49,9 +49,22 @@ impl HostStream {
         }
     }
 
-    /// True if work runs at once on the calling thread.
-    fn runs_at_once(&self) -> bool {
+    /// True if nothing is queued that work of the default stream has to wait for.
+    fn is_clear_default(&self) -> bool {
         matches!(self.kind, Kind::Default) && self.device.engine().default_is_clear()
+    }
+
+    /// The right to run work at once on the calling thread, while it is held. Not given while
+    /// another thread's work runs: then work is queued behind it.
+    fn at_once(&self) -> Option<MutexGuard<'_, ()>> {
+        if !self.is_clear_default() {
+            return None;
+        }
+        match self.device.engine().turn.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Queues a task behind all work that this stream's work has to wait for.
@@ -67,7 +80,14 @@ impl HostStream {
         for mark in waits_for {
             queue.submit(Box::new(move || mark.wait()))?;
         }
-        queue.submit(task)
+        if matches!(self.kind, Kind::Own { .. }) {
+            return queue.submit(task);
+        }
+        let turn = engine.turn.clone();
+        queue.submit(Box::new(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            task()
+        }))
     }
 
     fn mark(&self) -> Mark {
@@ -105,8 +125,8 @@ impl Stream for HostStream {
     }
 
     fn synchronize(&self) -> Result<()> {
-        if self.runs_at_once() {
-            return Ok(());
+        if self.is_clear_default() {
+            return self.queue().take_failure();
         }
         if matches!(self.kind, Kind::Default) {
             for mark in self.device.engine().marks(true) {
@@ -120,7 +140,7 @@ impl Stream for HostStream {
     fn record(&self, event: &dyn Event) -> Result<()> {
         let event = own_event(event)?;
         let at_once = match &self.kind {
-            Kind::Default => self.runs_at_once(),
+            Kind::Default => self.is_clear_default(),
             Kind::Own { queue, .. } => queue.is_idle(),
         };
         if at_once {
@@ -158,7 +178,7 @@ impl Stream for HostStream {
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         let memory = self.device.memory();
-        if self.runs_at_once() {
+        if self.is_clear_default() {
             // SAFETY: the caller's promise; no work is left that could use the memory.
             unsafe { memory.free(address, bytes) };
             return Ok(());
@@ -173,7 +193,7 @@ impl Stream for HostStream {
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         let transfer = *transfer;
-        if self.runs_at_once() {
+        if let Some(_turn) = self.at_once() {
             // SAFETY: the caller's promise.
             unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
             return Ok(());
@@ -194,7 +214,7 @@ impl Stream for HostStream {
 
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
         transfer::check_fill(address, width)?;
-        if self.runs_at_once() {
+        if let Some(_turn) = self.at_once() {
             // SAFETY: the caller's promise.
             unsafe { transfer::fill(address, value, width, count) };
             return Ok(());
@@ -207,7 +227,7 @@ impl Stream for HostStream {
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        if self.runs_at_once() {
+        if let Some(_turn) = self.at_once() {
             // SAFETY: the caller's promise.
             return unsafe { kernels::execute(operation, &|| self.device.pool()) };
         }

@@ -170,11 +170,12 @@ pub trait Device: Send + Sync + Debug {
     /// `OutOfMemory` that says how much was asked, is used and is available.
     fn allocate(&self, bytes: usize) -> Result<u64>;
 
-    /// Frees what [`Device::allocate`] gave.
+    /// Frees what [`Device::allocate`] gave, once all work queued on the device has run; may
+    /// wait for that.
     ///
     /// # Safety
     /// `address` and `bytes` are those of one call to `allocate`, not freed since, and no
-    /// work that uses the memory is still to run.
+    /// work that uses the memory is queued from now on.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
     /// True if the device could access the range, as far as the driver can tell without

@@ -347,3 +347,57 @@ macro_rules! with_dtype {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODES: &str = "?bhiqBHIQefdFD";
+
+    fn of_code(code: char) -> Option<DType> {
+        CODES.chars().position(|c| c == code).map(|index| DType::ALL[index])
+    }
+
+    #[test]
+    fn promotion_is_that_of_numpy() {
+        // numpy.promote_types of version 2, in the order of `DType::ALL`.
+        const TABLE: [&str; 14] = [
+            "?bhiqBHIQefdFD",
+            "bbhiqhiqdefdFD",
+            "hhhiqhiqdffdFD",
+            "iiiiqiiqddddDD",
+            "qqqqqqqqddddDD",
+            "BhhiqBHIQefdFD",
+            "HiiiqHHIQffdFD",
+            "IqqqqIIIQdddDD",
+            "QddddQQQQdddDD",
+            "eefddefddefdFD",
+            "fffddffddffdFD",
+            "ddddddddddddDD",
+            "FFFDDFFDDFFDFD",
+            "DDDDDDDDDDDDDD",
+        ];
+        for (a, row) in DType::ALL.into_iter().zip(TABLE) {
+            for (b, code) in DType::ALL.into_iter().zip(row.chars()) {
+                assert_eq!(a.promote(b).ok(), of_code(code), "{a} and {b}");
+            }
+            assert!(a.promote(DType::Opaque(4)).is_err());
+        }
+        assert_eq!(DType::Opaque(4).promote(DType::Opaque(4)).ok(), Some(DType::Opaque(4)));
+        assert!(DType::Opaque(4).promote(DType::Opaque(5)).is_err());
+    }
+
+    #[test]
+    fn promotion_with_python_numbers_is_that_of_numpy() {
+        for (kind, row) in [
+            (Kind::Bool, "?bhiqBHIQefdFD"),
+            (Kind::Signed, "qbhiqBHIQefdFD"),
+            (Kind::Float, "dddddddddefdFD"),
+            (Kind::Complex, "DDDDDDDDDFFDFD"),
+        ] {
+            for (dtype, code) in DType::ALL.into_iter().zip(row.chars()) {
+                assert_eq!(Some(dtype.promote_python(kind)), of_code(code), "{dtype}, {kind:?}");
+            }
+        }
+    }
+}

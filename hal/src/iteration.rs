@@ -24,7 +24,10 @@ pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
     let mut axes: Shape = Shape::new();
     let mut sorted: SmallVec<[Strides; 5]> = strides.iter().map(|_| Strides::new()).collect();
     for &axis in order.iter().filter(|&&axis| shape[axis] != 1) {
-        let backwards = strides.iter().any(|s| s[axis] < 0) && strides.iter().all(|s| s[axis] <= 0);
+        // Without elements there is nothing to walk, and strides may be anything.
+        let backwards = !shape.contains(&0)
+            && strides.iter().any(|s| s[axis] < 0)
+            && strides.iter().all(|s| s[axis] <= 0);
         for (operand, list) in sorted.iter_mut().enumerate() {
             let stride = strides[operand][axis];
             if backwards {
@@ -53,4 +56,58 @@ pub fn simplify(shape: &[usize], strides: &mut [Strides]) -> (Shape, Moves) {
         *place = list;
     }
     (axes, moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// The addresses of all operands at every index, in an order that depends on them only.
+    fn visited(shape: &[usize], strides: &[Strides], starts: &[isize]) -> Vec<Vec<isize>> {
+        let mut all = vec![starts.to_vec()];
+        for (axis, &extent) in shape.iter().enumerate() {
+            let step = |at: Vec<isize>| {
+                (0..extent as isize).map(move |i| {
+                    at.iter().zip(strides).map(|(a, s)| a + i * s[axis]).collect::<Vec<isize>>()
+                })
+            };
+            all = all.into_iter().flat_map(step).collect();
+        }
+        all.sort_unstable();
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn simplifying_visits_the_same_elements(
+            axes in vec((1usize..5, vec(-12isize..13, 3)), 0..5), count in 1usize..4,
+        ) {
+            let shape: Vec<usize> = axes.iter().map(|axis| axis.0).collect();
+            let mut strides: Vec<Strides> =
+                (0..count).map(|operand| axes.iter().map(|axis| axis.1[operand]).collect()).collect();
+            let before = visited(&shape, &strides, &vec![0; count]);
+            let (simple, moved) = simplify(&shape, &mut strides);
+            prop_assert_eq!(visited(&simple, &strides, &moved), before);
+            prop_assert!(!simple.contains(&1) && simple.len() <= shape.len());
+        }
+
+        #[test]
+        fn dense_operands_become_one_axis(shape in vec(1usize..5, 0..5), backwards in any::<bool>()) {
+            let mut step = if backwards { -4 } else { 4 };
+            let mut dense: Strides = SmallVec::from_elem(0, shape.len());
+            for axis in (0..shape.len()).rev() {
+                dense[axis] = step;
+                step *= shape[axis] as isize;
+            }
+            let mut strides = [dense.clone(), dense];
+            let (simple, _) = simplify(&shape, &mut strides);
+            let size: usize = shape.iter().product();
+            prop_assert_eq!(&simple[..], if size == 1 { &[][..] } else { &[size][..] });
+            prop_assert!(strides.iter().all(|s| s.iter().all(|&stride| stride == 4)));
+        }
+    }
 }

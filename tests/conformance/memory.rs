@@ -170,7 +170,7 @@ fn a_failed_request_takes_nothing_from_others(context: &Context) -> Outcome {
     let total = context.device.memory_info()?.total;
     std::thread::scope(|scope| {
         let greedy =
-            scope.spawn(|| (0..20_000).all(|_| context.device.allocate(2 * total).is_err()));
+            scope.spawn(|| (0..100_000).all(|_| context.device.allocate(2 * total).is_err()));
         let mut refused = 0;
         while !greedy.is_finished() {
             refused += usize::from(DeviceMemory::plain(&context.device, 64).is_err());

@@ -22,7 +22,7 @@ impl Layout {
             )
         };
         let added = shape.len().checked_sub(self.ndim()).ok_or_else(refused)?;
-        checked_size(shape, 1)?;
+        checked_size(shape, self.itemsize)?;
         let mut strides: Strides = SmallVec::from_elem(0, shape.len());
         for axis in 0..self.ndim() {
             match (self.shape[axis], shape[added + axis]) {
@@ -93,6 +93,9 @@ pub(crate) fn memory_order(shape: &[usize], operands: &[&Strides]) -> SmallVec<[
     // None: no operand moves along both; Some(true): `inner` should lie outside `outer`.
     let should_swap = |outer: usize, inner: usize| {
         let mut verdict = None;
+        if shape[outer] == 1 || shape[inner] == 1 {
+            return verdict;
+        }
         for strides in operands {
             let (a, b) = (strides[outer].unsigned_abs(), strides[inner].unsigned_abs());
             if a == 0 || b == 0 {

@@ -114,20 +114,22 @@ impl Layout {
         let whole = self.ndim() - consumed;
         let mut shape = Shape::new();
         let mut strides = Strides::new();
+        // Strides of an empty array may be anything; then the sum is not used.
         let mut offset = self.offset as isize;
         let mut axis = 0;
         let mut seen_ellipsis = false;
         for item in items {
             match *item {
                 IndexItem::At(index) => {
-                    offset += self.element_offset(axis, index)?;
+                    offset = offset.wrapping_add(self.element_offset(axis, index)?);
                     axis += 1;
                 }
                 IndexItem::Slice(bounds) => {
                     let (start, count, step) = bounds.resolve(self.shape[axis])?;
                     // With one element or none the stride is never walked.
                     let stride = self.strides[axis].saturating_mul(step);
-                    offset += self.strides[axis] * start as isize;
+                    let moved = self.strides[axis].wrapping_mul(start as isize);
+                    offset = offset.wrapping_add(moved);
                     shape.push(count);
                     strides.push(stride);
                     axis += 1;
@@ -167,7 +169,7 @@ impl Layout {
                 format!("index {index} is out of bounds for axis {axis} with size {extent}"),
             ));
         }
-        Ok(wrapped * self.strides[axis])
+        Ok(wrapped.wrapping_mul(self.strides[axis]))
     }
 
     /// The axis that `axis` names, which counts from the end if negative.

@@ -131,7 +131,7 @@ impl Layout {
         offset: usize,
         itemsize: usize,
     ) -> Result<Layout> {
-        checked_size(shape, 1)?;
+        checked_size(shape, itemsize)?;
         if shape.len() != strides.len() {
             return Err(Error::invalid(
                 "layout",
@@ -343,6 +343,9 @@ impl Layout {
 
     /// True if two different indices name the same element.
     pub fn may_repeat(&self) -> bool {
+        if self.shape.contains(&0) {
+            return false;
+        }
         let mut axes: SmallVec<[usize; 8]> =
             (0..self.ndim()).filter(|&a| self.shape[a] > 1).collect();
         axes.sort_by_key(|&axis| self.strides[axis].unsigned_abs());

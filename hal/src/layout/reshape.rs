@@ -174,7 +174,8 @@ impl Layout {
                 ),
             ));
         }
-        Ok(Layout { offset: self.offset + offset, itemsize, ..self.clone() })
+        // Only the offset of an array without elements can be so large that this matters.
+        Ok(Layout { offset: self.offset.saturating_add(offset), itemsize, ..self.clone() })
     }
 }
 
@@ -201,14 +202,16 @@ fn split(old: &[(usize, isize)], new: impl Iterator<Item = usize>) -> Option<Sma
                 i += 1;
             }
         }
-        let joins = old[old_start..i].windows(2).all(|w| w[0].1 == w[1].1 * w[1].0 as isize);
+        let joins = old[old_start..i]
+            .windows(2)
+            .all(|w| w[1].1.checked_mul(w[1].0 as isize) == Some(w[0].1));
         if !joins {
             return None;
         }
         let mut step = old[i - 1].1;
         for axis in (new_start..j).rev() {
             strides[axis] = step;
-            step *= new[axis] as isize;
+            step = step.wrapping_mul(new[axis] as isize);
         }
     }
     // What is left are axes of extent one.

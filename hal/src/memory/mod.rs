@@ -106,7 +106,8 @@ impl DeviceMemory {
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
 
-    /// Memory that every stream can use at once.
+    /// Memory that every stream can use at once, and other processes if the device can share
+    /// memory. Freeing it waits for the device's work, as the drivers' plain allocation does.
     ///
     /// # Errors
     /// As for [`DeviceMemory::for_stream`].
@@ -192,11 +193,8 @@ impl DeviceMemory {
             // SAFETY: address and size are those of one allocation; `retire` gives the
             // stream of the last write, ordered behind all other uses, and succeeds once.
             Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
-            // SAFETY: as above, and the stream has been waited for.
-            Owner::Device => unsafe {
-                stream.synchronize()?;
-                self.device.free(self.address, self.bytes)
-            },
+            // SAFETY: as above; the device waits for the work that uses the memory.
+            Owner::Device => unsafe { self.device.free(self.address, self.bytes) },
             Owner::Foreign(_) => Ok(()),
         }
     }
