@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import enum
 import threading
-from typing import Any
-
-import numpy as np
 
 from . import _core
 from ._core import (
@@ -29,6 +25,42 @@ from ._errors import (
     MemoryError,
     RuntimeError,
     Unsupported,
+)
+from ._flags import (
+    ctx_flags,
+    device_attribute,
+    event_flags,
+    host_alloc_flags,
+    mem_host_register_flags,
+)
+from ._memory import (
+    aligned_empty,
+    aligned_empty_like,
+    aligned_zeros,
+    aligned_zeros_like,
+    from_device,
+    from_device_like,
+    mem_alloc_like,
+    mem_alloc_pitch,
+    memcpy_dtod,
+    memcpy_dtod_async,
+    memcpy_dtoh,
+    memcpy_dtoh_async,
+    memcpy_htod,
+    memcpy_htod_async,
+    memset_d2d8,
+    memset_d2d16,
+    memset_d2d32,
+    memset_d8,
+    memset_d8_async,
+    memset_d16,
+    memset_d16_async,
+    memset_d32,
+    memset_d32_async,
+    pagelocked_empty_like,
+    pagelocked_zeros,
+    pagelocked_zeros_like,
+    to_device,
 )
 
 __all__ = [
@@ -87,75 +119,6 @@ __all__ = [
     "register_host_memory",
     "to_device",
 ]
-
-
-# -- flags --------------------------------------------------------------------------------
-
-
-class device_attribute(enum.IntEnum):
-    """Numbered properties of a device."""
-
-    MAX_THREADS_PER_BLOCK = 1
-    MAX_BLOCK_DIM_X = 2
-    MAX_BLOCK_DIM_Y = 3
-    MAX_BLOCK_DIM_Z = 4
-    MAX_GRID_DIM_X = 5
-    MAX_GRID_DIM_Y = 6
-    MAX_GRID_DIM_Z = 7
-    MAX_SHARED_MEMORY_PER_BLOCK = 8
-    SHARED_MEMORY_PER_BLOCK = 8
-    TOTAL_CONSTANT_MEMORY = 9
-    WARP_SIZE = 10
-    CLOCK_RATE = 13
-    MULTIPROCESSOR_COUNT = 16
-    INTEGRATED = 18
-    CAN_MAP_HOST_MEMORY = 19
-    CONCURRENT_KERNELS = 31
-    PCI_BUS_ID = 33
-    PCI_DEVICE_ID = 34
-    MAX_THREADS_PER_MULTIPROCESSOR = 39
-    ASYNC_ENGINE_COUNT = 40
-    UNIFIED_ADDRESSING = 41
-    COMPUTE_CAPABILITY_MAJOR = 75
-    COMPUTE_CAPABILITY_MINOR = 76
-    MANAGED_MEMORY = 83
-
-
-class ctx_flags(enum.IntFlag):
-    """How a context waits."""
-
-    SCHED_AUTO = 0
-    SCHED_SPIN = 1
-    SCHED_YIELD = 2
-    SCHED_BLOCKING_SYNC = 4
-    SCHED_MASK = 7
-    MAP_HOST = 8
-    LMEM_RESIZE_TO_MAX = 16
-    FLAGS_MASK = 31
-
-
-class event_flags(enum.IntFlag):
-    """How an event is made."""
-
-    DEFAULT = 0
-    BLOCKING_SYNC = 1
-    DISABLE_TIMING = 2
-    INTERPROCESS = 4
-
-
-class host_alloc_flags(enum.IntFlag):
-    """How page-locked memory is allocated."""
-
-    PORTABLE = 1
-    DEVICEMAP = 2
-    WRITECOMBINED = 4
-
-
-class mem_host_register_flags(enum.IntFlag):
-    """How host memory is page-locked."""
-
-    PORTABLE = 1
-    DEVICEMAP = 2
 
 
 # -- devices and contexts -----------------------------------------------------------------
@@ -358,193 +321,3 @@ class Context:
     def get_api_version() -> int:
         """The version of the interface: that of the driver."""
         return _core.driver_version()
-
-
-# -- host memory --------------------------------------------------------------------------
-
-
-def pagelocked_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> np.ndarray:
-    """A numpy array of zeros in page-locked memory."""
-    result = pagelocked_empty(shape, dtype, order, mem_flags)
-    result.fill(0)
-    return result
-
-
-def _order(array: Any) -> str:
-    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-
-
-def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
-    """A numpy array like ``array`` in page-locked memory, its elements undefined."""
-    return pagelocked_empty(array.shape, array.dtype, _order(array), mem_flags)
-
-
-def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
-    """A numpy array of zeros like ``array`` in page-locked memory."""
-    return pagelocked_zeros(array.shape, array.dtype, _order(array), mem_flags)
-
-
-def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
-    """A numpy array in ordinary memory whose address is a multiple of ``alignment``."""
-    if alignment < 1 or alignment & (alignment - 1):
-        raise ValueError(f"alignment is {alignment}; a power of two is needed")
-    dtype = np.dtype(dtype)
-    size = int(np.prod(shape, dtype=np.intp)) * dtype.itemsize
-    block = np.empty(size + alignment, np.uint8)
-    start = -block.ctypes.data % alignment
-    return block[start : start + size].view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
-
-
-def aligned_zeros(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
-    """As :func:`aligned_empty`, filled with zeros."""
-    result = aligned_empty(shape, dtype, order, alignment)
-    result.fill(0)
-    return result
-
-
-def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
-    """As :func:`aligned_empty`, with shape, dtype and order of ``array``."""
-    return aligned_empty(array.shape, array.dtype, _order(array), alignment)
-
-
-def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
-    """As :func:`aligned_zeros`, with shape, dtype and order of ``array``."""
-    return aligned_zeros(array.shape, array.dtype, _order(array), alignment)
-
-
-# -- device memory ------------------------------------------------------------------------
-
-
-def mem_alloc_like(ary: Any) -> DeviceAllocation:
-    """Device memory for as many bytes as an array has."""
-    return mem_alloc(ary.nbytes)
-
-
-def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[DeviceAllocation, int]:
-    """Device memory for ``height`` rows of ``width`` bytes, and the bytes from one row to the
-    next. ``access_size`` is that of the elements: 4, 8 or 16."""
-    if access_size not in (4, 8, 16):
-        raise LogicError(f"access_size is {access_size}; allowed are 4, 8 and 16")
-    if width < 1 or height < 1:
-        raise LogicError(f"width is {width} and height {height}; both must be above 0")
-    pitch = -(-width // 512) * 512
-    return mem_alloc(pitch * height), pitch
-
-
-def memcpy_htod(dest: Any, src: Any) -> None:
-    """Copies host memory to the device."""
-    _core.copy_to_device(dest, src, None, True)
-
-
-def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    """Queues a copy of host memory to the device."""
-    _core.copy_to_device(dest, src, stream, False)
-
-
-def memcpy_dtoh(dest: Any, src: Any) -> None:
-    """Copies device memory to the host."""
-    _core.copy_to_host(dest, src, None, True)
-
-
-def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    """Queues a copy of device memory to the host."""
-    _core.copy_to_host(dest, src, stream, False)
-
-
-def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
-    """Copies ``size`` bytes inside device memory."""
-    _core.copy_on_device(dest, src, size, None, True)
-
-
-def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
-    """Queues a copy of ``size`` bytes inside device memory."""
-    _core.copy_on_device(dest, src, size, stream, False)
-
-
-def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
-    limit = 1 << (8 * width)
-    if not -(limit >> 1) <= data < limit:
-        raise OverflowError(f"data is {data}; it must fit {8 * width} bits")
-    if count < 0:
-        raise LogicError(f"count is {count}; it must not be negative")
-    _core.fill_memory(dest, data % limit, width, count, stream)
-
-
-def memset_d8(dest: Any, data: int, count: int) -> None:
-    """Fills ``count`` bytes."""
-    _memset(dest, data, 1, count, None)
-
-
-def memset_d16(dest: Any, data: int, count: int) -> None:
-    """Fills ``count`` elements of 16 bits."""
-    _memset(dest, data, 2, count, None)
-
-
-def memset_d32(dest: Any, data: int, count: int) -> None:
-    """Fills ``count`` elements of 32 bits."""
-    _memset(dest, data, 4, count, None)
-
-
-def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    """Queues a fill of ``count`` bytes."""
-    _memset(dest, data, 1, count, stream)
-
-
-def memset_d16_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    """Queues a fill of ``count`` elements of 16 bits."""
-    _memset(dest, data, 2, count, stream)
-
-
-def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
-    """Queues a fill of ``count`` elements of 32 bits."""
-    _memset(dest, data, 4, count, stream)
-
-
-def _memset_rows(dest: Any, pitch: int, data: int, element: int, width: int, height: int) -> None:
-    if pitch < width * element:
-        raise LogicError(f"pitch is {pitch}; a row of {width} elements needs {width * element}")
-    if (
-        isinstance(dest, DeviceAllocation)
-        and height
-        and (height - 1) * pitch + width * element > dest.size
-    ):
-        raise LogicError(f"{height} rows with pitch {pitch} do not fit {dest.size} bytes")
-    for row in range(height):
-        _memset(int(dest) + row * pitch, data, element, width, None)
-
-
-def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    """Fills ``height`` rows of ``width`` bytes, ``pitch`` bytes apart."""
-    _memset_rows(dest, pitch, data, 1, width, height)
-
-
-def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    """Fills rows of elements of 16 bits."""
-    _memset_rows(dest, pitch, data, 2, width, height)
-
-
-def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    """Fills rows of elements of 32 bits."""
-    _memset_rows(dest, pitch, data, 4, width, height)
-
-
-def to_device(bf_obj: Any) -> DeviceAllocation:
-    """New device memory with the bytes of an object."""
-    view = memoryview(bf_obj)
-    result = mem_alloc(view.nbytes)
-    memcpy_htod(result, bf_obj)
-    return result
-
-
-def from_device(devptr: Any, shape: Any, dtype: Any, order: str = "C") -> np.ndarray:
-    """The bytes at a device address as a numpy array."""
-    result = np.empty(shape, dtype, order)  # type: ignore[call-overload]
-    memcpy_dtoh(result, devptr)
-    return result
-
-
-def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
-    """The bytes at a device address as a numpy array like another."""
-    result = np.empty_like(other_ary)
-    memcpy_dtoh(result, devptr)
-    return result

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _core
 from ._core import ArrayFlags, GPUArray
+from ._vector_types import vec
 
 __all__ = [
     "ArrayFlags",
@@ -459,7 +460,7 @@ def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     return _core.reduce_subset("Maximum", subset, a, None, stream)
 
 
-# -- launch shapes and vector types -------------------------------------------------------
+# -- launch shapes -----------------------------------------------------------------------
 
 
 @_functools.lru_cache(maxsize=1024)
@@ -476,40 +477,3 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
     keep the device busy; each thread then walks over the elements with the grid's stride."""
     ordinal = _core.current_ordinal() if dev is None else dev.ordinal
     return _splay(int(n), _core.device_attribute(ordinal, 16))
-
-
-class vec:
-    """The vector types of CUDA C as numpy dtypes, each with a function that makes one."""
-
-
-def _add_vector_types() -> None:
-    bases = {
-        "char": (np.int8, 4),
-        "uchar": (np.uint8, 4),
-        "short": (np.int16, 4),
-        "ushort": (np.uint16, 4),
-        "int": (np.int32, 4),
-        "uint": (np.uint32, 4),
-        "long": (np.int64, 4),
-        "ulong": (np.uint64, 4),
-        "longlong": (np.int64, 2),
-        "ulonglong": (np.uint64, 2),
-        "float": (np.float32, 4),
-        "double": (np.float64, 2),
-    }
-    for base, (scalar, most) in bases.items():
-        for count in range(1, most + 1):
-            dtype = np.dtype([(name, scalar) for name in "xyzw"[:count]])
-
-            def make(*parts: Any, _dtype: np.dtype = dtype) -> np.ndarray:
-                if len(parts) != len(_dtype.names or ()):
-                    raise TypeError(
-                        f"{len(_dtype.names or ())} numbers are needed, not {len(parts)}"
-                    )
-                return np.array(parts, dtype=_dtype)
-
-            setattr(vec, f"{base}{count}", dtype)
-            setattr(vec, f"make_{base}{count}", staticmethod(make))
-
-
-_add_vector_types()

@@ -1,0 +1,200 @@
+"""Host and device memory: the functions of ``pycuda.driver`` that allocate, copy and fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._core import DeviceAllocation, Stream, mem_alloc, pagelocked_empty
+from ._errors import LogicError
+
+# -- host memory --------------------------------------------------------------------------
+
+
+def pagelocked_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> np.ndarray:
+    """A numpy array of zeros in page-locked memory."""
+    result = pagelocked_empty(shape, dtype, order, mem_flags)
+    result.fill(0)
+    return result
+
+
+def _order(array: Any) -> str:
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    """A numpy array like ``array`` in page-locked memory, its elements undefined."""
+    return pagelocked_empty(array.shape, array.dtype, _order(array), mem_flags)
+
+
+def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    """A numpy array of zeros like ``array`` in page-locked memory."""
+    return pagelocked_zeros(array.shape, array.dtype, _order(array), mem_flags)
+
+
+def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
+    """A numpy array in ordinary memory whose address is a multiple of ``alignment``."""
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"alignment is {alignment}; a power of two is needed")
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.intp)) * dtype.itemsize
+    block = np.empty(size + alignment, np.uint8)
+    start = -block.ctypes.data % alignment
+    return block[start : start + size].view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
+
+
+def aligned_zeros(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
+    """As :func:`aligned_empty`, filled with zeros."""
+    result = aligned_empty(shape, dtype, order, alignment)
+    result.fill(0)
+    return result
+
+
+def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
+    """As :func:`aligned_empty`, with shape, dtype and order of ``array``."""
+    return aligned_empty(array.shape, array.dtype, _order(array), alignment)
+
+
+def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
+    """As :func:`aligned_zeros`, with shape, dtype and order of ``array``."""
+    return aligned_zeros(array.shape, array.dtype, _order(array), alignment)
+
+
+# -- device memory ------------------------------------------------------------------------
+
+
+def mem_alloc_like(ary: Any) -> DeviceAllocation:
+    """Device memory for as many bytes as an array has."""
+    return mem_alloc(ary.nbytes)
+
+
+def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[DeviceAllocation, int]:
+    """Device memory for ``height`` rows of ``width`` bytes, and the bytes from one row to the
+    next. ``access_size`` is that of the elements: 4, 8 or 16."""
+    if access_size not in (4, 8, 16):
+        raise LogicError(f"access_size is {access_size}; allowed are 4, 8 and 16")
+    if width < 1 or height < 1:
+        raise LogicError(f"width is {width} and height {height}; both must be above 0")
+    pitch = -(-width // 512) * 512
+    return mem_alloc(pitch * height), pitch
+
+
+def memcpy_htod(dest: Any, src: Any) -> None:
+    """Copies host memory to the device."""
+    _core.copy_to_device(dest, src, None, True)
+
+
+def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    """Queues a copy of host memory to the device."""
+    _core.copy_to_device(dest, src, stream, False)
+
+
+def memcpy_dtoh(dest: Any, src: Any) -> None:
+    """Copies device memory to the host."""
+    _core.copy_to_host(dest, src, None, True)
+
+
+def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    """Queues a copy of device memory to the host."""
+    _core.copy_to_host(dest, src, stream, False)
+
+
+def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+    """Copies ``size`` bytes inside device memory."""
+    _core.copy_on_device(dest, src, size, None, True)
+
+
+def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
+    """Queues a copy of ``size`` bytes inside device memory."""
+    _core.copy_on_device(dest, src, size, stream, False)
+
+
+def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
+    limit = 1 << (8 * width)
+    if not -(limit >> 1) <= data < limit:
+        raise OverflowError(f"data is {data}; it must fit {8 * width} bits")
+    if count < 0:
+        raise LogicError(f"count is {count}; it must not be negative")
+    _core.fill_memory(dest, data % limit, width, count, stream)
+
+
+def memset_d8(dest: Any, data: int, count: int) -> None:
+    """Fills ``count`` bytes."""
+    _memset(dest, data, 1, count, None)
+
+
+def memset_d16(dest: Any, data: int, count: int) -> None:
+    """Fills ``count`` elements of 16 bits."""
+    _memset(dest, data, 2, count, None)
+
+
+def memset_d32(dest: Any, data: int, count: int) -> None:
+    """Fills ``count`` elements of 32 bits."""
+    _memset(dest, data, 4, count, None)
+
+
+def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    """Queues a fill of ``count`` bytes."""
+    _memset(dest, data, 1, count, stream)
+
+
+def memset_d16_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    """Queues a fill of ``count`` elements of 16 bits."""
+    _memset(dest, data, 2, count, stream)
+
+
+def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = None) -> None:
+    """Queues a fill of ``count`` elements of 32 bits."""
+    _memset(dest, data, 4, count, stream)
+
+
+def _memset_rows(dest: Any, pitch: int, data: int, element: int, width: int, height: int) -> None:
+    if pitch < width * element:
+        raise LogicError(f"pitch is {pitch}; a row of {width} elements needs {width * element}")
+    if (
+        isinstance(dest, DeviceAllocation)
+        and height
+        and (height - 1) * pitch + width * element > dest.size
+    ):
+        raise LogicError(f"{height} rows with pitch {pitch} do not fit {dest.size} bytes")
+    for row in range(height):
+        _memset(int(dest) + row * pitch, data, element, width, None)
+
+
+def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    """Fills ``height`` rows of ``width`` bytes, ``pitch`` bytes apart."""
+    _memset_rows(dest, pitch, data, 1, width, height)
+
+
+def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    """Fills rows of elements of 16 bits."""
+    _memset_rows(dest, pitch, data, 2, width, height)
+
+
+def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
+    """Fills rows of elements of 32 bits."""
+    _memset_rows(dest, pitch, data, 4, width, height)
+
+
+def to_device(bf_obj: Any) -> DeviceAllocation:
+    """New device memory with the bytes of an object."""
+    view = memoryview(bf_obj)
+    result = mem_alloc(view.nbytes)
+    memcpy_htod(result, bf_obj)
+    return result
+
+
+def from_device(devptr: Any, shape: Any, dtype: Any, order: str = "C") -> np.ndarray:
+    """The bytes at a device address as a numpy array."""
+    result = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+    memcpy_dtoh(result, devptr)
+    return result
+
+
+def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
+    """The bytes at a device address as a numpy array like another."""
+    result = np.empty_like(other_ary)
+    memcpy_dtoh(result, devptr)
+    return result

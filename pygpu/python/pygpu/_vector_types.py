@@ -1,0 +1,42 @@
+"""The vector types of CUDA C, as ``pycuda.gpuarray.vec`` has them."""
+
+from typing import Any
+
+import numpy as np
+
+
+class vec:
+    """The vector types of CUDA C as numpy dtypes, each with a function that makes one."""
+
+
+def _add_vector_types() -> None:
+    bases = {
+        "char": (np.int8, 4),
+        "uchar": (np.uint8, 4),
+        "short": (np.int16, 4),
+        "ushort": (np.uint16, 4),
+        "int": (np.int32, 4),
+        "uint": (np.uint32, 4),
+        "long": (np.int64, 4),
+        "ulong": (np.uint64, 4),
+        "longlong": (np.int64, 2),
+        "ulonglong": (np.uint64, 2),
+        "float": (np.float32, 4),
+        "double": (np.float64, 2),
+    }
+    for base, (scalar, most) in bases.items():
+        for count in range(1, most + 1):
+            dtype = np.dtype([(name, scalar) for name in "xyzw"[:count]])
+
+            def make(*parts: Any, _dtype: np.dtype = dtype) -> np.ndarray:
+                if len(parts) != len(_dtype.names or ()):
+                    raise TypeError(
+                        f"{len(_dtype.names or ())} numbers are needed, not {len(parts)}"
+                    )
+                return np.array(parts, dtype=_dtype)
+
+            setattr(vec, f"{base}{count}", dtype)
+            setattr(vec, f"make_{base}{count}", staticmethod(make))
+
+
+_add_vector_types()
