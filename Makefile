@@ -38,7 +38,7 @@ demo: $(VENV)/.installed
 test: test-rust test-python test-pycuda
 
 test-rust:
-	$(CARGO) test --workspace --exclude pygpu
+	$(CARGO) test --workspace --exclude pygpu --no-fail-fast
 
 test-python: $(VENV)/.installed
 	$(PY) -m pytest tests/python
@@ -49,7 +49,7 @@ test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS)
 
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
-	$(CARGO) bench --workspace --exclude pygpu
+	$(CARGO) bench --bench '*'
 
 lint: $(VENV)/.installed
 	$(CARGO) fmt --all --check

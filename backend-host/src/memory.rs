@@ -311,7 +311,7 @@ mod tests {
         let memory = Memory::new(1 << 20, 1 << 20);
         let block = memory.allocate(1 << 19)?;
         let refused = memory.allocate((1 << 19) + 1);
-        let text = refused.map_err(|error| error.to_string()).unwrap_err();
+        let text = refused.expect_err("one byte more than is left").to_string();
         for part in ["524289 bytes", "524288 bytes (512.0 KiB) are used", "available of 1048576"] {
             assert!(text.contains(part), "{text}");
         }

@@ -8,6 +8,7 @@ use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyFloat;
 use std::fmt;
 use std::sync::Arc;
 
@@ -178,11 +179,15 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     if let Ok(address) = value.extract::<u64>() {
         return Ok(address);
     }
-    let refused = |_| {
+    let refused = |_: PyErr| {
         let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
         PyTypeError::new_err(format!(
             "{name} is of type {kind}; a device allocation or an address is needed"
         ))
     };
+    // A number with a fraction has `__int__`, too, but is no address.
+    if value.is_instance_of::<PyFloat>() {
+        return Err(refused(PyTypeError::new_err(())));
+    }
     value.call_method0("__int__").and_then(|number| number.extract::<u64>()).map_err(refused)
 }

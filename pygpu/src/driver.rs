@@ -161,8 +161,9 @@ pub(crate) fn pagelocked_empty<'py>(
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
     memory: Mutex<Option<RegisteredMemory<'static>>>,
-    /// Keeps the memory alive.
-    _array: Py<PyUntypedArray>,
+    /// The array whose memory is registered, which is kept alive.
+    #[pyo3(get)]
+    base: Py<PyUntypedArray>,
 }
 
 #[pymethods]
@@ -193,7 +194,7 @@ pub(crate) fn register_host_memory<'py>(
         RegisteredMemory::from_raw(&current.device, block.pointer, block.bytes).or_raise()?
     };
     let registration =
-        RegisteredHostMemory { memory: Mutex::new(Some(memory)), _array: array.clone().unbind() };
+        RegisteredHostMemory { memory: Mutex::new(Some(memory)), base: array.clone().unbind() };
     let owner = Bound::new(py, registration)?.into_any();
     let (shape, strides) = (array.shape(), array.strides());
     // SAFETY: shape and strides are those of the array whose memory the owner keeps.

@@ -12,6 +12,7 @@ tests![
     operations_on_arrays_do_not_wait,
     a_function_on_the_default_stream_does_not_block_the_caller,
     query_tells_whether_work_is_left,
+    a_stream_that_has_been_waited_for_is_done,
     the_default_stream_waits_for_blocking_streams,
     blocking_streams_wait_for_the_default_stream,
     non_blocking_streams_and_the_default_stream_do_not_wait,
@@ -80,6 +81,17 @@ fn query_tells_whether_work_is_left(context: &Context) -> Outcome {
         gate.open();
         stream.synchronize()?;
         assert!(stream.query()?);
+    }
+    Ok(())
+}
+
+fn a_stream_that_has_been_waited_for_is_done(context: &Context) -> Outcome {
+    for stream in [context.stream()?, context.device.default_stream()] {
+        for _ in 0..2000 {
+            stream.host_function(Box::new(|| ()))?;
+            stream.synchronize()?;
+            assert!(stream.query()?);
+        }
     }
     Ok(())
 }

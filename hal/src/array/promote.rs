@@ -5,6 +5,7 @@ use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::{Complex, ErrorKind, Status};
+use std::fmt;
 
 /// A number without a size, as programs write it: it takes the size of the array that it
 /// meets (numpy's rule since 2.0).
@@ -18,6 +19,17 @@ pub enum Number {
     Float(f64),
     /// A complex number.
     Complex(Complex<f64>),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Bool(value) => write!(f, "{value}"),
+            Number::Integer(value) => write!(f, "{value}"),
+            Number::Float(value) => write!(f, "{value:?}"),
+            Number::Complex(value) => write!(f, "({value})"),
+        }
+    }
 }
 
 impl Number {
@@ -40,7 +52,7 @@ impl Number {
         let refused = || {
             Err(Error::invalid_type(
                 "scalar",
-                format!("{self:?} cannot become an element of {dtype}"),
+                format!("{self} cannot become an element of {dtype}"),
             ))
         };
         match (self, dtype.kind()) {

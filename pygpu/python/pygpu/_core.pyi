@@ -262,6 +262,8 @@ class PagelockedHostAllocation:
 
 @final
 class RegisteredHostMemory:
+    @property
+    def base(self) -> NDArray[Any]: ...
     def unregister(self) -> None: ...
 
 def apply_binary(
