@@ -342,3 +342,16 @@ def test_exception_classes():
     for name in ("MemoryError", "LogicError", "LaunchError", "RuntimeError", "CompileError"):
         assert issubclass(getattr(driver, name), driver.Error)
     assert issubclass(driver.MemoryError, MemoryError)
+
+
+def test_a_number_with_a_fraction_is_no_address():
+    with pytest.raises(TypeError, match="dest"):
+        driver.memcpy_htod(2.5, np.zeros(1))
+
+
+def test_a_registered_array_knows_the_original():
+    original = np.arange(4.0)
+    registered = driver.register_host_memory(original)
+    assert registered.base.base is original
+    registered[0] = 7
+    assert original[0] == 7
