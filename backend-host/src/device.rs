@@ -190,6 +190,13 @@ impl HostDevice {
     }
 }
 
+impl Drop for HostDevice {
+    fn drop(&mut self) {
+        // Queued work holds the device, so nothing is left to run; the thread can end.
+        self.engine.default_queue.retire();
+    }
+}
+
 impl Device for HostDevice {
     fn id(&self) -> DeviceId {
         DEVICE

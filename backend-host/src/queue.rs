@@ -139,8 +139,9 @@ impl Queue {
                     state.failure.get_or_insert(error);
                     self.failed.store(true, Ordering::Release);
                 }
-                self.completed.fetch_add(1, Ordering::AcqRel);
+                // Whoever sees the task completed finds it pending no longer.
                 self.pending.fetch_sub(1, Ordering::AcqRel);
+                self.completed.fetch_add(1, Ordering::AcqRel);
                 self.changed.notify_all();
                 continue;
             }

@@ -23,7 +23,8 @@ pub trait Backend: Send + Sync + Debug {
     /// The number of devices.
     fn device_count(&self) -> Result<usize>;
 
-    /// The device with the number `ordinal`; the same object each time.
+    /// The device with the number `ordinal`: the same device, with the same identity, each
+    /// time.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no such device.
