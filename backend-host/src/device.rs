@@ -13,6 +13,7 @@ use hal::{
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -93,7 +94,6 @@ pub(crate) struct HostDevice {
     child: Mutex<Option<&'static Engine>>,
     pinned: Mutex<BTreeMap<usize, usize>>,
     registered: Mutex<BTreeMap<usize, usize>>,
-    this: Weak<HostDevice>,
 }
 
 impl fmt::Debug for HostDevice {
@@ -103,9 +103,9 @@ impl fmt::Debug for HostDevice {
 }
 
 impl HostDevice {
-    pub(crate) fn new(config: HostConfig) -> Arc<HostDevice> {
+    fn new(config: HostConfig) -> HostDevice {
         let name = format!("{} ({} threads)", processor_name(), config.threads);
-        Arc::new_cyclic(|this| HostDevice {
+        HostDevice {
             properties: DeviceProperties::new(name, "0000:00:00.0", (0, 0), config.memory),
             config,
             memory: Arc::new(Memory::new(config.memory, config.cache)),
@@ -113,8 +113,7 @@ impl HostDevice {
             child: Mutex::new(None),
             pinned: Mutex::default(),
             registered: Mutex::default(),
-            this: this.clone(),
-        })
+        }
     }
 
     pub(crate) fn memory(&self) -> &Arc<Memory> {
@@ -197,7 +196,25 @@ impl Drop for HostDevice {
     }
 }
 
-impl Device for HostDevice {
+/// The host as programs hold it; streams and queued work share what is behind it.
+#[derive(Debug)]
+pub(crate) struct HostHandle(Arc<HostDevice>);
+
+impl HostHandle {
+    pub(crate) fn new(config: HostConfig) -> Arc<HostHandle> {
+        Arc::new(HostHandle(Arc::new(HostDevice::new(config))))
+    }
+}
+
+impl Deref for HostHandle {
+    type Target = HostDevice;
+
+    fn deref(&self) -> &HostDevice {
+        &self.0
+    }
+}
+
+impl Device for HostHandle {
     fn id(&self) -> DeviceId {
         DEVICE
     }
@@ -240,13 +257,13 @@ impl Device for HostDevice {
     }
 
     fn default_stream(&self) -> Arc<dyn Stream> {
-        Arc::new(HostStream::default_of(self.this()))
+        Arc::new(HostStream::default_of(self.0.clone()))
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
         let queue = self.engine().new_queue(!options.non_blocking);
         let id = NEXT_STREAM.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(HostStream::new(self.this(), id, queue, !options.non_blocking)))
+        Ok(Arc::new(HostStream::new(self.0.clone(), id, queue, !options.non_blocking)))
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
@@ -321,13 +338,6 @@ impl Device for HostDevice {
     fn synchronize(&self) -> Result<()> {
         self.wait()?;
         self.engine().default_queue.take_failure()
-    }
-}
-
-impl HostDevice {
-    fn this(&self) -> Arc<HostDevice> {
-        // A device is only ever made inside an `Arc`, and `&self` keeps that alive.
-        self.this.upgrade().unwrap_or_else(|| HostDevice::new(self.config))
     }
 }
 

@@ -15,8 +15,8 @@ static NEXT_HANDLE: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Record {
     /// Set when the stream gets there.
     pub(crate) time: Arc<OnceLock<Instant>>,
-    /// The place in the stream's work; `None` if it was reached at once.
-    pub(crate) mark: Option<Mark>,
+    /// The place in the stream's work.
+    pub(crate) mark: Mark,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl HostEvent {
     /// The place in a stream's work that is still to be reached, if any.
     pub(crate) fn mark(&self) -> Option<Mark> {
         match &*self.lock() {
-            Recorded::Queued(record) => record.mark.clone().filter(|mark| !mark.is_reached()),
+            Recorded::Queued(record) => Some(record.mark.clone()).filter(|mark| !mark.is_reached()),
             _ => None,
         }
     }

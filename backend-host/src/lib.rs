@@ -13,14 +13,14 @@ mod transfer;
 
 pub use config::HostConfig;
 
-use device::HostDevice;
+use device::HostHandle;
 use hal::{Api, Backend, Device, Error, Result, Status, process};
 use std::sync::Arc;
 
 /// The host backend: one device, the machine itself.
 #[derive(Debug)]
 pub struct HostBackend {
-    device: Arc<HostDevice>,
+    device: Arc<HostHandle>,
 }
 
 impl HostBackend {
@@ -35,7 +35,7 @@ impl HostBackend {
     /// Opens the backend with settings of the program.
     pub fn with_config(config: HostConfig) -> Arc<dyn Backend> {
         process::watch();
-        Arc::new(HostBackend { device: HostDevice::new(config) })
+        Arc::new(HostBackend { device: HostHandle::new(config) })
     }
 }
 

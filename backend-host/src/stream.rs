@@ -153,7 +153,7 @@ impl Stream for HostStream {
             reached.get_or_init(Instant::now);
             Ok(())
         }))?;
-        event.set_queued(Record { time, mark: Some(self.mark()) });
+        event.set_queued(Record { time, mark: self.mark() });
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! The functions that builtin operations apply to elements, and the types they work in.
 
 use crate::dtype::{DType, Kind};
+use crate::enumeration::enumeration;
 use crate::error::{Error, Result};
 
+enumeration! {
 /// A function of one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -69,7 +71,9 @@ pub enum UnaryFunction {
     /// True where the element is not a number.
     IsNan,
 }
+}
 
+enumeration! {
 /// A function of two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -123,6 +127,7 @@ pub enum BinaryFunction {
     /// `x >= y`; complex numbers in lexicographic order.
     GreaterEqual,
 }
+}
 
 /// A function that an element-wise operation applies; its arguments are the inputs in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -174,16 +179,6 @@ impl Function {
 }
 
 impl UnaryFunction {
-    /// Every function of one element.
-    pub const ALL: [UnaryFunction; 30] = {
-        use UnaryFunction::*;
-        [
-            Copy, Negative, Absolute, Sign, Conjugate, Real, Imaginary, LogicalNot, Invert, Sqrt,
-            Exp, Log, Log2, Log10, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Floor, Ceil,
-            Trunc, Rint, Mantissa, Exponent, IsNan,
-        ]
-    };
-
     /// The type of the value when the function computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         use UnaryFunction::*;
@@ -226,36 +221,6 @@ impl UnaryFunction {
 }
 
 impl BinaryFunction {
-    /// Every function of two elements.
-    pub const ALL: [BinaryFunction; 23] = {
-        use BinaryFunction::*;
-        [
-            Add,
-            Subtract,
-            Multiply,
-            Divide,
-            FloorDivide,
-            Remainder,
-            Fmod,
-            Power,
-            Minimum,
-            Maximum,
-            Ldexp,
-            Atan2,
-            LogicalAnd,
-            LogicalOr,
-            BitwiseAnd,
-            BitwiseOr,
-            BitwiseXor,
-            Equal,
-            NotEqual,
-            Less,
-            LessEqual,
-            Greater,
-            GreaterEqual,
-        ]
-    };
-
     /// The type of the value when the function computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         use BinaryFunction::*;
@@ -300,6 +265,7 @@ impl BinaryFunction {
     }
 }
 
+enumeration! {
 /// How the elements of an array are combined into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -317,18 +283,9 @@ pub enum Reduction {
     /// True if none is zero.
     All,
 }
+}
 
 impl Reduction {
-    /// Every reduction.
-    pub const ALL: [Reduction; 6] = [
-        Reduction::Sum,
-        Reduction::Product,
-        Reduction::Minimum,
-        Reduction::Maximum,
-        Reduction::Any,
-        Reduction::All,
-    ];
-
     /// The type of the value when the elements are combined in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         match self {

@@ -1,6 +1,8 @@
 //! The vendor-neutral layer: traits, status values, dtypes, layouts, arrays and kernel
 //! specifications. It knows no backend and links nothing.
 
+mod enumeration;
+
 pub mod array;
 pub mod backend;
 pub mod decorate;

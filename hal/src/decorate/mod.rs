@@ -8,10 +8,12 @@ mod objects;
 pub use fault::{Fault, FaultInjector};
 
 use crate::backend::Backend;
+use crate::enumeration::enumeration;
 use crate::error::Result;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
+enumeration! {
 /// The calls that a decorator sees, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -61,37 +63,9 @@ pub enum Call {
     /// Launching a kernel.
     Launch,
 }
+}
 
 impl Call {
-    /// Every kind of call.
-    pub const ALL: [Call; 22] = {
-        use Call::*;
-        [
-            OpenDevice,
-            MemoryInfo,
-            CreateStream,
-            CreateEvent,
-            Allocate,
-            Free,
-            AllocatePinned,
-            FreePinned,
-            RegisterHost,
-            UnregisterHost,
-            LoadModule,
-            Lookup,
-            Synchronize,
-            Query,
-            Record,
-            WaitEvent,
-            ElapsedTime,
-            HostFunction,
-            Transfer,
-            Fill,
-            Execute,
-            Launch,
-        ]
-    };
-
     /// True if the call gives something back: it is carried out even when it is made to
     /// fail, as a driver that reports an earlier failure does.
     pub const fn releases(self) -> bool {
