@@ -5,7 +5,7 @@
 mod config;
 mod device;
 mod event;
-pub mod kernels;
+mod kernels;
 mod memory;
 mod queue;
 mod stream;

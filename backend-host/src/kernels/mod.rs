@@ -50,7 +50,7 @@ use std::sync::Arc;
 /// The operation must be as [`hal::operation`] describes: every element that shapes and
 /// strides reach is valid and aligned, the output's elements are not used by others
 /// meanwhile, and they are disjoint from the inputs' unless they are the very same ones.
-pub unsafe fn execute(
+pub(crate) unsafe fn execute(
     operation: &Operation,
     pool: &(dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
 ) -> Result<()> {

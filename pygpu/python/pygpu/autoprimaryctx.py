@@ -1,4 +1,4 @@
-"""Uses the primary context of the first device  while the program runs."""
+"""Uses the primary context of the first device while the program runs."""
 
 import atexit
 
