@@ -8,19 +8,18 @@ use crate::stream::HostStream;
 use crate::transfer;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
-    MemoryInfo, Result, Status, Stream, StreamOptions, process,
+    MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions, process,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The only device of the host backend.
 pub(crate) const DEVICE: DeviceId = DeviceId { backend: "host", ordinal: 0 };
-
-static NEXT_STREAM: AtomicU64 = AtomicU64::new(1);
 
 /// Threads and queues: what a forked child has to make anew.
 pub(crate) struct Engine {
@@ -262,7 +261,7 @@ impl Device for HostHandle {
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
         let queue = self.engine().new_queue(!options.non_blocking);
-        let id = NEXT_STREAM.fetch_add(1, Ordering::Relaxed);
+        let id = hal::stream::unique_id();
         Ok(Arc::new(HostStream::new(self.0.clone(), id, queue, !options.non_blocking)))
     }
 
@@ -285,7 +284,7 @@ impl Device for HostHandle {
         transfer::is_mapped(address, bytes)
     }
 
-    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
+    fn allocate_pinned(&self, bytes: usize, _: PinnedOptions) -> Result<*mut u8> {
         let address = self.with_room(|memory| memory.allocate_pages(bytes))? as usize;
         lock(&self.pinned).insert(address, bytes);
         Ok(address as *mut u8)
@@ -300,7 +299,7 @@ impl Device for HostHandle {
         Ok(())
     }
 
-    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize, _: PinnedOptions) -> Result<()> {
         let start = pointer as usize;
         let end = start.checked_add(bytes).ok_or_else(|| {
             Error::overflow("register_host", format!("{bytes} bytes at {start:#x} do not fit"))
@@ -333,6 +332,10 @@ impl Device for HostHandle {
                 format!("no memory is registered at {:#x}", pointer as usize),
             )),
         }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -35,7 +35,7 @@ pub(crate) struct HostStream {
 
 impl HostStream {
     pub(crate) fn default_of(device: Arc<HostDevice>) -> HostStream {
-        HostStream { device, id: 0, kind: Kind::Default }
+        HostStream { device, id: hal::stream::unique_id(), kind: Kind::Default }
     }
 
     pub(crate) fn new(device: Arc<HostDevice>, id: u64, queue: Arc<Queue>, blocking: bool) -> Self {
@@ -113,7 +113,10 @@ impl Stream for HostStream {
     }
 
     fn handle(&self) -> u64 {
-        self.id
+        match self.kind {
+            Kind::Default => 0,
+            Kind::Own { .. } => self.id,
+        }
     }
 
     fn query(&self) -> Result<bool> {

@@ -1,8 +1,8 @@
 //! Backends: the entry to the devices of one vendor.
 
 use crate::device::Device;
-use crate::error::Result;
-use crate::status::Api;
+use crate::error::{Error, ErrorKind, Result};
+use crate::status::{Api, Status};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -30,6 +30,111 @@ pub trait Backend: Send + Sync + Debug {
     /// `InvalidArgument` if there is no such device.
     fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>>;
 
+    /// The device with the PCI bus id `domain:bus:device.function`, in hexadecimal; the domain
+    /// may be left out when it is 0.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that lists the devices there are.
+    fn device_by_pci_bus_id(&self, id: &str) -> Result<Arc<dyn Device>> {
+        let wanted = parse_pci_bus_id(id).ok_or_else(|| {
+            Error::invalid(
+                "device_by_pci_bus_id",
+                format!("id is {id:?}; a PCI bus id reads domain:bus:device.function"),
+            )
+        })?;
+        self.find_device("PCI bus id", id, &|device| {
+            parse_pci_bus_id(&device.properties().pci_bus_id) == Some(wanted)
+        })
+    }
+
+    /// The device with a UUID, as `GPU-` and 32 hexadecimal digits with or without hyphens.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that lists the devices there are.
+    fn device_by_uuid(&self, uuid: &str) -> Result<Arc<dyn Device>> {
+        let digits = |text: &str| -> String {
+            let text = text.trim_start_matches("GPU-");
+            text.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase()
+        };
+        let wanted = digits(uuid);
+        self.find_device("UUID", uuid, &|device| {
+            device.properties().uuid_text().is_some_and(|text| digits(&text) == wanted)
+        })
+    }
+
+    /// The first device that `matches`; `what` and `value` name what was looked for.
+    #[doc(hidden)]
+    fn find_device(
+        &self,
+        what: &str,
+        value: &str,
+        matches: &dyn Fn(&dyn Device) -> bool,
+    ) -> Result<Arc<dyn Device>> {
+        let mut seen = Vec::new();
+        for ordinal in 0..self.device_count()? {
+            let device = self.device(ordinal)?;
+            if matches(device.as_ref()) {
+                return Ok(device);
+            }
+            let properties = device.properties();
+            seen.push(format!(
+                "{ordinal}: {} {}",
+                properties.pci_bus_id,
+                properties.uuid_text().unwrap_or_default()
+            ));
+        }
+        Err(Error::new(
+            ErrorKind::InvalidArgument,
+            Status::host(Status::INVALID_DEVICE),
+            "find_device",
+            format!("no device has the {what} {value:?}; there are [{}]", seen.join(", ")),
+        ))
+    }
+
+    /// Starts to record in a profiler that is attached to the process.
+    ///
+    /// # Errors
+    /// `Unsupported` where the driver has no such call.
+    fn profiler_start(&self) -> Result<()> {
+        Err(Error::unsupported("profiler_start", "the backend has no profiler"))
+    }
+
+    /// Ends what [`Backend::profiler_start`] began.
+    ///
+    /// # Errors
+    /// `Unsupported` where the driver has no such call.
+    fn profiler_stop(&self) -> Result<()> {
+        Err(Error::unsupported("profiler_stop", "the backend has no profiler"))
+    }
+
     /// The vendor's name of a status code.
     fn status_name(&self, code: i32) -> Option<&'static str>;
+}
+
+/// Domain, bus, device and function of `domain:bus:device.function`.
+fn parse_pci_bus_id(text: &str) -> Option<[u32; 4]> {
+    let number = |digits: &str| u32::from_str_radix(digits, 16).ok();
+    let (place, function) = match text.trim().rsplit_once('.') {
+        Some((place, function)) => (place, number(function)?),
+        None => (text.trim(), 0),
+    };
+    let parts: Vec<_> = place.split(':').map(number).collect::<Option<_>>()?;
+    match parts[..] {
+        [bus, device] => Some([0, bus, device, function]),
+        [domain, bus, device] => Some([domain, bus, device, function]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_pci_bus_id;
+
+    #[test]
+    fn bus_ids_are_compared_as_numbers() {
+        assert_eq!(parse_pci_bus_id("0000:3B:00.0"), Some([0, 0x3b, 0, 0]));
+        assert_eq!(parse_pci_bus_id("00000000:3b:00.0"), parse_pci_bus_id("3b:00.0"));
+        assert_eq!(parse_pci_bus_id("gpu"), None);
+        assert_eq!(parse_pci_bus_id("1:2:3:4.5"), None);
+    }
 }

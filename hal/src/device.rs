@@ -1,9 +1,11 @@
 //! Devices: memory, streams, events and modules of one GPU, or of the host.
 
+use crate::driver::compiler::Compiled;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
-use crate::module::{Module, ModuleSource};
+use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
+use std::any::Any;
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -51,6 +53,10 @@ pub struct DeviceProperties {
     pub compute_capability: (u32, u32),
     /// Bytes of device memory.
     pub total_memory: usize,
+    /// What compilers call the device: `sm_90`, `gfx90a:sramecc+:xnack-`; empty for the host.
+    pub architecture: String,
+    /// The device's number that no other device has; `None` where there is none.
+    pub uuid: Option<[u8; 16]>,
 }
 
 impl DeviceProperties {
@@ -66,7 +72,17 @@ impl DeviceProperties {
             pci_bus_id: pci_bus_id.into(),
             compute_capability,
             total_memory,
+            architecture: String::new(),
+            uuid: None,
         }
+    }
+
+    /// The UUID as `GPU-` and hexadecimal digits in groups of 8, 4, 4, 4 and 12.
+    pub fn uuid_text(&self) -> Option<String> {
+        let digits: String = self.uuid?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let groups =
+            [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+        Some(format!("GPU-{}", groups.join("-")))
     }
 }
 
@@ -133,6 +149,28 @@ pub struct MemoryInfo {
     pub total: usize,
 }
 
+/// How page-locked memory is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PinnedOptions {
+    /// Page-locked for every device's context.
+    pub portable: bool,
+    /// Visible to kernels under [`Device::pinned_address`].
+    pub mapped: bool,
+    /// Faster for the device to read, slow for the host to read.
+    pub write_combined: bool,
+}
+
+/// What other processes open memory and events with: 64 bytes that only the driver reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct IpcHandle(pub [u8; 64]);
+
+impl Debug for IpcHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IpcHandle({:02x?}...)", &self.0[..8])
+    }
+}
+
 /// One GPU, or the host as one. Every method may be called from any thread.
 ///
 /// Allocations made here are usable on every stream at once; those made through
@@ -183,7 +221,7 @@ pub trait Device: Send + Sync + Debug {
     fn can_access(&self, address: u64, bytes: usize) -> bool;
 
     /// Allocates page-locked host memory, aligned to a page.
-    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8>;
+    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8>;
 
     /// Frees what [`Device::allocate_pinned`] gave.
     ///
@@ -191,11 +229,24 @@ pub trait Device: Send + Sync + Debug {
     /// As for [`Device::free`].
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()>;
 
+    /// The address under which the device sees page-locked host memory.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for memory that is not page-locked, or not mapped.
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
+        Ok(pointer as u64)
+    }
+
     /// Page-locks host memory that the program has.
     ///
     /// # Safety
     /// The range is allocated and stays so until it is unregistered.
-    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize) -> Result<()>;
+    unsafe fn register_host(
+        &self,
+        pointer: *mut u8,
+        bytes: usize,
+        options: PinnedOptions,
+    ) -> Result<()>;
 
     /// Ends what [`Device::register_host`] began.
     ///
@@ -204,14 +255,193 @@ pub trait Device: Send + Sync + Debug {
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()>;
 
     /// Loads or compiles a module of kernels.
-    fn load_module(&self, source: &ModuleSource<'_>) -> Result<Arc<dyn Module>> {
-        let _ = source;
+    ///
+    /// # Errors
+    /// `CompileFailed` with the compiler's log; `InvalidArgument` for a file that cannot be
+    /// read or bytes that are no code for a device.
+    fn load_module(
+        &self,
+        source: &ModuleSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        let _ = (source, options);
         Err(Error::unsupported(
             "load_module",
             format!("device {} takes no kernels from source or image", self.id()),
         ))
     }
 
+    /// Compiles CUDA C to code that [`Device::load_module`] takes as an image.
+    ///
+    /// # Errors
+    /// `CompileFailed` with the compiler's log; `Unsupported` where there is no compiler.
+    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+        let _ = (text, name, options);
+        Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
+    }
+
+    /// Links code from several inputs to one image.
+    ///
+    /// # Errors
+    /// `CompileFailed` with the linker's log.
+    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
+        let _ = (inputs, options);
+        Err(Error::unsupported("link", format!("device {} links no code", self.id())))
+    }
+
     /// Waits for all work of the device.
     fn synchronize(&self) -> Result<()>;
+
+    /// A stream that another library made, or one of the driver's special handles: 1 is the
+    /// legacy default stream, 2 the default stream of each thread. The stream is not
+    /// destroyed with the object.
+    ///
+    /// # Safety
+    /// `handle` is a stream of this device and lives as long as the object.
+    unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
+        Err(Error::unsupported(
+            "stream_from_handle",
+            format!("device {} cannot take the stream {handle:#x}", self.id()),
+        ))
+    }
+
+    /// The least and the greatest priority that streams can have; smaller numbers run first.
+    fn priority_range(&self) -> Result<(i32, i32)> {
+        Ok((0, 0))
+    }
+
+    /// Allocates `height` rows of `width` bytes, each aligned for elements of `element` bytes
+    /// (4, 8 or 16); gives the address and the bytes from row to row. Freed like memory of
+    /// [`Device::allocate`].
+    fn allocate_pitched(
+        &self,
+        width: usize,
+        height: usize,
+        element: usize,
+    ) -> Result<(u64, usize)> {
+        if ![4, 8, 16].contains(&element) {
+            return Err(Error::invalid(
+                "allocate_pitched",
+                format!("element is {element} bytes; allowed are 4, 8 and 16"),
+            ));
+        }
+        let pitch = width.checked_next_multiple_of(512);
+        let Some((pitch, bytes)) = pitch.and_then(|p| Some((p, p.checked_mul(height)?))) else {
+            return Err(Error::overflow(
+                "allocate_pitched",
+                format!("width {width} times height {height} does not fit"),
+            ));
+        };
+        Ok((self.allocate(bytes)?, pitch))
+    }
+
+    /// Allocates memory that host and device share, which moves to whoever touches it. Freed
+    /// like memory of [`Device::allocate`].
+    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
+        let _ = bytes;
+        Err(Error::unsupported("allocate_managed", format!("device {} has none", self.id())))
+    }
+
+    /// Start and bytes of the allocation that an address lies in.
+    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        let _ = address;
+        Err(Error::unsupported("address_range", format!("device {} cannot tell", self.id())))
+    }
+
+    /// True if kernels on this device could use the other one's memory.
+    fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
+        let _ = other;
+        Ok(false)
+    }
+
+    /// Lets kernels on this device use the other one's memory. Doing so twice is no error.
+    fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        Err(Error::unsupported(
+            "enable_peer_access",
+            format!("device {} cannot access device {}", self.id(), other.id()),
+        ))
+    }
+
+    /// Ends what [`Device::enable_peer_access`] began.
+    fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        Err(Error::unsupported(
+            "disable_peer_access",
+            format!("device {} cannot access device {}", self.id(), other.id()),
+        ))
+    }
+
+    /// Gives unused memory of the pool back until it holds at most `keep` bytes.
+    fn trim_memory(&self, keep: usize) -> Result<()> {
+        let _ = keep;
+        Ok(())
+    }
+
+    /// Bytes of freed memory that the pool keeps when work is waited for; all by default.
+    fn set_release_threshold(&self, bytes: usize) -> Result<()> {
+        let _ = bytes;
+        Err(Error::unsupported(
+            "set_release_threshold",
+            format!("device {} has no pool", self.id()),
+        ))
+    }
+
+    /// A handle with which another process can open plain memory of [`Device::allocate`].
+    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
+        let _ = address;
+        Err(Error::unsupported("export_memory", format!("device {} shares none", self.id())))
+    }
+
+    /// The address of memory that another process exported.
+    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
+        let _ = handle;
+        Err(Error::unsupported("import_memory", format!("device {} shares none", self.id())))
+    }
+
+    /// Closes what [`Device::import_memory`] opened.
+    ///
+    /// # Safety
+    /// No work that uses the memory is still to run.
+    unsafe fn close_imported(&self, address: u64) -> Result<()> {
+        let _ = address;
+        Err(Error::unsupported("close_imported", format!("device {} shares none", self.id())))
+    }
+
+    /// A handle with which another process can open an event made with `interprocess`.
+    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
+        let _ = event;
+        Err(Error::unsupported("export_event", format!("device {} shares none", self.id())))
+    }
+
+    /// The event that another process exported.
+    fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
+        let _ = handle;
+        Err(Error::unsupported("import_event", format!("device {} shares none", self.id())))
+    }
+
+    /// A numbered limit of the device's context: those of `CUlimit`.
+    fn limit(&self, limit: i32) -> Result<usize> {
+        Err(Error::unsupported("limit", format!("device {} has no limit {limit}", self.id())))
+    }
+
+    /// Sets a numbered limit; the driver may round it.
+    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
+        let _ = value;
+        Err(Error::unsupported("set_limit", format!("device {} has no limit {limit}", self.id())))
+    }
+
+    /// Makes the device's context the calling thread's, for other libraries' calls on this
+    /// thread. This library's own calls do not need it.
+    fn make_current(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Destroys everything on the device: memory, streams, events and modules of this and
+    /// all other libraries in the process. Objects made before give `InvalidHandle`. The way
+    /// to recover from a kernel's failure without ending the process.
+    fn reset(&self) -> Result<()> {
+        Err(Error::unsupported("reset", format!("device {} cannot be reset", self.id())))
+    }
+
+    /// The object of the backend itself, behind all decorators.
+    fn as_any(&self) -> &dyn Any;
 }

@@ -12,11 +12,18 @@ pub struct EventOptions {
     pub timing: bool,
     /// True if a thread that waits sleeps instead of spinning.
     pub blocking: bool,
+    /// True if other processes can open the event; excludes `timing`.
+    pub interprocess: bool,
+}
+
+impl EventOptions {
+    /// An event that only orders work: no timing, no sleeping, this process alone.
+    pub const ORDERING: Self = EventOptions { timing: false, blocking: false, interprocess: false };
 }
 
 impl Default for EventOptions {
     fn default() -> Self {
-        EventOptions { timing: true, blocking: false }
+        EventOptions { timing: true, ..EventOptions::ORDERING }
     }
 }
 

@@ -7,11 +7,13 @@ pub mod array;
 pub mod backend;
 pub mod decorate;
 pub mod device;
+pub mod driver;
 pub mod dtype;
 pub mod error;
 pub mod event;
 pub mod function;
 pub mod iteration;
+pub mod launch;
 pub mod layout;
 pub mod memory;
 pub mod module;
@@ -24,14 +26,19 @@ pub mod stream;
 
 pub use array::{Argument, Array, DeviceArray, Inexact, Number};
 pub use backend::Backend;
-pub use device::{Device, DeviceAttribute, DeviceId, DeviceProperties, MemoryInfo};
+pub use device::{
+    Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
 pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventOptions};
 pub use half::f16;
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
-pub use module::{Kernel, LaunchConfig, Module, ModuleSource};
+pub use module::{
+    Kernel, KernelAttribute, LaunchConfig, LinkInput, LinkKind, LoadOptions, Module, ModuleSource,
+    Parameter,
+};
 pub use num_complex::Complex;
 pub use scalar::Scalar;
 pub use status::{Api, Status};
-pub use stream::{Direction, Stream, StreamOptions, Transfer};
+pub use stream::{CaptureMode, Direction, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};

@@ -1,11 +1,20 @@
 //! Streams: queues of work that a device runs in order.
 
-use crate::device::DeviceId;
-use crate::error::Result;
+use crate::device::{Device, DeviceId};
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::operation::Operation;
 use std::any::Any;
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// A number for [`Stream::id`] that no stream of this process has or had.
+pub fn unique_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
 
 /// How a stream is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +88,43 @@ impl Transfer {
     }
 }
 
+/// Where managed memory is to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchTarget {
+    /// The device of the stream.
+    Device,
+    /// The host.
+    Host,
+}
+
+/// What other threads may do while a stream captures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaptureMode {
+    /// No thread may make a call that a capture cannot have.
+    Global,
+    /// This thread may not; others are free.
+    #[default]
+    ThreadLocal,
+    /// Every thread may.
+    Relaxed,
+}
+
+/// Recorded work that can be launched again and again.
+pub trait Graph: Send + Sync + Debug {
+    /// The number of recorded nodes.
+    fn node_count(&self) -> usize;
+
+    /// Queues all of the recorded work.
+    ///
+    /// # Safety
+    /// Memory that the recorded work uses, besides what was allocated during the capture, is
+    /// allocated until it has run, and nothing else accesses it meanwhile.
+    unsafe fn launch(&self, stream: &dyn Stream) -> Result<()>;
+
+    /// The object of the backend itself, behind all decorators.
+    fn as_any(&self) -> &dyn Any;
+}
+
 /// A queue of work that a device runs in order. Every method may be called from any thread.
 ///
 /// Calls that queue work return when it is queued, unless their documentation says that they
@@ -138,6 +184,65 @@ pub trait Stream: Send + Sync + Debug {
     /// # Safety
     /// As for [`Stream::transfer`].
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()>;
+
+    /// Queues a copy from one device's memory to another's. The stream is of either device.
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend has one device only.
+    ///
+    /// # Safety
+    /// As for [`Stream::transfer`]; `destination` is memory of `destination_device` and
+    /// `source` of `source_device`.
+    unsafe fn transfer_peer(
+        &self,
+        destination: u64,
+        destination_device: &dyn Device,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        let _ = (destination, destination_device, source, source_device, bytes);
+        Err(Error::unsupported("transfer_peer", "the backend has no peer copies"))
+    }
+
+    /// Queues the move of managed memory to a device, or to the host.
+    ///
+    /// # Safety
+    /// The range is managed memory and stays allocated until the move is done.
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        let _ = (address, bytes, to);
+        Err(Error::unsupported("prefetch", "the backend has no managed memory to move"))
+    }
+
+    /// Starts to record work instead of running it. Until [`Stream::end_capture`] nothing may
+    /// wait for this stream; memory that is allocated or freed on it meanwhile lives as long
+    /// as the graph.
+    ///
+    /// # Errors
+    /// `Unsupported` where the driver has no graphs; the driver's error for the default stream
+    /// or one that captures already.
+    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
+        let _ = mode;
+        Err(Error::unsupported("begin_capture", "the backend has no graphs"))
+    }
+
+    /// Ends the recording and gives what was recorded, ready to be launched.
+    ///
+    /// # Errors
+    /// The driver's, if the capture became invalid; the stream works again then.
+    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
+        Err(Error::unsupported("end_capture", "the backend has no graphs"))
+    }
+
+    /// True between [`Stream::begin_capture`] and [`Stream::end_capture`].
+    fn is_capturing(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// How the stream was made; for one that another library made, what the driver says.
+    fn options(&self) -> Result<StreamOptions> {
+        Ok(StreamOptions::default())
+    }
 
     /// Queues a builtin operation.
     ///

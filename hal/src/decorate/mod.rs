@@ -60,8 +60,16 @@ pub enum Call {
     Fill,
     /// Queueing a builtin operation.
     Execute,
-    /// Launching a kernel.
+    /// Launching a kernel or a graph.
     Launch,
+    /// Compiling or linking code.
+    Compile,
+    /// Beginning or ending a capture.
+    Capture,
+    /// Sharing memory or events with another process.
+    Share,
+    /// Changing a device's context: limits, peers, pool, reset.
+    Configure,
 }
 }
 

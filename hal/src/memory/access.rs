@@ -172,7 +172,7 @@ fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stre
     if later.id() == earlier.id() || earlier.query()? {
         return Ok(());
     }
-    let event = device.create_event(EventOptions { timing: false, blocking: false })?;
+    let event = device.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
     later.wait_event(event.as_ref())
 }

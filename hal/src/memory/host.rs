@@ -1,7 +1,7 @@
 //! Host memory that devices copy from and to at full speed.
 
 use super::note_failed_free;
-use crate::device::Device;
+use crate::device::{Device, PinnedOptions};
 use crate::error::{Error, Result};
 use crate::process;
 use std::fmt;
@@ -28,11 +28,23 @@ impl PinnedMemory {
     /// # Errors
     /// `OutOfMemory` if there are not so many.
     pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<PinnedMemory> {
+        Self::with_options(device, bytes, PinnedOptions { portable: true, ..Default::default() })
+    }
+
+    /// Allocates `bytes` bytes with the given options.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if there are not so many.
+    pub fn with_options(
+        device: &Arc<dyn Device>,
+        bytes: usize,
+        options: PinnedOptions,
+    ) -> Result<PinnedMemory> {
         let generation = process::generation();
         let pointer = if bytes == 0 {
             std::ptr::dangling_mut()
         } else {
-            let pointer = device.allocate_pinned(bytes)?;
+            let pointer = device.allocate_pinned(bytes, options)?;
             // SAFETY: the allocation has this size, and nobody else knows it yet.
             unsafe { pointer.write_bytes(0, bytes) };
             pointer
@@ -103,7 +115,9 @@ impl<'a> RegisteredMemory<'a> {
     /// registered already.
     pub fn new(device: &Arc<dyn Device>, memory: &'a mut [u8]) -> Result<RegisteredMemory<'a>> {
         // SAFETY: the slice is borrowed for as long as the object lives.
-        unsafe { Self::from_raw(device, memory.as_mut_ptr(), memory.len()) }
+        unsafe {
+            Self::from_raw(device, memory.as_mut_ptr(), memory.len(), PinnedOptions::default())
+        }
     }
 
     /// Page-locks a range of memory.
@@ -117,13 +131,14 @@ impl<'a> RegisteredMemory<'a> {
         device: &Arc<dyn Device>,
         pointer: *mut u8,
         bytes: usize,
+        options: PinnedOptions,
     ) -> Result<RegisteredMemory<'a>> {
         if bytes == 0 || pointer.is_null() {
             return Err(Error::invalid("register_host", "an empty range cannot be registered"));
         }
         let generation = process::generation();
         // SAFETY: the caller's promise.
-        unsafe { device.register_host(pointer, bytes)? };
+        unsafe { device.register_host(pointer, bytes, options)? };
         let borrowed = PhantomData;
         Ok(RegisteredMemory { device: device.clone(), pointer, bytes, generation, borrowed })
     }

@@ -1,0 +1,1 @@
+//! NVRTC, found at run time.

@@ -1,0 +1,1 @@
+//! An on-disk cache of compiled code.

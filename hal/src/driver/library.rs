@@ -1,0 +1,1 @@
+//! Opening a vendor's library at run time.

@@ -1,0 +1,124 @@
+//! What the two vendors do differently: everything that the table of calls cannot hold.
+
+use super::calls::{Calls, Handle};
+use super::compiler::{Compiled, Compiler};
+use crate::error::{ErrorKind, Result};
+use crate::module::{LinkInput, LoadOptions};
+use crate::status::{Api, Status};
+use crate::stream::Transfer;
+use std::ffi::c_int;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// A vendor's quirks. Codes are the driver's status numbers; every method may be called from
+/// any thread.
+pub trait Vendor: Send + Sync + Debug {
+    /// The backend's name: `cuda`, `hip`.
+    fn name(&self) -> &'static str;
+
+    /// Whose status numbers the calls return.
+    fn api(&self) -> Api;
+
+    /// The vendor's name of a status number.
+    fn status_name(&self, code: i32) -> Option<&'static str>;
+
+    /// The table's names, for messages.
+    fn names(&self) -> &'static super::calls::Names;
+
+    /// What kind of failure a status number is.
+    fn kind(&self, code: i32) -> ErrorKind {
+        common_kind(code)
+    }
+
+    /// True if the context cannot be used any longer once a call has given this number.
+    fn is_sticky(&self, code: i32) -> bool {
+        matches!(code, 214 | 220 | 221 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 722)
+    }
+
+    /// The context of a device, retained: what [`Vendor::set_current`] takes.
+    fn retain_context(&self, device: c_int) -> (c_int, Handle);
+
+    /// Lets go of it.
+    fn release_context(&self, device: c_int) -> c_int;
+
+    /// The calling thread's context; 0 for none.
+    fn current(&self) -> (c_int, Handle);
+
+    /// Sets it.
+    fn set_current(&self, context: Handle) -> c_int;
+
+    /// What compilers call the device.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn architecture(&self, calls: &Calls, device: c_int) -> Result<String>;
+
+    /// Queues a copy of rows. Every slice's stride is a multiple of its rows' pitch.
+    ///
+    /// # Safety
+    /// As for [`crate::Stream::transfer`].
+    unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int;
+
+    /// Queues a copy between devices, each given with its context.
+    ///
+    /// # Safety
+    /// As for [`crate::Stream::transfer_peer`].
+    unsafe fn copy_peer(
+        &self,
+        destination: (u64, c_int, Handle),
+        source: (u64, c_int, Handle),
+        bytes: usize,
+        stream: Handle,
+    ) -> c_int;
+
+    /// Lets the current context use the memory of another device.
+    fn enable_peer(&self, device: c_int, context: Handle) -> c_int;
+
+    /// Ends that.
+    fn disable_peer(&self, device: c_int, context: Handle) -> c_int;
+
+    /// True if a host address is page-locked or managed: memory that the driver copies from
+    /// and to without waiting.
+    fn is_pinned(&self, pointer: u64) -> bool;
+
+    /// True if the driver knows the address as memory that a device can access.
+    fn is_device_address(&self, address: u64) -> bool;
+
+    /// The run-time compiler.
+    ///
+    /// # Errors
+    /// `Unsupported` that says what to install.
+    fn compiler(&self) -> Result<Arc<dyn Compiler>>;
+
+    /// Options that the compiler needs for builtin operations.
+    fn builtin_options(&self) -> &'static [&'static str];
+
+    /// Links code to one image.
+    ///
+    /// # Errors
+    /// `CompileFailed` with the linker's log; `Unsupported` without a linker.
+    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled>;
+}
+
+/// The kind of a status number that both vendors have.
+pub fn common_kind(code: i32) -> ErrorKind {
+    match code {
+        Status::INVALID_VALUE | Status::INVALID_DEVICE | Status::NOT_FOUND => {
+            ErrorKind::InvalidArgument
+        }
+        Status::OUT_OF_MEMORY => ErrorKind::OutOfMemory,
+        Status::NOT_INITIALIZED | Status::DEINITIALIZED | 201 | 709 | Status::INVALID_HANDLE => {
+            ErrorKind::InvalidHandle
+        }
+        Status::NO_DEVICE | 34 | 35 | 802 | 803 | 804 => ErrorKind::BackendUnavailable,
+        200 | 209 | 218 | 222 | 223 | Status::INVALID_SOURCE | 302 | 303 => {
+            ErrorKind::CompileFailed
+        }
+        Status::NOT_READY => ErrorKind::NotReady,
+        Status::NOT_SUPPORTED => ErrorKind::Unsupported,
+        Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703 | 720 => ErrorKind::LaunchFailed,
+        Status::ILLEGAL_ADDRESS | 710 | 714..=719 | 721 => ErrorKind::LaunchFailed,
+        712 | 713 | 704 | 705 | 217 | 907 | 901..=906 | 908 => ErrorKind::InvalidArgument,
+        _ => ErrorKind::Driver,
+    }
+}

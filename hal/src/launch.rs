@@ -1,0 +1,282 @@
+//! Launching kernels with typed arguments.
+//!
+//! `kernel.launch(config, &stream, (a, &x, &mut y, n))` checks the number and the sizes of the
+//! arguments against what the driver says the kernel takes, orders the launch behind other
+//! streams' work on the same memory, and queues it.
+
+use crate::array::{Array, DeviceArray};
+use crate::dtype::Element;
+use crate::error::{Error, Result};
+use crate::memory::{Access, AccessGuard, DeviceMemory};
+use crate::module::{Kernel, LaunchConfig};
+use crate::scalar::Scalar;
+use crate::stream::Stream;
+use smallvec::SmallVec;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// The arguments of one launch, packed as a driver takes them, and the memories they name.
+#[derive(Debug, Default)]
+pub struct ArgumentList<'a> {
+    /// Values, each from a multiple of 16 bytes.
+    words: SmallVec<[u128; 16]>,
+    /// First word and bytes of each.
+    places: SmallVec<[(u32, u32); 16]>,
+    uses: SmallVec<[(&'a DeviceMemory, Access); 8]>,
+}
+
+impl<'a> ArgumentList<'a> {
+    /// A list without arguments.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of arguments.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Adds a value by its bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for more than 32 KiB, which no device takes.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        const LIMIT: usize = 32 << 10;
+        if bytes.len() > LIMIT {
+            return Err(Error::invalid(
+                "launch",
+                format!(
+                    "argument {} has {} bytes; at most {LIMIT} are allowed",
+                    self.len(),
+                    bytes.len()
+                ),
+            ));
+        }
+        self.places.push((self.words.len() as u32, bytes.len() as u32));
+        for part in bytes.chunks(16) {
+            let mut word = [0; 16];
+            word[..part.len()].copy_from_slice(part);
+            self.words.push(u128::from_ne_bytes(word));
+        }
+        Ok(())
+    }
+
+    /// Adds an address that nothing is known of.
+    pub fn address(&mut self, address: u64) {
+        self.places.push((self.words.len() as u32, 8));
+        let mut word = [0; 16];
+        word[..8].copy_from_slice(&address.to_ne_bytes());
+        self.words.push(u128::from_ne_bytes(word));
+    }
+
+    /// Adds an address inside `memory`, which the kernel uses as `access` says.
+    pub fn memory(&mut self, address: u64, memory: &'a DeviceMemory, access: Access) {
+        self.address(address);
+        self.uses.push((memory, access));
+    }
+
+    /// Queues the launch.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
+    /// parameters, as far as the driver tells them; nothing is queued then.
+    ///
+    /// # Safety
+    /// The arguments are of the types that the kernel declares, and the kernel stays inside
+    /// the memory that they name.
+    pub unsafe fn launch(
+        &self,
+        kernel: &dyn Kernel,
+        config: &LaunchConfig,
+        stream: &Arc<dyn Stream>,
+        cooperative: bool,
+    ) -> Result<()> {
+        self.check(kernel)?;
+        let _guard = AccessGuard::acquire(stream, &self.uses)?;
+        let base = self.words.as_ptr();
+        let pointers: SmallVec<[*mut c_void; 16]> = self
+            .places
+            .iter()
+            .map(|&(word, _)| base.wrapping_add(word as usize).cast_mut().cast())
+            .collect();
+        // SAFETY: the caller's promise; the driver reads the values before the call returns.
+        unsafe {
+            match cooperative {
+                false => kernel.launch_raw(stream.as_ref(), config, &pointers),
+                true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
+            }
+        }
+    }
+
+    fn check(&self, kernel: &dyn Kernel) -> Result<()> {
+        let Some(parameters) = kernel.parameters()? else { return Ok(()) };
+        let (given, wanted) = (self.len(), parameters.len());
+        if given != wanted {
+            return Err(Error::invalid(
+                "launch",
+                format!("kernel {} takes {wanted} arguments; {given} were given", kernel.name()),
+            ));
+        }
+        for (position, (&(_, size), parameter)) in self.places.iter().zip(parameters).enumerate() {
+            if size as usize != parameter.size {
+                return Err(Error::invalid(
+                    "launch",
+                    format!(
+                        "argument {position} of kernel {} has {size} bytes; its parameter has {}",
+                        kernel.name(),
+                        parameter.size
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What can be an argument of a launch.
+pub trait KernelArgument {
+    /// Adds itself to the list.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value that cannot be passed.
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()>;
+}
+
+macro_rules! plain {
+    ($($number:ty),*) => {$(
+        impl KernelArgument for $number {
+            fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+                list.bytes(&self.to_ne_bytes())
+            }
+        }
+    )*};
+}
+
+plain!(i8, i16, i32, i64, u8, u16, u32, u64, isize, usize, f32, f64);
+
+impl KernelArgument for bool {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.bytes(&[u8::from(*self)])
+    }
+}
+
+impl KernelArgument for crate::f16 {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.bytes(&self.to_ne_bytes())
+    }
+}
+
+impl KernelArgument for Scalar {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.bytes(self.bytes())
+    }
+}
+
+impl KernelArgument for crate::Complex<f32> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.bytes(Scalar::new(*self).bytes())
+    }
+}
+
+impl KernelArgument for crate::Complex<f64> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.bytes(Scalar::new(*self).bytes())
+    }
+}
+
+/// The address of the first element; the kernel only reads the array.
+impl<T: Element> KernelArgument for &DeviceArray<T> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        let array = self.untyped();
+        list.memory(array.address(), array.memory(), Access::Read);
+        Ok(())
+    }
+}
+
+/// The address of the first element; the kernel reads and writes the array.
+impl<T: Element> KernelArgument for &mut DeviceArray<T> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        self.untyped().add_to(list)
+    }
+}
+
+/// The address of the first element; the kernel may read and write the array.
+impl KernelArgument for Array {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.memory(self.address(), self.memory(), Access::Write);
+        Ok(())
+    }
+}
+
+/// The address; the kernel may read and write the memory.
+impl KernelArgument for Arc<DeviceMemory> {
+    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+        list.memory(self.address(), self, Access::Write);
+        Ok(())
+    }
+}
+
+/// A tuple of arguments.
+pub trait KernelArguments {
+    /// Adds every member to the list.
+    ///
+    /// # Errors
+    /// As for [`KernelArgument::add_to`].
+    fn add_all<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()>;
+}
+
+impl KernelArguments for () {
+    fn add_all<'a>(&'a self, _: &mut ArgumentList<'a>) -> Result<()> {
+        Ok(())
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident)*) => { tuples!(@ [] $($name)*); };
+    (@ [$($done:ident)*]) => {};
+    (@ [$($done:ident)*] $next:ident $($rest:ident)*) => {
+        impl<$($done: KernelArgument,)* $next: KernelArgument> KernelArguments
+            for ($($done,)* $next,)
+        {
+            #[allow(non_snake_case, reason = "a type's name serves as its value's")]
+            fn add_all<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+                let ($($done,)* $next,) = self;
+                $($done.add_to(list)?;)*
+                $next.add_to(list)
+            }
+        }
+        tuples!(@ [$($done)* $next] $($rest)*);
+    };
+}
+
+tuples!(A B C D E F G H I J K L M N O P);
+
+impl dyn Kernel {
+    /// Queues a launch with a tuple of up to 16 arguments: numbers, [`Scalar`]s, `&array` for
+    /// one that the kernel only reads, `&mut array` for one that it writes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
+    /// parameters, as far as the driver tells them, or if the configuration exceeds the
+    /// device's limits. Nothing is queued then.
+    ///
+    /// # Safety
+    /// The arguments are of the types that the kernel declares, and the kernel stays inside
+    /// the arrays that they name.
+    pub unsafe fn launch(
+        &self,
+        config: LaunchConfig,
+        stream: &Arc<dyn Stream>,
+        arguments: impl KernelArguments,
+    ) -> Result<()> {
+        let mut list = ArgumentList::new();
+        arguments.add_all(&mut list)?;
+        // SAFETY: the caller's promise.
+        unsafe { list.launch(self, &config, stream, false) }
+    }
+}
