@@ -1,4 +1,52 @@
 //! The CUDA backend: the driver's functions, found at run time, as the table of
 //! [`hal::driver`].
+//!
+//! Types and signatures are those of `cudarc`; its own loader is not used, because it panics
+//! where a library or a symbol is missing and gives statuses as a closed enumeration.
 
-mod nvrtc;
+pub mod nvrtc;
+mod table;
+mod vendor;
+
+use hal::driver::calls::Calls;
+use hal::driver::library::{Library, Search};
+use hal::{Backend, Result};
+use nvrtc::Nvrtc;
+use std::env;
+use std::ffi::c_int;
+use std::sync::Arc;
+use table::{NAMES, OwnCalls};
+use vendor::Cuda;
+
+/// The environment variable that names the driver's library.
+const LIBRARY_VARIABLE: &str = "PYGPU_CUDA_LIBRARY";
+
+/// Where the driver is: in the loader's path, or where WSL has it.
+#[cfg(not(windows))]
+const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so", "/usr/lib/wsl/lib/libcuda.so.1"];
+#[cfg(windows)]
+const LIBRARIES: &[&str] = &["nvcuda.dll"];
+
+/// Opens NVIDIA's driver. Makes no context.
+///
+/// # Errors
+/// `BackendUnavailable` with every path and symbol tried, or with the driver's status if it
+/// cannot be initialised or has no device.
+pub fn open() -> Result<Arc<dyn Backend>> {
+    let search = Search::new("the CUDA driver")
+        .explicit(LIBRARY_VARIABLE, env::var_os(LIBRARY_VARIABLE))
+        .candidates(LIBRARIES.iter().copied())
+        .advice("it comes with NVIDIA's GPU driver");
+    // SAFETY: the names are those of NVIDIA's driver, or the user chose the file.
+    unsafe { search.open(open_library) }
+}
+
+fn open_library(library: Library) -> Result<Arc<dyn Backend>> {
+    // SAFETY: the types of both tables are checked against cudarc's declarations.
+    let (calls, own) = unsafe { (Calls::find(&NAMES, library)?, OwnCalls::find(library)?) };
+    let mut version: c_int = 0;
+    // SAFETY: the number is written before the call returns; needs no initialisation.
+    unsafe { (calls.driver_version)(&mut version) };
+    let compiler = Arc::new(Nvrtc::new(version));
+    hal::driver::open(Box::new(Cuda { calls: own, compiler }), calls)
+}

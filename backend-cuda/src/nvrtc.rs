@@ -1,1 +1,287 @@
-//! NVRTC, found at run time.
+//! NVRTC, found at run time when something is first compiled.
+//!
+//! NVRTC is taken from the file in `PYGPU_NVRTC` alone if that is set, else from the first of:
+//! the folders in `PYGPU_NVRTC_PATH` (with colons between; folders of libraries, or of Python
+//! packages), the loader's own folders, CUDA toolkits in `CUDA_HOME`, `CUDA_PATH` and
+//! `/usr/local/cuda`, and the directories of [`hal::driver::library::add_search_directory`].
+//! One whose code the driver could not load is the last resort: of a later major version than
+//! the driver, or of a later minor version if it can only make PTX for the device.
+
+mod search;
+
+use cudarc::nvrtc::sys;
+use hal::driver::compiler::{
+    AddName, Call, Compilation, Compile, Compiled, Compiler, Create, GetName, GetOutput, GetSize,
+    ProgramCalls, Version,
+};
+use hal::driver::library::{Library, Search};
+use hal::{Api, Error, ErrorKind, Result};
+use search::Places;
+use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Program = sys::_nvrtcProgram;
+
+/// Forms of code, the best first.
+const OUTPUTS: &[&str] = &[CUBIN, "PTX"];
+const CUBIN: &str = "CUBIN";
+
+/// What an NVRTC without `nvrtcGetSupportedArchs` (before 11.2) knows at least.
+const ASSUMED_ARCHITECTURES: &[c_int] = &[50, 52, 53, 60, 61, 62, 70, 72, 75];
+
+/// NVRTC's compilers for the devices of one driver.
+#[derive(Debug)]
+pub struct Nvrtc {
+    /// Major, minor; zeros if unknown.
+    driver: (c_int, c_int),
+    /// By the number of the architecture that each was found for.
+    found: Mutex<Vec<(c_int, Arc<Found>)>>,
+}
+
+impl Nvrtc {
+    /// For a driver of this version as `cuDriverGetVersion` counts (12080 is 12.8; 0 if
+    /// unknown). Nothing is opened yet.
+    pub fn new(driver_version: i32) -> Nvrtc {
+        let driver = (driver_version / 1000, driver_version % 1000 / 10);
+        Nvrtc { driver, found: Mutex::new(Vec::new()) }
+    }
+
+    /// The file that compiles for a target.
+    ///
+    /// # Errors
+    /// Those of [`Compiler::identity`].
+    pub fn file(&self, target: &str) -> Result<PathBuf> {
+        self.find(number(target)?).map(|found| found.file.clone())
+    }
+
+    /// The NVRTC for an architecture. A failure is not remembered: NVRTC may be installed
+    /// while the program runs.
+    fn find(&self, architecture: c_int) -> Result<Arc<Found>> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = found.iter().find(|(it, _)| *it == architecture) {
+            return Ok(known.clone());
+        }
+        let new = Arc::new(Found::search(&Places::of_environment(), self.driver, architecture)?);
+        log::debug!("{} in {} compiles for sm_{architecture}", new.identity(), new.file.display());
+        found.push((architecture, new.clone()));
+        Ok(new)
+    }
+}
+
+impl Compiler for Nvrtc {
+    fn identity(&self, target: &str) -> Result<String> {
+        self.find(number(target)?).map(|found| found.identity())
+    }
+
+    fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled> {
+        let number = number(compilation.target)?;
+        let found = self.find(number)?;
+        let mut own = Vec::new();
+        if !compilation.options.iter().any(|it| is_architecture(it)) {
+            let architecture = found.architecture(compilation.target, number)?;
+            own.push(format!("--gpu-architecture={architecture}"));
+        }
+        if compilation.headers {
+            let folders = Places::of_environment().headers(&found.file);
+            own.extend(folders.iter().map(|folder| format!("-I{}", folder.display())));
+        }
+        let own = own.iter().map(String::as_str);
+        let options: Vec<&str> = own.chain(compilation.options.iter().copied()).collect();
+        found.calls.compile(compilation, &options)
+    }
+}
+
+/// True for an option that gives the architecture, in one string or as the first of two.
+fn is_architecture(option: &str) -> bool {
+    matches!(option.split('=').next(), Some("-arch" | "--gpu-architecture"))
+}
+
+/// The number in `sm_90` or `sm_90a`.
+fn number(target: &str) -> Result<c_int> {
+    let digits = target.strip_prefix("sm_").map(|it| it.trim_end_matches(['a', 'f']));
+    digits.and_then(|it| it.parse().ok()).filter(|it| *it > 0).ok_or_else(|| {
+        Error::invalid(
+            "compile",
+            format!("the target is {target:?}; allowed are sm_ and a number, as in sm_90"),
+        )
+    })
+}
+
+/// An NVRTC that was opened.
+#[derive(Debug)]
+struct Found {
+    calls: ProgramCalls<Program>,
+    file: PathBuf,
+    version: (c_int, c_int),
+    /// In ascending order.
+    architectures: Vec<c_int>,
+}
+
+impl Found {
+    fn search(places: &Places, driver: (c_int, c_int), architecture: c_int) -> Result<Found> {
+        let mut last_resort = None;
+        let search = Search::new("NVRTC")
+            .kind(ErrorKind::Unsupported)
+            .explicit(search::FILE_VARIABLE, places.file.clone())
+            .candidates(places.candidates(driver.0))
+            .advice(places.advice(driver.0));
+        let accept = |library: Library| {
+            let found = Found::load(library)?;
+            if places.file.is_some() {
+                return Ok(found);
+            }
+            found.virtual_architecture(architecture)?;
+            let (major, minor) = found.version;
+            let newer =
+                if found.knows(architecture) { major > driver.0 } else { found.version > driver };
+            if driver.0 > 0 && newer {
+                last_resort.get_or_insert(found);
+                let detail =
+                    format!("{major}.{minor} is newer than the driver's {}.{}", driver.0, driver.1);
+                return Err(Error::unsupported("compile", detail));
+            }
+            Ok(found)
+        };
+        // SAFETY: NVRTC's initialisers have no conditions, and nothing else is looked for.
+        let result = unsafe { search.open(accept) };
+        result.or_else(|error| {
+            let found = last_resort.ok_or(error)?;
+            let (identity, file) = (found.identity(), found.file.display());
+            log::warn!("{identity} in {file} may be too new for the driver; there is no other");
+            Ok(found)
+        })
+    }
+
+    fn load(library: Library) -> Result<Found> {
+        let mut symbols = library.symbols();
+        // SAFETY: the types are checked against the declarations in `sys` below.
+        let (calls, count, list) = unsafe {
+            (
+                ProgramCalls::find(&mut symbols, Api::Nvrtc, "nvrtc", OUTPUTS)?,
+                symbols.optional::<Numbers>("nvrtcGetNumSupportedArchs"),
+                symbols.optional::<Numbers>("nvrtcGetSupportedArchs"),
+            )
+        };
+        let version = calls.version()?;
+        let mut architectures = ASSUMED_ARCHITECTURES.to_vec();
+        if let (Some(count), Some(list)) = (count, list) {
+            let mut length = 0;
+            // SAFETY: the pointer is valid.
+            if unsafe { count(&mut length) } == 0 && (1..1000).contains(&length) {
+                let mut numbers = vec![0; length as usize];
+                // SAFETY: the buffer has as many numbers as NVRTC said.
+                if unsafe { list(numbers.as_mut_ptr()) } == 0 {
+                    architectures = numbers;
+                }
+            }
+        }
+        architectures.sort_unstable();
+        let file = library.file("nvrtcVersion").unwrap_or_else(|| library.path().to_owned());
+        Ok(Found { calls, file, version, architectures })
+    }
+
+    fn identity(&self) -> String {
+        format!("NVRTC {}.{}", self.version.0, self.version.1)
+    }
+
+    /// True if it makes code for the very device.
+    fn knows(&self, number: c_int) -> bool {
+        self.architectures.contains(&number) && self.calls.has_output(CUBIN)
+    }
+
+    /// The target itself if this NVRTC knows it, else the architecture whose PTX the driver
+    /// compiles for the device.
+    fn architecture(&self, target: &str, number: c_int) -> Result<String> {
+        if self.knows(number) {
+            return Ok(target.to_owned());
+        }
+        self.virtual_architecture(number).map(|it| format!("compute_{it}"))
+    }
+
+    /// The latest architecture that a device of this one has the features of.
+    fn virtual_architecture(&self, number: c_int) -> Result<c_int> {
+        let usable = self.architectures.iter().rev().find(|it| **it <= number);
+        usable.copied().ok_or_else(|| {
+            let oldest = self.architectures.first().copied().unwrap_or_default();
+            let (identity, file) = (self.identity(), self.file.display());
+            let detail = format!("{identity} in {file} has sm_{oldest} and later, not sm_{number}");
+            Error::unsupported("compile", detail)
+        })
+    }
+}
+
+/// `nvrtcGetNumSupportedArchs` and `nvrtcGetSupportedArchs`.
+type Numbers = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+/// A function pointer that has the arguments of the declaration `D` in cudarc's bindings, and
+/// an int for the status, which there is a closed enumeration.
+trait Declared<D> {}
+
+macro_rules! declared {
+    ($($argument:ident)*) => {
+        impl<$($argument),*> Declared<unsafe fn($($argument),*) -> sys::nvrtcResult>
+            for unsafe extern "C" fn($($argument),*) -> c_int {}
+    };
+}
+declared!(A);
+declared!(A B);
+declared!(A B C);
+declared!(A B C D E F);
+
+const fn check<F: Declared<D>, D: Copy>(_: D) {}
+
+// Each type of function is that of cudarc's declaration, or this does not compile.
+const _: () = {
+    type F1<A> = unsafe fn(A) -> sys::nvrtcResult;
+    type F2<A, B> = unsafe fn(A, B) -> sys::nvrtcResult;
+    type F3<A, B, C> = unsafe fn(A, B, C) -> sys::nvrtcResult;
+    type F6<A, B, C, D, E, F> = unsafe fn(A, B, C, D, E, F) -> sys::nvrtcResult;
+    check::<Version, F2<_, _>>(sys::nvrtcVersion);
+    check::<Create<Program>, F6<_, _, _, _, _, _>>(sys::nvrtcCreateProgram);
+    check::<Call<*mut Program>, F1<_>>(sys::nvrtcDestroyProgram);
+    check::<Compile<Program>, F3<_, _, _>>(sys::nvrtcCompileProgram);
+    check::<AddName<Program>, F2<_, _>>(sys::nvrtcAddNameExpression);
+    check::<GetName<Program>, F3<_, _, _>>(sys::nvrtcGetLoweredName);
+    check::<GetSize<Program>, F2<_, _>>(sys::nvrtcGetProgramLogSize);
+    check::<GetOutput<Program>, F2<_, _>>(sys::nvrtcGetProgramLog);
+    check::<GetSize<Program>, F2<_, _>>(sys::nvrtcGetCUBINSize);
+    check::<GetOutput<Program>, F2<_, _>>(sys::nvrtcGetCUBIN);
+    check::<GetSize<Program>, F2<_, _>>(sys::nvrtcGetPTXSize);
+    check::<GetOutput<Program>, F2<_, _>>(sys::nvrtcGetPTX);
+    check::<Numbers, F1<_>>(sys::nvrtcGetNumSupportedArchs);
+    check::<Numbers, F1<_>>(sys::nvrtcGetSupportedArchs);
+    let _: unsafe fn(sys::nvrtcResult) -> *const c_char = sys::nvrtcGetErrorString;
+    assert!(size_of::<sys::nvrtcResult>() == size_of::<c_int>());
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_have_numbers() {
+        for (target, expected) in [("sm_75", 75), ("sm_90a", 90), ("sm_103f", 103)] {
+            assert_eq!(number(target).expect(target), expected);
+        }
+        for target in
+            ["", "sm_", "90", "sm_-1", "sm_0", "compute_90", "gfx90a:xnack-", "sm_99999999999"]
+        {
+            let error = number(target).expect_err(target);
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.detail().contains(&format!("{target:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_that_give_the_architecture_are_known() {
+        for option in
+            ["-arch", "-arch=sm_90", "--gpu-architecture", "--gpu-architecture=compute_80"]
+        {
+            assert!(is_architecture(option), "{option}");
+        }
+        for option in ["-architecture=x", "-DX=-arch", "--std=c++14", ""] {
+            assert!(!is_architecture(option), "{option}");
+        }
+    }
+}

@@ -435,6 +435,11 @@ pub trait Device: Send + Sync + Debug {
         Ok(())
     }
 
+    /// How often the device has been reset: what was made before is gone.
+    fn epoch(&self) -> u64 {
+        0
+    }
+
     /// Destroys everything on the device: memory, streams, events and modules of this and
     /// all other libraries in the process. Objects made before give `InvalidHandle`. The way
     /// to recover from a kernel's failure without ending the process.

@@ -20,6 +20,7 @@ pub mod module;
 pub mod operation;
 pub mod process;
 pub mod scalar;
+pub mod setting;
 pub mod source;
 pub mod status;
 pub mod stream;

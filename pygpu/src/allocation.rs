@@ -1,29 +1,77 @@
-//! Device memory as Python objects, and Python's allocators as those of the core.
+//! Device memory as Python objects.
 
-use crate::errors::{OrRaise, raised_in_python};
+use crate::errors::{OrRaise, to_python};
+use crate::pool::PooledDeviceAllocation;
+use crate::region::{Origin, Region};
 use crate::runtime::current;
-use gpuarray::memory::{Allocator, DeviceMemory};
-use gpuarray::{Device, Result, Stream};
+use gpuarray::memory::DeviceMemory;
+use gpuarray::{Device, Error};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyFloat;
-use std::fmt;
+use std::ffi::c_char;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// Device memory that is freed behind the work that uses it when nothing refers to it any
 /// longer, or when `free` is called.
-#[pyclass(frozen, weakref, module = "pygpu.driver")]
+#[pyclass(frozen, subclass, weakref, module = "pygpu.driver")]
 pub(crate) struct DeviceAllocation {
-    pub(crate) memory: Arc<DeviceMemory>,
+    memory: ManuallyDrop<Arc<DeviceMemory>>,
+    /// What ends the memory, if not the memory itself.
+    region: Option<Arc<Region>>,
+    /// True if freeing the memory may wait for the device.
+    waits: bool,
+}
+
+impl DeviceAllocation {
+    /// Memory that frees itself.
+    pub(crate) fn new(memory: Arc<DeviceMemory>) -> DeviceAllocation {
+        DeviceAllocation { memory: ManuallyDrop::new(memory), region: None, waits: false }
+    }
+
+    /// The memory.
+    pub(crate) fn memory(&self) -> &Arc<DeviceMemory> {
+        &self.memory
+    }
+
+    /// Takes over a range that the device has just given.
+    pub(crate) fn adopt(
+        device: &Arc<dyn Device>,
+        address: u64,
+        bytes: usize,
+        origin: Origin,
+    ) -> DeviceAllocation {
+        let (memory, region) = Region::adopt(device, address, bytes, origin);
+        let memory = ManuallyDrop::new(memory);
+        DeviceAllocation { memory, region: Some(region), waits: true }
+    }
+}
+
+impl Drop for DeviceAllocation {
+    fn drop(&mut self) {
+        // SAFETY: the field is not used after this.
+        let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+        if !self.waits {
+            return;
+        }
+        let mut ends = Some((memory, self.region.take()));
+        Python::try_attach(|py| py.detach(|| drop(ends.take())));
+    }
 }
 
 #[pymethods]
 impl DeviceAllocation {
     /// Frees the memory now, behind the work that uses it. Using it afterwards is an error.
-    fn free(&self) -> PyResult<()> {
-        self.memory.release().or_raise()
+    pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
+        // May wait for the device.
+        py.detach(|| {
+            self.memory.release()?;
+            self.region.as_ref().map_or(Ok(()), |region| region.end())
+        })
+        .or_raise()
     }
 
     fn __int__(&self) -> u64 {
@@ -38,6 +86,27 @@ impl DeviceAllocation {
     #[getter]
     fn size(&self) -> usize {
         self.memory.bytes()
+    }
+
+    /// A memoryview of the memory for libraries that take device addresses as buffers. It does
+    /// not keep the memory; a host cannot read a GPU's memory through it.
+    #[pyo3(signature = (size, offset = 0))]
+    fn as_buffer<'py>(
+        &self,
+        py: Python<'py>,
+        size: usize,
+        offset: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if offset.checked_add(size).is_none_or(|end| end > self.memory.bytes()) {
+            return Err(to_python(Error::invalid(
+                "as_buffer",
+                format!(
+                    "size is {size} and offset {offset}; the memory has {} bytes",
+                    self.memory.bytes()
+                ),
+            )));
+        }
+        buffer(py, self.memory.address() + offset as u64, size)
     }
 
     fn __hash__(&self) -> u64 {
@@ -64,117 +133,100 @@ impl DeviceAllocation {
     }
 }
 
-/// Allocates `bytes` bytes on the current device.
+/// A memoryview over a range of addresses.
+#[pyfunction]
+#[pyo3(name = "address_as_buffer")]
+pub(crate) fn buffer(py: Python<'_>, address: u64, size: usize) -> PyResult<Bound<'_, PyAny>> {
+    const WRITABLE: i32 = 0x200; // PyBUF_WRITE
+    let size = isize::try_from(size)
+        .map_err(|_| PyOverflowError::new_err(format!("size is {size}; so many do not fit")))?;
+    // SAFETY: the object only stands for the range; whoever reads through it vouches for it.
+    unsafe {
+        let view = ffi::PyMemoryView_FromMemory(address as *mut c_char, size, WRITABLE);
+        Bound::from_owned_ptr_or_err(py, view)
+    }
+}
+
+/// Allocates `bytes` bytes on the current device that every stream can use at once, and other
+/// processes once they have its handle.
 #[pyfunction]
 pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> {
-    let bytes = positive("bytes", bytes)?;
+    let bytes = positive("mem_alloc", "bytes", bytes)?;
+    let memory = DeviceMemory::plain(&current()?.device, bytes).or_raise()?;
+    let memory = ManuallyDrop::new(Arc::new(memory));
+    Ok(DeviceAllocation { memory, region: None, waits: true })
+}
+
+/// Allocates `bytes` bytes for work on the default stream from now on.
+#[pyfunction]
+pub(crate) fn mem_alloc_ordered(bytes: usize) -> PyResult<DeviceAllocation> {
     let current = current()?;
     let memory = DeviceMemory::for_stream(&current.device, &current.stream, bytes).or_raise()?;
-    Ok(DeviceAllocation { memory: Arc::new(memory) })
+    Ok(DeviceAllocation::new(Arc::new(memory)))
+}
+
+/// Allocates `height` rows of `width` bytes for elements of `access_size` bytes (4, 8 or 16);
+/// gives the memory and the bytes from one row to the next.
+#[pyfunction]
+pub(crate) fn mem_alloc_pitch(
+    width: &Bound<'_, PyAny>,
+    height: &Bound<'_, PyAny>,
+    access_size: usize,
+) -> PyResult<(DeviceAllocation, usize)> {
+    let width = positive("mem_alloc_pitch", "width", width)?;
+    let height = positive("mem_alloc_pitch", "height", height)?;
+    let device = current()?.device;
+    let (address, pitch) = device.allocate_pitched(width, height, access_size).or_raise()?;
+    let bytes = pitch.saturating_mul(height);
+    Ok((DeviceAllocation::adopt(&device, address, bytes, Origin::Allocated), pitch))
+}
+
+/// Start and bytes of the allocation that an address lies in.
+#[pyfunction]
+pub(crate) fn mem_get_address_range(devptr: &Bound<'_, PyAny>) -> PyResult<(u64, usize)> {
+    if let Some(memory) = memory_of(devptr)? {
+        return Ok((memory.address(), memory.bytes()));
+    }
+    current()?.device.address_range(address_of("devptr", devptr)?).or_raise()
 }
 
 /// A number of bytes above zero.
-fn positive(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn positive(
+    call: &'static str,
+    name: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
     let number: i128 = value.extract().map_err(|_| {
         PyTypeError::new_err(format!("{name} is {value}; a whole number is needed"))
     })?;
     match usize::try_from(number) {
         Ok(number) if number > 0 && isize::try_from(number).is_ok() => Ok(number),
-        _ => Err(crate::errors::to_python(gpuarray::Error::invalid(
-            "mem_alloc",
+        _ => Err(to_python(Error::invalid(
+            call,
             format!("{name} is {number}; a number above 0 is needed"),
         ))),
     }
 }
 
-/// The function `mem_alloc`, which as an allocator means the core's own allocation.
-static MEM_ALLOC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
-/// Remembers the function object at import.
-pub(crate) fn remember_mem_alloc(function: Bound<'_, PyAny>) {
-    // A second import of the module keeps the first object.
-    let _ = MEM_ALLOC.set(function.py(), function.unbind());
-}
-
-/// The function `mem_alloc` as programs see it.
-pub(crate) fn mem_alloc_object(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    match MEM_ALLOC.get(py) {
-        Some(function) => Ok(function.clone_ref(py)),
-        None => Ok(py.import("pygpu._core")?.getattr("mem_alloc")?.unbind()),
-    }
-}
-
-/// A Python callable that gives memory for a number of bytes.
-pub(crate) struct PythonAllocator {
-    pub(crate) callable: Py<PyAny>,
-}
-
-impl fmt::Debug for PythonAllocator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PythonAllocator")
-    }
-}
-
-impl PythonAllocator {
-    /// The allocator for an argument: `None` for the core's own.
-    pub(crate) fn from_argument(
-        value: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Option<Arc<dyn Allocator>>> {
-        let Some(value) = value.filter(|value| !value.is_none()) else {
-            return Ok(None);
-        };
-        if MEM_ALLOC.get(value.py()).is_some_and(|own| own.is(value)) {
-            return Ok(None);
-        }
-        if !value.is_callable() {
-            return Err(PyTypeError::new_err(format!(
-                "allocator is of type {}; a callable that takes a number of bytes is needed",
-                value.get_type().name()?
-            )));
-        }
-        Ok(Some(Arc::new(PythonAllocator { callable: value.clone().unbind() })))
-    }
-}
-
-impl Allocator for PythonAllocator {
-    fn allocate(
-        &self,
-        device: &Arc<dyn Device>,
-        _stream: &Arc<dyn Stream>,
-        bytes: usize,
-    ) -> Result<Arc<DeviceMemory>> {
-        Python::attach(|py| {
-            let result = self.callable.bind(py).call1((bytes,));
-            result.and_then(|object| adopt(device, &object, bytes))
-        })
-        .map_err(|exception| raised_in_python("allocator", exception))
-    }
-}
-
-/// Memory that a Python object stands for, which is kept as long as the memory is used.
-pub(crate) fn adopt(
-    device: &Arc<dyn Device>,
-    object: &Bound<'_, PyAny>,
-    bytes: usize,
-) -> PyResult<Arc<DeviceMemory>> {
-    if let Ok(allocation) = object.cast::<DeviceAllocation>() {
-        return Ok(allocation.get().memory.clone());
-    }
-    let address = address_of("allocator's result", object)?;
-    let owner = Box::new(KeptObject(object.clone().unbind()));
-    // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
-    // object that stands for the memory is kept.
-    Ok(Arc::new(unsafe { DeviceMemory::foreign(device, address, bytes, owner) }))
-}
-
 /// A Python object that is kept alive, and let go only while Python runs.
 pub(crate) struct KeptObject(#[allow(dead_code, reason = "held, not read")] pub(crate) Py<PyAny>);
+
+/// The memory of an allocation; `None` for anything else.
+pub(crate) fn memory_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a Arc<DeviceMemory>>> {
+    if let Ok(allocation) = value.cast::<DeviceAllocation>() {
+        return Ok(Some(allocation.get().memory()));
+    }
+    match value.cast::<PooledDeviceAllocation>() {
+        Ok(allocation) => allocation.get().memory().map(Some),
+        Err(_) => Ok(None),
+    }
+}
 
 /// The address that an object stands for: a whole number, or anything with `__int__` or
 /// `__index__`.
 pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    if let Ok(allocation) = value.cast::<DeviceAllocation>() {
-        return Ok(allocation.get().memory.address());
+    if let Some(memory) = memory_of(value)? {
+        return Ok(memory.address());
     }
     if let Ok(address) = value.extract::<u64>() {
         return Ok(address);

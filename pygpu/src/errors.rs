@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 static EXCEPTIONS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -40,6 +41,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
             let exception = class.call1((error.to_string(),))?;
             exception.setattr("status", error.status().code)?;
             exception.setattr("call", error.call())?;
+            exception.setattr("detail", error.detail())?;
             Ok(PyErr::from_value(exception))
         };
         match exceptions.and_then(build) {
@@ -66,6 +68,13 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::CompileFailed => "CompileError",
         _ => "RuntimeError",
     }
+}
+
+/// Keeps the status code of a call, and raises its error.
+pub(crate) fn note<T>(status: &AtomicI32, result: gpuarray::Result<T>) -> PyResult<T> {
+    let code = result.as_ref().map_or_else(|error| error.status().code, |_| Status::SUCCESS);
+    status.store(code, Ordering::Relaxed);
+    result.or_raise()
 }
 
 /// `?` for results of the core in functions that Python calls.

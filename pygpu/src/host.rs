@@ -193,6 +193,26 @@ pub(crate) fn block<'py>(
     Ok(HostBlock { pointer: data(&array), bytes: nbytes(&array), _owner: array })
 }
 
+/// The bytes from an object's first element to its last: a numpy array, which may have gaps
+/// but no negative strides, or anything with Python's buffer protocol.
+pub(crate) fn reach<'py>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    writable: bool,
+) -> PyResult<HostBlock<'py>> {
+    let Ok(array) = value.cast::<PyUntypedArray>() else {
+        return block(name, value, writable);
+    };
+    if writable && !is_writable(array) {
+        return Err(PyValueError::new_err(format!("{name} is read-only; it cannot receive data")));
+    }
+    let strides = Strides::from_slice(array.strides());
+    // Refused if an element lies before the first.
+    let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(array)).or_raise()?;
+    let bytes = layout.extent().end;
+    Ok(HostBlock { pointer: data(array), bytes, _owner: array.clone() })
+}
+
 /// The dtype of an array as the core's, with numpy's object for it.
 pub(crate) fn dtype_of<'py>(
     array: &HostArray<'py>,

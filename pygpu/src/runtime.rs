@@ -58,11 +58,15 @@ pub(crate) fn current() -> PyResult<Current> {
     Ok(DEFAULT.get_or_init(|| first).clone())
 }
 
-/// Sets the device of this thread; without a number the thread has none of its own.
+/// Sets the device of this thread, for this library and for the driver's calls that others
+/// make; without a number the thread has none of its own.
 #[pyfunction]
 #[pyo3(signature = (ordinal))]
 pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
     let chosen = ordinal.map(device).transpose()?;
+    if let Some(chosen) = &chosen {
+        chosen.device.make_current().or_raise()?;
+    }
     CURRENT.with(|current| *current.borrow_mut() = chosen);
     Ok(())
 }

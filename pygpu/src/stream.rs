@@ -1,19 +1,44 @@
-//! Streams and events as PyCUDA has them.
+//! Streams and graphs as Python classes, and the streams of other libraries.
 
-use crate::errors::OrRaise;
+use crate::allocation::KeptObject;
+use crate::errors::{OrRaise, note, to_python};
+use crate::event::PyEvent;
+use crate::foreign::KeptStream;
 use crate::runtime::{Current, current};
-use gpuarray::{Event, EventOptions, Status, Stream, StreamOptions};
+use gpuarray::{CaptureMode, DeviceId, Error, Graph, Status, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use std::sync::Arc;
+use pyo3::types::PyInt;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
-/// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`.
-const BLOCKING_SYNC: u32 = 1;
-const DISABLE_TIMING: u32 = 2;
-const INTERPROCESS: u32 = 4;
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles that stand for default streams.
+const LEGACY: u64 = 1;
+const PER_THREAD: u64 = 2;
+
+/// The streams that Python has made or was given, besides the default streams.
+static KNOWN: Mutex<Vec<Weak<dyn Stream>>> = Mutex::new(Vec::new());
+
+fn registry() -> MutexGuard<'static, Vec<Weak<dyn Stream>>> {
+    // A list of weak references is valid whatever failed elsewhere.
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remember(stream: &Arc<dyn Stream>) {
+    let mut known = registry();
+    if known.len() == known.capacity() {
+        known.retain(|stream| stream.strong_count() > 0);
+    }
+    known.push(Arc::downgrade(stream));
+}
+
+/// The streams of a device that are in use, besides its default streams.
+pub(crate) fn known(device: DeviceId) -> Vec<Arc<dyn Stream>> {
+    let all = registry();
+    all.iter().filter_map(Weak::upgrade).filter(|stream| stream.device_id() == device).collect()
+}
 
 /// A queue of work that the device runs in order.
 #[pyclass(frozen, weakref, name = "Stream", module = "pygpu.driver")]
@@ -22,10 +47,14 @@ pub(crate) struct PyStream {
     status: AtomicI32,
 }
 
-fn note<T>(status: &AtomicI32, result: gpuarray::Result<T>) -> PyResult<T> {
-    let code = result.as_ref().map_or_else(|error| error.status().code, |_| Status::SUCCESS);
-    status.store(code, Ordering::Relaxed);
-    result.or_raise()
+impl PyStream {
+    fn new_object(stream: Arc<dyn Stream>) -> PyStream {
+        PyStream { stream, status: AtomicI32::new(Status::SUCCESS) }
+    }
+
+    fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
+        note(&self.status, result)
+    }
 }
 
 #[pymethods]
@@ -40,29 +69,92 @@ impl PyStream {
         }
         let options = StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority };
         let stream = current()?.device.create_stream(options).or_raise()?;
-        Ok(PyStream { stream, status: AtomicI32::new(Status::SUCCESS) })
+        remember(&stream);
+        Ok(PyStream::new_object(stream))
+    }
+
+    /// A stream that another library made: its handle, or an object that has
+    /// `__cuda_stream__`. Handle 0 and 1 are the default stream, 2 is the default stream of
+    /// each thread. `owner`, or that object, is kept as long as memory remembers the stream.
+    #[staticmethod]
+    #[pyo3(signature = (handle, owner = None))]
+    fn from_handle(
+        handle: &Bound<'_, PyAny>,
+        owner: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyStream> {
+        let current = current()?;
+        let stream = match handle.cast::<PyInt>() {
+            Ok(number) => by_handle(&current, number.extract()?, owner)?,
+            Err(_) => stream_argument(Some(handle), &current)?,
+        };
+        Ok(PyStream::new_object(stream))
+    }
+
+    /// Version of the protocol, and the handle, as other libraries ask for them.
+    fn __cuda_stream__(&self) -> (u32, u64) {
+        (0, self.stream.handle())
     }
 
     /// Waits until all work queued so far has run.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        let result = py.detach(|| self.stream.synchronize());
-        note(&self.status, result)
+        self.note(crate::wait::for_stream(py, self.stream.as_ref())?)
     }
 
     /// True once all work queued so far has run.
     fn is_done(&self) -> PyResult<bool> {
-        note(&self.status, self.stream.query())
+        self.note(self.stream.query())
     }
 
     /// Work queued from now on runs after the work before the event's mark.
     fn wait_for_event(&self, event: &Bound<'_, PyEvent>) -> PyResult<()> {
-        note(&self.status, self.stream.wait_event(event.get().event.as_ref()))
+        self.note(self.stream.wait_event(event.get().event.as_ref()))
+    }
+
+    /// Starts to record work instead of running it. `mode` says which calls that a recording
+    /// cannot have are refused meanwhile: those of any thread ("global"), of this thread
+    /// ("thread_local"), or none ("relaxed"). Nothing may wait for the stream until
+    /// `end_capture`.
+    #[pyo3(signature = (mode = "thread_local"))]
+    fn begin_capture(&self, mode: &str) -> PyResult<()> {
+        let mode = match mode {
+            "global" => CaptureMode::Global,
+            "thread_local" => CaptureMode::ThreadLocal,
+            "relaxed" => CaptureMode::Relaxed,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "mode is {mode:?}; allowed are \"global\", \"thread_local\" and \"relaxed\""
+                )));
+            }
+        };
+        self.note(self.stream.begin_capture(mode))
+    }
+
+    /// Ends the recording and gives what was recorded.
+    fn end_capture(&self) -> PyResult<PyGraph> {
+        Ok(PyGraph { graph: self.note(self.stream.end_capture())? })
+    }
+
+    /// True between `begin_capture` and `end_capture`.
+    fn is_capturing(&self) -> PyResult<bool> {
+        self.note(self.stream.is_capturing())
     }
 
     /// The driver's handle.
     #[getter]
     fn handle(&self) -> u64 {
         self.stream.handle()
+    }
+
+    /// Smaller numbers run first where the device distinguishes them.
+    #[getter]
+    fn priority(&self) -> PyResult<i32> {
+        Ok(self.note(self.stream.options())?.priority)
+    }
+
+    /// The flags that the stream was made with.
+    #[getter]
+    fn flags(&self) -> PyResult<u32> {
+        Ok(if self.note(self.stream.options())?.non_blocking { NON_BLOCKING } else { 0 })
     }
 
     /// The status code of the last call.
@@ -76,7 +168,9 @@ impl PyStream {
     }
 }
 
-/// The stream of an argument; the default stream for `None` and 0.
+/// The stream of an argument: a `Stream`, a handle, an object that has `__cuda_stream__`; the
+/// default stream for `None` and 0.
+#[inline]
 pub(crate) fn stream_argument(
     value: Option<&Bound<'_, PyAny>>,
     current: &Current,
@@ -87,91 +181,80 @@ pub(crate) fn stream_argument(
     if let Ok(stream) = value.cast::<PyStream>() {
         return Ok(stream.get().stream.clone());
     }
-    if value.extract::<u64>().is_ok_and(|handle| handle == 0) {
-        return Ok(current.stream.clone());
+    foreign_argument(value, current)
+}
+
+#[cold]
+fn foreign_argument(value: &Bound<'_, PyAny>, current: &Current) -> PyResult<Arc<dyn Stream>> {
+    if let Ok(handle) = value.extract::<u64>() {
+        return by_handle(current, handle, None);
+    }
+    if let Ok(protocol) = value.getattr("__cuda_stream__") {
+        // A method as the protocol says; some libraries have an attribute.
+        let pair = if protocol.is_callable() { protocol.call0()? } else { protocol };
+        let (version, handle): (u32, u64) = pair.extract()?;
+        if version != 0 {
+            return Err(to_python(Error::unsupported(
+                "stream",
+                format!("stream has version {version} of __cuda_stream__; 0 is known"),
+            )));
+        }
+        return by_handle(current, handle, Some(value));
     }
     Err(PyTypeError::new_err(format!(
-        "stream is of type {}; a Stream or None is needed",
+        "stream is of type {}; a Stream, a handle, an object with __cuda_stream__ or None is needed",
         value.get_type().name()?
     )))
 }
 
-/// A mark in a stream's work that can be asked for, waited for and timed.
-#[pyclass(frozen, weakref, name = "Event", module = "pygpu.driver")]
-pub(crate) struct PyEvent {
-    pub(crate) event: Arc<dyn Event>,
-    status: AtomicI32,
+/// The stream with a handle, which `owner` keeps alive.
+pub(crate) fn by_handle(
+    current: &Current,
+    handle: u64,
+    owner: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arc<dyn Stream>> {
+    if handle == 0 || handle == LEGACY {
+        return Ok(current.stream.clone());
+    }
+    let device = &current.device;
+    let own = known(device.id()).into_iter().find(|stream| stream.handle() == handle);
+    if let Some(stream) = own {
+        return Ok(stream);
+    }
+    // SAFETY: whoever passes a handle vouches for it, as with every GPU library; an owner is
+    // kept with it.
+    let inner = unsafe { device.stream_from_handle(handle) }.or_raise()?;
+    let owner = owner.map(|owner| KeptObject(owner.clone().unbind()));
+    let stream: Arc<dyn Stream> = Arc::new(KeptStream { inner, _owner: owner });
+    // Each thread has its own stream under this handle.
+    if handle != PER_THREAD {
+        remember(&stream);
+    }
+    Ok(stream)
+}
+
+/// Recorded work that can be launched again and again.
+///
+/// The memory that the work uses must be kept as long as the graph, and the program orders its
+/// launches with other work on that memory.
+#[pyclass(frozen, weakref, name = "Graph", module = "pygpu.driver")]
+pub(crate) struct PyGraph {
+    graph: Arc<dyn Graph>,
 }
 
 #[pymethods]
-impl PyEvent {
-    #[new]
-    #[pyo3(signature = (flags = 0))]
-    fn new(flags: u32) -> PyResult<Self> {
-        if flags & !(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS) != 0 {
-            return Err(PyValueError::new_err(format!(
-                "flags is {flags}; allowed are combinations of 1 (blocking), 2 (no timing) and 4 \
-                 (interprocess)"
-            )));
-        }
-        if flags & INTERPROCESS != 0 {
-            return Err(crate::errors::to_python(gpuarray::Error::unsupported(
-                "Event",
-                "interprocess events are not part of this version",
-            )));
-        }
-        let options = EventOptions {
-            timing: flags & DISABLE_TIMING == 0,
-            blocking: flags & BLOCKING_SYNC != 0,
-        };
-        let event = current()?.device.create_event(options).or_raise()?;
-        Ok(PyEvent { event, status: AtomicI32::new(Status::SUCCESS) })
-    }
-
-    /// Marks this place in the work of a stream.
+impl PyGraph {
+    /// Queues all of the recorded work.
     #[pyo3(signature = (stream = None))]
-    fn record<'py>(
-        slf: Bound<'py, Self>,
-        stream: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, Self>> {
-        let this = slf.get();
+    fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let stream = stream_argument(stream, &current()?)?;
-        note(&this.status, stream.record(this.event.as_ref()))?;
-        Ok(slf)
+        // SAFETY: the program vouches for the memory, as the class documents.
+        py.detach(|| unsafe { self.graph.launch(stream.as_ref()) }).or_raise()
     }
 
-    /// Waits until all work before the mark has run.
-    fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        let this = slf.get();
-        let result = slf.py().detach(|| this.event.synchronize());
-        note(&this.status, result)?;
-        Ok(slf)
-    }
-
-    /// True once all work before the mark has run.
-    fn query(&self) -> PyResult<bool> {
-        note(&self.status, self.event.query())
-    }
-
-    /// Milliseconds from another event to this one.
-    fn time_since(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
-        note(&self.status, self.event.elapsed_since(event.get().event.as_ref()))
-    }
-
-    /// Milliseconds from this event to another one.
-    fn time_till(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
-        note(&self.status, event.get().event.elapsed_since(self.event.as_ref()))
-    }
-
-    /// The driver's handle.
+    /// The number of recorded nodes.
     #[getter]
-    fn handle(&self) -> u64 {
-        self.event.handle()
-    }
-
-    /// The status code of the last call.
-    #[getter]
-    fn last_status(&self) -> i32 {
-        self.status.load(Ordering::Relaxed)
+    fn node_count(&self) -> usize {
+        self.graph.node_count()
     }
 }

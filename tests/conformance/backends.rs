@@ -17,6 +17,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
             Capability::SmallMemory,
             Capability::HostAddresses,
             Capability::SecondDevice,
+            Capability::ConcurrentHostFunctions,
         ],
         expected_failures: &[],
         skipped: &[],

@@ -1,10 +1,12 @@
 //! What a test works with: an open backend, its first device, and small helpers.
 
-use crate::harness::Outcome;
+use crate::gate;
+pub(crate) use crate::gate::Gate;
+use crate::harness::{Capability, Outcome};
 use gpuarray::{
     Backend, Device, DeviceArray, Element, Error, ErrorKind, Result, Stream, StreamOptions,
 };
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An open backend and its first device.
@@ -18,8 +20,10 @@ impl Context {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
         open_second: fn() -> Result<Arc<dyn Backend>>,
+        capabilities: &'static [Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;
+        gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions));
         Ok(Context { backend, device, open_second })
     }
 
@@ -80,44 +84,6 @@ pub(crate) fn expect_error<T>(result: Result<T>, kind: ErrorKind, named: &[&str]
         assert!(text.contains(word), "the text does not name {word}: {text}");
     }
     Ok(())
-}
-
-/// Something that queued functions wait for, so that a test knows what has not run yet.
-#[derive(Clone, Default)]
-pub(crate) struct Gate {
-    state: Arc<(Mutex<bool>, Condvar)>,
-}
-
-impl Gate {
-    /// A gate that work of `stream` now waits at.
-    pub(crate) fn on(stream: &dyn Stream) -> Result<Gate> {
-        let gate = Gate::default();
-        let copy = gate.clone();
-        stream.host_function(Box::new(move || copy.wait()))?;
-        Ok(gate)
-    }
-
-    /// Lets everybody through.
-    pub(crate) fn open(&self) {
-        *self.state.0.lock().unwrap() = true;
-        self.state.1.notify_all();
-    }
-
-    fn wait(&self) {
-        let open = self.state.0.lock().unwrap();
-        // A test that fails opens no gate; its threads must end nevertheless.
-        let limit = Duration::from_secs(30);
-        drop(self.state.1.wait_timeout_while(open, limit, |open| !*open));
-    }
-
-    /// Opens the gate after a while, for a caller that waits on the stream meanwhile.
-    pub(crate) fn open_later(&self) -> std::thread::JoinHandle<()> {
-        let gate = self.clone();
-        std::thread::spawn(move || {
-            pause();
-            gate.open();
-        })
-    }
 }
 
 /// Long enough that work which does not wait would have run.

@@ -26,6 +26,8 @@ pub(crate) enum Capability {
     HostAddresses,
     /// A second device can be had.
     SecondDevice,
+    /// Functions of several streams run beside each other.
+    ConcurrentHostFunctions,
 }
 
 /// One statement of behaviour.
@@ -273,9 +275,10 @@ fn attempt(
     limit: Duration,
 ) -> std::result::Result<(), String> {
     let (open, open_second, run) = (backend.open, backend.open_second, test.run);
+    let capabilities = backend.capabilities;
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name(test.name.to_owned()).spawn(move || {
-        let body = || -> Outcome { run(&Context::new(open()?, open_second)?) };
+        let body = || -> Outcome { run(&Context::new(open()?, open_second, capabilities)?) };
         let result = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),

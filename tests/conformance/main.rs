@@ -12,6 +12,7 @@ mod context;
 mod elementwise;
 mod errors;
 mod events;
+mod gate;
 mod harness;
 mod hazards;
 mod identity;

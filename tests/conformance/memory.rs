@@ -3,7 +3,7 @@
 use crate::context::{Context, Gate, error_of, expect_error, pause};
 use crate::harness::{Outcome, tests};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory};
-use gpuarray::{DType, DeviceArray, ErrorKind, Layout, Order, Scalar, Status};
+use gpuarray::{DType, DeviceArray, ErrorKind, Layout, Order, PinnedOptions, Scalar, Status};
 use std::sync::Arc;
 
 tests![
@@ -74,7 +74,10 @@ fn a_request_beyond_the_address_space_is_an_ordinary_failure(context: &Context) 
     let before = context.free_memory()?;
     for bytes in [usize::MAX, isize::MAX as usize, isize::MAX as usize - 4096] {
         assert_eq!(error_of(context.device.allocate(bytes)).kind(), ErrorKind::OutOfMemory);
-        assert_eq!(error_of(context.device.allocate_pinned(bytes)).kind(), ErrorKind::OutOfMemory);
+        assert_eq!(
+            error_of(context.device.allocate_pinned(bytes, PinnedOptions::default())).kind(),
+            ErrorKind::OutOfMemory
+        );
         let stream = context.stream()?;
         assert_eq!(error_of(stream.allocate(bytes)).kind(), ErrorKind::OutOfMemory);
     }
@@ -253,8 +256,14 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
     assert_eq!(first.bytes(), 4096);
     for (offset, length) in [(4096, 4096), (0, 4097), (8191, 10), (5000, 1), (0, 12_288)] {
         // SAFETY: the range lies inside the vector, which outlives the object.
-        let second =
-            unsafe { RegisteredMemory::from_raw(&context.device, start.add(offset), length) };
+        let second = unsafe {
+            RegisteredMemory::from_raw(
+                &context.device,
+                start.add(offset),
+                length,
+                PinnedOptions::default(),
+            )
+        };
         let error = error_of(second);
         assert_eq!(error.status().code, Status::HOST_MEMORY_ALREADY_REGISTERED, "{error}");
     }

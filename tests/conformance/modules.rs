@@ -2,7 +2,7 @@
 
 use crate::context::{Context, error_of};
 use crate::harness::{Outcome, tests};
-use gpuarray::{ErrorKind, ModuleSource};
+use gpuarray::{ErrorKind, LoadOptions, ModuleSource};
 
 tests![a_device_without_a_compiler_says_so_by_name, what_is_no_module_is_refused];
 
@@ -10,7 +10,7 @@ const SOURCE: &str = "extern \"C\" __global__ void nothing() {}";
 
 fn a_device_without_a_compiler_says_so_by_name(context: &Context) -> Outcome {
     let source = ModuleSource::Source { text: SOURCE, name: "nothing.cu", options: &[] };
-    match context.device.load_module(&source) {
+    match context.device.load_module(&source, &LoadOptions::default()) {
         Ok(module) => assert_eq!(module.kernel("nothing")?.name(), "nothing"),
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -22,7 +22,9 @@ fn a_device_without_a_compiler_says_so_by_name(context: &Context) -> Outcome {
 }
 
 fn what_is_no_module_is_refused(context: &Context) -> Outcome {
-    let error = error_of(context.device.load_module(&ModuleSource::Image(b"no code")));
+    let error = error_of(
+        context.device.load_module(&ModuleSource::Image(b"no code"), &LoadOptions::default()),
+    );
     assert!(!error.status().is_success());
     assert!(!error.detail().is_empty());
     Ok(())

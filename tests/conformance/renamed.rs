@@ -3,7 +3,8 @@
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use gpuarray::operation::Operation;
 use gpuarray::{
-    Api, Backend, Device, DeviceId, Event, EventOptions, Result, Stream, StreamOptions, Transfer,
+    Api, Backend, Device, DeviceId, Event, EventOptions, PinnedOptions, Result, Stream,
+    StreamOptions, Transfer,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -90,8 +91,8 @@ impl Device for Renamed<dyn Device> {
         self.inner.can_access(address, bytes)
     }
 
-    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8> {
-        self.inner.allocate_pinned(bytes)
+    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
+        self.inner.allocate_pinned(bytes, options)
     }
 
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
@@ -99,9 +100,18 @@ impl Device for Renamed<dyn Device> {
         unsafe { self.inner.free_pinned(pointer, bytes) }
     }
 
-    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+    unsafe fn register_host(
+        &self,
+        pointer: *mut u8,
+        bytes: usize,
+        options: PinnedOptions,
+    ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.inner.register_host(pointer, bytes) }
+        unsafe { self.inner.register_host(pointer, bytes, options) }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {

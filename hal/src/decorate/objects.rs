@@ -247,6 +247,10 @@ impl Device for Decorated<dyn Device> {
         self.call(Call::Configure, |d| d.make_current())
     }
 
+    fn epoch(&self) -> u64 {
+        self.inner.epoch()
+    }
+
     fn reset(&self) -> Result<()> {
         self.call(Call::Configure, |d| d.reset())
     }

@@ -5,9 +5,10 @@
 //! statuses are ints. Where they differ, the call is a method of
 //! [`Vendor`](super::vendor::Vendor) instead.
 
+use super::library::Library;
 use crate::device::IpcHandle;
+use crate::error::Result;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
-use std::ptr::NonNull;
 
 /// An opaque pointer that only the driver looks into.
 pub type Handle = usize;
@@ -77,49 +78,30 @@ macro_rules! calls {
             /// Finds all functions. An optional one that is missing stays empty.
             ///
             /// # Errors
-            /// The names of the required functions that are missing.
+            /// `BackendUnavailable` that names the required functions that are missing.
             ///
             /// # Safety
-            /// `find` gives addresses of functions of the types that the table declares for
-            /// these names, which stay valid while the process runs.
-            pub unsafe fn find(
-                names: &Names,
-                find: &dyn Fn(&str) -> Option<NonNull<c_void>>,
-            ) -> std::result::Result<Calls, Vec<&'static str>> {
-                let mut missing = Vec::new();
-                $(
-                    let $name = find(names.$name);
-                    if $name.is_none() {
-                        missing.push(names.$name);
-                    }
-                )*
-                if let (true, $(Some($name),)*) = (missing.is_empty(), $($name,)*) {
-                    return Ok(Calls {
-                        // SAFETY: the caller's promise.
-                        $($name: unsafe { function($name) },)*
+            /// The library's functions of these names have the types that the table declares.
+            pub unsafe fn find(names: &Names, library: Library) -> Result<Calls> {
+                let mut symbols = library.symbols();
+                // SAFETY: the caller's promise, here and below.
+                $(let $name = unsafe { symbols.required(names.$name) };)*
+                let all = || {
+                    Some(Calls {
+                        $($name: $name?,)*
                         $(
                             $optional: match names.$optional {
                                 "" => None,
-                                // SAFETY: the caller's promise.
-                                name => find(name).map(|found| unsafe { function(found) }),
+                                // SAFETY: as above.
+                                name => unsafe { symbols.optional(name) },
                             },
                         )*
-                    });
-                }
-                Err(missing)
+                    })
+                };
+                symbols.complete(all())
             }
         }
     };
-}
-
-/// The function at an address.
-///
-/// # Safety
-/// `F` is the type of the function there.
-unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: a function pointer is an address; the caller's promise makes it one of this type.
-    unsafe { std::mem::transmute_copy(&address) }
 }
 
 calls! {
@@ -272,8 +254,8 @@ calls! {
         capture_begin(Handle, c_int);
         /// Ends it: stream, graph.
         capture_end(Handle, *mut Handle);
-        /// 0 none, 1 active, 2 invalid: stream, result.
-        capture_state(Handle, *mut c_int);
+        /// 0 none, 1 active, 2 invalid, and the capture's number: stream, results.
+        capture_info(Handle, *mut c_int, *mut c_ulonglong);
         /// Exchanges the thread's capture mode.
         capture_exchange_mode(*mut c_int);
         /// Makes a graph executable: result, graph, flags.

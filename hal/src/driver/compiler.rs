@@ -1,10 +1,17 @@
 //! Compilers of CUDA C that are present at run time.
 
+mod program;
+
+pub use program::{
+    AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
+};
+
+use super::cache::{CodeCache, CodeKey};
 use crate::error::Result;
 use std::fmt::Debug;
 
 /// What is to be compiled, and for what.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Compilation<'a> {
     /// The text.
     pub text: &'a str,
@@ -12,27 +19,176 @@ pub struct Compilation<'a> {
     pub name: &'a str,
     /// The device's architecture: `sm_90`, `gfx90a:xnack-`.
     pub target: &'a str,
-    /// Options of the compiler, besides the architecture.
+    /// Options of the compiler; one that gives the architecture wins over the target.
     pub options: &'a [&'a str],
+    /// Expressions that name kernels and variables, `scale<float>` for example, for which
+    /// templates are made and the names in the code are given back.
+    pub names: &'a [&'a str],
+    /// True if the vendor's headers are to be found, as far as they are installed.
+    pub headers: bool,
 }
 
 /// Code for a device, and what the compiler had to say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
-    /// A cubin, PTX text or code object.
+    /// A cubin, PTX text with a zero behind it, or a code object.
     pub code: Vec<u8>,
     /// Warnings; empty without any.
     pub log: String,
+    /// The names in the code of the compilation's `names`, in that order.
+    pub lowered: Vec<String>,
 }
 
 /// A compiler that is present at run time.
 pub trait Compiler: Send + Sync + Debug {
-    /// Name and version: part of the key of everything that it compiled.
-    fn identity(&self) -> &str;
+    /// Name and version of what compiles for `target`: part of the key of what it compiled.
+    ///
+    /// # Errors
+    /// `Unsupported` that says what to install if there is none.
+    fn identity(&self, target: &str) -> Result<String>;
 
     /// Compiles CUDA C.
     ///
     /// # Errors
-    /// `CompileFailed` with the compiler's log as the detail.
+    /// `CompileFailed` with the compiler's log as the detail; `InvalidArgument` for a text
+    /// with a zero byte or a target of another vendor; those of [`Compiler::identity`].
     fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled>;
+}
+
+/// Compiles, unless the cache has the result of the same compilation. Text that includes
+/// other files is always compiled: those may have changed.
+///
+/// # Errors
+/// Those of the compiler.
+pub fn compile_cached(
+    compiler: &dyn Compiler,
+    cache: &CodeCache,
+    compilation: &Compilation<'_>,
+) -> Result<Compiled> {
+    let includes = |text: &str| text.contains("include");
+    // A directive may be split over lines; options include files too (`-include`).
+    let reads_files = includes(compilation.text)
+        || includes(&compilation.text.replace("\\\r\n", "").replace("\\\n", ""))
+        || compilation.options.iter().any(|option| includes(option));
+    if cache.folder().is_none() || reads_files {
+        return compiler.compile(compilation);
+    }
+    let key = CodeKey::new(compilation, &compiler.identity(compilation.target)?);
+    if let Some(compiled) = cache.load(&key).and_then(|entry| unpack(&entry)) {
+        return Ok(compiled);
+    }
+    let compiled = compiler.compile(compilation)?;
+    cache.store(&key, &pack(&compiled));
+    Ok(compiled)
+}
+
+/// Number of strings; length and bytes of each; the code.
+fn pack(compiled: &Compiled) -> Vec<u8> {
+    let strings = || std::iter::once(&compiled.log).chain(&compiled.lowered);
+    let mut entry = (strings().count() as u64).to_le_bytes().to_vec();
+    for string in strings() {
+        entry.extend((string.len() as u64).to_le_bytes());
+        entry.extend(string.as_bytes());
+    }
+    entry.extend(&compiled.code);
+    entry
+}
+
+fn unpack(entry: &[u8]) -> Option<Compiled> {
+    fn number(rest: &mut &[u8]) -> Option<usize> {
+        let (number, behind) = rest.split_first_chunk::<8>()?;
+        *rest = behind;
+        usize::try_from(u64::from_le_bytes(*number)).ok()
+    }
+    let mut rest = entry;
+    let mut strings = Vec::new();
+    for _ in 0..number(&mut rest)? {
+        let length = number(&mut rest)?;
+        let (string, behind) = rest.split_at_checked(length)?;
+        strings.push(String::from_utf8(string.to_vec()).ok()?);
+        rest = behind;
+    }
+    let mut strings = strings.into_iter();
+    Some(Compiled { log: strings.next()?, lowered: strings.collect(), code: rest.to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Gives back the text in capitals, and counts.
+    #[derive(Debug, Default)]
+    struct Capitals(AtomicUsize);
+
+    impl Compiler for Capitals {
+        fn identity(&self, target: &str) -> Result<String> {
+            Ok(format!("capitals for {target}"))
+        }
+
+        fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Compiled {
+                code: compilation.text.to_uppercase().into_bytes(),
+                log: "a warning".into(),
+                lowered: compilation.names.iter().map(|name| format!("_{name}")).collect(),
+            })
+        }
+    }
+
+    #[test]
+    fn the_same_compilation_runs_once() {
+        let folder = std::env::temp_dir().join(format!("pygpu-compiler-{}", std::process::id()));
+        let cache = CodeCache::new(&folder, 1 << 20);
+        let compiler = Capitals::default();
+        let plain = Compilation { text: "text", names: &["a<b>", "c"], ..Default::default() };
+        let compile = |it: &Compilation<'_>| {
+            let compiled = compile_cached(&compiler, &cache, it).expect("it compiles");
+            assert_eq!(compiled.code, it.text.to_uppercase().into_bytes());
+            (compiled, compiler.0.load(Ordering::Relaxed))
+        };
+        let (compiled, runs) = compile(&plain);
+        assert_eq!((compiled.lowered.join(" "), runs), ("_a<b> _c".into(), 1));
+        assert_eq!(compile(&plain), (compiled, 1));
+        let others = [
+            Compilation { text: "other", ..plain },
+            Compilation { target: "sm_90", ..plain },
+            Compilation { options: &["-G"], ..plain },
+            Compilation { options: &["-", "G"], ..plain },
+            Compilation { names: &["a<b>c"], ..plain },
+            Compilation { headers: true, ..plain },
+            Compilation { name: "file.cu", ..plain },
+        ];
+        for (i, other) in others.iter().enumerate() {
+            assert_eq!(compile(other).1, 2 + i, "{other:?}");
+            assert_eq!(compile(other).1, 2 + i, "{other:?}");
+        }
+        std::fs::remove_dir_all(folder).expect("the folder");
+    }
+
+    #[test]
+    fn what_reads_files_is_compiled_each_time() {
+        let folder = std::env::temp_dir().join(format!("pygpu-include-{}", std::process::id()));
+        let cache = CodeCache::new(&folder, 1 << 20);
+        let compiler = Capitals::default();
+        for text in ["# include <a.h>", "#inc\\\nlude <a.h>", "#inc\\\r\nlude <a.h>"] {
+            let before = compiler.0.load(Ordering::Relaxed);
+            for _ in 0..2 {
+                let it = Compilation { text, ..Default::default() };
+                compile_cached(&compiler, &cache, &it).expect("it compiles");
+            }
+            assert_eq!(compiler.0.load(Ordering::Relaxed), before + 2, "{text}");
+        }
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn entries_of_another_form_are_none() {
+        let compiled = Compiled { code: vec![1, 2], log: "x".into(), lowered: vec!["y".into()] };
+        let entry = pack(&compiled);
+        assert_eq!(unpack(&entry), Some(compiled));
+        assert_eq!(unpack(&entry[..20]), None);
+        assert_eq!(unpack(&[0xff; 40]), None);
+        assert_eq!(unpack(&[0; 8]), None);
+    }
 }

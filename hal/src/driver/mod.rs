@@ -3,10 +3,26 @@
 //!
 //! A vendor's crate finds the functions of [`calls::Calls`] in its library by
 //! [`calls::Names`], implements [`vendor::Vendor`] for what the two drivers do differently,
-//! and gets a [`crate::Backend`].
+//! and gets a [`crate::Backend`] from [`open`].
 
+mod backend;
+mod builtin;
 pub mod cache;
 pub mod calls;
 pub mod compiler;
+mod context;
+mod device;
+mod event;
+mod graph;
+mod image;
+pub mod jit;
 pub mod library;
+mod module;
+mod pool;
+mod share;
+mod status;
+mod stream;
+mod transfer;
 pub mod vendor;
+
+pub use backend::open;

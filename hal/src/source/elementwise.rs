@@ -1,15 +1,16 @@
-//! Element-wise operations: packed, contiguous, strided and tiled kernels.
+//! Element-wise operations: contiguous, strided and tiled kernels.
 
 use super::plan::Plan;
 use super::space::{Space, THREADS, blocks};
+use super::spec::Spec;
 use super::{tile, word};
 use crate::Complex;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
-use crate::operation::{Elementwise, Input, Operand};
+use crate::operation::{Elementwise, Input, Operand, Strides};
 use crate::scalar::Scalar;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// What an argument of the function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,15 +23,15 @@ pub(super) enum Slot {
 /// How memory is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Access {
-    /// One run of memory in each array; several elements in one access of up to 16 bytes.
-    Packed,
-    /// One run of memory in each array, element by element.
+    /// One run of memory in each array; packs of up to 16 bytes where addresses allow it.
     Contiguous,
     /// Any strides, in a space of a class of axes.
     Strided(u8),
-    /// Any strides, where the arrays of the mask are read along another axis through shared
-    /// memory.
-    Tiled(u8, u8),
+    /// The same, where each array has whole packs, or one element, along the last axis.
+    Packed(u8),
+    /// Any strides, where the arrays of the mask are read along another axis through tiles in
+    /// shared memory.
+    Tiled(u8, tile::Tiles),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,165 +44,168 @@ pub(super) struct Key {
     pub(super) wide: bool,
 }
 
-/// An operation whose records are words and whose scalars have the computing type.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    key: Key,
-    space: Space,
-    /// Of the output and of the arrays among the inputs, in order.
-    addresses: SmallVec<[u64; 5]>,
-    scalars: [Option<Scalar>; 4],
-    /// Words that fill the output one after the other, where it consists of records.
-    pieces: SmallVec<[Scalar; 1]>,
+/// An array among the arguments.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    address: u64,
+    dtype: DType,
+    strides: &'a [isize],
 }
 
-impl Prepared {
-    pub(super) fn new(operation: &Elementwise) -> Result<Self> {
-        check(operation)?;
-        let Elementwise { function, compute, shape, inputs, output } = operation;
-        let copy = *function == Function::Unary(UnaryFunction::Copy);
-        match (output.dtype, &inputs[0]) {
-            (DType::Opaque(bytes), Input::Array(input)) => {
-                let places = word::places(input, shape).chain(word::places(output, shape));
-                let unit = word::of_record(bytes, places);
-                let (input, output) = (word::unfold(input, unit), word::unfold(output, unit));
-                let mut shape = shape.clone();
-                shape.push(bytes as usize / unit.size());
-                Self::assemble(*function, unit, &shape, &[Ok(&input)], &output)
+impl<'a> View<'a> {
+    fn of(operand: &'a Operand) -> Self {
+        View { address: operand.address, dtype: operand.dtype, strides: &operand.strides }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Argument<'a> {
+    Array(View<'a>),
+    Scalar(Scalar),
+}
+
+/// The plan of an operation; its records become words, its scalars values of the computing
+/// type.
+pub(super) fn plan(operation: &Elementwise) -> Result<Plan> {
+    check(operation)?;
+    let Elementwise { function, compute, shape, inputs, output } = operation;
+    let target = View::of(output);
+    let copy = *function == Function::Unary(UnaryFunction::Copy);
+    match (output.dtype, &inputs[0]) {
+        (DType::Opaque(bytes), Input::Array(input)) => {
+            let places = word::places(input, shape).chain(word::places(output, shape));
+            let unit = word::of_record(bytes, places);
+            let (input, output) = (word::unfold(input, unit), word::unfold(output, unit));
+            let mut shape = shape.clone();
+            shape.push(bytes as usize / unit.size());
+            let input = Argument::Array(View::of(&input));
+            assemble(*function, unit, &shape, &[input], View::of(&output), &[])
+        }
+        (DType::Opaque(bytes), Input::Scalar(value)) => {
+            let unit = word::of_record(bytes, word::places(output, shape));
+            let pieces = word::split(value, unit).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
+            let Some(&first) = pieces.first() else {
+                return Err(Error::invalid("elementwise", "a record of no bytes"));
+            };
+            let target = View { dtype: unit, ..target };
+            assemble(*function, unit, shape, &[Argument::Scalar(first)], target, &pieces)
+        }
+        (dtype, Input::Array(input)) if copy && input.dtype == dtype => {
+            // Through another type a copy between equal types may lose something.
+            let (compute, dtype) = match *compute == dtype {
+                true => (word::of(*compute), word::of(dtype)),
+                false => (*compute, dtype),
+            };
+            let input = Argument::Array(View { dtype, ..View::of(input) });
+            let target = View { dtype, ..target };
+            assemble(*function, compute, shape, &[input], target, &[])
+        }
+        (dtype, Input::Scalar(value)) if copy => {
+            let value = value.cast(*compute)?.cast(dtype)?;
+            let unit = word::of(dtype);
+            let value = Scalar::from_bytes(unit, value.bytes())?;
+            let target = View { dtype: unit, ..target };
+            assemble(*function, unit, shape, &[Argument::Scalar(value)], target, &[])
+        }
+        _ => {
+            let mut arguments: SmallVec<[Argument<'_>; 4]> = SmallVec::new();
+            for input in inputs {
+                arguments.push(match input {
+                    Input::Array(operand) => Argument::Array(View::of(operand)),
+                    Input::Scalar(value) if arguments.is_empty() => {
+                        Argument::Scalar(first_scalar(*function, value, *compute)?)
+                    }
+                    Input::Scalar(value) => Argument::Scalar(value.cast(*compute)?),
+                });
             }
-            (DType::Opaque(bytes), Input::Scalar(value)) => {
-                let unit = word::of_record(bytes, word::places(output, shape));
-                let pieces = word::split(value, unit).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
-                let Some(&first) = pieces.first() else {
-                    return Err(Error::invalid("elementwise", "a record of no bytes"));
-                };
-                let output = word::slice(output, unit, 0);
-                let mut this = Self::assemble(*function, unit, shape, &[Err(first)], &output)?;
-                this.pieces = pieces;
-                Ok(this)
-            }
-            (_, Input::Array(input)) if copy && input.dtype == output.dtype => {
-                // Through another type a copy between equal types may lose something.
-                let (compute, dtype) = if *compute == output.dtype {
-                    (word::of(*compute), word::of(output.dtype))
-                } else {
-                    (*compute, output.dtype)
-                };
-                let input = Operand { dtype, ..input.clone() };
-                let output = Operand { dtype, ..output.clone() };
-                Self::assemble(*function, compute, shape, &[Ok(&input)], &output)
-            }
-            (dtype, Input::Scalar(value)) if copy => {
-                let value = value.cast(*compute)?.cast(dtype)?;
-                let unit = word::of(dtype);
-                let value = Scalar::from_bytes(unit, value.bytes())?;
-                let output = word::slice(output, unit, 0);
-                Self::assemble(*function, unit, shape, &[Err(value)], &output)
-            }
-            _ => {
-                let slots = inputs
-                    .iter()
-                    .enumerate()
-                    .map(|(position, input)| {
-                        Ok(match input {
-                            Input::Array(operand) => Ok(operand),
-                            Input::Scalar(value) if position == 0 => {
-                                Err(first_scalar(*function, value, *compute)?)
-                            }
-                            Input::Scalar(value) => Err(value.cast(*compute)?),
-                        })
-                    })
-                    .collect::<Result<SmallVec<[Result<&Operand, Scalar>; 4]>>>()?;
-                Self::assemble(*function, *compute, shape, &slots, output)
-            }
+            assemble(*function, *compute, shape, &arguments, target, &[])
         }
     }
+}
 
-    /// `inputs` are arrays or, as `Err`, scalars.
-    fn assemble(
-        function: Function,
-        compute: DType,
-        shape: &[usize],
-        inputs: &[Result<&Operand, Scalar>],
-        output: &Operand,
-    ) -> Result<Self> {
-        let mut operands: SmallVec<[&Operand; 5]> = smallvec![output];
-        operands.extend(inputs.iter().filter_map(|input| input.as_ref().ok().copied()));
-        let strides: SmallVec<[&[isize]; 5]> =
-            operands.iter().map(|operand| &operand.strides[..]).collect();
-        let mut space = Space::new(shape, &strides)?;
-        let addresses: SmallVec<[u64; 5]> = operands
-            .iter()
-            .enumerate()
-            .map(|(position, operand)| space.address(position, operand))
-            .collect();
-        let mut scalars = [None; 4];
-        let mut slots = [Slot::Unused; 4];
-        for ((input, slot), scalar) in inputs.iter().zip(&mut slots).zip(&mut scalars) {
-            *slot = match input {
-                Ok(operand) => Slot::Array(operand.dtype),
-                Err(value) => {
-                    *scalar = Some(*value);
-                    Slot::Scalar(value.dtype())
-                }
+/// The plan of a function of arguments that are ready. `pieces` are values that take the place
+/// of a scalar one after the other, each behind the one before in the output.
+fn assemble(
+    function: Function,
+    compute: DType,
+    shape: &[usize],
+    arguments: &[Argument<'_>],
+    output: View<'_>,
+    pieces: &[Scalar],
+) -> Result<Plan> {
+    let mut inputs = [Slot::Unused; 4];
+    let mut views: SmallVec<[View<'_>; 5]> = SmallVec::new();
+    views.push(output);
+    for (slot, argument) in inputs.iter_mut().zip(arguments) {
+        *slot = match argument {
+            Argument::Array(view) => {
+                views.push(*view);
+                Slot::Array(view.dtype)
+            }
+            Argument::Scalar(value) => Slot::Scalar(value.dtype()),
+        };
+    }
+    let access = Access::Contiguous;
+    let mut key = Key { function, compute, output: output.dtype, inputs, access, wide: false };
+    let run = |view: &View<'_>| view.strides == [view.dtype.size() as isize];
+    if let ([count], true) = (shape, views.iter().all(run)) {
+        // The common case, without a space.
+        let widest = key.widest() as u64;
+        key.wide = (*count as u64).saturating_mul(widest) >= 1 << 31;
+        return Ok(launches(key, *count as u64, None, &views, arguments, pieces));
+    }
+    let strides: SmallVec<[&[isize]; 5]> = views.iter().map(|view| view.strides).collect();
+    let mut space = Space::new(shape, &strides)?;
+    for (position, view) in views.iter_mut().enumerate() {
+        view.address = space.moved(position, view.address);
+    }
+    key.wide = space.wide();
+    key.access = access_of(&key, &mut space, &views);
+    Ok(launches(key, space.count(), Some(&space), &views, arguments, pieces))
+}
+
+/// The launches: one, or one for each of the pieces.
+fn launches(
+    key: Key,
+    count: u64,
+    space: Option<&Space>,
+    views: &[View<'_>],
+    arguments: &[Argument<'_>],
+    pieces: &[Scalar],
+) -> Plan {
+    let mut plan = Plan::begin(Spec::from(key));
+    if count == 0 {
+        return plan;
+    }
+    let threads = u64::from(THREADS);
+    let work = match (key.access, space) {
+        (Access::Tiled(_, tiles), Some(space)) => tiles.number(space),
+        (Access::Packed(_), _) => count.div_ceil(threads),
+        (Access::Strided(_), _) => count.div_ceil(threads * key.batch()),
+        _ => count.div_ceil(threads * key.pack()),
+    };
+    for round in 0..pieces.len().max(1) {
+        let mut launch = plan.launch(0, blocks(work));
+        match (key.access, space) {
+            (
+                Access::Strided(rank) | Access::Packed(rank) | Access::Tiled(rank, _),
+                Some(space),
+            ) => space.pack(&mut launch, rank, key.wide),
+            _ => {
+                launch.index(count, key.wide);
+            }
+        }
+        let mut addresses = views.iter().map(|view| view.address);
+        let offset = (round * key.output.size()) as u64;
+        launch.address(addresses.next().unwrap_or(0).wrapping_add(offset));
+        for argument in arguments {
+            match argument {
+                Argument::Array(_) => launch.address(addresses.next().unwrap_or(0)),
+                Argument::Scalar(value) => launch.scalar(pieces.get(round).unwrap_or(value)),
             };
         }
-        let mut key = Key {
-            function,
-            compute,
-            output: output.dtype,
-            inputs: slots,
-            access: Access::Contiguous,
-            wide: space.wide(),
-        };
-        let sizes: SmallVec<[usize; 5]> =
-            operands.iter().map(|operand| operand.dtype.size()).collect();
-        key.access = access(&key, &mut space, &addresses, &sizes);
-        Ok(Prepared { key, space, addresses, scalars, pieces: SmallVec::new() })
     }
-
-    pub(super) fn key(&self) -> Key {
-        self.key
-    }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
-        let count = self.space.count();
-        if count == 0 {
-            return;
-        }
-        let key = &self.key;
-        let threads = u64::from(THREADS);
-        let work = match key.access {
-            Access::Packed => count.div_ceil(key.pack() * threads),
-            Access::Contiguous | Access::Strided(_) => count.div_ceil(threads),
-            Access::Tiled(..) => tile::tiles(&self.space),
-        };
-        for round in 0..self.pieces.len().max(1) {
-            let mut launch = plan.launch(0, blocks(work));
-            match key.access {
-                Access::Packed | Access::Contiguous => {
-                    launch.index(count, key.wide);
-                }
-                Access::Strided(rank) | Access::Tiled(rank, _) => {
-                    self.space.pack(&mut launch, rank, key.wide);
-                }
-            }
-            let mut addresses = self.addresses.iter();
-            let offset = (round * key.output.size()) as u64;
-            launch.address(addresses.next().map_or(0, |address| address.wrapping_add(offset)));
-            for (slot, scalar) in key.inputs.iter().zip(&self.scalars) {
-                match (slot, self.pieces.get(round).or(scalar.as_ref())) {
-                    (Slot::Array(_), _) => {
-                        launch.address(addresses.next().copied().unwrap_or(0));
-                    }
-                    (Slot::Scalar(_), Some(value)) => {
-                        launch.scalar(value);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
+    plan
 }
 
 /// The operation agrees with its own description: numbers of inputs and strides, dtypes.
@@ -247,23 +251,46 @@ fn first_scalar(function: Function, value: &Scalar, compute: DType) -> Result<Sc
     }
 }
 
-fn access(key: &Key, space: &mut Space, addresses: &[u64], sizes: &[usize]) -> Access {
-    let run = |(list, &size): (&crate::operation::Strides, &usize)| match list[..] {
+fn access_of(key: &Key, space: &mut Space, views: &[View<'_>]) -> Access {
+    let sizes: SmallVec<[usize; 5]> = views.iter().map(|view| view.dtype.size()).collect();
+    let runs = |(strides, &size): (&Strides, &usize)| match strides[..] {
         [] => true,
         [stride] => stride == size as isize,
         _ => false,
     };
-    if space.strides.iter().zip(sizes).all(run) {
-        let pack = key.pack() as usize;
-        let aligned = |(address, size): (&u64, &usize)| address % (size * pack) as u64 == 0;
-        return if pack > 1 && addresses.iter().zip(sizes).all(aligned) {
-            Access::Packed
-        } else {
-            Access::Contiguous
-        };
+    if space.strides.iter().zip(&sizes).all(runs) {
+        return Access::Contiguous;
     }
-    match tile::transposed(space, sizes) {
-        0 => Access::Strided(space.rank()),
-        mask => Access::Tiled(space.rank(), mask),
+    if pack_rows(key.pack() as usize, space, views) {
+        return Access::Packed(space.rank());
     }
+    match tile::transposed(space, &sizes) {
+        None => Access::Strided(space.rank()),
+        Some(tiles) => Access::Tiled(space.rank(), tiles),
+    }
+}
+
+/// Counts the last axis in packs, if every array has whole and aligned ones along it, or one
+/// element for all.
+fn pack_rows(pack: usize, space: &mut Space, views: &[View<'_>]) -> bool {
+    let Some(last) = space.shape.len().checked_sub(1) else {
+        return false;
+    };
+    let packs = |(position, (strides, view)): (usize, (&Strides, &View<'_>))| {
+        let size = view.dtype.size();
+        let outside = strides[..last].iter().fold(view.address, |all, &stride| all | stride as u64);
+        (strides[last] == size as isize && outside % (pack * size) as u64 == 0)
+            || (strides[last] == 0 && position > 0)
+    };
+    if pack == 1
+        || space.shape[last] % pack != 0
+        || !space.strides.iter().zip(views).enumerate().all(packs)
+    {
+        return false;
+    }
+    space.shape[last] /= pack;
+    for strides in &mut space.strides {
+        strides[last] *= pack as isize;
+    }
+    true
 }

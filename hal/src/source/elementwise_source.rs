@@ -5,17 +5,27 @@ use super::elementwise::{Access, Key, Slot};
 use super::fragment::Fragments;
 use super::space::{THREADS, type_name};
 use super::tile;
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::function::{BinaryFunction, Function, UnaryFunction};
 
 impl Key {
-    /// Elements of one access: the widest array moves 16 bytes.
-    pub(super) fn pack(&self) -> u64 {
-        let widest = self.inputs.iter().fold(self.output.size(), |widest, slot| match slot {
+    /// The size of the widest array's elements.
+    pub(super) fn widest(&self) -> usize {
+        self.inputs.iter().fold(self.output.size(), |widest, slot| match slot {
             Slot::Array(dtype) => widest.max(dtype.size()),
             _ => widest,
-        });
-        (16 / widest.max(1)).max(1) as u64
+        })
+    }
+
+    /// Elements of one access: the widest array moves 16 bytes.
+    pub(super) fn pack(&self) -> u64 {
+        (16 / self.widest().max(1)).max(1) as u64
+    }
+
+    /// Elements that a thread reads one by one before it uses them, so that the reads wait
+    /// for memory together. Long code, whose speed does not depend on memory, is not repeated.
+    pub(super) fn batch(&self) -> u64 {
+        if self.is_long() { 1 } else { self.pack().clamp(2, 4) }
     }
 
     /// The inputs that are there, with their positions.
@@ -33,10 +43,10 @@ impl Key {
             }
         }
         let access = match self.access {
-            Access::Packed => "packed".to_owned(),
             Access::Contiguous => "contiguous".to_owned(),
             Access::Strided(rank) => format!("strided{rank}"),
-            Access::Tiled(rank, mask) => format!("tiled{rank}m{mask}"),
+            Access::Packed(rank) => format!("packed{rank}"),
+            Access::Tiled(rank, tiles) => format!("tiled{rank}m{}s{}", tiles.mask, tiles.side()),
         };
         let width = if self.wide { 64 } else { 32 };
         format!("{name}_to_{}_{access}_{width}", ctype::value(self.output))
@@ -55,16 +65,14 @@ impl Key {
 
     pub(super) fn kernels(&self, name: &str) -> String {
         let body = match self.access {
-            Access::Packed => self.packed(name),
             Access::Contiguous => self.contiguous(name),
             Access::Strided(_) => self.strided(name),
-            Access::Tiled(_, mask) => tile::body(self, name, mask),
+            Access::Packed(rank) => self.packed(name, rank),
+            Access::Tiled(_, tiles) => tile::body(self, name, tiles),
         };
         let first = match self.access {
-            Access::Packed | Access::Contiguous => {
-                format!("{} count", ctype::index(self.wide).0)
-            }
-            Access::Strided(rank) | Access::Tiled(rank, _) => {
+            Access::Contiguous => format!("{} count", ctype::index(self.wide).0),
+            Access::Strided(rank) | Access::Packed(rank) | Access::Tiled(rank, _) => {
                 format!("{} space", type_name(rank, self.operands(), self.wide))
             }
         };
@@ -84,7 +92,7 @@ impl Key {
         )
     }
 
-    fn operands(&self) -> usize {
+    pub(super) fn operands(&self) -> usize {
         1 + self.slots().filter(|(_, slot)| matches!(slot, Slot::Array(_))).count()
     }
 
@@ -155,85 +163,174 @@ impl Key {
 }
 
 impl Key {
+    /// Whole tiles of aligned arrays in packs, anything else element by element.
     fn contiguous(&self, name: &str) -> String {
-        let index = ctype::index(self.wide).0;
-        let output = ctype::value(self.output);
-        let call = self.call(name, |position, dtype| {
-            format!(
-                "load<{}>(in{position} + i * sizeof({}))",
-                ctype::value(dtype),
-                ctype::stored(dtype)
-            )
-        });
+        let (index, pack) = (ctype::index(self.wide).0, self.pack());
+        let (tile, batch) = (u64::from(THREADS) * pack, self.batch().min(pack));
+        let stored = ctype::stored(self.output);
+        let mut aligned = format!("packable<{stored}, {pack}>(out)");
+        let mut packs = String::new();
+        for (position, dtype) in self.arrays() {
+            let pack = format!("{}, {pack}", ctype::stored(dtype));
+            aligned += &format!(" && packable<{pack}>(in{position})");
+            packs += &format!(
+                "            const Pack<{pack}> pack{position} = ((const Pack<{pack}>*)in{position})[i];\n"
+            );
+        }
+        let place = |_, dtype| format!("i * sizeof({})", ctype::stored(dtype));
         format!(
-            "    const {index} step = ({index})gridDim.x * blockDim.x;
-    for ({index} i = ({index})blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {{
-        store<{output}>(out + i * sizeof({}), {call});
+            "    const bool aligned = {aligned};
+    const {index} tiles = count / {tile} + (count % {tile} != 0);
+    for ({index} tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{
+        const {index} base = tile * {tile};
+        const {index} end = count - base < {tile} ? count : base + {tile};
+        if (aligned && end - base == {tile}) {{
+            const {index} i = tile * {THREADS} + threadIdx.x;
+{packs}{}            ((Pack<{stored}, {pack}>*)out)[i] = result;
+            continue;
+        }}
+        for ({index} first = base + threadIdx.x; first < end; first += {}) {{
+{}        }}
     }}
 ",
-            ctype::stored(self.output)
+            self.pack_result(name),
+            u64::from(THREADS) * batch,
+            self.batched(name, batch, "end", "", place),
         )
     }
 
-    fn packed(&self, name: &str) -> String {
-        let (index, pack) = (ctype::index(self.wide).0, self.pack());
-        let output = ctype::value(self.output);
+    /// Element by element, at places that indices are turned into.
+    fn strided(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (operands, batch) = (self.operands(), self.batch());
+        let tile = u64::from(THREADS) * batch;
+        let locate = format!(
+            "                    {offset} offset[{operands}];
+                    space.locate(i, offset);
+"
+        );
+        let place = |operand, _| format!("offset[{operand}]");
+        format!(
+            "    const {index} step = ({index})gridDim.x * {tile};
+    for ({index} first = ({index})blockIdx.x * {tile} + threadIdx.x; first < space.count; first += step) {{
+{}    }}
+",
+            self.batched(name, batch, "space.count", &locate, place)
+        )
+    }
+
+    /// Packs along the last axis; `space` counts them.
+    fn packed(&self, name: &str, rank: u8) -> String {
+        let ((index, offset), pack) = (ctype::index(self.wide), self.pack());
         let stored = ctype::stored(self.output);
-        let mut loads = String::new();
-        for (position, slot) in self.slots() {
-            if let Slot::Array(dtype) = slot {
-                let pack = format!("Pack<{}, {pack}>", ctype::stored(dtype));
-                loads += &format!(
-                    "        const {pack} pack{position} = ((const {pack}*)in{position})[i];\n"
-                );
-            }
+        let mut packs = String::new();
+        for (position, dtype) in self.arrays() {
+            let (pack, operand) =
+                (format!("{}, {pack}", ctype::stored(dtype)), self.operand(position));
+            let place = format!("in{position} + offset[{operand}]");
+            packs += &format!(
+                "            const Pack<{pack}> pack{position} = space.stride[{operand}][{}] == 0
+                ? repeat<{pack}>({place}) : fetch<true, {pack}>({place});
+",
+                rank - 1
+            );
         }
+        format!(
+            "    const {index} step = ({index})gridDim.x * {THREADS};
+    for ({index} i = ({index})blockIdx.x * {THREADS} + threadIdx.x; i < space.count; i += step) {{
+            {offset} offset[{}];
+            space.locate(i, offset);
+{packs}{}            *(Pack<{stored}, {pack}>*)(out + offset[0]) = result;
+    }}
+",
+            self.operands(),
+            self.pack_result(name)
+        )
+    }
+
+    /// `result` from the packs of the arrays.
+    fn pack_result(&self, name: &str) -> String {
+        let (output, stored, pack) =
+            (ctype::value(self.output), ctype::stored(self.output), self.pack());
         let item = self.call(name, |position, dtype| {
             format!("Stored<{}>::get(pack{position}.item[k])", ctype::value(dtype))
         });
-        let single = self.call(name, |position, dtype| {
-            format!(
-                "load<{}>(in{position} + i * sizeof({}))",
-                ctype::value(dtype),
-                ctype::stored(dtype)
-            )
-        });
         format!(
-            "    const {index} step = ({index})gridDim.x * blockDim.x;
-    const {index} first = ({index})blockIdx.x * blockDim.x + threadIdx.x;
-    const {index} packs = count / {pack};
-    for ({index} i = first; i < packs; i += step) {{
-{loads}        Pack<{stored}, {pack}> result;
+            "            Pack<{stored}, {pack}> result;
 #pragma unroll
-        for (int k = 0; k < {pack}; ++k) {{
-            result.item[k] = Stored<{output}>::put({item});
-        }}
-        ((Pack<{stored}, {pack}>*)out)[i] = result;
-    }}
-    for ({index} i = packs * {pack} + first; i < count; i += step) {{
-        store<{output}>(out + i * sizeof({stored}), {single});
-    }}
+            for (int k = 0; k < {pack}; ++k) {{
+                result.item[k] = Stored<{output}>::put({item});
+            }}
 "
         )
     }
 
-    fn strided(&self, name: &str) -> String {
+    /// The elements `first`, `first + 256` and so on below `end`, `batch` in number: all are
+    /// read before the first is stored. `locate` precedes the use of places, which `place`
+    /// gives for an operand of a dtype, in bytes and for the index `i`.
+    fn batched(
+        &self,
+        name: &str,
+        batch: u64,
+        end: &str,
+        locate: &str,
+        place: impl Fn(usize, DType) -> String,
+    ) -> String {
         let (index, offset) = ctype::index(self.wide);
+        let (mut items, mut reads) = (String::new(), String::new());
+        for (position, dtype) in self.arrays() {
+            let (stored, from) = (ctype::stored(dtype), place(self.operand(position), dtype));
+            items += &format!("            {stored} item{position}[{batch}];\n");
+            reads += &format!(
+                "                    item{position}[k] = *(const {stored}*)(in{position} + {from});\n"
+            );
+        }
         let call = self.call(name, |position, dtype| {
-            let operand = self.operand(position);
-            format!("load<{}>(in{position} + offset[{operand}])", ctype::value(dtype))
+            format!("Stored<{}>::get(item{position}[k])", ctype::value(dtype))
         });
         format!(
-            "    const {index} step = ({index})gridDim.x * blockDim.x;
-    for ({index} i = ({index})blockIdx.x * blockDim.x + threadIdx.x; i < space.count; i += step) {{
-        {offset} offset[{}];
-        space.locate(i, offset);
-        store<{}>(out + offset[0], {call});
-    }}
+            "{items}            {offset} target[{batch}];
+#pragma unroll
+            for (u32 k = 0; k < {batch}; ++k) {{
+                const {index} i = first + k * {THREADS};
+                if (i < {end}) {{
+{locate}{reads}                    target[k] = ({offset})({to});
+                }}
+            }}
+#pragma unroll
+            for (u32 k = 0; k < {batch}; ++k) {{
+                if (first + k * {THREADS} < {end}) {{
+                    store<{output}>(out + target[k], {call});
+                }}
+            }}
 ",
-            self.operands(),
-            ctype::value(self.output)
+            to = place(0, self.output),
+            output = ctype::value(self.output),
         )
+    }
+
+    /// The inputs that are arrays, with their positions.
+    fn arrays(&self) -> impl Iterator<Item = (usize, DType)> + '_ {
+        self.slots().filter_map(|(position, slot)| match slot {
+            Slot::Array(dtype) => Some((position, dtype)),
+            _ => None,
+        })
+    }
+
+    /// True for functions that take many instructions.
+    fn is_long(&self) -> bool {
+        use BinaryFunction::*;
+        use UnaryFunction::*;
+        let complex = self.compute.kind() == Kind::Complex;
+        match self.function {
+            Function::Unary(Sqrt | Absolute) | Function::Binary(Divide) => complex,
+            Function::Unary(
+                Exp | Log | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh
+                | Tanh,
+            )
+            | Function::Binary(FloorDivide | Remainder | Fmod | Power | Ldexp | Atan2) => true,
+            _ => false,
+        }
     }
 }
 

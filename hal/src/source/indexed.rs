@@ -3,6 +3,7 @@
 use super::elementwise::Slot;
 use super::plan::Plan;
 use super::space::{Space, THREADS, blocks, type_name};
+use super::spec::Spec;
 use super::{ctype, word};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -29,7 +30,7 @@ pub(super) struct ScatterKey {
 }
 
 #[derive(Debug)]
-pub(super) struct PreparedGather {
+struct PreparedGather {
     key: GatherKey,
     space: Space,
     /// Of the output, the elements, the indices.
@@ -38,7 +39,7 @@ pub(super) struct PreparedGather {
 }
 
 #[derive(Debug)]
-pub(super) struct PreparedScatter {
+struct PreparedScatter {
     key: ScatterKey,
     space: Space,
     /// Of the target, the indices and the input, if that is an array.
@@ -90,8 +91,24 @@ fn moved(from: DType, to: DType) -> (DType, DType) {
     if from == to { (word::of(from), word::of(to)) } else { (from, to) }
 }
 
+/// The plan of a gather.
+pub(super) fn plan_gather(operation: &Gather) -> Result<Plan> {
+    let prepared = PreparedGather::new(operation)?;
+    let mut plan = Plan::begin(Spec::from(prepared.key));
+    prepared.launch(&mut plan);
+    Ok(plan)
+}
+
+/// The plan of a scatter.
+pub(super) fn plan_scatter(operation: &Scatter) -> Result<Plan> {
+    let prepared = PreparedScatter::new(operation)?;
+    let mut plan = Plan::begin(Spec::from(prepared.key));
+    prepared.launch(&mut plan);
+    Ok(plan)
+}
+
 impl PreparedGather {
-    pub(super) fn new(operation: &Gather) -> Result<Self> {
+    fn new(operation: &Gather) -> Result<Self> {
         let Gather { shape, source, output } = operation;
         check(source, output.dtype, "gather")?;
         if let DType::Opaque(bytes) = output.dtype {
@@ -131,16 +148,12 @@ impl PreparedGather {
         })
     }
 
-    pub(super) fn key(&self) -> GatherKey {
-        self.key
-    }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, plan: &mut Plan) {
         let count = self.space.count();
         if count == 0 {
             return;
         }
-        let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS))));
+        let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
         self.space.pack(&mut launch, self.key.rank, self.key.wide);
         for address in self.addresses {
             launch.address(address);
@@ -150,7 +163,7 @@ impl PreparedGather {
 }
 
 impl PreparedScatter {
-    pub(super) fn new(operation: &Scatter) -> Result<Self> {
+    fn new(operation: &Scatter) -> Result<Self> {
         let Scatter { shape, input, target } = operation;
         check(target, input.dtype(), "scatter")?;
         match (target.base.dtype, input) {
@@ -216,17 +229,13 @@ impl PreparedScatter {
         })
     }
 
-    pub(super) fn key(&self) -> ScatterKey {
-        self.key
-    }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, plan: &mut Plan) {
         let count = self.space.count();
         if count == 0 {
             return;
         }
         for round in 0..self.values.len().max(1) {
-            let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS))));
+            let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
             self.space.pack(&mut launch, self.key.rank, self.key.wide);
             let offset = (round * self.key.target.size()) as u64;
             for (position, address) in self.addresses.iter().enumerate() {
@@ -240,28 +249,52 @@ impl PreparedScatter {
     }
 }
 
-/// The loop over the elements, around a body that sees `offset`, `inside` and `place`.
+/// Elements whose index, and then value, a thread reads before it stores the first.
+const BATCH: u64 = 4;
+
+/// The loop over the elements: `body` sees `offset`, `inside`, `place` and which of the batch
+/// it is, `k`, and `finish` stores what `items` hold.
 fn kernel(
     name: &str,
     types: (u8, usize, bool),
     indices: usize,
     index: DType,
     parameters: &str,
-    body: &str,
+    [items, body, finish]: [&str; 3],
 ) -> String {
     let (rank, operands, wide) = types;
     let (unsigned, offset) = ctype::index(wide);
     let space = type_name(rank, operands, wide);
     let value = ctype::value(index);
+    let tile = u64::from(THREADS) * BATCH;
     format!(
         "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({space} space, {parameters}, i64 length, i64 stride) {{
-    const {unsigned} step = ({unsigned})gridDim.x * blockDim.x;
-    for ({unsigned} i = ({unsigned})blockIdx.x * blockDim.x + threadIdx.x; i < space.count; i += step) {{
-        {offset} offset[{operands}];
-        space.locate(i, offset);
-        i64 place;
-        const bool inside = resolve(load<{value}>(indices + offset[{indices}]), length, &place);
-{body}    }}
+    const {unsigned} step = ({unsigned})gridDim.x * {tile};
+    for ({unsigned} first = ({unsigned})blockIdx.x * {tile} + threadIdx.x; first < space.count; first += step) {{
+        {offset} offset[{BATCH}][{operands}];
+        {value} index[{BATCH}];
+        {items}
+#pragma unroll
+        for (u32 k = 0; k < {BATCH}; ++k) {{
+            const {unsigned} i = first + k * {THREADS};
+            if (i < space.count) {{
+                space.locate(i, offset[k]);
+                index[k] = load<{value}>(indices + offset[k][{indices}]);
+            }}
+        }}
+#pragma unroll
+        for (u32 k = 0; k < {BATCH}; ++k) {{
+            if (first + k * {THREADS} < space.count) {{
+                i64 place;
+                const bool inside = resolve(index[k], length, &place);
+{body}            }}
+        }}
+#pragma unroll
+        for (u32 k = 0; k < {BATCH}; ++k) {{
+            if (first + k * {THREADS} < space.count) {{
+{finish}            }}
+        }}
+    }}
 }}
 "
     )
@@ -281,16 +314,20 @@ impl GatherKey {
 
     pub(super) fn kernels(&self, name: &str) -> String {
         let (element, output) = (ctype::value(self.element), ctype::value(self.output));
+        let items = format!("{element} item[{BATCH}];");
         let body = format!(
-            "        {output} value = convert<{output}>((i32)0);
-        if (inside) {{
-            value = convert<{output}>(load<{element}>(base + offset[1] + place * stride));
-        }}
-        store<{output}>(out + offset[0], value);
+            "                item[k] = convert<{element}>((i32)0);
+                if (inside) {{
+                    item[k] = load<{element}>(base + offset[k][1] + place * stride);
+                }}
 "
         );
+        let finish = format!(
+            "                store<{output}>(out + offset[k][0], convert<{output}>(item[k]));\n"
+        );
         let parameters = "char* out, const char* base, const char* indices";
-        kernel(name, (self.rank, 3, self.wide), 2, self.index, parameters, &body)
+        let types = (self.rank, 3, self.wide);
+        kernel(name, types, 2, self.index, parameters, [&items, &body, &finish])
     }
 }
 
@@ -321,17 +358,24 @@ impl ScatterKey {
             Slot::Array(dtype) => (
                 3,
                 "const char* in".to_owned(),
-                format!("load<{}>(in + offset[2])", ctype::value(dtype)),
+                format!("load<{}>(in + offset[k][2])", ctype::value(dtype)),
             ),
             Slot::Unused => (2, String::new(), String::new()),
         };
+        let items = format!("{target} item[{BATCH}]; char* to[{BATCH}];");
         let body = format!(
-            "        if (inside) {{
-            store<{target}>(out + offset[0] + place * stride, convert<{target}>({value}));
-        }}
+            "                to[k] = inside ? out + offset[k][0] + place * stride : (char*)0;
+                item[k] = convert<{target}>({value});
+"
+        );
+        let finish = format!(
+            "                if (to[k] != (char*)0) {{
+                    store<{target}>(to[k], item[k]);
+                }}
 "
         );
         let parameters = format!("char* out, const char* indices, {parameter}");
-        kernel(name, (self.rank, operands, self.wide), 1, self.index, &parameters, &body)
+        let types = (self.rank, operands, self.wide);
+        kernel(name, types, 1, self.index, &parameters, [&items, &body, &finish])
     }
 }

@@ -18,6 +18,7 @@ mod fragment;
 mod indexed;
 mod plan;
 mod reduce;
+mod reduce_source;
 mod scan;
 mod sequence;
 mod space;

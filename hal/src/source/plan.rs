@@ -1,6 +1,6 @@
 //! What to launch for an operation: kernels, grids and packed arguments.
 
-use super::spec::{Prepared, Spec};
+use super::spec::{self, Spec};
 use crate::error::Result;
 use crate::module::LaunchConfig;
 use crate::operation::Operation;
@@ -15,20 +15,22 @@ pub struct Launch {
     pub kernel: usize,
     /// Grid, block and shared memory.
     pub config: LaunchConfig,
-    /// Where each argument begins, in words of the plan's buffer.
-    offsets: SmallVec<[u16; 14]>,
-    /// Which argument is the address of the workspace.
+    /// Which of the plan's offsets are those of its arguments.
+    arguments: (u16, u16),
+    /// The word that is the address of the workspace.
     workspace: Option<u16>,
 }
 
 /// The launches that execute an operation, in order on one stream.
 ///
-/// Making one allocates nothing while the operation has at most four axes. No launch at all
-/// is a plan for nothing to do.
+/// Making one allocates nothing while the operation has at most four axes and its indices fit
+/// 32 bits. No launch at all is a plan for nothing to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
     spec: Spec,
     words: SmallVec<[u64; 56]>,
+    /// Where each argument begins, in words.
+    offsets: SmallVec<[u16; 32]>,
     launches: SmallVec<[Launch; 3]>,
     workspace_bytes: usize,
 }
@@ -41,15 +43,7 @@ impl Plan {
     /// description, `Overflow` for extents whose product does not fit, `Unsupported` for one
     /// with more than 64 axes that cannot be merged.
     pub fn new(operation: &Operation) -> Result<Plan> {
-        let prepared = Prepared::new(operation)?;
-        let mut plan = Plan {
-            spec: prepared.spec(),
-            words: SmallVec::new(),
-            launches: SmallVec::new(),
-            workspace_bytes: 0,
-        };
-        prepared.launch(&mut plan);
-        Ok(plan)
+        spec::plan(operation)
     }
 
     /// The kernels' specification.
@@ -81,11 +75,22 @@ impl Plan {
     /// are valid while the plan is neither moved nor changed, and kernels only read them.
     pub fn arguments(&self, launch: &Launch) -> SmallVec<[*mut c_void; 14]> {
         let base = self.words.as_ptr();
-        launch
-            .offsets
+        let (first, end) = launch.arguments;
+        self.offsets[usize::from(first)..usize::from(end)]
             .iter()
             .map(|&offset| base.wrapping_add(usize::from(offset)).cast_mut().cast())
             .collect()
+    }
+
+    /// A plan without launches.
+    pub(super) fn begin(spec: Spec) -> Plan {
+        Plan {
+            spec,
+            words: SmallVec::new(),
+            offsets: SmallVec::new(),
+            launches: SmallVec::new(),
+            workspace_bytes: 0,
+        }
     }
 
     pub(super) fn need_workspace(&mut self, bytes: usize) {
@@ -94,15 +99,7 @@ impl Plan {
 
     /// Adds a launch of `blocks` blocks, whose arguments follow through the builder.
     pub(super) fn launch(&mut self, kernel: usize, blocks: u32) -> Builder<'_> {
-        let config = LaunchConfig {
-            grid: [blocks, 1, 1],
-            block: [super::space::THREADS, 1, 1],
-            shared_bytes: 0,
-        };
-        Builder {
-            launch: Launch { kernel, config, offsets: SmallVec::new(), workspace: None },
-            plan: self,
-        }
+        Builder { kernel, blocks, first: self.offsets.len() as u16, workspace: None, plan: self }
     }
 }
 
@@ -110,14 +107,17 @@ impl Plan {
 /// dropped.
 pub(super) struct Builder<'a> {
     plan: &'a mut Plan,
-    launch: Launch,
+    kernel: usize,
+    blocks: u32,
+    first: u16,
+    workspace: Option<u16>,
 }
 
 impl Builder<'_> {
     /// At most `(2 + 64 * 4) + (2 + 64 * 3)` words and a few more for each of three launches:
     /// offsets fit 16 bits.
     fn begin(&mut self) {
-        self.launch.offsets.push(self.plan.words.len() as u16);
+        self.plan.offsets.push(self.plan.words.len() as u16);
     }
 
     /// An address.
@@ -129,7 +129,7 @@ impl Builder<'_> {
 
     /// The address of the workspace, not known yet.
     pub(super) fn workspace(&mut self) -> &mut Self {
-        self.launch.workspace = Some(self.plan.words.len() as u16);
+        self.workspace = Some(self.plan.words.len() as u16);
         self.address(0)
     }
 
@@ -140,12 +140,12 @@ impl Builder<'_> {
 
     /// An integer of the index type.
     pub(super) fn index(&mut self, value: u64, wide: bool) -> &mut Self {
-        self.indices([value], wide)
+        self.address(if wide { value } else { pair(value, 0) })
     }
 
     /// An integer of 32 bits.
     pub(super) fn word(&mut self, value: u32) -> &mut Self {
-        self.indices([u64::from(value)], false)
+        self.address(pair(value.into(), 0))
     }
 
     /// One argument made of several integers of the index type.
@@ -162,10 +162,7 @@ impl Builder<'_> {
         }
         let mut values = values.into_iter();
         while let Some(low) = values.next() {
-            let mut pair = [0; 8];
-            pair[..4].copy_from_slice(&(low as u32).to_ne_bytes());
-            pair[4..].copy_from_slice(&(values.next().unwrap_or(0) as u32).to_ne_bytes());
-            words.push(u64::from_ne_bytes(pair));
+            words.push(pair(low, values.next().unwrap_or(0)));
         }
         self
     }
@@ -182,8 +179,23 @@ impl Builder<'_> {
     }
 }
 
+/// Two integers of 32 bits, one after the other in memory.
+fn pair(low: u64, high: u64) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&(low as u32).to_ne_bytes());
+    bytes[4..].copy_from_slice(&(high as u32).to_ne_bytes());
+    u64::from_ne_bytes(bytes)
+}
+
 impl Drop for Builder<'_> {
     fn drop(&mut self) {
-        self.plan.launches.push(self.launch.clone());
+        let config = LaunchConfig {
+            grid: [self.blocks, 1, 1],
+            block: [super::space::THREADS, 1, 1],
+            shared_bytes: 0,
+        };
+        let arguments = (self.first, self.plan.offsets.len() as u16);
+        let Builder { kernel, workspace, .. } = *self;
+        self.plan.launches.push(Launch { kernel, config, arguments, workspace });
     }
 }

@@ -1,9 +1,9 @@
 //! Reductions: one launch, or two where an output's elements are many.
 
 use super::ctype;
-use super::fragment::Fragments;
 use super::plan::Plan;
-use super::space::{Space, THREADS, blocks, type_name};
+use super::space::{Space, THREADS, blocks};
+use super::spec::Spec;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::Reduction;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 /// What is combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Source {
+pub(super) enum Source {
     Identity(DType),
     Product(DType, DType),
     /// The elements' type and that of the indices.
@@ -21,15 +21,17 @@ enum Source {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    reduction: Reduction,
-    compute: DType,
-    source: Source,
-    output: DType,
+    pub(super) reduction: Reduction,
+    pub(super) compute: DType,
+    pub(super) source: Source,
+    pub(super) output: DType,
     /// The class of the numbers of axes, kept and reduced.
-    ranks: (u8, u8),
-    wide: bool,
+    pub(super) ranks: (u8, u8),
+    pub(super) wide: bool,
     /// Two launches: partial results first.
-    staged: bool,
+    pub(super) staged: bool,
+    /// An output's elements are neighbours, read in packs.
+    pub(super) packed: bool,
 }
 
 /// How blocks share the work; it depends on nothing but the operation, so that the order in
@@ -40,13 +42,16 @@ struct Partition {
     split: u32,
     /// Neighbouring threads share an output.
     across: bool,
-    /// Elements of a chunk, and chunks of each output.
+    /// Elements or packs of each output, and elements behind the packs.
+    length: u64,
+    tail: u64,
+    /// Elements or packs of a chunk, and chunks of each output.
     chunk: u64,
     chunks: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct Prepared {
+struct Prepared {
     key: Key,
     kept: Space,
     reduced: Space,
@@ -60,11 +65,27 @@ pub(super) struct Prepared {
 /// Blocks that fill any device.
 const ENOUGH_BLOCKS: u64 = 2048;
 
-/// Elements that a thread combines before its output is worth another block.
-const THREAD_ELEMENTS: u64 = 32;
+/// Outputs that fill any device with a thread each.
+const ENOUGH_OUTPUTS: u64 = 1 << 18;
+
+/// What a thread reads, in elements or packs, before its output is worth a second launch,
+/// and what it reads at least if there is one.
+const THREAD_READS: u64 = 32;
+const STAGED_READS: u64 = 8;
+
+/// Packs of an output that are worth the name.
+const FEWEST_PACKS: u64 = 8;
+
+/// The plan of a reduction.
+pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
+    let prepared = Prepared::new(operation)?;
+    let mut plan = Plan::begin(Spec::from(prepared.key));
+    prepared.launch(&mut plan);
+    Ok(plan)
+}
 
 impl Prepared {
-    pub(super) fn new(operation: &Reduce) -> Result<Self> {
+    fn new(operation: &Reduce) -> Result<Self> {
         let Reduce { reduction, compute, shape, input, output } = operation;
         let (source, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
             Mapped::Identity(a) => (Source::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
@@ -110,7 +131,16 @@ impl Prepared {
                 }
             })
             .collect();
-        let partition = Partition::of(&kept, &reduced);
+        let sizes = operands[1..].iter().map(|operand| operand.dtype.size());
+        let packed = source.pack().filter(|&pack| {
+            let mut strides = reduced.strides.iter().zip(sizes);
+            let neighbours = strides.all(|(strides, size)| strides[..] == [size as isize]);
+            neighbours && reduced.count() >= FEWEST_PACKS * pack
+        });
+        let partition = match packed {
+            Some(pack) => Partition::of_packs(&kept, &reduced, pack),
+            None => Partition::of(&kept, &reduced),
+        };
         let wide = kept.wide()
             || reduced.wide()
             || kept.count().saturating_mul(reduced.count().max(1)) >= 1 << 31;
@@ -122,24 +152,25 @@ impl Prepared {
             ranks: (kept.rank(), reduced.rank()),
             wide,
             staged: partition.chunks > 1,
+            packed: packed.is_some(),
         };
         Ok(Prepared { key, kept, reduced, addresses, axis, partition })
     }
 
-    pub(super) fn key(&self) -> Key {
-        self.key
-    }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, plan: &mut Plan) {
         let outputs = self.kept.count();
         if outputs == 0 {
             return;
         }
-        let Key { wide, staged, ranks, .. } = self.key;
-        let Partition { split, across, chunk, chunks } = self.partition;
+        let Key { wide, staged, packed, ranks, .. } = self.key;
+        let Partition { split, across, length, tail, chunk, chunks } = self.partition;
         let mut launch = plan.launch(0, blocks(outputs.div_ceil(1 << split) * chunks));
         self.kept.pack(&mut launch, ranks.0, wide);
-        self.reduced.pack(&mut launch, ranks.1, wide);
+        if packed {
+            launch.index(length, wide).word(tail as u32);
+        } else {
+            self.reduced.pack(&mut launch, ranks.1, wide);
+        }
         launch.index(chunk, wide).index(chunks, wide).word(split).word(u32::from(across));
         for (position, &address) in self.addresses.iter().enumerate() {
             if staged && position == 0 {
@@ -184,205 +215,45 @@ impl Partition {
         };
         let (split, across) = match length {
             0..=31 => (8, false),
+            _ if !across && outputs >= ENOUGH_OUTPUTS => (8, false),
             _ if !across => (outputs.next_power_of_two().min(32).trailing_zeros(), false),
             32..=511 => (3, true),
             _ => (0, true),
         };
+        Partition::new(outputs, length, split, across)
+    }
+
+    /// The partition in packs. A few packs for each thread keep more memory in flight, and
+    /// fewer threads waiting for each other, than one.
+    fn of_packs(kept: &Space, reduced: &Space, pack: u64) -> Partition {
+        let packs = reduced.count() / pack;
+        let deep = packs.div_ceil(4).next_power_of_two().min(u64::from(THREADS));
+        let split = u64::from(THREADS).ilog2() - deep.ilog2();
+        let tail = reduced.count() % pack;
+        Partition { tail, ..Partition::new(kept.count(), packs, split, true) }
+    }
+
+    fn new(outputs: u64, length: u64, split: u32, across: bool) -> Partition {
         let deep = u64::from(THREADS >> split);
         let groups = outputs.div_ceil(1 << split).max(1);
-        let most = length.div_ceil(deep * THREAD_ELEMENTS);
-        let wanted = most.min(ENOUGH_BLOCKS / groups).max(1);
+        let wanted = match length {
+            _ if length <= deep * THREAD_READS => 1,
+            _ => length.div_ceil(deep * STAGED_READS).min(ENOUGH_BLOCKS / groups).max(1),
+        };
         let chunk = length.div_ceil(wanted).next_multiple_of(deep).max(1);
-        Partition { split, across, chunk, chunks: length.div_ceil(chunk).max(1) }
+        let chunks = length.div_ceil(chunk).max(1);
+        Partition { split, across, length, tail: 0, chunk, chunks }
     }
 }
 
-impl Key {
-    fn types(&self) -> SmallVec<[DType; 2]> {
-        match self.source {
-            Source::Identity(a) => SmallVec::from_slice(&[a]),
-            Source::Product(a, b) | Source::Indexed(a, b) => SmallVec::from_slice(&[a, b]),
-        }
-    }
-
-    pub(super) fn name(&self) -> String {
-        let source = match self.source {
-            Source::Identity(_) => "elements",
-            Source::Product(..) => "products",
-            Source::Indexed(..) => "indexed",
+impl Source {
+    /// Elements of a pack, of which the wider input's has 16 bytes; an indexed input has none.
+    pub(super) fn pack(self) -> Option<u64> {
+        let widest = match self {
+            Source::Identity(a) => a.size(),
+            Source::Product(a, b) => a.size().max(b.size()),
+            Source::Indexed(..) => return None,
         };
-        let types: Vec<&str> = self.types().iter().map(|&dtype| ctype::value(dtype)).collect();
-        format!(
-            "reduce_{}_{}_{source}_{}_to_{}_{}by{}_{}{}",
-            ctype::reduction(self.reduction),
-            ctype::value(self.compute),
-            types.join("_"),
-            ctype::value(self.output),
-            self.ranks.0,
-            self.ranks.1,
-            if self.wide { 64 } else { 32 },
-            if self.staged { "_staged" } else { "" },
-        )
-    }
-
-    pub(super) fn suffixes(&self) -> &'static [&'static str] {
-        if self.staged { &["_partial", "_final"] } else { &[""] }
-    }
-
-    pub(super) fn fragments(&self) -> Fragments {
-        let working = ctype::working(self.compute);
-        let accumulator = ctype::accumulator(self.reduction, self.compute);
-        let indexed = match self.source {
-            Source::Indexed(..) => Fragments::INDEXED,
-            _ => Fragments::NONE,
-        };
-        ctype::fragments(working)
-            .with(ctype::fragments(accumulator))
-            .with(Fragments::REDUCE)
-            .with(indexed)
-    }
-
-    pub(super) fn kernels(&self, name: &str) -> String {
-        let (index, offset) = ctype::index(self.wide);
-        let accumulator = ctype::value(ctype::accumulator(self.reduction, self.compute));
-        let result = ctype::value(self.reduction.result(self.compute));
-        let output = ctype::value(self.output);
-        let inputs = self.types().len();
-        let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
-        let reduced = type_name(self.ranks.1, inputs, self.wide);
-        let (extra_fields, extra_parameters, extra_arguments, extra_copies) = match self.source {
-            Source::Identity(_) => ("", "", "", ""),
-            Source::Product(..) => (
-                "    const char* b;\n",
-                ", const char* b",
-                "source.b = b;",
-                "row.b = b + offset[2];",
-            ),
-            Source::Indexed(..) => (
-                "    const char* b;\n    i64 length;\n    i64 stride;\n",
-                ", const char* b, i64 length, i64 stride",
-                "source.b = b; source.length = length; source.stride = stride;",
-                "row.b = b + offset[2]; row.length = length; row.stride = stride;",
-            ),
-        };
-        let element = self.element();
-        let mut text = ctype::operator(name, self.reduction, self.compute);
-        text += &format!(
-            "struct {name}_row {{
-    const {reduced}* reduced;
-    const char* a;
-{extra_fields}    METHOD {accumulator} operator()({index} i) const {{
-        {offset} offset[{inputs}];
-        reduced->locate(i, offset);
-{element}    }}
-}};
-struct {name}_source {{
-    const {kept}* kept;
-    const {reduced}* reduced;
-    const char* a;
-{extra_fields}    METHOD {name}_row at({index} output) const {{
-        {offset} offset[{}];
-        kept->locate(output, offset);
-        {name}_row row;
-        row.reduced = reduced;
-        row.a = a + offset[1];
-        {extra_copies}
-        return row;
-    }}
-}};
-struct {name}_sink {{
-    const {kept}* kept;
-    char* out;
-    METHOD void operator()({index} output, {index}, {accumulator} value) const {{
-        {offset} offset[{}];
-        kept->locate(output, offset);
-        store<{output}>(out + offset[0], convert<{output}>(convert<{result}>(value)));
-    }}
-}};
-",
-            1 + inputs,
-            1 + inputs,
-        );
-        let (target, sink) = if self.staged {
-            (
-                format!("{accumulator}* partials"),
-                format!(
-                    "Partials<{accumulator}, {index}> sink;\n    sink.values = partials;\n    \
-                     sink.outputs = kept.count;"
-                ),
-            )
-        } else {
-            (
-                "char* out".to_owned(),
-                format!("{name}_sink sink;\n    sink.kept = &kept;\n    sink.out = out;"),
-            )
-        };
-        text += &format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
-             {reduced} reduced, {index} chunk, {index} chunks, u32 split, u32 across, {target}, \
-             const char* a{extra_parameters}) {{
-    {name}_source source;
-    source.kept = &kept;
-    source.reduced = &reduced;
-    source.a = a;
-    {extra_arguments}
-    {sink}
-    reduce_blocks<{name}_operator, {index}>(source, sink, kept.count, reduced.count, chunk, chunks, split, across);
-}}
-",
-            self.suffixes()[0]
-        );
-        if self.staged {
-            text += &format!(
-                "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
-                 {index} chunks, u32 split, char* out, {accumulator}* partials) {{
-    Partials<{accumulator}, {index}> source;
-    source.values = partials;
-    source.outputs = kept.count;
-    {name}_sink sink;
-    sink.kept = &kept;
-    sink.out = out;
-    reduce_blocks<{name}_operator, {index}>(source, sink, kept.count, chunks, chunks, ({index})1, split, 0u);
-}}
-",
-                self.suffixes()[1]
-            );
-        }
-        text
-    }
-
-    /// Statements that return the element at `offset`.
-    fn element(&self) -> String {
-        let accumulator = ctype::value(ctype::accumulator(self.reduction, self.compute));
-        let compute = ctype::value(self.compute);
-        let working = ctype::working(self.compute);
-        let load = |dtype: DType, address: &str| {
-            let value = ctype::value(dtype);
-            format!(
-                "convert<{}>(convert<{compute}>(load<{value}>({address})))",
-                ctype::value(working)
-            )
-        };
-        match self.source {
-            Source::Identity(a) => {
-                format!("        return convert<{accumulator}>({});\n", load(a, "a + offset[0]"))
-            }
-            Source::Product(a, b) => format!(
-                "        return convert<{accumulator}>({}::multiply({}, {}));\n",
-                ctype::functions(working),
-                load(a, "a + offset[0]"),
-                load(b, "b + offset[1]")
-            ),
-            Source::Indexed(element, at) => format!(
-                "        i64 place;
-        if (!resolve(load<{}>(b + offset[1]), length, &place)) {{
-            return convert<{accumulator}>((i32)0);
-        }}
-        return convert<{accumulator}>({});
-",
-                ctype::value(at),
-                load(element, "a + offset[0] + place * stride")
-            ),
-        }
+        Some(16 / widest as u64)
     }
 }

@@ -4,6 +4,7 @@ use super::ctype;
 use super::fragment::Fragments;
 use super::plan::Plan;
 use super::space::{Space, THREADS, blocks, type_name};
+use super::spec::Spec;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::Reduction;
@@ -14,11 +15,13 @@ use crate::scalar::Scalar;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {
     /// A thread for each row.
-    Serial,
+    Threads,
     /// A block for each row.
-    Rows,
+    Blocks,
+    /// Totals of chunks, their scan, then a thread for each chunk.
+    ThreadChunks,
     /// Totals of chunks, their scan, then a block for each chunk.
-    Chunks,
+    BlockChunks,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +37,7 @@ pub(super) struct Key {
 }
 
 #[derive(Debug)]
-pub(super) struct Prepared {
+struct Prepared {
     key: Key,
     rows: Space,
     addresses: [u64; 2],
@@ -46,20 +49,36 @@ pub(super) struct Prepared {
     initial: Scalar,
 }
 
-/// Elements of a tile; a chunk is some of them.
-const TILE: u64 = 1024;
+/// Elements of a tile that a block scans at once: the same 64 bytes for each thread as
+/// `Neighbours` in scan.cuh.
+const fn tile(accumulator: DType) -> u64 {
+    let size = accumulator.size() as u64;
+    THREADS as u64 * if size > 4 { 64 / size } else { 16 }
+}
 
-/// The most chunks of a row, whose totals one tile scans.
-const MOST_CHUNKS: u64 = TILE;
+/// Rows of at most so many tiles are one chunk, and chunks are at least as long.
+const CHUNK_TILES: u64 = 4;
 
-/// Rows of at most so many elements are one chunk.
-const SHORT_ROW: u64 = 8 * TILE;
+/// The most chunks of a row, whose totals a block or a thread scans.
+const MOST_CHUNKS: u64 = 4096;
 
 /// So many rows fill a device with a block each.
 const ENOUGH_ROWS: u64 = 256;
 
+/// So many threads fill a device, and the fewest elements worth one.
+const ENOUGH_THREADS: u64 = 1 << 18;
+const THREAD_ELEMENTS: u64 = 64;
+
+/// The plan of a scan.
+pub(super) fn plan(operation: &Scan) -> Result<Plan> {
+    let prepared = Prepared::new(operation)?;
+    let mut plan = Plan::begin(Spec::from(prepared.key));
+    prepared.launch(&mut plan);
+    Ok(plan)
+}
+
 impl Prepared {
-    pub(super) fn new(operation: &Scan) -> Result<Self> {
+    fn new(operation: &Scan) -> Result<Self> {
         let Scan { reduction, compute, shape, axis, exclusive, initial, input, output } = operation;
         if [*compute, input.dtype, output.dtype].iter().any(|dtype| dtype.kind() == Kind::Opaque) {
             return Err(Error::invalid_type("scan", "records cannot be scanned"));
@@ -82,20 +101,8 @@ impl Prepared {
         let count = rows.count();
         let nearest = |list: &Strides| list.iter().map(|stride| stride.unsigned_abs()).min();
         let across = nearest(&rows.strides[0]).is_some_and(|row| row < along[0].unsigned_abs());
-        let method = if (across && count >= 4096) || (length <= 64 && count >= 64) {
-            Method::Serial
-        } else if length <= SHORT_ROW || count >= ENOUGH_ROWS {
-            Method::Rows
-        } else {
-            Method::Chunks
-        };
-        let (chunk, chunks) = if method == Method::Chunks {
-            let most = length.div_ceil(4 * TILE).min(MOST_CHUNKS);
-            let chunk = length.div_ceil(most).next_multiple_of(TILE);
-            (chunk, length.div_ceil(chunk))
-        } else {
-            (length.max(1), 1)
-        };
+        let (method, chunk) = method(across, count, length, tile(ctype::working(*compute)));
+        let chunks = length.div_ceil(chunk);
         let reach = |stride: &isize| stride.unsigned_abs() as u128 * u128::from(length);
         let wide = rows.wide()
             || u128::from(length) * u128::from(count) >= 1 << 31
@@ -122,28 +129,27 @@ impl Prepared {
         })
     }
 
-    pub(super) fn key(&self) -> Key {
-        self.key
-    }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, plan: &mut Plan) {
         let rows = self.rows.count();
         if rows == 0 || self.length == 0 {
             return;
         }
-        match self.key.method {
-            Method::Serial => self.values(plan, 0, rows.div_ceil(u64::from(THREADS))),
-            Method::Rows => self.values(plan, 0, rows),
-            Method::Chunks => {
-                self.values(plan, 0, rows * self.chunks);
-                let mut launch = plan.launch(1, blocks(rows));
-                launch.index(rows, self.key.wide).index(self.chunks, self.key.wide);
-                launch.scalar(&self.initial).workspace();
-                drop(launch);
-                self.values(plan, 2, rows * self.chunks);
-                let size = ctype::accumulator(self.key.reduction, self.key.compute).size();
-                plan.need_workspace((rows * self.chunks) as usize * size);
+        let threads = u64::from(THREADS);
+        let (work, carries) = match self.key.method {
+            Method::Threads | Method::ThreadChunks => {
+                ((rows * self.chunks).div_ceil(threads), rows.div_ceil(threads))
             }
+            Method::Blocks | Method::BlockChunks => (rows * self.chunks, rows),
+        };
+        self.values(plan, 0, work);
+        if self.key.staged() {
+            let mut launch = plan.launch(1, blocks(carries));
+            launch.index(rows, self.key.wide).index(self.chunks, self.key.wide);
+            launch.scalar(&self.initial).workspace();
+            drop(launch);
+            self.values(plan, 2, work);
+            let size = ctype::accumulator(self.key.reduction, self.key.compute).size();
+            plan.need_workspace((rows * self.chunks) as usize * size);
         }
     }
 
@@ -162,13 +168,34 @@ impl Prepared {
         for address in self.addresses {
             launch.address(address);
         }
-        if self.key.method == Method::Chunks {
+        if self.key.staged() {
             launch.workspace();
         }
     }
 }
 
+/// The method, and the elements of a chunk. Rows are neighbours in memory if `across`.
+fn method(across: bool, rows: u64, length: u64, tile: u64) -> (Method, u64) {
+    if (across && rows >= 32) || (length <= 64 && rows >= 64) {
+        let wanted = (ENOUGH_THREADS / rows).clamp(1, MOST_CHUNKS);
+        let chunk = length.div_ceil(wanted).max(THREAD_ELEMENTS);
+        return match chunk < length {
+            true => (Method::ThreadChunks, chunk),
+            false => (Method::Threads, length.max(1)),
+        };
+    }
+    if length <= CHUNK_TILES * tile || rows >= ENOUGH_ROWS {
+        return (Method::Blocks, length.max(1));
+    }
+    let chunk = length.div_ceil(MOST_CHUNKS).max(CHUNK_TILES * tile).next_multiple_of(tile);
+    (Method::BlockChunks, chunk)
+}
+
 impl Key {
+    const fn staged(&self) -> bool {
+        matches!(self.method, Method::ThreadChunks | Method::BlockChunks)
+    }
+
     pub(super) fn name(&self) -> String {
         format!(
             "scan_{}_{}_{}_to_{}_{}_{}{}_{}",
@@ -178,9 +205,10 @@ impl Key {
             ctype::value(self.output),
             if self.exclusive { "exclusive" } else { "inclusive" },
             match self.method {
-                Method::Serial => "serial",
-                Method::Rows => "rows",
-                Method::Chunks => "chunks",
+                Method::Threads => "threads",
+                Method::Blocks => "blocks",
+                Method::ThreadChunks => "thread_chunks",
+                Method::BlockChunks => "block_chunks",
             },
             self.rank,
             if self.wide { 64 } else { 32 },
@@ -188,10 +216,7 @@ impl Key {
     }
 
     pub(super) fn suffixes(&self) -> &'static [&'static str] {
-        match self.method {
-            Method::Chunks => &["_totals", "_carries", "_values"],
-            _ => &[""],
-        }
+        if self.staged() { &["_totals", "_carries", "_values"] } else { &[""] }
     }
 
     pub(super) fn fragments(&self) -> Fragments {
@@ -230,9 +255,9 @@ struct {name}_write {{
 "
         );
         let head = |suffix: &str| {
-            let carries = match self.method {
-                Method::Chunks => format!(", {accumulator}* carries"),
-                _ => String::new(),
+            let carries = match self.staged() {
+                true => format!(", {accumulator}* carries"),
+                false => String::new(),
             };
             format!(
                 "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{suffix}({space} rows, \
@@ -240,8 +265,28 @@ struct {name}_write {{
                  {initial} initial, char* out, const char* in{carries}) {{\n"
             )
         };
-        let place = format!(
-            "        {offset} offset[2];
+        let by_thread = matches!(self.method, Method::Threads | Method::ThreadChunks);
+        let share = match by_thread {
+            true => format!(
+                "({index})blockIdx.x * {THREADS} + threadIdx.x; turn < works; \
+                 turn += ({index})gridDim.x * {THREADS}"
+            ),
+            false => "blockIdx.x; turn < works; turn += gridDim.x".to_owned(),
+        };
+        // Threads beside one another have rows beside one another.
+        let part = match by_thread {
+            true => "work / rows.count, row = work - part * rows.count",
+            false => "work - work / chunks * chunks, row = work / chunks",
+        };
+        let walk = |order: &str| {
+            format!(
+                "    const {index} works = rows.count * chunks;
+    for ({index} turn = {share}) {{
+        const {index} work = {order};
+        const {index} part = {part};
+        const {index} begin = part * chunk;
+        const {index} end = length - begin < chunk ? length : begin + chunk;
+        {offset} offset[2];
         rows.locate(row, offset);
         {name}_read read;
         read.in = in + offset[1];
@@ -250,57 +295,61 @@ struct {name}_write {{
         write.out = out + offset[0];
         write.stride = ({offset})out_stride;
 "
-        );
-        let parts = format!(
-            "    for ({index} work = blockIdx.x; work < rows.count * chunks; work += gridDim.x) {{
-        const {index} row = work / chunks;
-        const {index} begin = (work - row * chunks) * chunk;
-        const {index} end = length - begin < chunk ? length : begin + chunk;
-{place}"
-        );
-        let range = format!("scan_range<{name}_operator, {exclusive}, {index}>");
-        match self.method {
-            Method::Serial => {
-                text += &head("");
-                text += &format!(
-                    "    const {index} step = ({index})gridDim.x * blockDim.x;
-    for ({index} row = ({index})blockIdx.x * blockDim.x + threadIdx.x; row < rows.count; row += step) {{
-{place}        scan_serial<{name}_operator, {exclusive}, {index}>(read, write, length, {start});
+            )
+        };
+        let function = if by_thread { "scan_serial" } else { "scan_range" };
+        let range = format!("{function}<{name}_operator, {exclusive}, {index}>");
+        if !self.staged() {
+            text += &head("");
+            text += &walk("turn");
+            text += &format!("        {range}(read, write, begin, end, {start});\n    }}\n}}\n");
+            return text;
+        }
+        text += &head("_totals");
+        text += &walk("turn");
+        text += &match by_thread {
+            true => format!(
+                "        carries[work] = accumulate<{name}_operator, {index}>(read, begin, end, ({index})1);
     }}
 }}
 "
-                );
-            }
-            Method::Rows => {
-                text += &head("");
-                text += &format!(
-                    "{parts}        {range}(read, write, begin, end, {start});\n    }}\n}}\n"
-                );
-            }
-            Method::Chunks => {
-                text += &head("_totals");
-                text += &format!(
-                    "{parts}        const {accumulator} total = scan_total<{name}_operator, {index}>(read, begin, end);
+            ),
+            false => format!(
+                "        const {accumulator} total = scan_total<{name}_operator, {index}>(read, begin, end);
         if (threadIdx.x == 0) {{
             carries[work] = total;
         }}
     }}
 }}
-extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_carries({index} rows, {index} chunks, {initial} initial, {accumulator}* carries) {{
-    for ({index} row = blockIdx.x; row < rows; row += gridDim.x) {{
+"
+            ),
+        };
+        let (row, first, step) = match by_thread {
+            true => (
+                format!(
+                    "({index})blockIdx.x * {THREADS} + threadIdx.x; row < rows; \
+                     row += ({index})gridDim.x * {THREADS}"
+                ),
+                "row",
+                "rows",
+            ),
+            false => ("blockIdx.x; row < rows; row += gridDim.x".to_owned(), "row * chunks", "1"),
+        };
+        text += &format!(
+            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_carries({index} rows, {index} chunks, {initial} initial, {accumulator}* carries) {{
+    for ({index} row = {row}) {{
         Carries<{accumulator}, {index}> carry;
-        carry.values = carries + row * chunks;
-        scan_range<{name}_operator, true, {index}>(carry, carry, ({index})0, chunks, {start});
+        carry.values = carries + {first};
+        carry.step = {step};
+        {function}<{name}_operator, true, {index}>(carry, carry, ({index})0, chunks, {start});
     }}
 }}
 "
-                );
-                text += &head("_values");
-                text += &format!(
-                    "{parts}        {range}(read, write, begin, end, carries[work]);\n    }}\n}}\n"
-                );
-            }
-        }
+        );
+        // What was read last may still be in a cache.
+        text += &head("_values");
+        text += &walk("works - 1 - turn");
+        text += &format!("        {range}(read, write, begin, end, carries[work]);\n    }}\n}}\n");
         text
     }
 }

@@ -4,60 +4,37 @@ use super::ctype;
 use super::fragment::Fragments;
 use super::plan::Plan;
 use super::space::{THREADS, blocks};
+use super::spec::Spec;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::operation::Sequence;
-use crate::scalar::Scalar;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     dtype: DType,
 }
 
-#[derive(Debug)]
-pub(super) struct Prepared {
-    key: Key,
-    length: u64,
-    address: u64,
-    stride: i64,
-    start: Scalar,
-    step: Scalar,
-}
-
-impl Prepared {
-    pub(super) fn new(operation: &Sequence) -> Result<Self> {
-        let Sequence { length, start, step, output } = operation;
-        if output.dtype.kind() == Kind::Opaque {
-            return Err(Error::invalid_type("sequence", "records have no sequence"));
-        }
-        let [stride] = output.strides[..] else {
-            return Err(Error::invalid(
-                "sequence",
-                format!("the output has one stride, not {}", output.strides.len()),
-            ));
-        };
-        Ok(Prepared {
-            key: Key { dtype: output.dtype },
-            length: *length as u64,
-            address: output.address,
-            stride: stride as i64,
-            start: start.cast(output.dtype)?,
-            step: step.cast(output.dtype)?,
-        })
+/// The plan of a sequence.
+pub(super) fn plan(operation: &Sequence) -> Result<Plan> {
+    let Sequence { length, start, step, output } = operation;
+    if output.dtype.kind() == Kind::Opaque {
+        return Err(Error::invalid_type("sequence", "records have no sequence"));
     }
-
-    pub(super) fn key(&self) -> Key {
-        self.key
+    let [stride] = output.strides[..] else {
+        return Err(Error::invalid(
+            "sequence",
+            format!("the output has one stride, not {}", output.strides.len()),
+        ));
+    };
+    let (start, step) = (start.cast(output.dtype)?, step.cast(output.dtype)?);
+    let mut plan = Plan::begin(Spec::from(Key { dtype: output.dtype }));
+    let length = *length as u64;
+    if length > 0 {
+        let mut launch = plan.launch(0, blocks(length.div_ceil(u64::from(THREADS))));
+        launch.index(length, true).scalar(&start).scalar(&step);
+        launch.address(output.address).long(stride as i64);
     }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
-        if self.length == 0 {
-            return;
-        }
-        let mut launch = plan.launch(0, blocks(self.length.div_ceil(u64::from(THREADS))));
-        launch.index(self.length, true).scalar(&self.start).scalar(&self.step);
-        launch.address(self.address).long(self.stride);
-    }
+    Ok(plan)
 }
 
 impl Key {

@@ -124,11 +124,41 @@ impl Space {
         let zeros = std::iter::repeat_n(0, padding);
         let head = [self.count(), self.shape.len().max(1) as u64];
         let extents = ones.chain(self.shape.iter().map(|&extent| extent as u64));
+        let divisors = extents.clone().skip(if has_factors(rank) { 1 } else { usize::MAX });
         let strides = self
             .strides
             .iter()
             .flat_map(|list| zeros.clone().chain(list.iter().map(|&stride| stride as i64 as u64)));
-        launch.indices(head.into_iter().chain(extents).chain(strides), wide);
+        let values = head.into_iter().chain(extents);
+        let values = values.chain(divisors.clone().map(|divisor| factor(divisor, wide)));
+        launch.indices(values.chain(divisors.map(shift)).chain(strides), wide);
+    }
+}
+
+/// True for the classes that divide by multiplying: those of more axes would exceed the 4 KiB,
+/// and one axis is not divided by.
+const fn has_factors(rank: u8) -> bool {
+    rank > 1 && rank <= 8
+}
+
+/// The bits by which a product with [`factor`] is shifted, besides those of its low half.
+const fn shift(divisor: u64) -> u64 {
+    match divisor {
+        0 | 1 => 0,
+        _ => 64 - (divisor - 1).leading_zeros() as u64,
+    }
+}
+
+/// `2^(bits - 1 + shift) / divisor` rounded up, for indices of 32 or 64 bits: the high half of
+/// twice `n` times it, shifted, is `n / divisor` for every `n` below `2^(bits - 1)`, because
+/// the rounding adds less than `n / 2^(bits - 1)` of `1 / divisor`.
+const fn factor(divisor: u64, wide: bool) -> u64 {
+    let bits = if wide { 63 } else { 31 };
+    match divisor {
+        0 => 0,
+        _ if divisor.is_power_of_two() => 1 << bits,
+        _ if wide => ((1_u128 << (bits + shift(divisor))).div_ceil(divisor as u128)) as u64,
+        _ => (1_u64 << (bits + shift(divisor))).div_ceil(divisor),
     }
 }
 
@@ -136,4 +166,40 @@ impl Space {
 pub(super) fn type_name(rank: u8, operands: usize, wide: bool) -> String {
     let (index, offset) = super::ctype::index(wide);
     format!("Space<{index}, {offset}, {rank}, {operands}>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{factor, shift};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn quotients_by_factors_are_exact(
+            small in 1_u64..1 << 31, exponent in 0_u32..31, offset in -1_i64..2, n in 0_u64..1 << 31,
+            large in 1_u64..1 << 63, m in 0_u64..1 << 63, times in 0_u64..1 << 31,
+        ) {
+            let near = ((1_i64 << exponent) + offset).clamp(1, (1 << 31) - 1) as u64;
+            for divisor in [small, near] {
+                // Where a quotient changes, and at the ends.
+                let last = (1 << 31) - 1;
+                let edge = (divisor * (times % (last / divisor + 1))).min(last);
+                for n in [n, edge, edge.saturating_sub(1), last] {
+                    let high = (u128::from(2 * n) * u128::from(factor(divisor, false))) >> 32;
+                    prop_assert!(factor(divisor, false) < 1 << 32);
+                    prop_assert_eq!((high >> shift(divisor)) as u64, n / divisor);
+                }
+            }
+            for divisor in [small, near, large] {
+                let last = (1_u64 << 63) - 1;
+                let edge = divisor * (m % (last / divisor + 1));
+                for n in [m, edge, edge.saturating_sub(1), last] {
+                    let high = (u128::from(2 * n) * u128::from(factor(divisor, true))) >> 64;
+                    prop_assert_eq!((high >> shift(divisor)) as u64, n / divisor);
+                }
+            }
+        }
+    }
 }

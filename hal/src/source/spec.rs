@@ -31,7 +31,7 @@ impl Spec {
     /// # Errors
     /// Those of [`Plan::new`].
     pub fn of(operation: &Operation) -> Result<Spec> {
-        Ok(Prepared::new(operation)?.spec())
+        Ok(plan(operation)?.spec())
     }
 
     /// The names of the kernels in the source, which no other specification has.
@@ -104,48 +104,34 @@ pub fn unit(specs: impl IntoIterator<Item = Spec>) -> String {
     text
 }
 
-/// An operation brought into the form in which it is launched.
-#[derive(Debug)]
-pub(super) enum Prepared {
-    Elementwise(elementwise::Prepared),
-    Reduce(reduce::Prepared),
-    Scan(scan::Prepared),
-    Gather(indexed::PreparedGather),
-    Scatter(indexed::PreparedScatter),
-    Sequence(sequence::Prepared),
+/// The plan of an operation.
+pub(super) fn plan(operation: &Operation) -> Result<Plan> {
+    match operation {
+        Operation::Elementwise(it) => elementwise::plan(it),
+        Operation::Reduce(it) => reduce::plan(it),
+        Operation::Scan(it) => scan::plan(it),
+        Operation::Gather(it) => indexed::plan_gather(it),
+        Operation::Scatter(it) => indexed::plan_scatter(it),
+        Operation::Sequence(it) => sequence::plan(it),
+    }
 }
 
-impl Prepared {
-    pub(super) fn new(operation: &Operation) -> Result<Prepared> {
-        Ok(match operation {
-            Operation::Elementwise(it) => Self::Elementwise(elementwise::Prepared::new(it)?),
-            Operation::Reduce(it) => Self::Reduce(reduce::Prepared::new(it)?),
-            Operation::Scan(it) => Self::Scan(scan::Prepared::new(it)?),
-            Operation::Gather(it) => Self::Gather(indexed::PreparedGather::new(it)?),
-            Operation::Scatter(it) => Self::Scatter(indexed::PreparedScatter::new(it)?),
-            Operation::Sequence(it) => Self::Sequence(sequence::Prepared::new(it)?),
-        })
-    }
+/// Each module's key is a specification.
+macro_rules! specification {
+    ($($family:ident: $key:ty;)*) => {
+        $(impl From<$key> for Spec {
+            fn from(key: $key) -> Spec {
+                Spec(Key::$family(key))
+            }
+        })*
+    };
+}
 
-    pub(super) fn spec(&self) -> Spec {
-        Spec(match self {
-            Self::Elementwise(it) => Key::Elementwise(it.key()),
-            Self::Reduce(it) => Key::Reduce(it.key()),
-            Self::Scan(it) => Key::Scan(it.key()),
-            Self::Gather(it) => Key::Gather(it.key()),
-            Self::Scatter(it) => Key::Scatter(it.key()),
-            Self::Sequence(it) => Key::Sequence(it.key()),
-        })
-    }
-
-    pub(super) fn launch(&self, plan: &mut Plan) {
-        match self {
-            Self::Elementwise(it) => it.launch(plan),
-            Self::Reduce(it) => it.launch(plan),
-            Self::Scan(it) => it.launch(plan),
-            Self::Gather(it) => it.launch(plan),
-            Self::Scatter(it) => it.launch(plan),
-            Self::Sequence(it) => it.launch(plan),
-        }
-    }
+specification! {
+    Elementwise: elementwise::Key;
+    Reduce: reduce::Key;
+    Scan: scan::Key;
+    Gather: indexed::GatherKey;
+    Scatter: indexed::ScatterKey;
+    Sequence: sequence::Key;
 }

@@ -1,12 +1,9 @@
-//! Transposed reads through tiles of 32 x 32 elements in shared memory.
+//! Transposed reads through square tiles in shared memory.
 
 use super::ctype;
 use super::elementwise::{Key, Slot};
 use super::space::Space;
 use crate::operation::Strides;
-
-/// Elements along each side of a tile.
-const SIDE: usize = 32;
 
 /// Shared memory that every device gives a block.
 const SHARED_BYTES: usize = 48 << 10;
@@ -14,13 +11,37 @@ const SHARED_BYTES: usize = 48 << 10;
 /// Shorter axes are read in place.
 const SHORTEST: usize = 16;
 
-/// Which inputs (bit 0 is the first that is an array) are read fastest along another axis
-/// than the output, so that tiles pay; 0 if none. The output's fastest axis becomes the last,
-/// the other one the last but one.
-pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> u8 {
-    let Some(last) = space.shape.len().checked_sub(1).filter(|last| *last > 0) else {
-        return 0;
-    };
+/// Which arrays are read through tiles of which size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tiles {
+    /// Bit 0 is the first input that is an array.
+    pub(super) mask: u8,
+    /// 64 elements along each side, not 32: longer runs of memory, and more of them in
+    /// flight, for small elements.
+    pub(super) large: bool,
+}
+
+impl Tiles {
+    pub(super) const fn side(self) -> usize {
+        if self.large { 64 } else { 32 }
+    }
+
+    /// The number of tiles of a space of at least two axes.
+    pub(super) fn number(self, space: &Space) -> u64 {
+        match &space.shape[..] {
+            [outer @ .., height, width] => {
+                let outer = outer.iter().product::<usize>();
+                (outer * height.div_ceil(self.side()) * width.div_ceil(self.side())) as u64
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The inputs that are read fastest along another axis than the output, so that tiles pay, if
+/// there are any. The output's fastest axis becomes the last, the other one the last but one.
+pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> Option<Tiles> {
+    let last = space.shape.len().checked_sub(1).filter(|last| *last > 0)?;
     // Where operands disagree on the order of the axes, stores decide.
     let fastest = |strides: &Strides| {
         let reach = |axis: &usize| strides[*axis].unsigned_abs();
@@ -30,9 +51,9 @@ pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> u8 {
         space.move_axis(axis, last);
     }
     if space.shape[last] < SHORTEST {
-        return 0;
+        return None;
     }
-    let mut mask = 0;
+    let mut tiles = Tiles { mask: 0, large: false };
     let mut axis = None;
     let mut room = SHARED_BYTES;
     for (input, (strides, size)) in space.strides.iter().zip(sizes).enumerate().skip(1) {
@@ -41,57 +62,37 @@ pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> u8 {
         let Some(nearest) = nearest else { continue };
         // Neighbours within a memory transaction are served by the cache.
         let gain = reach(&last) >= 32.max(2 * size) && reach(&nearest) * 2 <= reach(&last);
-        let bytes = SIDE * (SIDE + 1) * size;
+        let bytes = 32 * 33 * size;
         let fits = axis.is_none_or(|chosen| chosen == nearest) && bytes <= room;
         if gain && fits && space.shape[nearest] >= SHORTEST {
             axis = Some(nearest);
             room -= bytes;
-            mask |= 1 << (input - 1);
+            tiles.mask |= 1 << (input - 1);
         }
     }
-    if let Some(axis) = axis {
-        space.move_axis(axis, last - 1);
-    }
-    mask
-}
-
-/// The number of tiles of a space of at least two axes.
-pub(super) fn tiles(space: &Space) -> u64 {
-    match &space.shape[..] {
-        [outer @ .., height, width] => {
-            let outer = outer.iter().product::<usize>();
-            (outer * height.div_ceil(SIDE) * width.div_ceil(SIDE)) as u64
-        }
-        _ => 0,
-    }
+    let axis = axis?;
+    let sides = [space.shape[axis], space.shape[last]];
+    // Two such tiles of four bytes fit in shared memory.
+    tiles.large = sides.iter().all(|&side| side >= 64)
+        && sizes.iter().all(|&size| size <= 4)
+        && tiles.mask.count_ones() <= 2;
+    space.move_axis(axis, last - 1);
+    Some(tiles)
 }
 
 /// The body of the kernel. Threads form 8 rows of 32; a transposed array is read with
-/// neighbours along its own fast axis, the others and the output along the last axis.
-pub(super) fn body(key: &Key, name: &str, mask: u8) -> String {
+/// neighbours along its own fast axis, the others and the output along the last axis. All
+/// reads are under way before the block waits.
+pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
     let (index, offset) = ctype::index(key.wide);
-    let is_tiled = |position: usize| mask & (1 << (key.operand(position) - 1)) != 0;
+    let side = tiles.side();
+    let (rows, columns) = (side / 8, side / 32);
+    let is_tiled = |position: usize| tiles.mask & (1 << (key.operand(position) - 1)) != 0;
     let rank = match key.access {
         super::elementwise::Access::Tiled(rank, _) => usize::from(rank),
         _ => 2,
     };
-    let mut shared = String::new();
-    let mut fill = String::new();
-    for (position, slot) in key.slots() {
-        let Slot::Array(dtype) = slot else { continue };
-        if is_tiled(position) {
-            let (stored, operand) = (ctype::stored(dtype), key.operand(position));
-            shared += &format!("    __shared__ {stored} tile{position}[32][33];\n");
-            fill += &format!(
-                "                tile{position}[k][lane] = *(const {stored}*)(in{position} + \
-                 base[{operand}] + ({offset})y * space.stride[{operand}][{}] + \
-                 ({offset})x * space.stride[{operand}][{}]);\n",
-                rank - 2,
-                rank - 1
-            );
-        }
-    }
-    let direct = |operand: usize| {
+    let place = |operand: usize| {
         format!(
             "base[{operand}] + ({offset})y * space.stride[{operand}][{}] + \
              ({offset})x * space.stride[{operand}][{}]",
@@ -99,50 +100,83 @@ pub(super) fn body(key: &Key, name: &str, mask: u8) -> String {
             rank - 1
         )
     };
+    let loops = format!(
+        "#pragma unroll
+        for (u32 j = 0; j < {rows}; ++j) {{
+#pragma unroll
+            for (u32 k = 0; k < {columns}; ++k) {{
+"
+    );
+    // Where a thread is in a tile read along the other axis, and along the last one.
+    let (turned, straight) = (
+        "const u32 down = lane + 32 * k, right = row + 8 * j;",
+        "const u32 down = row + 8 * j, right = lane + 32 * k;",
+    );
+    let inside = |at: &str| {
+        format!(
+            "                {at}
+                const {index} y = top + down, x = left + right;
+                if (y < height && x < width) {{
+"
+        )
+    };
+    let end = "                }\n            }\n        }\n";
+    let (mut shared, mut read, mut pass) = (String::new(), String::new(), String::new());
+    for (position, slot) in key.slots() {
+        let Slot::Array(dtype) = slot else { continue };
+        let stored = ctype::stored(dtype);
+        let at = if is_tiled(position) { turned } else { straight };
+        read += &format!(
+            "        {stored} ahead{position}[{rows}][{columns}];\n{loops}{}\
+             \x20                   ahead{position}[j][k] = *(const {stored}*)(in{position} + {});\n{end}",
+            inside(at),
+            place(key.operand(position))
+        );
+        if is_tiled(position) {
+            shared += &format!("    __shared__ {stored} tile{position}[{side}][{}];\n", side + 1);
+            pass += &format!(
+                "{loops}                {turned}
+                tile{position}[right][down] = ahead{position}[j][k];
+            }}
+        }}
+"
+            );
+        }
+    }
     let call = key.call(name, |position, dtype| {
         let value = ctype::value(dtype);
         if is_tiled(position) {
-            format!("Stored<{value}>::get(tile{position}[lane][k])")
+            format!("Stored<{value}>::get(tile{position}[right][down])")
         } else {
-            format!("load<{value}>(in{position} + {})", direct(key.operand(position)))
+            format!("Stored<{value}>::get(ahead{position}[j][k])")
         }
     });
-    let operands = 1 + key.slots().filter(|(_, slot)| matches!(slot, Slot::Array(_))).count();
     format!(
         "{shared}    const u32 lane = threadIdx.x % 32;
     const u32 row = threadIdx.x / 32;
     const {index} width = space.extent[{last}];
     const {index} height = space.extent[{before}];
-    const {index} across = (width + 31) / 32;
-    const {index} down = (height + 31) / 32;
-    const {index} tiles = space.count / (width * height) * across * down;
+    const {index} across = (width + {margin}) / {side};
+    const {index} strips = (height + {margin}) / {side};
+    const {index} tiles = space.count / (width * height) * across * strips;
     for ({index} tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{
         const {index} strip = tile / across;
-        const {index} outer = strip / down;
-        const {index} left = (tile - strip * across) * 32;
-        const {index} top = (strip - outer * down) * 32;
+        const {index} outer = strip / strips;
+        const {index} left = (tile - strip * across) * {side};
+        const {index} top = (strip - outer * strips) * {side};
         {offset} base[{operands}];
         space.outside(outer, base);
-        for (u32 k = row; k < 32; k += 8) {{
-            const {index} x = left + k;
-            const {index} y = top + lane;
-            if (x < width && y < height) {{
-{fill}            }}
-        }}
-        __syncthreads();
-        for (u32 k = row; k < 32; k += 8) {{
-            const {index} x = left + lane;
-            const {index} y = top + k;
-            if (x < width && y < height) {{
-                store<{output}>(out + {target}, {call});
-            }}
-        }}
-        __syncthreads();
+{read}{pass}        __syncthreads();
+{loops}{inside}                    store<{output}>(out + {target}, {call});
+{end}        __syncthreads();
     }}
 ",
         last = rank - 1,
         before = rank - 2,
+        margin = side - 1,
+        operands = key.operands(),
+        inside = inside(straight),
         output = ctype::value(key.output),
-        target = direct(0),
+        target = place(0),
     )
 }

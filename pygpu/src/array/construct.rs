@@ -2,7 +2,8 @@
 
 use super::arguments::{parse_order, parse_shape};
 use super::{Content, GPUArray};
-use crate::allocation::{KeptObject, address_of};
+use crate::allocation::{KeptObject, address_of, memory_of};
+use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::init::InitCell;
@@ -46,7 +47,7 @@ impl GPUArray {
         let shape = parse_shape(shape)?;
         let order = parse_order(order)?;
         let strides = strides.map(parse_strides).transpose()?;
-        let (own, allocator) = Self::allocator_argument(allocator)?;
+        let source = Source::from_argument(allocator)?;
         let current = current()?;
         let layout = |low: usize| match &strides {
             Some(strides) => Layout::with_strides(&shape, strides, low, element.size()),
@@ -68,7 +69,7 @@ impl GPUArray {
                     return Err(PyValueError::new_err("base is given without gpudata"));
                 }
                 let layout = layout(bytes_below(&shape, strides.as_ref())?).or_raise()?;
-                let array = match &own {
+                let array = match &source.allocator {
                     None => {
                         Array::with_new_memory(&current.device, &current.stream, layout, element)
                     }
@@ -84,13 +85,11 @@ impl GPUArray {
                 (array.or_raise()?, None)
             }
         };
-        let content = Content {
-            array: array.with_allocator(own),
-            descr: descr.unbind(),
-            allocator,
-            base: base.filter(|base| !base.is_none()).map(|base| base.clone().unbind()),
-            gpudata: kept.map_or_else(OnceLock::new, OnceLock::from),
-        };
+        let array = array.with_allocator(source.allocator);
+        let base = base.filter(|base| !base.is_none()).map(|base| base.clone().unbind());
+        let mut content =
+            Content::new(array, descr.unbind(), source.object, source.pool.as_ref(), base);
+        content.gpudata = kept.map_or_else(OnceLock::new, OnceLock::from);
         self.content
             .set(content)
             .map_err(|_| PyRuntimeError::new_err("GPUArray.__init__ was called a second time"))
@@ -139,8 +138,8 @@ fn memory_for(
     low: usize,
     layout: &Layout,
 ) -> PyResult<Arc<DeviceMemory>> {
-    if let Ok(allocation) = gpudata.cast::<crate::allocation::DeviceAllocation>() {
-        return Ok(allocation.get().memory.clone());
+    if let Some(memory) = memory_of(gpudata)? {
+        return Ok(memory.clone());
     }
     let address = address_of("gpudata", gpudata)?;
     // A view made by hand of an array that is known: its memory is used, and its bounds hold.

@@ -4,6 +4,7 @@ use super::arguments::{Value, expect_value, parse_order, parse_shape, scalar_of}
 use super::methods::fill_with;
 use super::transfer::on_stream;
 use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
+use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
@@ -42,9 +43,9 @@ pub(super) fn check_out(out: &Array, result: &Array) -> PyResult<()> {
 
 /// A copy of the object's view whose results come from another allocator.
 fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
-    match GPUArray::allocator_argument(allocator)? {
-        (Some(own), _) => Ok(array.with_allocator(Some(own))),
-        (None, _) => Ok(array),
+    match Source::from_argument(allocator)?.allocator {
+        Some(own) => Ok(array.with_allocator(Some(own))),
+        None => Ok(array),
     }
 }
 
@@ -299,17 +300,17 @@ pub(crate) fn full<'py>(
     let (descr, element) = dtypes::parse(dtype)?;
     let layout =
         Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()?;
-    let (own, object) = GPUArray::allocator_argument(allocator)?;
+    let source = Source::from_argument(allocator)?;
     let Current { device, stream } = current()?;
     let nothing = Array::empty(&device, &[0], element, gpuarray::Order::C).or_raise()?;
     let array = nothing
         .on(&stream)
         .or_raise()?
-        .with_allocator(own)
+        .with_allocator(source.allocator.clone())
         .new_array(layout, element)
         .or_raise()?;
     fill_with(&array, value)?;
-    wrap_new(py, array, descr.unbind(), object)
+    wrap_new(py, array, descr.unbind(), source)
 }
 
 /// `length` values from `start` with the difference `step`, both numpy scalars of one dtype.
@@ -330,5 +331,5 @@ pub(crate) fn sequence<'py>(
     let Current { device, .. } = current()?;
     let step = step.cast(dtype).or_raise()?;
     let array = run(py, length, || Array::sequence(&device, start, step, length))?;
-    wrap_new(py, array, descr.unbind(), None)
+    wrap_new(py, array, descr.unbind(), Source::default())
 }

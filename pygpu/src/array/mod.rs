@@ -11,11 +11,10 @@ pub(crate) use arguments::{parse_order, parse_shape};
 pub(crate) use functions::*;
 pub(crate) use transfer::to_gpu;
 
-use crate::allocation::{DeviceAllocation, PythonAllocator, mem_alloc_object};
+use crate::allocator::{Source, allocation_object, mem_alloc_object};
 use crate::dtypes;
-use crate::errors::OrRaise;
 use crate::init::InitCell;
-use gpuarray::memory::Allocator;
+use crate::pool::{DevicePool, Ticket};
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyRuntimeError;
@@ -27,16 +26,35 @@ use std::sync::{Arc, OnceLock};
 /// the host backend may carry them out before it returns.
 const RELEASE_FROM: usize = 1 << 15;
 
-/// The allocator of the core for an argument, and the object to remember.
-type AllocatorArgument = (Option<Arc<dyn Allocator>>, Option<Py<PyAny>>);
-
 /// What an array is made of.
 pub(crate) struct Content {
     pub(crate) array: Array,
     pub(crate) descr: Py<PyArrayDescr>,
+    /// Where results get their memory from, as the program sees it.
     allocator: Option<Py<PyAny>>,
     base: Option<Py<PyAny>>,
     gpudata: OnceLock<Py<PyAny>>,
+    /// Behind the references to the memory, since fields are dropped in this order.
+    ticket: Ticket,
+}
+
+impl Content {
+    /// `array` with its allocator as the program sees it.
+    fn new(
+        array: Array,
+        descr: Py<PyArrayDescr>,
+        allocator: Option<Py<PyAny>>,
+        pool: Option<&Arc<DevicePool>>,
+        base: Option<Py<PyAny>>,
+    ) -> Content {
+        let ticket = Ticket::new(pool, array.memory());
+        Content { array, descr, allocator, base, gpudata: OnceLock::new(), ticket }
+    }
+
+    /// The allocator, as the program sees it.
+    fn allocator_object(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.allocator.as_ref().map(|allocator| allocator.clone_ref(py))
+    }
 }
 
 /// An array in device memory, used as numpy's are: operators and functions work element by
@@ -84,9 +102,10 @@ pub(crate) fn wrap_like<'py>(
         Some(descr) => descr,
         None => descr_for(py, array.dtype(), content)?,
     };
-    let allocator = content.allocator.as_ref().map(|allocator| allocator.clone_ref(py));
+    let allocator = content.allocator_object(py);
+    let pool = content.ticket.pool();
     if like.is_exact_instance_of::<GPUArray>() {
-        let content = Content { array, descr, allocator, base: None, gpudata: OnceLock::new() };
+        let content = Content::new(array, descr, allocator, pool, None);
         return Ok(Bound::new(py, GPUArray::with(content))?.into_any());
     }
     // A subclass decides how its objects are made, as PyCUDA's `_new_like_me` does.
@@ -96,8 +115,9 @@ pub(crate) fn wrap_like<'py>(
     }
     arguments.set_item("strides", PyTuple::new(py, array.strides())?)?;
     if array.size() > 0 {
-        let memory = array.memory().clone();
-        arguments.set_item("gpudata", Bound::new(py, DeviceAllocation { memory })?)?;
+        let bytes = array.layout().nbytes();
+        let gpudata = allocation_object(py, array.memory(), pool, bytes)?;
+        arguments.set_item("gpudata", gpudata)?;
     }
     let shape = PyTuple::new(py, array.shape())?;
     like.get_type().call((shape, descr), Some(&arguments))
@@ -109,12 +129,12 @@ pub(crate) fn wrap_with_allocator<'py>(
     array: Array,
     allocator: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (own, object) = GPUArray::allocator_argument(allocator)?;
-    if own.is_none() || !like.is_exact_instance_of::<GPUArray>() {
+    let source = Source::from_argument(allocator)?;
+    if source.allocator.is_none() || !like.is_exact_instance_of::<GPUArray>() {
         return wrap_like(like, array, None);
     }
     let descr = descr_for(like.py(), array.dtype(), like.get().content()?)?;
-    wrap_new(like.py(), array, descr, object)
+    wrap_new(like.py(), array, descr, source)
 }
 
 /// A view of `base`.
@@ -126,9 +146,9 @@ pub(crate) fn wrap_view<'py>(
     let py = base.py();
     let content = base.get().content()?;
     let descr = descr.unwrap_or_else(|| content.descr.clone_ref(py));
-    let allocator = content.allocator.as_ref().map(|allocator| allocator.clone_ref(py));
+    let allocator = content.allocator_object(py);
     let base = Some(base.clone().into_any().unbind());
-    let content = Content { array, descr, allocator, base, gpudata: OnceLock::new() };
+    let content = Content::new(array, descr, allocator, content.ticket.pool(), base);
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
@@ -137,9 +157,9 @@ pub(crate) fn wrap_new(
     py: Python<'_>,
     array: Array,
     descr: Py<PyArrayDescr>,
-    allocator: Option<Py<PyAny>>,
+    source: Source,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let content = Content { array, descr, allocator, base: None, gpudata: OnceLock::new() };
+    let content = Content::new(array, descr, source.object, source.pool.as_ref(), None);
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
@@ -244,8 +264,8 @@ impl GPUArray {
 
     #[getter]
     fn allocator(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match &self.content()?.allocator {
-            Some(allocator) => Ok(allocator.clone_ref(py)),
+        match self.content()?.allocator_object(py) {
+            Some(allocator) => Ok(allocator),
             None => mem_alloc_object(py),
         }
     }
@@ -270,8 +290,8 @@ impl GPUArray {
         let object = if content.base.is_some() {
             array.address().into_pyobject(py)?.into_any().unbind()
         } else {
-            let memory = array.memory().clone();
-            Py::new(py, DeviceAllocation { memory })?.into_any()
+            let bytes = array.layout().nbytes();
+            allocation_object(py, array.memory(), content.ticket.pool(), bytes)?
         };
         Ok(content.gpudata.get_or_init(|| object).clone_ref(py))
     }
@@ -320,12 +340,5 @@ impl GPUArray {
     fn splay(&self, py: Python<'_>, part: usize) -> PyResult<Py<PyAny>> {
         let pair = py.import("pygpu.gpuarray")?.call_method1("splay", (self.size()?,))?;
         Ok(pair.get_item(part)?.unbind())
-    }
-
-    /// The allocator of the core for an allocator argument, and the object to remember.
-    fn allocator_argument(value: Option<&Bound<'_, PyAny>>) -> PyResult<AllocatorArgument> {
-        let allocator = PythonAllocator::from_argument(value)?;
-        let object = allocator.as_ref().and(value).map(|value| value.clone().unbind());
-        Ok((allocator, object))
     }
 }

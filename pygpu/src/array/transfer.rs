@@ -1,6 +1,7 @@
 //! Transfers between numpy arrays and arrays on a device.
 
 use super::{Content, GPUArray, wrap_new};
+use crate::allocator::Source;
 use crate::errors::OrRaise;
 use crate::host::{self, HostArray};
 use crate::runtime::{Current, current};
@@ -111,17 +112,17 @@ pub(crate) fn to_gpu<'py>(
     let from = host::expect_array("ary", ary)?;
     let (descr, dtype) = host::dtype_of(&from)?;
     let layout = host::dense_like(&from, dtype.size())?;
-    let (own, allocator) = GPUArray::allocator_argument(allocator)?;
+    let source = Source::from_argument(allocator)?;
     let Current { device, stream: default } = current()?;
-    let array = match &own {
+    let array = match &source.allocator {
         Some(own) if layout.size() > 0 => own
             .allocate(&device, &default, layout.extent().end)
             .and_then(|memory| Array::from_memory(memory, layout, dtype, default.clone())),
         _ => Array::with_new_memory(&device, &default, layout, dtype),
     };
-    let array = array.or_raise()?.with_allocator(own);
+    let array = array.or_raise()?.with_allocator(source.allocator.clone());
     store(py, &on_stream(&array, stream)?, &from, wait)?;
-    wrap_new(py, array, descr.unbind(), allocator)
+    wrap_new(py, array, descr.unbind(), source)
 }
 
 fn asynchronous(async_: bool, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
@@ -218,7 +219,7 @@ impl GPUArray {
             let to = if pagelocked {
                 let (shape, descr) = (self.shape_object(py)?, content.descr.bind(py));
                 let order = if layout.is_c_contiguous() { "C" } else { "F" };
-                crate::driver::pagelocked_empty(py, &shape, descr, order, 0)?
+                crate::pinned::pagelocked_empty(py, &shape, descr, order, 0)?
             } else {
                 host::empty(py, content.descr.bind(py), &layout)?
             };

@@ -1,8 +1,32 @@
 // Reductions: blocks of fixed size, combined in a fixed order, with no wavefront intrinsics.
 
-// Combines elements `first`, `first + step`, ... below `end`. Eight at a time are combined as
-// a tree, eight of those in a row, and eight of those again, so that rounding errors grow
-// with a small multiple of the logarithm of the number of elements.
+// Neighbours combined in pairs, then pairs of pairs; `COUNT` is a power of two.
+template <class Op, int COUNT>
+DEVICE typename Op::value fold(typename Op::value* leaf) {
+#pragma unroll
+    for (int reach = 1; reach < COUNT; reach *= 2) {
+#pragma unroll
+        for (int k = 0; k + reach < COUNT; k += 2 * reach) {
+            leaf[k] = Op::combine(leaf[k], leaf[k + reach]);
+        }
+    }
+    return leaf[0];
+}
+
+// What is read at `COUNT` places `step` apart: all of it is under way before any is used.
+template <class Op, int COUNT, class Index, class Read>
+DEVICE typename Op::value gather(const Read& read, Index first, Index step) {
+    typename Op::value leaf[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        leaf[k] = read(first + (Index)k * step);
+    }
+    return fold<Op, COUNT>(leaf);
+}
+
+// Combines what is read at `first`, `first + step`, ... below `end`. Eight at a time are
+// combined as a tree, eight of those in a row, and eight of those again, so that rounding
+// errors grow with a small multiple of the logarithm of the number of elements.
 template <class Op, class Index, class Read>
 DEVICE typename Op::value accumulate(const Read& read, Index first, Index end, Index step) {
     typedef typename Op::value A;
@@ -13,30 +37,75 @@ DEVICE typename Op::value accumulate(const Read& read, Index first, Index end, I
         for (int outer = 0; outer < 8 && i + 7 * step < end; ++outer) {
             A inner = Op::identity();
             for (int turn = 0; turn < 8 && i + 7 * step < end; ++turn) {
-                A leaf[8];
-#pragma unroll
-                for (int k = 0; k < 8; ++k) {
-                    leaf[k] = read(i + (Index)k * step);
-                }
-                const A low = Op::combine(Op::combine(leaf[0], leaf[1]), Op::combine(leaf[2], leaf[3]));
-                const A high = Op::combine(Op::combine(leaf[4], leaf[5]), Op::combine(leaf[6], leaf[7]));
-                inner = Op::combine(inner, Op::combine(low, high));
+                inner = Op::combine(inner, gather<Op, 8>(read, i, step));
                 i += 8 * step;
             }
             middle = Op::combine(middle, inner);
         }
         total = Op::combine(total, middle);
     }
-    for (; i < end; i += step) {
+    if (i + 3 * step < end) {
+        total = Op::combine(total, gather<Op, 4>(read, i, step));
+        i += 4 * step;
+    }
+    if (i + step < end) {
+        total = Op::combine(total, gather<Op, 2>(read, i, step));
+        i += 2 * step;
+    }
+    if (i < end) {
         total = Op::combine(total, read(i));
     }
     return total;
 }
 
+// How a thread walks its part of an output's elements: one by one, ...
+struct ByElement {
+    template <class Op, class Index, class Source>
+    static METHOD typename Op::value range(const Source& source, Index output, Index begin,
+                                           Index end, Index, u32 row, u32 deep) {
+        return accumulate<Op, Index>(source.at(output), begin + row, end, (Index)deep);
+    }
+};
+
+template <bool ALIGNED, class Row, class A, class Index>
+struct PackReader {
+    const Row* row;
+    METHOD A operator()(Index i) const { return row->template pack<ALIGNED>(i); }
+};
+
+// ... or in packs of `WIDTH` neighbours, in the same order whether or not they are aligned,
+// and last the `source.tail` elements behind all packs.
+template <int WIDTH>
+struct ByPack {
+    template <class Op, class Index, class Source>
+    static METHOD typename Op::value range(const Source& source, Index output, Index begin,
+                                           Index end, Index length, u32 row, u32 deep) {
+        typedef typename Op::value A;
+        typedef typename Source::Row Row;
+        const Row place = source.at(output);
+        A total;
+        if (place.aligned()) {
+            PackReader<true, Row, A, Index> read;
+            read.row = &place;
+            total = accumulate<Op, Index>(read, begin + row, end, (Index)deep);
+        } else {
+            PackReader<false, Row, A, Index> read;
+            read.row = &place;
+            total = accumulate<Op, Index>(read, begin + row, end, (Index)deep);
+        }
+        if (end == length) {
+            for (u32 k = row; k < source.tail; k += deep) {
+                total = Op::combine(total, place.element(length * WIDTH + k));
+            }
+        }
+        return total;
+    }
+};
+
 // A block of 256 threads serves `1 << split` outputs with `256 >> split` threads each;
 // `across` says that neighbouring threads share an output (the reduced axis is the fast one).
-// An output's `length` elements are cut into `chunks` of `chunk`.
-template <class Op, class Index, class Source, class Sink>
+// An output's `length` elements or packs are cut into `chunks` of `chunk`.
+template <class Op, class Walk, class Index, class Source, class Sink>
 DEVICE void reduce_blocks(const Source& source, const Sink& sink, Index outputs, Index length,
                           Index chunk, Index chunks, u32 split, u32 across) {
     typedef typename Op::value A;
@@ -54,21 +123,23 @@ DEVICE void reduce_blocks(const Source& source, const Sink& sink, Index outputs,
         const Index begin = part * chunk;
         const Index end = length - begin < chunk ? length : begin + chunk;
         A value = Op::identity();
-        if (output < outputs && begin < length) {
-            value = accumulate<Op, Index>(source.at(output), begin + row, end, (Index)deep);
+        if (output < outputs) {
+            value = Walk::template range<Op, Index>(source, output, begin, end, length, row, deep);
         }
-        scratch[slot] = value;
-        __syncthreads();
-        for (u32 half = deep / 2; half > 0; half /= 2) {
-            if (row < half) {
-                scratch[slot] = Op::combine(scratch[slot], scratch[slot + half * wide]);
-            }
+        if (deep > 1) {
+            scratch[slot] = value;
             __syncthreads();
+            for (u32 half = deep / 2; half > 0; half /= 2) {
+                if (row < half) {
+                    value = Op::combine(value, scratch[slot + half * wide]);
+                    scratch[slot] = value;
+                }
+                __syncthreads();
+            }
         }
         if (row == 0 && output < outputs) {
-            sink(output, part, scratch[slot]);
+            sink(output, part, value);
         }
-        __syncthreads();
     }
 }
 

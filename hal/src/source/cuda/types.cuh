@@ -87,6 +87,22 @@ DEVICE u64 to_bits(f64 value) {
     return pun.bits;
 }
 
+#if defined(__CUDA_ARCH__)
+DEVICE f32 widen(f16 x) {
+    f32 value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+    return value;
+}
+#elif defined(__AMDGCN__)
+DEVICE f32 widen(f16 x) {
+    union {
+        u16 bits;
+        _Float16 value;
+    } pun;
+    pun.bits = x.bits;
+    return (f32)pun.value;
+}
+#else
 DEVICE f32 widen(f16 x) {
     const u32 sign = (u32)(x.bits & 0x8000u) << 16;
     const u32 exponent = (x.bits >> 10) & 0x1fu;
@@ -100,6 +116,7 @@ DEVICE f32 widen(f16 x) {
     }
     return from_bits(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
+#endif
 
 // IEEE 754 bits with `FRACTION` bits of fraction and exponent bias `BIAS`, rounded to the
 // nearest binary16, ties to even.
@@ -137,7 +154,26 @@ DEVICE f16 narrow_bits(Bits bits) {
     return out;
 }
 
+#if defined(__CUDA_ARCH__)
+DEVICE f16 narrow(f32 x) {
+    f16 out;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
+    return out;
+}
+#elif defined(__AMDGCN__)
+DEVICE f16 narrow(f32 x) {
+    union {
+        u16 bits;
+        _Float16 value;
+    } pun;
+    pun.value = (_Float16)x;
+    f16 out;
+    out.bits = pun.bits;
+    return out;
+}
+#else
 DEVICE f16 narrow(f32 x) { return narrow_bits<u32, 23, 127>(to_bits(x)); }
+#endif
 DEVICE f16 narrow(f64 x) { return narrow_bits<u64, 52, 1023>(to_bits(x)); }
 
 template <class R>
@@ -279,13 +315,74 @@ struct alignas(sizeof(T) * COUNT) Pack {
     T item[COUNT];
 };
 
-// An iteration space of `rank` axes, the last `rank` of `RANK`; strides in bytes for
-// each of `OPERANDS` arrays. All members have one width, so that the layout has no gaps.
-template <class Index, class Offset, int RANK, int OPERANDS>
-struct Space {
+template <class T, int COUNT>
+DEVICE bool packable(const char* address) {
+    return (u64)address % sizeof(Pack<T, COUNT>) == 0;
+}
+
+// `COUNT` neighbours, in one access if the address allows it.
+template <bool ALIGNED, class T, int COUNT>
+DEVICE Pack<T, COUNT> fetch(const char* address) {
+    if (ALIGNED) {
+        return *(const Pack<T, COUNT>*)address;
+    }
+    Pack<T, COUNT> pack;
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        pack.item[k] = ((const T*)address)[k];
+    }
+    return pack;
+}
+
+// One element, `COUNT` times.
+template <class T, int COUNT>
+DEVICE Pack<T, COUNT> repeat(const char* address) {
+    const T item = *(const T*)address;
+    Pack<T, COUNT> pack;
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        pack.item[k] = item;
+    }
+    return pack;
+}
+
+DEVICE u32 high_product(u32 x, u32 y) { return (u32)(((u64)x * y) >> 32); }
+DEVICE u64 high_product(u64 x, u64 y) {
+    const u64 low = x & 0xffffffffu;
+    const u64 high = x >> 32;
+    const u64 first = high * (y & 0xffffffffu) + (low * (y & 0xffffffffu) >> 32);
+    const u64 second = low * (y >> 32) + (first & 0xffffffffu);
+    return high * (y >> 32) + (first >> 32) + (second >> 32);
+}
+
+// The axes of a space. Indices fall short of half their type's range, so that the high half
+// of twice an index times `factor`, shifted, is the exact quotient by the extent; the first
+// axis is never divided by.
+template <class Index, int RANK, bool FACTORS>
+struct Axes {
     Index count;
     Index rank;
     Index extent[RANK];
+    Index factor[RANK - 1];
+    Index shift[RANK - 1];
+
+    METHOD Index quotient(Index index, int axis) const {
+        return high_product(2 * index, factor[axis - 1]) >> shift[axis - 1];
+    }
+};
+template <class Index, int RANK>
+struct Axes<Index, RANK, false> {
+    Index count;
+    Index rank;
+    Index extent[RANK];
+
+    METHOD Index quotient(Index index, int axis) const { return index / extent[axis]; }
+};
+
+// An iteration space of `rank` axes, the last `rank` of `RANK`; strides in bytes for
+// each of `OPERANDS` arrays. All members have one width, so that the layout has no gaps.
+template <class Index, class Offset, int RANK, int OPERANDS>
+struct Space : Axes<Index, RANK, (RANK > 1 && RANK <= 8)> {
     Offset stride[OPERANDS][RANK];
 
     METHOD void locate(Index index, Offset* offsets) const { walk<RANK>(index, offsets); }
@@ -305,7 +402,7 @@ struct Space {
                 step(axis, axis == 0, index, offsets);
             }
         } else {
-            const int first = RANK - (int)rank;
+            const int first = RANK - (int)this->rank;
             for (int axis = LEVELS - 1; axis >= first; --axis) {
                 step(axis, axis == first, index, offsets);
             }
@@ -315,8 +412,8 @@ struct Space {
     METHOD void step(int axis, bool last, Index& index, Offset* offsets) const {
         Index here = index;
         if (!last) {
-            index = here / extent[axis];
-            here = here - index * extent[axis];
+            index = this->quotient(here, axis);
+            here = here - index * this->extent[axis];
         }
 #pragma unroll
         for (int operand = 0; operand < OPERANDS; ++operand) {

@@ -1,0 +1,271 @@
+//! What CUDA does differently from HIP.
+
+use crate::nvrtc::Nvrtc;
+use crate::table::{NAMES, OwnCalls};
+use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
+use hal::driver::calls::{Calls, Handle, Names};
+use hal::driver::compiler::{Compiled, Compiler};
+use hal::driver::jit::JitOptions;
+use hal::driver::vendor::Vendor;
+use hal::source::NVRTC_OPTIONS;
+use hal::{Api, Direction, Error, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer};
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::sync::Arc;
+
+/// NVIDIA's driver.
+#[derive(Debug)]
+pub(crate) struct Cuda {
+    pub(crate) calls: OwnCalls,
+    pub(crate) compiler: Arc<Nvrtc>,
+}
+
+/// Results of a call that has no symbol.
+const NO_SYMBOL: c_int = Status::NOT_SUPPORTED;
+
+impl Cuda {
+    fn link_error(&self, call: &'static str, code: c_int) -> Error {
+        let name = self.status_name(code).unwrap_or("a status without a name");
+        Error::new(self.kind(code), Status::new(Api::Cuda, code), call, name)
+    }
+
+    /// True if the driver knows an address.
+    fn knows(&self, address: u64) -> bool {
+        let mut kind = 0_u32;
+        let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int;
+        // SAFETY: this attribute is an unsigned int; the driver only looks the address up.
+        let code =
+            unsafe { (self.calls.pointer_attribute)((&raw mut kind).cast(), attribute, address) };
+        code == Status::SUCCESS
+    }
+}
+
+/// A linker's state, destroyed in the end.
+struct Link<'a> {
+    cuda: &'a Cuda,
+    state: Handle,
+}
+
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.cuda.calls.link_destroy {
+            // SAFETY: the state is live and used by nobody else.
+            unsafe { destroy(self.state) };
+        }
+    }
+}
+
+impl Vendor for Cuda {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn api(&self) -> Api {
+        Api::Cuda
+    }
+
+    fn status_name(&self, code: i32) -> Option<&'static str> {
+        let mut name = std::ptr::null();
+        // SAFETY: the driver gives a text that lives as long as its library, which is never
+        // unloaded, or leaves the pointer as it is.
+        let code = unsafe { self.calls.error_name?(code, &mut name) };
+        if code != Status::SUCCESS || name.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        unsafe { CStr::from_ptr(name) }.to_str().ok()
+    }
+
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+
+    fn retain_context(&self, device: c_int) -> (c_int, Handle) {
+        let mut context = 0;
+        // SAFETY: the handle is written before the call returns.
+        let code = unsafe { (self.calls.retain)(&mut context, device) };
+        (code, context)
+    }
+
+    fn release_context(&self, device: c_int) -> c_int {
+        // SAFETY: balances a call of `retain_context`.
+        unsafe { (self.calls.release)(device) }
+    }
+
+    #[inline]
+    fn current(&self) -> (c_int, Handle) {
+        let mut context = 0;
+        // SAFETY: the handle is written before the call returns.
+        let code = unsafe { (self.calls.current)(&mut context) };
+        (code, context)
+    }
+
+    fn set_current(&self, context: Handle) -> c_int {
+        // SAFETY: the driver gave the handle.
+        unsafe { (self.calls.set_current)(context) }
+    }
+
+    fn architecture(&self, calls: &Calls, device: c_int) -> Result<String> {
+        let number = |attribute: sys::CUdevice_attribute| {
+            let mut value = 0;
+            // SAFETY: the number is written before the call returns.
+            match unsafe { (calls.device_attribute)(&mut value, attribute as c_int, device) } {
+                Status::SUCCESS => Ok(value),
+                code => Err(self.link_error("architecture", code)),
+            }
+        };
+        use sys::CUdevice_attribute_enum as Attribute;
+        let major = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        Ok(format!("sm_{major}{minor}"))
+    }
+
+    unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {
+        use CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
+        let (to, from) = match transfer.direction {
+            Direction::HostToDevice => (DEVICE, HOST),
+            Direction::DeviceToHost => (HOST, DEVICE),
+            Direction::DeviceToDevice => (DEVICE, DEVICE),
+        };
+        let slices = |slice: usize, pitch: usize| {
+            if transfer.depth == 1 { transfer.height } else { slice / pitch }
+        };
+        let null: *mut c_void = std::ptr::null_mut();
+        let description = CUDA_MEMCPY3D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcZ: 0,
+            srcLOD: 0,
+            srcMemoryType: from,
+            srcHost: transfer.source as *const c_void,
+            srcDevice: transfer.source,
+            srcArray: null.cast(),
+            reserved0: null,
+            srcPitch: transfer.source_pitch,
+            srcHeight: slices(transfer.source_slice, transfer.source_pitch),
+            dstXInBytes: 0,
+            dstY: 0,
+            dstZ: 0,
+            dstLOD: 0,
+            dstMemoryType: to,
+            dstHost: transfer.destination as *mut c_void,
+            dstDevice: transfer.destination,
+            dstArray: null.cast(),
+            reserved1: null,
+            dstPitch: transfer.destination_pitch,
+            dstHeight: slices(transfer.destination_slice, transfer.destination_pitch),
+            WidthInBytes: transfer.width,
+            Height: transfer.height,
+            Depth: transfer.depth,
+        };
+        // SAFETY: the caller's promise; the driver reads the description before it returns.
+        unsafe { (self.calls.copy_3d)(&description, stream) }
+    }
+
+    unsafe fn copy_peer(
+        &self,
+        destination: (u64, c_int, Handle),
+        source: (u64, c_int, Handle),
+        bytes: usize,
+        stream: Handle,
+    ) -> c_int {
+        let ((to, _, to_context), (from, _, from_context)) = (destination, source);
+        // SAFETY: the caller's promise.
+        unsafe { (self.calls.copy_peer)(to, to_context, from, from_context, bytes, stream) }
+    }
+
+    fn enable_peer(&self, _device: c_int, context: Handle) -> c_int {
+        // SAFETY: the driver gave the handle.
+        self.calls.enable_peer.map_or(NO_SYMBOL, |enable| unsafe { enable(context, 0) })
+    }
+
+    fn disable_peer(&self, _device: c_int, context: Handle) -> c_int {
+        // SAFETY: the driver gave the handle.
+        self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(context) })
+    }
+
+    fn is_pinned(&self, pointer: u64) -> bool {
+        self.knows(pointer)
+    }
+
+    fn is_device_address(&self, address: u64) -> bool {
+        self.knows(address)
+    }
+
+    fn compiler(&self) -> Result<Arc<dyn Compiler>> {
+        Ok(self.compiler.clone())
+    }
+
+    fn builtin_options(&self) -> &'static [&'static str] {
+        NVRTC_OPTIONS
+    }
+
+    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
+        let calls = &self.calls;
+        let (Some(create), Some(add), Some(complete)) =
+            (calls.link_create, calls.link_add, calls.link_complete)
+        else {
+            return Err(Error::unsupported("link", "this cuda driver has no linker"));
+        };
+        let mut jit = JitOptions::new(options);
+        let (count, keys, values) = jit.as_arguments();
+        let mut state = 0;
+        // SAFETY: options and logs live until the linker is destroyed, below.
+        let code = unsafe { create(count, keys, values, &mut state) };
+        if code != Status::SUCCESS {
+            return Err(self.link_error("link", code));
+        }
+        let link = Link { cuda: self, state };
+        let failed = |code| {
+            let error = self.link_error("link", code);
+            let detail = format!("{}: {}", error.detail(), jit.errors());
+            Error::new(error.kind(), error.status(), "link", detail)
+        };
+        for input in inputs {
+            use sys::CUjitInputType as Kind;
+            let kind = match input.kind {
+                LinkKind::Cubin => Kind::CU_JIT_INPUT_CUBIN,
+                LinkKind::Ptx => Kind::CU_JIT_INPUT_PTX,
+                LinkKind::Fatbin => Kind::CU_JIT_INPUT_FATBINARY,
+                LinkKind::Object => Kind::CU_JIT_INPUT_OBJECT,
+                LinkKind::Library => Kind::CU_JIT_INPUT_LIBRARY,
+                other => {
+                    return Err(Error::unsupported("link", format!("input of kind {other:?}")));
+                }
+            };
+            let name = CString::new(input.name).map_err(|_| {
+                Error::invalid("link", format!("name is {:?}, with a zero in it", input.name))
+            })?;
+            // PTX is a text that ends with a zero.
+            let mut data = input.data.to_vec();
+            if input.kind == LinkKind::Ptx && data.last() != Some(&0) {
+                data.push(0);
+            }
+            let null: *mut c_void = std::ptr::null_mut();
+            // SAFETY: data and name outlive the call, which copies what it needs.
+            let code = unsafe {
+                add(
+                    link.state,
+                    kind as c_int,
+                    data.as_mut_ptr().cast(),
+                    data.len(),
+                    name.as_ptr(),
+                    0,
+                    null.cast(),
+                    null.cast(),
+                )
+            };
+            if code != Status::SUCCESS {
+                return Err(failed(code));
+            }
+        }
+        let (mut image, mut bytes) = (std::ptr::null_mut(), 0);
+        // SAFETY: the results are written before the call returns.
+        let code = unsafe { complete(link.state, &mut image, &mut bytes) };
+        if code != Status::SUCCESS || image.is_null() {
+            return Err(failed(code));
+        }
+        // SAFETY: the linker owns so many bytes until it is destroyed.
+        let code = unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec();
+        Ok(Compiled { code, log: jit.info(), lowered: Vec::new() })
+    }
+}

@@ -1,0 +1,259 @@
+//! The primary context of a device: retained at first use, made current for each call, and
+//! the thread's own put back.
+
+use super::calls::Handle;
+use super::graph::Captures;
+use super::status::Driver;
+use crate::error::{Error, ErrorKind, Result};
+use crate::process;
+use crate::status::Status;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Locks; what the locks protect is valid after every step, so a panic elsewhere spoils
+/// nothing.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A device's primary context.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) driver: Arc<Driver>,
+    pub(super) ordinal: usize,
+    /// The driver's number of the device.
+    pub(super) device: c_int,
+    /// The context once it is retained, else 0.
+    handle: AtomicUsize,
+    opening: Mutex<()>,
+    /// How often the device was reset.
+    epoch: AtomicU64,
+    /// The status after which the context cannot be used, else 0.
+    lost: AtomicI32,
+    pub(super) pool: super::pool::Pool,
+    pub(super) builtins: super::builtin::Builtins,
+    /// What compilers call the device, once asked.
+    architecture: OnceLock<String>,
+    pub(super) captures: Captures,
+    /// Captures under way: 0 nearly always.
+    pub(super) capturing: AtomicU32,
+}
+
+/// The thread's context, put back when dropped.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct Scope<'a> {
+    driver: &'a Driver,
+    previous: Option<Handle>,
+}
+
+impl Drop for Scope<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(previous) = self.previous {
+            let code = self.driver.vendor.set_current(previous);
+            if code != Status::SUCCESS {
+                log::warn!("the thread's context could not be put back: status {code}");
+            }
+        }
+    }
+}
+
+impl Context {
+    pub(super) fn new(driver: Arc<Driver>, ordinal: usize, device: c_int) -> Context {
+        Context {
+            driver,
+            ordinal,
+            device,
+            handle: AtomicUsize::new(0),
+            opening: Mutex::new(()),
+            epoch: AtomicU64::new(0),
+            lost: AtomicI32::new(Status::SUCCESS),
+            pool: super::pool::Pool::default(),
+            builtins: super::builtin::Builtins::default(),
+            architecture: OnceLock::new(),
+            captures: Captures::default(),
+            capturing: AtomicU32::new(0),
+        }
+    }
+
+    /// What compilers call the device.
+    pub(super) fn architecture(&self) -> Result<&str> {
+        if let Some(known) = self.architecture.get() {
+            return Ok(known);
+        }
+        let name = self.driver.vendor.architecture(&self.driver.calls, self.device)?;
+        Ok(self.architecture.get_or_init(|| name))
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// True if objects of an epoch may still be handed to the driver: for drops.
+    pub(super) fn is_alive(&self, epoch: u64) -> bool {
+        !process::is_exiting()
+            && process::generation() == self.driver.generation
+            && self.epoch() == epoch
+    }
+
+    /// Makes the context the thread's for the calls that follow.
+    #[inline]
+    pub(super) fn enter(&self) -> Result<Scope<'_>> {
+        if process::generation() != self.driver.generation {
+            return Err(self.forked());
+        }
+        let mut handle = self.handle.load(Ordering::Acquire);
+        if handle == 0 {
+            handle = self.open()?;
+        }
+        let (code, current) = self.driver.vendor.current();
+        if code == Status::SUCCESS && current == handle {
+            return Ok(Scope { driver: &self.driver, previous: None });
+        }
+        self.switch(code, current, handle)
+    }
+
+    /// As [`Context::enter`], for an object made in `epoch`.
+    #[inline]
+    pub(super) fn enter_for(&self, epoch: u64) -> Result<Scope<'_>> {
+        if self.epoch() != epoch {
+            return Err(self.stale());
+        }
+        self.enter()
+    }
+
+    #[cold]
+    fn switch(&self, code: c_int, current: Handle, handle: Handle) -> Result<Scope<'_>> {
+        self.check("current", code)?;
+        self.check("set_current", self.driver.vendor.set_current(handle))?;
+        // A thread without any context keeps that of device 0, as the vendors' runtime
+        // libraries give it; every other thread gets its own back.
+        let previous = (current != 0 || self.ordinal != 0).then_some(current);
+        Ok(Scope { driver: &self.driver, previous })
+    }
+
+    /// Makes the context the thread's, for other libraries' calls.
+    pub(super) fn make_current(&self) -> Result<()> {
+        let mut scope = self.enter()?;
+        scope.previous = None;
+        Ok(())
+    }
+
+    /// The context's handle.
+    pub(super) fn handle(&self) -> Result<Handle> {
+        match self.handle.load(Ordering::Acquire) {
+            0 => self.open(),
+            handle => Ok(handle),
+        }
+    }
+
+    #[cold]
+    fn open(&self) -> Result<Handle> {
+        if process::generation() != self.driver.generation {
+            return Err(self.forked());
+        }
+        let _opening = lock(&self.opening);
+        let known = self.handle.load(Ordering::Acquire);
+        if known != 0 {
+            return Ok(known);
+        }
+        let (code, handle) = self.driver.vendor.retain_context(self.device);
+        self.driver.check("retain_context", code)?;
+        self.handle.store(handle, Ordering::Release);
+        Ok(handle)
+    }
+
+    /// The result of a call that returned `code`; remembers a failure that lasts.
+    #[inline]
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
+        if code == Status::SUCCESS { Ok(()) } else { Err(self.failed(call, code)) }
+    }
+
+    #[cold]
+    pub(super) fn failed(&self, call: &'static str, code: c_int) -> Error {
+        let driver = &self.driver;
+        if !driver.vendor.is_sticky(code) {
+            return driver.error(call, code);
+        }
+        let first = self.lost.swap(code, Ordering::AcqRel) == Status::SUCCESS;
+        let error = driver.error(call, code);
+        let detail = format!(
+            "{}; device {}:{} cannot be used by this process until it is reset \
+             (Device::reset, Device.reset() in Python), which loses what is in its memory",
+            error.detail(),
+            driver.vendor.name(),
+            self.ordinal
+        );
+        let kind = if first { error.kind() } else { ErrorKind::DeviceLost };
+        Error::new(kind, error.status(), call, detail)
+    }
+
+    /// True once a failure has made the context useless.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire) != Status::SUCCESS
+    }
+
+    #[cold]
+    fn forked(&self) -> Error {
+        Error::handle(
+            "device",
+            format!(
+                "this process was forked from one that had opened {}, whose driver does not \
+                 survive a fork; start workers with spawn or forkserver, or open the device in \
+                 the child only",
+                self.driver.vendor.name()
+            ),
+        )
+    }
+
+    #[cold]
+    fn stale(&self) -> Error {
+        Error::handle(
+            "device",
+            format!(
+                "the object was made before device {}:{} was reset, and is gone",
+                self.driver.vendor.name(),
+                self.ordinal
+            ),
+        )
+    }
+
+    /// Destroys everything in the context; the next call opens a new one.
+    pub(super) fn reset(&self) -> Result<()> {
+        let reset = super::status::optional!(self.driver, device_reset, "reset")?;
+        if process::generation() != self.driver.generation {
+            return Err(self.forked());
+        }
+        let _opening = lock(&self.opening);
+        // From here on nothing made before is handed to the driver again.
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
+        self.pool.forget();
+        self.builtins.forget();
+        self.captures.forget();
+        // SAFETY: the device's number is one that the driver gave.
+        let code = unsafe { reset(self.device) };
+        if retained {
+            // The reset keeps the uses counted; the next call counts a new one.
+            self.driver.vendor.release_context(self.device);
+        }
+        self.lost.store(Status::SUCCESS, Ordering::Release);
+        self.driver.check("reset", code)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        let handle = self.handle.load(Ordering::Acquire);
+        if handle == 0 || !self.is_alive(self.epoch()) {
+            return;
+        }
+        self.pool.close(self);
+        let code = self.driver.vendor.release_context(self.device);
+        if code != Status::SUCCESS {
+            log::warn!("releasing the context of device {} failed: status {code}", self.ordinal);
+        }
+    }
+}

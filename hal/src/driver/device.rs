@@ -1,0 +1,380 @@
+//! Devices of a driver.
+
+use super::compiler::{Compilation, Compiled, compile_cached};
+use super::context::Context;
+use super::event::DriverEvent;
+use super::module::DriverModule;
+use super::pool::out_of_memory;
+use super::share;
+use super::status::optional;
+use super::stream::DriverStream;
+use crate::device::{
+    Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventOptions};
+use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::status::Status;
+use crate::stream::{Stream, StreamOptions};
+use std::any::Any;
+use std::ffi::{c_int, c_uint};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// One GPU.
+pub(super) struct DriverDevice {
+    context: Arc<Context>,
+    properties: DeviceProperties,
+    default_stream: OnceLock<Arc<dyn Stream>>,
+}
+
+impl fmt::Debug for DriverDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DriverDevice({}, {})", self.id(), self.properties.name)
+    }
+}
+
+/// The device of this layer behind a trait object, if it is of the same driver.
+pub(super) fn own<'a>(device: &'a dyn Device, context: &Context) -> Result<&'a DriverDevice> {
+    match device.as_any().downcast_ref::<DriverDevice>() {
+        Some(own) if Arc::ptr_eq(&own.context.driver, &context.driver) => Ok(own),
+        _ => Err(Error::invalid(
+            "device",
+            format!(
+                "device {} is of another backend than {}:{}",
+                device.id(),
+                context.driver.vendor.name(),
+                context.ordinal
+            ),
+        )),
+    }
+}
+
+impl Context {
+    /// A numbered property; needs no context.
+    pub(super) fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        let mut value = 0;
+        // SAFETY: the device is one that the driver gave; the result is written before the
+        // call returns.
+        let code =
+            unsafe { (self.driver.calls.device_attribute)(&mut value, attribute.0, self.device) };
+        match code {
+            Status::INVALID_VALUE => Err(self.driver.error_with(
+                "attribute",
+                code,
+                &format!("attribute is {}, which this driver does not know", attribute.0),
+            )),
+            code => self.driver.check("attribute", code).map(|()| value),
+        }
+    }
+}
+
+impl DriverDevice {
+    pub(super) fn new(context: Arc<Context>, properties: DeviceProperties) -> DriverDevice {
+        DriverDevice { context, properties, default_stream: OnceLock::new() }
+    }
+
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The result of an allocation, with a second try after unused memory was given back.
+    fn allocate_with(&self, bytes: usize, mut call: impl FnMut() -> c_int) -> Result<()> {
+        let context = &self.context;
+        let is_short = |code| context.driver.vendor.kind(code) == ErrorKind::OutOfMemory;
+        let scope = context.enter()?;
+        let code = context.outside_captures(&mut call);
+        if !is_short(code) {
+            return context.check("allocate", code);
+        }
+        drop(scope);
+        context.pool.trim(context, 0)?;
+        let _scope = context.enter()?;
+        match context.outside_captures(&mut call) {
+            code if is_short(code) => Err(out_of_memory(context, bytes, code)),
+            code => context.check("allocate", code),
+        }
+    }
+
+    fn pinned_flags(options: PinnedOptions) -> c_uint {
+        let PinnedOptions { portable, mapped, write_combined } = options;
+        c_uint::from(portable) | c_uint::from(mapped) << 1 | c_uint::from(write_combined) << 2
+    }
+}
+
+impl Device for DriverDevice {
+    fn id(&self) -> DeviceId {
+        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+    }
+
+    fn properties(&self) -> &DeviceProperties {
+        &self.properties
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        self.context.attribute(attribute)
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let _scope = self.context.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both are written before the call returns.
+        let code = unsafe { (self.context.driver.calls.memory_info)(&mut free, &mut total) };
+        self.context.check("memory_info", code)?;
+        Ok(MemoryInfo { free: free + self.context.pool.unused(&self.context), total })
+    }
+
+    fn default_stream(&self) -> Arc<dyn Stream> {
+        let make = || Arc::new(DriverStream::default_of(&self.context)) as Arc<dyn Stream>;
+        self.default_stream.get_or_init(make).clone()
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        Ok(Arc::new(DriverStream::create(&self.context, options)?))
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        Ok(Arc::new(DriverEvent::new(&self.context, options)?))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        let mut address = 0;
+        // SAFETY: the address is written before the call returns.
+        self.allocate_with(bytes, || unsafe {
+            (self.context.driver.calls.allocate)(&mut address, bytes)
+        })?;
+        Ok(address)
+    }
+
+    unsafe fn free(&self, address: u64, _bytes: usize) -> Result<()> {
+        let context = &self.context;
+        let _scope = context.enter()?;
+        // SAFETY: the caller's promise.
+        let code = context.outside_captures(|| unsafe { (context.driver.calls.free)(address) });
+        context.check("free", code)
+    }
+
+    fn can_access(&self, address: u64, bytes: usize) -> bool {
+        let Ok(_scope) = self.context.enter() else { return false };
+        if let Ok((start, size)) = share::address_range(&self.context, address) {
+            return address.checked_add(bytes as u64).is_some_and(|end| end - start <= size as u64);
+        }
+        // Host memory that the device sees has no range that the driver would tell.
+        self.context.driver.vendor.is_device_address(address)
+    }
+
+    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
+        let mut pointer = std::ptr::null_mut();
+        let flags = Self::pinned_flags(options);
+        // SAFETY: the pointer is written before the call returns.
+        self.allocate_with(bytes, || unsafe {
+            (self.context.driver.calls.allocate_pinned)(&mut pointer, bytes, flags)
+        })?;
+        Ok(pointer.cast())
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8, _bytes: usize) -> Result<()> {
+        let context = &self.context;
+        let _scope = context.enter()?;
+        // SAFETY: the caller's promise.
+        let code = context
+            .outside_captures(|| unsafe { (context.driver.calls.free_pinned)(pointer.cast()) });
+        context.check("free_pinned", code)
+    }
+
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
+        let _scope = self.context.enter()?;
+        let mut address = 0;
+        // SAFETY: the driver looks the pointer up; the result is written before it returns.
+        let code =
+            unsafe { (self.context.driver.calls.pinned_address)(&mut address, pointer.cast(), 0) };
+        self.context.check("pinned_address", code)?;
+        Ok(address)
+    }
+
+    unsafe fn register_host(
+        &self,
+        pointer: *mut u8,
+        bytes: usize,
+        options: PinnedOptions,
+    ) -> Result<()> {
+        let _scope = self.context.enter()?;
+        // Write-combined memory is made so, it cannot become so.
+        let flags = Self::pinned_flags(PinnedOptions { write_combined: false, ..options });
+        // SAFETY: the caller's promise.
+        let code =
+            unsafe { (self.context.driver.calls.register_host)(pointer.cast(), bytes, flags) };
+        self.context.check("register_host", code)
+    }
+
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
+        let _scope = self.context.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.context.driver.calls.unregister_host)(pointer.cast()) };
+        self.context.check("unregister_host", code)
+    }
+
+    fn load_module(
+        &self,
+        source: &ModuleSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        Ok(Arc::new(DriverModule::load(&self.context, source, options)?))
+    }
+
+    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+        let target = self.context.architecture()?;
+        let headers = true;
+        let compilation =
+            Compilation { text, name, target, options, headers, ..Compilation::default() };
+        let driver = &self.context.driver;
+        compile_cached(driver.vendor.compiler()?.as_ref(), driver.cache()?, &compilation)
+    }
+
+    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
+        if inputs.is_empty() {
+            return Err(Error::invalid("link", "inputs is empty; at least one is needed"));
+        }
+        let _scope = self.context.enter()?;
+        self.context.driver.vendor.link(inputs, options)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        {
+            let _scope = self.context.enter()?;
+            // SAFETY: no argument.
+            let code = unsafe { (self.context.driver.calls.synchronize)() };
+            self.context.check("synchronize", code)?;
+        }
+        match self.default_stream.get() {
+            // For the failure of a host function on it; its work has run.
+            Some(stream) => stream.synchronize(),
+            None => Ok(()),
+        }
+    }
+
+    unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
+        if handle == 0 {
+            return Ok(self.default_stream());
+        }
+        Ok(Arc::new(DriverStream::foreign(&self.context, handle)?))
+    }
+
+    fn priority_range(&self) -> Result<(i32, i32)> {
+        let read = optional!(self.context.driver, priority_range, "priority_range")?;
+        let _scope = self.context.enter()?;
+        let (mut least, mut greatest) = (0, 0);
+        // SAFETY: both are written before the call returns.
+        self.context.check("priority_range", unsafe { read(&mut least, &mut greatest) })?;
+        Ok((least, greatest))
+    }
+
+    fn allocate_pitched(
+        &self,
+        width: usize,
+        height: usize,
+        element: usize,
+    ) -> Result<(u64, usize)> {
+        if ![4, 8, 16].contains(&element) {
+            return Err(Error::invalid(
+                "allocate_pitched",
+                format!("element is {element} bytes; allowed are 4, 8 and 16"),
+            ));
+        }
+        let allocate = optional!(self.context.driver, allocate_pitched, "allocate_pitched")?;
+        let (mut address, mut pitch) = (0, 0);
+        // SAFETY: both are written before the call returns.
+        self.allocate_with(width.saturating_mul(height), || unsafe {
+            allocate(&mut address, &mut pitch, width, height, element as c_uint)
+        })?;
+        Ok((address, pitch))
+    }
+
+    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
+        let allocate = optional!(self.context.driver, allocate_managed, "allocate_managed")?;
+        let mut address = 0;
+        // SAFETY: the address is written before the call returns; 1 is "every stream".
+        self.allocate_with(bytes, || unsafe { allocate(&mut address, bytes, 1) })?;
+        Ok(address)
+    }
+
+    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        let _scope = self.context.enter()?;
+        share::address_range(&self.context, address)
+    }
+
+    fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
+        share::can_access_peer(&self.context, other)
+    }
+
+    fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        share::set_peer_access(&self.context, other, true)
+    }
+
+    fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        share::set_peer_access(&self.context, other, false)
+    }
+
+    fn trim_memory(&self, keep: usize) -> Result<()> {
+        self.context.pool.trim(&self.context, keep)
+    }
+
+    fn set_release_threshold(&self, bytes: usize) -> Result<()> {
+        self.context.pool.set_threshold(&self.context, bytes as u64)
+    }
+
+    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
+        share::export_memory(&self.context, address)
+    }
+
+    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
+        share::import_memory(&self.context, handle)
+    }
+
+    unsafe fn close_imported(&self, address: u64) -> Result<()> {
+        let close = optional!(self.context.driver, ipc_close_memory, "close_imported")?;
+        let _scope = self.context.enter()?;
+        // SAFETY: the caller's promise.
+        self.context.check("close_imported", unsafe { close(address) })
+    }
+
+    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
+        share::export_event(&self.context, event)
+    }
+
+    fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
+        share::import_event(&self.context, handle)
+    }
+
+    fn limit(&self, limit: i32) -> Result<usize> {
+        let read = optional!(self.context.driver, limit, "limit")?;
+        let _scope = self.context.enter()?;
+        let mut value = 0;
+        // SAFETY: the result is written before the call returns.
+        self.context.check("limit", unsafe { read(&mut value, limit) })?;
+        Ok(value)
+    }
+
+    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
+        let set = optional!(self.context.driver, set_limit, "set_limit")?;
+        let _scope = self.context.enter()?;
+        // SAFETY: plain numbers.
+        self.context.check("set_limit", unsafe { set(limit, value) })
+    }
+
+    fn make_current(&self) -> Result<()> {
+        self.context.make_current()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.context.epoch()
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.context.reset()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

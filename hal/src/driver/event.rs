@@ -1,0 +1,171 @@
+//! Events of a driver.
+
+use super::calls::Handle;
+use super::context::Context;
+use crate::device::DeviceId;
+use crate::error::{Error, Result};
+use crate::event::{Event, EventOptions};
+use crate::status::Status;
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`; HIP's are the
+/// same.
+const BLOCKING: u32 = 1;
+const NO_TIMING: u32 = 2;
+const INTERPROCESS: u32 = 4;
+
+/// A mark in a stream's work.
+#[derive(Debug)]
+pub(super) struct DriverEvent {
+    context: Arc<Context>,
+    epoch: u64,
+    handle: Handle,
+    timing: bool,
+    recorded: AtomicBool,
+}
+
+impl DriverEvent {
+    pub(super) fn new(context: &Arc<Context>, options: EventOptions) -> Result<DriverEvent> {
+        if options.interprocess && options.timing {
+            return Err(Error::invalid(
+                "create_event",
+                "options ask for interprocess and for timing; an event has one or the other",
+            ));
+        }
+        let _scope = context.enter()?;
+        let epoch = context.epoch();
+        let mut flags = 0;
+        for (wanted, flag) in [
+            (options.blocking, BLOCKING),
+            (!options.timing, NO_TIMING),
+            (options.interprocess, INTERPROCESS),
+        ] {
+            if wanted {
+                flags |= flag;
+            }
+        }
+        let mut handle = 0;
+        // SAFETY: the handle is written before the call returns.
+        let code = unsafe { (context.driver.calls.event_create)(&mut handle, flags) };
+        context.check("create_event", code)?;
+        Ok(Self::over(context, epoch, handle, options.timing, false))
+    }
+
+    /// The event of a handle, which it owns from now on.
+    pub(super) fn over(
+        context: &Arc<Context>,
+        epoch: u64,
+        handle: Handle,
+        timing: bool,
+        recorded: bool,
+    ) -> DriverEvent {
+        let recorded = AtomicBool::new(recorded);
+        DriverEvent { context: context.clone(), epoch, handle, timing, recorded }
+    }
+
+    /// The handle, for a call on `context`'s driver.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if the event is of another driver or of a time before a reset.
+    pub(super) fn handle_for(&self, context: &Context) -> Result<Handle> {
+        if !Arc::ptr_eq(&self.context.driver, &context.driver) {
+            return Err(Error::handle("event", "the event belongs to another backend"));
+        }
+        drop(self.context.enter_for(self.epoch)?);
+        Ok(self.handle)
+    }
+
+    /// Queues the mark.
+    pub(super) fn record_on(&self, context: &Context, stream: Handle) -> Result<()> {
+        let handle = self.handle_for(context)?;
+        // SAFETY: both handles are live objects of the driver.
+        let code = unsafe { (context.driver.calls.event_record)(handle, stream) };
+        context.check("record", code)?;
+        self.recorded.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// True once it has been recorded.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recorded.load(Ordering::Acquire)
+    }
+}
+
+/// The event of this layer behind a trait object.
+pub(super) fn own(event: &dyn Event) -> Result<&DriverEvent> {
+    event
+        .as_any()
+        .downcast_ref()
+        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))
+}
+
+impl Drop for DriverEvent {
+    fn drop(&mut self) {
+        if !self.context.is_alive(self.epoch) {
+            return;
+        }
+        let destroy = || {
+            let _scope = self.context.enter()?;
+            // SAFETY: the handle is a live event, which nobody can reach any longer; the
+            // driver keeps what queued work needs of it.
+            let code = unsafe { (self.context.driver.calls.event_destroy)(self.handle) };
+            self.context.check("destroy_event", code)
+        };
+        if let Err(error) = destroy() {
+            log::warn!("destroying an event failed: {error}");
+        }
+    }
+}
+
+impl Event for DriverEvent {
+    fn device_id(&self) -> DeviceId {
+        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+    }
+
+    fn handle(&self) -> u64 {
+        self.handle as u64
+    }
+
+    fn query(&self) -> Result<bool> {
+        let _scope = self.context.enter_for(self.epoch)?;
+        // SAFETY: the handle is a live event.
+        match unsafe { (self.context.driver.calls.event_query)(self.handle) } {
+            Status::NOT_READY => Ok(false),
+            code => self.context.check("query", code).map(|()| true),
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        let _scope = self.context.enter_for(self.epoch)?;
+        // SAFETY: the handle is a live event.
+        let code = unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
+        self.context.check("synchronize", code)
+    }
+
+    fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
+        let start = own(start)?;
+        for (event, name) in [(start, "start"), (self, "end")] {
+            let problem = match (event.is_recorded(), event.timing) {
+                (false, _) => "was never recorded",
+                (_, false) => "was made without timing",
+                _ => continue,
+            };
+            return Err(Error::handle("elapsed_since", format!("the {name} event {problem}")));
+        }
+        let from = start.handle_for(&self.context)?;
+        let _scope = self.context.enter_for(self.epoch)?;
+        let mut milliseconds = 0.0;
+        // SAFETY: both are live events; the result is written before the call returns.
+        let code = unsafe {
+            (self.context.driver.calls.event_elapsed)(&mut milliseconds, from, self.handle)
+        };
+        self.context.check("elapsed_since", code)?;
+        Ok(milliseconds)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

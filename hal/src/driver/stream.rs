@@ -1,0 +1,460 @@
+//! Streams of a driver.
+
+use super::calls::Handle;
+use super::context::{Context, lock};
+use super::event;
+use super::graph::DriverGraph;
+use super::pool::FreeBlocks;
+use super::status::optional;
+use crate::device::{Device, DeviceId};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::operation::Operation;
+use crate::status::Status;
+use crate::stream::{
+    CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer, unique_id,
+};
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
+const NON_BLOCKING: u32 = 1;
+/// The legacy default stream by an explicit handle, and that of each thread.
+const LEGACY: Handle = 1;
+const PER_THREAD: Handle = 2;
+
+/// Whose a handle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ownership {
+    /// The default stream: it survives resets and is never destroyed.
+    Default,
+    /// Made here, and destroyed with the object.
+    Own(StreamOptions),
+    /// Another library's.
+    Foreign,
+}
+
+/// A queue of work of a device.
+#[derive(Debug)]
+pub(super) struct DriverStream {
+    context: Arc<Context>,
+    epoch: u64,
+    id: u64,
+    handle: Handle,
+    ownership: Ownership,
+    blocks: Arc<FreeBlocks>,
+    /// The failure of a host function, until somebody waits for the stream.
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl DriverStream {
+    fn over(context: &Arc<Context>, handle: Handle, ownership: Ownership) -> DriverStream {
+        DriverStream {
+            epoch: context.epoch(),
+            id: unique_id(),
+            handle,
+            ownership,
+            blocks: FreeBlocks::new(context, handle),
+            failure: Arc::default(),
+            context: context.clone(),
+        }
+    }
+
+    /// The default stream. Makes no context.
+    pub(super) fn default_of(context: &Arc<Context>) -> DriverStream {
+        Self::over(context, 0, Ownership::Default)
+    }
+
+    /// A new stream.
+    pub(super) fn create(context: &Arc<Context>, options: StreamOptions) -> Result<DriverStream> {
+        let _scope = context.enter()?;
+        let flags = if options.non_blocking { NON_BLOCKING } else { 0 };
+        let mut handle = 0;
+        // SAFETY: the handle is written before the call returns.
+        let code = unsafe {
+            (context.driver.calls.stream_create)(&mut handle, flags, options.priority as c_int)
+        };
+        context.check("create_stream", code)?;
+        Ok(Self::over(context, handle, Ownership::Own(options)))
+    }
+
+    /// The stream of another library's handle.
+    pub(super) fn foreign(context: &Arc<Context>, handle: u64) -> Result<DriverStream> {
+        drop(context.enter()?);
+        let stream = Self::over(context, handle as Handle, Ownership::Foreign);
+        if ![0, LEGACY, PER_THREAD].contains(&stream.handle) {
+            // The driver refuses most handles that are none.
+            stream.options()?;
+        }
+        Ok(stream)
+    }
+
+    /// The stream of this layer behind a trait object, if it is of the context's device.
+    #[inline]
+    pub(super) fn own<'a>(stream: &'a dyn Stream, context: &Arc<Context>) -> Result<&'a Self> {
+        match stream.as_any().downcast_ref::<DriverStream>() {
+            Some(own) if Arc::ptr_eq(&own.context, context) => Ok(own),
+            _ => Err(foreign(stream, context)),
+        }
+    }
+
+    /// The driver's handle.
+    #[inline]
+    pub(super) fn raw(&self) -> Handle {
+        self.handle
+    }
+
+    #[inline]
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Makes the context current, if the stream is not of a time before a reset.
+    #[inline]
+    pub(super) fn enter(&self) -> Result<super::context::Scope<'_>> {
+        match self.ownership {
+            Ownership::Default => self.context.enter(),
+            _ => self.context.enter_for(self.epoch),
+        }
+    }
+
+    /// True if the handle is one of the default streams, which cannot capture.
+    pub(super) fn is_default(&self) -> bool {
+        matches!(self.handle, 0 | LEGACY)
+    }
+
+    /// The number of the capture that the stream is part of.
+    fn capture(&self) -> Result<Option<u64>> {
+        if self.context.capturing.load(Ordering::Acquire) == 0 || self.is_default() {
+            return Ok(None);
+        }
+        let Some(info) = self.context.driver.calls.capture_info else { return Ok(None) };
+        let _scope = self.enter()?;
+        let (mut state, mut number) = (0, 0);
+        // SAFETY: both results are written before the call returns.
+        let code = unsafe { info(self.handle, &mut state, &mut number) };
+        self.context.check("capture_info", code)?;
+        Ok((state != 0).then_some(number))
+    }
+
+    fn take_failure(&self) -> Result<()> {
+        lock(&self.failure).take().map_or(Ok(()), Err)
+    }
+}
+
+#[cold]
+fn foreign(stream: &dyn Stream, context: &Context) -> Error {
+    Error::invalid(
+        "stream",
+        format!(
+            "stream belongs to device {}, not to {}:{}",
+            stream.device_id(),
+            context.driver.vendor.name(),
+            context.ordinal
+        ),
+    )
+}
+
+impl Drop for DriverStream {
+    fn drop(&mut self) {
+        let context = &self.context;
+        let epoch = match self.ownership {
+            Ownership::Default => context.epoch(),
+            _ => self.epoch,
+        };
+        if !context.is_alive(epoch) || context.handle().is_err() || context.is_lost() {
+            return;
+        }
+        let destroy = || {
+            self.blocks.give_back(context)?;
+            if let Ownership::Own(_) = self.ownership {
+                let _scope = context.enter()?;
+                // SAFETY: the handle is live and nobody can reach it any longer; the driver
+                // lets queued work finish first, without a wait here.
+                let code = unsafe { (context.driver.calls.stream_destroy)(self.handle) };
+                return context.check("destroy_stream", code);
+            }
+            Ok(())
+        };
+        if let Err(error) = destroy() {
+            log::warn!("destroying a stream failed: {error}");
+        }
+    }
+}
+
+/// What a host function needs when it runs.
+struct HostCall {
+    function: Box<dyn FnOnce() + Send>,
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+unsafe extern "C" fn run_host_call(data: *mut c_void) {
+    // SAFETY: the data is a boxed call that was handed over when it was queued, once.
+    let call = unsafe { Box::from_raw(data.cast::<HostCall>()) };
+    let HostCall { function, failure } = *call;
+    if catch_unwind(AssertUnwindSafe(function)).is_err() {
+        *lock(&failure) = Some(Error::new(
+            ErrorKind::Driver,
+            Status::host(Status::UNKNOWN),
+            "host_function",
+            "the function panicked",
+        ));
+    }
+}
+
+unsafe extern "C" fn run_callback(_stream: Handle, _status: c_int, data: *mut c_void) {
+    // SAFETY: as the caller's promise.
+    unsafe { run_host_call(data) }
+}
+
+impl Stream for DriverStream {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn device_id(&self) -> DeviceId {
+        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+    }
+
+    fn handle(&self) -> u64 {
+        self.handle as u64
+    }
+
+    fn query(&self) -> Result<bool> {
+        if self.capture()?.is_some() {
+            return Ok(false);
+        }
+        let _scope = self.enter()?;
+        // SAFETY: the handle is a live stream.
+        match unsafe { (self.context.driver.calls.stream_query)(self.handle) } {
+            Status::NOT_READY => Ok(false),
+            code => self.context.check("query", code).map(|()| true),
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        {
+            let _scope = self.enter()?;
+            // SAFETY: the handle is a live stream.
+            let code = unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
+            self.context.check("synchronize", code)?;
+        }
+        self.take_failure()
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        let _scope = self.enter()?;
+        event::own(event)?.record_on(&self.context, self.handle)
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        let event = event::own(event)?;
+        let handle = event.handle_for(&self.context)?;
+        if !event.is_recorded() {
+            return Ok(());
+        }
+        let _scope = self.enter()?;
+        // SAFETY: both handles are live objects of the driver.
+        let code = unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
+        self.context.check("wait_event", code)
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        let _scope = self.enter()?;
+        let calls = &self.context.driver.calls;
+        let call = Box::new(HostCall { function, failure: self.failure.clone() });
+        let data = Box::into_raw(call).cast::<c_void>();
+        // A runtime may have the newer symbol and not the function.
+        let mut code = Status::NOT_SUPPORTED;
+        if let Some(launch) = calls.host_function {
+            // SAFETY: the function takes the box when it runs, once.
+            code = unsafe { launch(self.handle, run_host_call, data) };
+        }
+        if let (Some(add), true) = (calls.stream_callback, self.context.driver.is_unsupported(code))
+        {
+            // SAFETY: as above.
+            code = unsafe { add(self.handle, run_callback, data, 0) };
+        }
+        if code != Status::SUCCESS {
+            // SAFETY: the driver did not take the function.
+            drop(unsafe { Box::from_raw(data.cast::<HostCall>()) });
+        }
+        self.context.check("host_function", code)
+    }
+
+    #[inline]
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        if self.context.capturing.load(Ordering::Acquire) > 0
+            && let Some(capture) = self.capture()?
+        {
+            return self.context.captures.allocate(&self.context, capture, bytes);
+        }
+        if self.ownership != Ownership::Default && self.context.epoch() != self.epoch {
+            drop(self.enter()?);
+        }
+        self.blocks.allocate(&self.context, bytes)
+    }
+
+    #[inline]
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        if let Some(done) = self.context.captures.release(&self.context, address) {
+            return done;
+        }
+        if self.context.capturing.load(Ordering::Acquire) > 0
+            && let Some(capture) = self.capture()?
+        {
+            self.context.captures.keep(capture, address);
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.blocks.free(&self.context, address, bytes) }
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { super::transfer::copy(self, transfer) }
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { super::transfer::fill(self, address, value, width, count) }
+    }
+
+    unsafe fn transfer_peer(
+        &self,
+        destination: u64,
+        destination_device: &dyn Device,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        let (to, from) = (
+            super::device::own(destination_device, &self.context)?.context(),
+            super::device::own(source_device, &self.context)?.context(),
+        );
+        if bytes == 0 {
+            return Ok(());
+        }
+        let destination = (destination, to.device, to.handle()?);
+        let source = (source, from.device, from.handle()?);
+        let _scope = self.enter()?;
+        let vendor = &self.context.driver.vendor;
+        // SAFETY: the caller's promise; contexts and stream are live.
+        let code = unsafe { vendor.copy_peer(destination, source, bytes, self.handle) };
+        self.context.check("transfer_peer", code)
+    }
+
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        let prefetch = optional!(self.context.driver, prefetch, "prefetch")?;
+        let device = match to {
+            PrefetchTarget::Device => self.context.device,
+            PrefetchTarget::Host => -1,
+        };
+        let _scope = self.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { prefetch(address, bytes, device, self.handle) };
+        self.context.check("prefetch", code)
+    }
+
+    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
+        let begin = optional!(self.context.driver, capture_begin, "begin_capture")?;
+        let mode = match mode {
+            CaptureMode::Global => 0,
+            CaptureMode::ThreadLocal => 1,
+            CaptureMode::Relaxed => 2,
+        };
+        let _scope = self.enter()?;
+        // SAFETY: the handle is a live stream.
+        self.context.check("begin_capture", unsafe { begin(self.handle, mode) })?;
+        self.context.capturing.fetch_add(1, Ordering::AcqRel);
+        match self.capture() {
+            Ok(number) => {
+                self.context.captures.begin(number.unwrap_or(0));
+                Ok(())
+            }
+            Err(error) => {
+                self.abandon_capture();
+                Err(error)
+            }
+        }
+    }
+
+    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
+        let end = optional!(self.context.driver, capture_end, "end_capture")?;
+        let number = self.capture()?.ok_or_else(|| {
+            Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
+        })?;
+        let scope = self.enter()?;
+        let mut graph = 0;
+        // SAFETY: the stream is live; the handle is written before the call returns.
+        let code = unsafe { end(self.handle, &mut graph) };
+        let result = self.context.check("end_capture", code);
+        // The driver refuses to end another thread's capture, which then goes on.
+        if code != 908 && code != 905 {
+            self.context.capturing.fetch_sub(1, Ordering::AcqRel);
+        } else {
+            result?;
+            return Err(self.context.driver.error("end_capture", code));
+        }
+        drop(scope);
+        let blocks = self.context.captures.end(number);
+        // Made before the result is looked at: its end frees the blocks of a failed capture.
+        let made = DriverGraph::new(&self.context, self.epoch, graph, blocks);
+        result?;
+        Ok(Arc::new(made?))
+    }
+
+    fn is_capturing(&self) -> Result<bool> {
+        Ok(self.capture()?.is_some())
+    }
+
+    fn options(&self) -> Result<StreamOptions> {
+        if let Ownership::Own(options) = self.ownership {
+            return Ok(options);
+        }
+        let calls = &self.context.driver.calls;
+        let (mut flags, mut priority) = (0, 0);
+        let _scope = self.enter()?;
+        if let Some(read) = calls.stream_flags {
+            // SAFETY: the driver looks the handle up; the result is written before it returns.
+            let code = unsafe { read(self.handle, &mut flags) };
+            self.context.check("stream_flags", code)?;
+        }
+        if let Some(read) = calls.stream_priority {
+            // SAFETY: as above.
+            let code = unsafe { read(self.handle, &mut priority) };
+            self.context.check("stream_priority", code)?;
+        }
+        Ok(StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority })
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { super::builtin::execute(self, operation) }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl DriverStream {
+    /// Ends a capture whose number cannot be learnt.
+    fn abandon_capture(&self) {
+        self.context.capturing.fetch_sub(1, Ordering::AcqRel);
+        let calls = &self.context.driver.calls;
+        let mut graph = 0;
+        if let Some(end) = calls.capture_end {
+            // SAFETY: the stream is live; the handle is written before the call returns.
+            let code = unsafe { end(self.handle, &mut graph) };
+            if let (Status::SUCCESS, Some(destroy)) = (code, calls.graph_destroy) {
+                // SAFETY: nobody else has the graph.
+                unsafe { destroy(graph) };
+            }
+        }
+    }
+}

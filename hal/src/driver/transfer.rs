@@ -1,0 +1,138 @@
+//! Copies and fills on a driver's streams.
+
+use super::stream::DriverStream;
+use crate::error::{Error, Result};
+use crate::status::Status;
+use crate::stream::{Direction, Stream, Transfer};
+use std::ffi::{c_int, c_void};
+
+/// Queues a copy; waits where the transfer says so, or the memory demands it.
+///
+/// # Safety
+/// As for [`Stream::transfer`].
+pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
+    if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
+        return Ok(());
+    }
+    if transfer.height == 1 && transfer.depth == 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { linear(stream, transfer) };
+    }
+    {
+        let _scope = stream.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { rows(stream, transfer) };
+        stream.context().check("transfer", code)?;
+    }
+    if transfer.wait { stream.synchronize() } else { Ok(()) }
+}
+
+/// One row.
+///
+/// # Safety
+/// As for [`Stream::transfer`].
+unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
+    let context = stream.context();
+    let &Transfer { destination, source, width, wait, .. } = transfer;
+    let scope = stream.enter()?;
+    let calls = &context.driver.calls;
+    let handle = stream.raw();
+    // On the legacy default stream the waiting call is cheaper than a queued copy and a wait.
+    let at_once = wait && handle == 0;
+    let (to_host, from_host) = (destination as *mut c_void, source as *const c_void);
+    // SAFETY: the caller's promise.
+    let code = unsafe {
+        match transfer.direction {
+            Direction::HostToDevice if at_once => {
+                (calls.copy_to_device)(destination, from_host, width)
+            }
+            Direction::DeviceToHost if at_once => (calls.copy_to_host)(to_host, source, width),
+            Direction::HostToDevice => {
+                (calls.copy_to_device_async)(destination, from_host, width, handle)
+            }
+            Direction::DeviceToHost => (calls.copy_to_host_async)(to_host, source, width, handle),
+            Direction::DeviceToDevice => {
+                (calls.copy_on_device_async)(destination, source, width, handle)
+            }
+        }
+    };
+    context.check("transfer", code)?;
+    drop(scope);
+    if wait && (!at_once || transfer.direction == Direction::DeviceToDevice) {
+        return stream.synchronize();
+    }
+    Ok(())
+}
+
+/// Several rows, in as few calls as the driver's description allows: a slice's stride must be
+/// a multiple of its rows' pitch.
+///
+/// # Safety
+/// As for [`Stream::transfer`]. The context is current.
+unsafe fn rows(stream: &DriverStream, transfer: &Transfer) -> c_int {
+    let vendor = &stream.context().driver.vendor;
+    let whole = |slice: usize, pitch: usize| pitch != 0 && slice.is_multiple_of(pitch);
+    if transfer.depth == 1
+        || (whole(transfer.destination_slice, transfer.destination_pitch)
+            && whole(transfer.source_slice, transfer.source_pitch))
+    {
+        // SAFETY: the caller's promise.
+        return unsafe { vendor.copy_rows(transfer, stream.raw()) };
+    }
+    for slice in 0..transfer.depth {
+        let part = Transfer {
+            destination: transfer.destination + (slice * transfer.destination_slice) as u64,
+            source: transfer.source + (slice * transfer.source_slice) as u64,
+            depth: 1,
+            destination_slice: transfer.destination_pitch * transfer.height,
+            source_slice: transfer.source_pitch * transfer.height,
+            ..*transfer
+        };
+        // SAFETY: the caller's promise holds for every slice.
+        let code = unsafe { vendor.copy_rows(&part, stream.raw()) };
+        if code != Status::SUCCESS {
+            return code;
+        }
+    }
+    Status::SUCCESS
+}
+
+/// Queues a fill.
+///
+/// # Safety
+/// As for [`Stream::fill`].
+pub(super) unsafe fn fill(
+    stream: &DriverStream,
+    address: u64,
+    value: u32,
+    width: usize,
+    count: usize,
+) -> Result<()> {
+    if ![1, 2, 4].contains(&width) {
+        return Err(Error::invalid(
+            "fill",
+            format!("width is {width} bytes; allowed are 1, 2 and 4"),
+        ));
+    }
+    if !address.is_multiple_of(width as u64) {
+        return Err(Error::invalid(
+            "fill",
+            format!("address {address:#x} is no multiple of the width, {width} bytes"),
+        ));
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    let _scope = stream.enter()?;
+    let calls = &stream.context().driver.calls;
+    let handle = stream.raw();
+    // SAFETY: the caller's promise.
+    let code = unsafe {
+        match width {
+            1 => (calls.fill_8)(address, value as u8, count, handle),
+            2 => (calls.fill_16)(address, value as u16, count, handle),
+            _ => (calls.fill_32)(address, value, count, handle),
+        }
+    };
+    stream.context().check("fill", code)
+}

@@ -1,0 +1,152 @@
+//! Python's allocators as those of the core.
+
+use crate::allocation::{DeviceAllocation, KeptObject, address_of, memory_of};
+use crate::errors::raised_in_python;
+use crate::pool::{DeviceMemoryPool, DevicePool};
+use gpuarray::memory::{Allocator, DeviceMemory};
+use gpuarray::{Device, Result, Stream};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyCFunction;
+use std::fmt;
+use std::sync::Arc;
+
+/// The function `mem_alloc`, which as an allocator means the core's own allocation.
+static MEM_ALLOC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Remembers the function object at import.
+pub(crate) fn remember_mem_alloc(function: Bound<'_, PyAny>) {
+    // A second import of the module keeps the first object.
+    let _ = MEM_ALLOC.set(function.py(), function.unbind());
+}
+
+/// The function `mem_alloc` as programs see it.
+pub(crate) fn mem_alloc_object(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    match MEM_ALLOC.get(py) {
+        Some(function) => Ok(function.clone_ref(py)),
+        None => Ok(py.import("pygpu._core")?.getattr("mem_alloc")?.unbind()),
+    }
+}
+
+/// Where an array's results get their memory from, if not from the stream.
+#[derive(Default)]
+pub(crate) struct Source {
+    /// As the core has it.
+    pub(crate) allocator: Option<Arc<dyn Allocator>>,
+    /// The same, if it is a pool.
+    pub(crate) pool: Option<Arc<DevicePool>>,
+    /// As the program gave it.
+    pub(crate) object: Option<Py<PyAny>>,
+}
+
+impl Source {
+    /// What an allocator argument means.
+    pub(crate) fn from_argument(value: Option<&Bound<'_, PyAny>>) -> PyResult<Source> {
+        let Some(value) = value.filter(|value| !value.is_none()) else {
+            return Ok(Source::default());
+        };
+        if MEM_ALLOC.get(value.py()).is_some_and(|own| own.is(value)) {
+            return Ok(Source::default());
+        }
+        let object = Some(value.clone().unbind());
+        if let Some(pool) = pool_of(value)? {
+            return Ok(Source { allocator: Some(pool.clone()), pool: Some(pool), object });
+        }
+        if !value.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "allocator is of type {}; a callable that takes a number of bytes is needed",
+                value.get_type().name()?
+            )));
+        }
+        let callable = value.clone().unbind();
+        Ok(Source { allocator: Some(Arc::new(PythonAllocator { callable })), pool: None, object })
+    }
+
+    /// The same for one more array.
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Source {
+        Source {
+            allocator: self.allocator.clone(),
+            pool: self.pool.clone(),
+            object: self.object.as_ref().map(|object| object.clone_ref(py)),
+        }
+    }
+}
+
+/// The pool whose method `allocate` a callable is; `None` for any other callable, such as the
+/// method of a subclass that has its own.
+fn pool_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DevicePool>>> {
+    let Ok(method) = value.cast::<PyCFunction>() else {
+        return Ok(None);
+    };
+    // SAFETY: the object is a builtin function; the call gives a borrowed reference or null.
+    let owner = unsafe {
+        let owner = ffi::PyCFunction_GetSelf(method.as_ptr());
+        Bound::from_borrowed_ptr_or_opt(value.py(), owner)
+    };
+    let Some(owner) = owner else {
+        return Ok(None);
+    };
+    let Ok(pool) = owner.cast::<DeviceMemoryPool>() else {
+        return Ok(None);
+    };
+    let is_allocate = value.getattr("__name__")?.eq("allocate")?;
+    Ok(is_allocate.then(|| pool.get().pool().clone()))
+}
+
+/// A Python callable that gives memory for a number of bytes.
+struct PythonAllocator {
+    callable: Py<PyAny>,
+}
+
+impl fmt::Debug for PythonAllocator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PythonAllocator")
+    }
+}
+
+impl Allocator for PythonAllocator {
+    fn allocate(
+        &self,
+        device: &Arc<dyn Device>,
+        _stream: &Arc<dyn Stream>,
+        bytes: usize,
+    ) -> Result<Arc<DeviceMemory>> {
+        Python::attach(|py| {
+            let result = self.callable.bind(py).call1((bytes,));
+            result.and_then(|object| adopt(device, &object, bytes))
+        })
+        .map_err(|exception| raised_in_python("allocator", exception))
+    }
+}
+
+/// Memory that a Python object stands for, which is kept as long as the memory is used.
+fn adopt(
+    device: &Arc<dyn Device>,
+    object: &Bound<'_, PyAny>,
+    bytes: usize,
+) -> PyResult<Arc<DeviceMemory>> {
+    if let Some(memory) = memory_of(object)? {
+        return Ok(memory.clone());
+    }
+    let address = address_of("allocator's result", object)?;
+    let owner = Box::new(KeptObject(object.clone().unbind()));
+    // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
+    // object that stands for the memory is kept.
+    Ok(Arc::new(unsafe { DeviceMemory::foreign(device, address, bytes, owner) }))
+}
+
+/// What a program is to see as the memory of an array: of a pool, or not.
+pub(crate) fn allocation_object(
+    py: Python<'_>,
+    memory: &Arc<DeviceMemory>,
+    pool: Option<&Arc<DevicePool>>,
+    bytes: usize,
+) -> PyResult<Py<PyAny>> {
+    let memory = memory.clone();
+    Ok(match pool {
+        Some(pool) => Py::new(py, pool.allocation(memory, bytes))?.into_any(),
+        None => Py::new(py, DeviceAllocation::new(memory))?.into_any(),
+    })
+}

@@ -1,0 +1,262 @@
+//! Copies and fills of raw memory.
+
+use crate::allocation::{address_of, memory_of};
+use crate::array::GPUArray;
+use crate::errors::{OrRaise, to_python};
+use crate::host;
+use crate::runtime::{self, current};
+use crate::stream::stream_argument;
+use gpuarray::memory::{Access, AccessGuard, DeviceMemory};
+use gpuarray::operation::Strides;
+use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// A place in device memory that an argument names: an allocation, or a raw address.
+pub(crate) struct Place {
+    pub(crate) address: u64,
+    memory: Option<Arc<DeviceMemory>>,
+}
+
+impl Place {
+    /// The place of `bytes` bytes.
+    pub(crate) fn new(name: &str, value: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Place> {
+        Place::on(&current()?.device, name, value, bytes)
+    }
+
+    fn on(
+        device: &Arc<dyn Device>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        bytes: usize,
+    ) -> PyResult<Place> {
+        let (address, memory) = match value.cast::<GPUArray>() {
+            Ok(array) => {
+                let array = array.get().array()?;
+                (array.address(), Some(array.memory().clone()))
+            }
+            Err(_) => (address_of(name, value)?, memory_of(value)?.cloned()),
+        };
+        let Some(memory) = memory.filter(|memory| memory.bytes() > 0) else {
+            if bytes > 0 && !device.can_access(address, bytes) {
+                return Err(to_python(Error::invalid(
+                    "memcpy",
+                    format!(
+                        "{name} is {address:#x}, where device {} has no {bytes} bytes of memory",
+                        device.id()
+                    ),
+                )));
+            }
+            return Ok(Place { address, memory: None });
+        };
+        let rest = memory.bytes() - (address - memory.address()) as usize;
+        if rest < bytes {
+            return Err(to_python(Error::invalid(
+                "memcpy",
+                format!("{name} has {rest} bytes; the copy has {bytes}"),
+            )));
+        }
+        Ok(Place { address, memory: Some(memory) })
+    }
+
+    pub(crate) fn access(&self, access: Access) -> Option<(&DeviceMemory, Access)> {
+        self.memory.as_deref().map(|memory| (memory, access))
+    }
+}
+
+pub(crate) fn queue(
+    py: Python<'_>,
+    stream: &Arc<dyn Stream>,
+    uses: &[Option<(&DeviceMemory, Access)>],
+    transfer: Transfer,
+) -> PyResult<()> {
+    if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
+        return Ok(());
+    }
+    py.detach(|| {
+        let uses: Vec<_> = uses.iter().copied().flatten().collect();
+        let _guard = AccessGuard::acquire(stream, &uses)?;
+        // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
+        // the program vouches, as with every GPU library. Host memory is kept by the caller,
+        // and by the backend's rule that pageable memory is copied before the call returns.
+        unsafe { stream.transfer(&transfer) }
+    })
+    .or_raise()
+}
+
+/// Copies from host memory to device memory; with `wait`, returns when it has arrived.
+#[pyfunction]
+pub(crate) fn copy_to_device(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    src: &Bound<'_, PyAny>,
+    stream: Option<&Bound<'_, PyAny>>,
+    wait: bool,
+) -> PyResult<()> {
+    let block = host::block("src", src, false)?;
+    let to = Place::new("dest", dest, block.bytes)?;
+    let stream = stream_argument(stream, &current()?)?;
+    let transfer = Transfer::linear(
+        Direction::HostToDevice,
+        to.address,
+        block.pointer as u64,
+        block.bytes,
+        wait,
+    );
+    queue(py, &stream, &[to.access(Access::Write)], transfer)
+}
+
+/// Copies from device memory to host memory; with `wait`, returns when it has arrived.
+#[pyfunction]
+pub(crate) fn copy_to_host(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    src: &Bound<'_, PyAny>,
+    stream: Option<&Bound<'_, PyAny>>,
+    wait: bool,
+) -> PyResult<()> {
+    let block = host::block("dest", dest, true)?;
+    let from = Place::new("src", src, block.bytes)?;
+    let stream = stream_argument(stream, &current()?)?;
+    let transfer = Transfer::linear(
+        Direction::DeviceToHost,
+        block.pointer as u64,
+        from.address,
+        block.bytes,
+        wait,
+    );
+    queue(py, &stream, &[from.access(Access::Read)], transfer)
+}
+
+/// Copies inside device memory; with `wait`, returns when it has arrived.
+#[pyfunction]
+pub(crate) fn copy_on_device(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    src: &Bound<'_, PyAny>,
+    size: usize,
+    stream: Option<&Bound<'_, PyAny>>,
+    wait: bool,
+) -> PyResult<()> {
+    let (to, from) = (Place::new("dest", dest, size)?, Place::new("src", src, size)?);
+    let stream = stream_argument(stream, &current()?)?;
+    let transfer =
+        Transfer::linear(Direction::DeviceToDevice, to.address, from.address, size, wait);
+    queue(py, &stream, &[to.access(Access::Write), from.access(Access::Read)], transfer)
+}
+
+/// Copies from one device's memory to another's; with `wait`, returns when it has arrived.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "two places, each with its device")]
+pub(crate) fn copy_between_devices(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    dest_ordinal: usize,
+    src: &Bound<'_, PyAny>,
+    src_ordinal: usize,
+    size: usize,
+    stream: Option<&Bound<'_, PyAny>>,
+    wait: bool,
+) -> PyResult<()> {
+    if dest_ordinal == src_ordinal && current()?.device.id().ordinal == src_ordinal {
+        return copy_on_device(py, dest, src, size, stream, wait);
+    }
+    let (from_device, to_device) =
+        (runtime::device(src_ordinal)?.device, runtime::device(dest_ordinal)?.device);
+    let to = Place::on(&to_device, "dest", dest, size)?;
+    let from = Place::on(&from_device, "src", src, size)?;
+    let stream = stream_argument(stream, &current()?)?;
+    let queued = py.detach(|| {
+        let uses: Vec<_> = [to.access(Access::Write), from.access(Access::Read)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let _guard = AccessGuard::acquire(&stream, &uses)?;
+        let (to_device, from_device) = (to_device.as_ref(), from_device.as_ref());
+        // SAFETY: as for `queue`.
+        unsafe { stream.transfer_peer(to.address, to_device, from.address, from_device, size) }
+    });
+    queued.or_raise()?;
+    if wait { crate::wait::for_stream(py, stream.as_ref())?.or_raise() } else { Ok(()) }
+}
+
+/// Fills `count` elements of `width` bytes.
+#[pyfunction]
+pub(crate) fn fill_memory(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    value: u32,
+    width: usize,
+    count: usize,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let bytes = count.checked_mul(width).ok_or_else(|| {
+        to_python(Error::invalid("memset", format!("count is {count}; so many do not fit")))
+    })?;
+    let to = Place::new("dest", dest, bytes)?;
+    let stream = stream_argument(stream, &current()?)?;
+    if bytes == 0 {
+        return Ok(());
+    }
+    py.detach(|| {
+        let uses: Vec<_> = to.access(Access::Write).into_iter().collect();
+        let _guard = AccessGuard::acquire(&stream, &uses)?;
+        // SAFETY: as for `queue`.
+        unsafe { stream.fill(to.address, value, width, count) }
+    })
+    .or_raise()
+}
+
+/// Fills `height` rows of `width` elements of `element` bytes, `pitch` bytes apart.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the driver's arguments")]
+pub(crate) fn fill_rows(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    pitch: usize,
+    value: u32,
+    element: usize,
+    width: usize,
+    height: usize,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let row = width.checked_mul(element).filter(|&row| height < 2 || pitch >= row);
+    let Some(row) = row else {
+        return Err(to_python(Error::invalid(
+            "memset",
+            format!("pitch is {pitch}; it must be at least width {width} times {element} bytes"),
+        )));
+    };
+    if height < 2 || row == pitch {
+        return fill_memory(py, dest, value, element, width.saturating_mul(height), stream);
+    }
+    let bytes = pitch.checked_mul(height - 1).and_then(|start| start.checked_add(row));
+    let bytes = bytes.ok_or_else(|| {
+        to_python(Error::invalid("memset", format!("height is {height}; so many do not fit")))
+    })?;
+    let to = Place::new("dest", dest, bytes)?;
+    let current = current()?;
+    let stream = stream_argument(stream, &current)?;
+    let (dtype, value) = match element {
+        1 => (DType::UInt8, Scalar::new(value as u8)),
+        2 => (DType::UInt16, Scalar::new(value as u16)),
+        _ => (DType::UInt32, Scalar::new(value)),
+    };
+    let strides = Strides::from_slice(&[pitch as isize, element as isize]);
+    py.detach(|| {
+        let (memory, offset) = match to.memory {
+            Some(memory) => {
+                let offset = (to.address - memory.address()) as usize;
+                (memory, offset)
+            }
+            // SAFETY: the device can access the range, and the program vouches for it.
+            None => unsafe {
+                let owner = Box::new(());
+                (Arc::new(DeviceMemory::foreign(&current.device, to.address, bytes, owner)), 0)
+            },
+        };
+        let layout = Layout::with_strides(&[height, width], &strides, offset, element)?;
+        Array::from_memory(memory, layout, dtype, stream)?.fill(value)
+    })
+    .or_raise()
+}

@@ -1,0 +1,185 @@
+//! Devices: what they are, and what a thread sets on them.
+
+use crate::errors::OrRaise;
+use crate::runtime::{self, Current, backend, current};
+use gpuarray::{Device, DeviceAttribute};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::sync::Arc;
+
+/// Every backend as a dictionary: name, available, version, devices, reason.
+#[pyfunction]
+pub(crate) fn backends(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for info in gpuarray::backends() {
+        let entry = PyDict::new(py);
+        entry.set_item("name", info.choice.name())?;
+        entry.set_item("available", info.state.is_ok())?;
+        let devices = PyList::empty(py);
+        match info.state {
+            Ok(opened) => {
+                for (ordinal, properties) in opened.devices.iter().enumerate() {
+                    let device = PyDict::new(py);
+                    device.set_item("ordinal", ordinal)?;
+                    device.set_item("name", &properties.name)?;
+                    device.set_item("pci_bus_id", &properties.pci_bus_id)?;
+                    device.set_item("compute_capability", properties.compute_capability)?;
+                    device.set_item("total_memory", properties.total_memory)?;
+                    devices.append(device)?;
+                }
+                entry.set_item("version", opened.version)?;
+                entry.set_item("reason", py.None())?;
+            }
+            Err(error) => {
+                entry.set_item("version", py.None())?;
+                entry.set_item("reason", error.detail())?;
+            }
+        }
+        entry.set_item("devices", devices)?;
+        list.append(entry)?;
+    }
+    Ok(list)
+}
+
+/// Opens the backend.
+#[pyfunction]
+pub(crate) fn init() -> PyResult<()> {
+    backend().map(|_| ())
+}
+
+/// The number of devices.
+#[pyfunction]
+pub(crate) fn device_count() -> PyResult<usize> {
+    backend()?.device_count().or_raise()
+}
+
+/// The version of the driver.
+#[pyfunction]
+pub(crate) fn driver_version() -> PyResult<i32> {
+    backend()?.version().or_raise()
+}
+
+fn handle(ordinal: usize) -> PyResult<Arc<dyn Device>> {
+    Ok(runtime::device(ordinal)?.device)
+}
+
+/// Name, bus id, compute capability and bytes of memory of a device.
+#[pyfunction]
+pub(crate) fn device_properties(ordinal: usize) -> PyResult<(String, String, (u32, u32), usize)> {
+    let Current { device, .. } = runtime::device(ordinal)?;
+    let p = device.properties();
+    Ok((p.name.clone(), p.pci_bus_id.clone(), p.compute_capability, p.total_memory))
+}
+
+/// The number of the device with a PCI bus id, or with a UUID (`GPU-...`).
+#[pyfunction]
+pub(crate) fn device_by_name(name: &str) -> PyResult<usize> {
+    let backend = backend()?;
+    let device = match name.starts_with("GPU-") {
+        true => backend.device_by_uuid(name),
+        false => backend.device_by_pci_bus_id(name),
+    };
+    Ok(device.or_raise()?.id().ordinal)
+}
+
+/// The device's UUID as text; `None` where there is none.
+#[pyfunction]
+pub(crate) fn device_uuid(ordinal: usize) -> PyResult<Option<String>> {
+    Ok(handle(ordinal)?.properties().uuid_text())
+}
+
+/// What compilers call the device; empty for the host.
+#[pyfunction]
+pub(crate) fn device_architecture(ordinal: usize) -> PyResult<String> {
+    Ok(handle(ordinal)?.properties().architecture.clone())
+}
+
+/// The least and the greatest priority that streams of a device can have.
+#[pyfunction]
+pub(crate) fn stream_priority_range(ordinal: usize) -> PyResult<(i32, i32)> {
+    handle(ordinal)?.priority_range().or_raise()
+}
+
+/// Destroys everything on a device.
+#[pyfunction]
+pub(crate) fn reset_device(py: Python<'_>, ordinal: usize) -> PyResult<()> {
+    let device = handle(ordinal)?;
+    py.detach(|| device.reset()).or_raise()
+}
+
+/// True if kernels on one device could use the other one's memory.
+#[pyfunction]
+pub(crate) fn can_access_peer(ordinal: usize, other: usize) -> PyResult<bool> {
+    handle(ordinal)?.can_access_peer(handle(other)?.as_ref()).or_raise()
+}
+
+/// Lets kernels on the current device use another one's memory, or no longer.
+#[pyfunction]
+pub(crate) fn set_peer_access(other: usize, enabled: bool) -> PyResult<()> {
+    let (device, other) = (current()?.device, handle(other)?);
+    match enabled {
+        true => device.enable_peer_access(other.as_ref()),
+        false => device.disable_peer_access(other.as_ref()),
+    }
+    .or_raise()
+}
+
+/// A numbered limit of the current device.
+#[pyfunction]
+pub(crate) fn get_limit(limit: i32) -> PyResult<usize> {
+    current()?.device.limit(limit).or_raise()
+}
+
+/// Sets a numbered limit of the current device.
+#[pyfunction]
+pub(crate) fn set_limit(limit: i32, value: usize) -> PyResult<()> {
+    current()?.device.set_limit(limit, value).or_raise()
+}
+
+/// Gives unused memory of the current device's pool back until it holds at most `keep` bytes.
+#[pyfunction]
+pub(crate) fn trim_memory(py: Python<'_>, keep: usize) -> PyResult<()> {
+    let device = current()?.device;
+    py.detach(|| device.trim_memory(keep)).or_raise()
+}
+
+/// Starts or ends the recording of an attached profiler.
+#[pyfunction]
+pub(crate) fn set_profiling(enabled: bool) -> PyResult<()> {
+    match enabled {
+        true => backend()?.profiler_start(),
+        false => backend()?.profiler_stop(),
+    }
+    .or_raise()
+}
+
+/// A numbered property of a device.
+#[pyfunction]
+pub(crate) fn device_attribute(ordinal: usize, attribute: i32) -> PyResult<i32> {
+    handle(ordinal)?.attribute(DeviceAttribute(attribute)).or_raise()
+}
+
+/// The number of the current device.
+#[pyfunction]
+pub(crate) fn current_ordinal() -> PyResult<usize> {
+    Ok(current()?.device.id().ordinal)
+}
+
+/// Waits for all work of the current device.
+#[pyfunction]
+pub(crate) fn synchronize(py: Python<'_>) -> PyResult<()> {
+    crate::wait::for_device(py, &current()?.device)
+}
+
+/// Free and total bytes of the current device.
+#[pyfunction]
+pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {
+    let info = current()?.device.memory_info().or_raise()?;
+    Ok((info.free, info.total))
+}
+
+/// The status code of the last free that failed.
+#[pyfunction]
+pub(crate) fn last_failed_free() -> i32 {
+    gpuarray::memory::last_failed_free()
+}

@@ -1,0 +1,120 @@
+//! Events as a Python class.
+
+use crate::errors::{OrRaise, note, to_python};
+use crate::ipc;
+use crate::runtime::current;
+use crate::stream::stream_argument;
+use gpuarray::{Device, Error, Event, EventOptions, Status};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`.
+const BLOCKING_SYNC: u32 = 1;
+const DISABLE_TIMING: u32 = 2;
+const INTERPROCESS: u32 = 4;
+
+/// A mark in a stream's work that can be asked for, waited for and timed.
+#[pyclass(frozen, weakref, name = "Event", module = "pygpu.driver")]
+pub(crate) struct PyEvent {
+    pub(crate) event: Arc<dyn Event>,
+    device: Arc<dyn Device>,
+    status: AtomicI32,
+}
+
+impl PyEvent {
+    fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
+        note(&self.status, result)
+    }
+}
+
+#[pymethods]
+impl PyEvent {
+    #[new]
+    #[pyo3(signature = (flags = 0))]
+    fn new(flags: u32) -> PyResult<Self> {
+        if flags & !(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS) != 0 {
+            return Err(PyValueError::new_err(format!(
+                "flags is {flags}; allowed are combinations of 1 (blocking), 2 (no timing) and 4 \
+                 (interprocess)"
+            )));
+        }
+        let options = EventOptions {
+            timing: flags & DISABLE_TIMING == 0,
+            blocking: flags & BLOCKING_SYNC != 0,
+            interprocess: flags & INTERPROCESS != 0,
+        };
+        if options.interprocess && options.timing {
+            return Err(to_python(Error::invalid(
+                "Event",
+                format!("flags is {flags}; interprocess (4) needs no timing (2), too"),
+            )));
+        }
+        let device = current()?.device;
+        let event = device.create_event(options).or_raise()?;
+        Ok(PyEvent { event, device, status: AtomicI32::new(Status::SUCCESS) })
+    }
+
+    /// Marks this place in the work of a stream.
+    #[pyo3(signature = (stream = None))]
+    fn record<'py>(
+        slf: Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let this = slf.get();
+        let stream = stream_argument(stream, &current()?)?;
+        this.note(stream.record(this.event.as_ref()))?;
+        Ok(slf)
+    }
+
+    /// Waits until all work before the mark has run.
+    fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let this = slf.get();
+        this.note(crate::wait::for_event(slf.py(), this.event.as_ref())?)?;
+        Ok(slf)
+    }
+
+    /// True once all work before the mark has run.
+    fn query(&self) -> PyResult<bool> {
+        self.note(self.event.query())
+    }
+
+    /// Milliseconds from another event to this one.
+    fn time_since(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
+        self.note(self.event.elapsed_since(event.get().event.as_ref()))
+    }
+
+    /// Milliseconds from this event to another one.
+    fn time_till(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
+        self.note(event.get().event.elapsed_since(self.event.as_ref()))
+    }
+
+    /// The handle with which other processes can open an event made with `INTERPROCESS`.
+    fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
+        let handle = self.note(self.device.export_event(self.event.as_ref()))?;
+        Ok(ipc::to_object(py, &handle))
+    }
+
+    /// The event that another process exported.
+    #[staticmethod]
+    fn from_ipc_handle(handle: &Bound<'_, PyAny>) -> PyResult<PyEvent> {
+        let handle = ipc::parse("from_ipc_handle", handle)?;
+        let device = current()?.device;
+        let event = device.import_event(&handle).or_raise()?;
+        Ok(PyEvent { event, device, status: AtomicI32::new(Status::SUCCESS) })
+    }
+
+    /// The driver's handle.
+    #[getter]
+    fn handle(&self) -> u64 {
+        self.event.handle()
+    }
+
+    /// The status code of the last call.
+    #[getter]
+    fn last_status(&self) -> i32 {
+        self.status.load(Ordering::Relaxed)
+    }
+}

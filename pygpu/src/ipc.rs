@@ -1,0 +1,86 @@
+//! Memory of other processes.
+
+use crate::allocation::{DeviceAllocation, address_of};
+use crate::errors::{OrRaise, to_python};
+use crate::region::Origin;
+use crate::runtime::current;
+use gpuarray::{Error, IpcHandle};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
+
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`, the only flag there is.
+const LAZY_ENABLE_PEER_ACCESS: u32 = 1;
+
+/// The bytes of a handle.
+pub(crate) fn to_object<'py>(py: Python<'py>, handle: &IpcHandle) -> Bound<'py, PyByteArray> {
+    PyByteArray::new(py, &handle.0)
+}
+
+/// The handle in a bytearray, or in bytes.
+pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<IpcHandle> {
+    let bytes = match value.cast::<PyByteArray>() {
+        Ok(array) => array.to_vec(),
+        Err(_) => value
+            .cast::<PyBytes>()
+            .map_err(|_| {
+                to_python(Error::invalid_type(call, "the handle is no bytearray and no bytes"))
+            })?
+            .as_bytes()
+            .to_vec(),
+    };
+    let handle = <[u8; 64]>::try_from(bytes.as_slice()).map_err(|_| {
+        to_python(Error::invalid(
+            call,
+            format!("the handle has {} bytes; one has 64", bytes.len()),
+        ))
+    })?;
+    Ok(IpcHandle(handle))
+}
+
+/// The handle with which other processes can open the memory at an address of `mem_alloc`.
+#[pyfunction]
+pub(crate) fn mem_get_ipc_handle<'py>(
+    py: Python<'py>,
+    devptr: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let address = address_of("devptr", devptr)?;
+    Ok(to_object(py, &current()?.device.export_memory(address).or_raise()?))
+}
+
+/// Memory that another process exported; closed when nothing refers to it any longer.
+#[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
+pub(crate) struct IPCMemoryHandle;
+
+#[pymethods]
+impl IPCMemoryHandle {
+    #[new]
+    #[pyo3(signature = (handle, flags = LAZY_ENABLE_PEER_ACCESS))]
+    fn new(
+        py: Python<'_>,
+        handle: &Bound<'_, PyAny>,
+        flags: u32,
+    ) -> PyResult<(IPCMemoryHandle, DeviceAllocation)> {
+        let handle = parse("IPCMemoryHandle", handle)?;
+        if flags != LAZY_ENABLE_PEER_ACCESS {
+            return Err(to_python(Error::invalid(
+                "IPCMemoryHandle",
+                format!("flags is {flags}; allowed is 1 (lazy peer access)"),
+            )));
+        }
+        let device = current()?.device;
+        py.detach(|| {
+            let address = device.import_memory(&handle)?;
+            // Where the driver cannot tell, the handle stands for an address alone.
+            let bytes = device.address_range(address).map_or(0, |(start, bytes)| {
+                (start + bytes as u64).saturating_sub(address) as usize
+            });
+            Ok((IPCMemoryHandle, DeviceAllocation::adopt(&device, address, bytes, Origin::Imported)))
+        })
+        .or_raise()
+    }
+
+    /// Ends the use of the memory.
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.as_super().get().free(slf.py())
+    }
+}

@@ -1,0 +1,354 @@
+//! Python objects as a kernel's arguments.
+
+use super::format::{Code, struct_error};
+use crate::allocation::{DeviceAllocation, address_of};
+use crate::array::GPUArray;
+use crate::errors::OrRaise;
+use crate::host;
+use crate::managed::ManagedAllocation;
+use crate::pool::PooledDeviceAllocation;
+use gpuarray::f16;
+use gpuarray::launch::ArgumentList;
+use gpuarray::memory::Access;
+use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyComplex, PyFloat, PyTuple};
+
+type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+
+/// Adds memory that the device may read and write; false if the object is none.
+fn push_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+    let memory = if let Ok(allocation) = value.cast::<DeviceAllocation>() {
+        allocation.get().memory()
+    } else if let Ok(array) = value.cast::<GPUArray>() {
+        let array = array.get().array()?;
+        list.memory(array.address(), array.memory(), Access::Write);
+        return Ok(true);
+    } else if let Ok(allocation) = value.cast::<PooledDeviceAllocation>() {
+        allocation.get().memory()?
+    } else {
+        return Ok(false);
+    };
+    list.memory(memory.address(), memory, Access::Write);
+    Ok(true)
+}
+
+/// As [`push_memory`], for the classes themselves, which costs next to nothing.
+fn push_exact_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+    if value.is_exact_instance_of::<DeviceAllocation>()
+        || value.is_exact_instance_of::<GPUArray>()
+        || value.is_exact_instance_of::<PooledDeviceAllocation>()
+    {
+        return push_memory(value, list);
+    }
+    Ok(false)
+}
+
+fn push_bytes<const N: usize>(list: &mut ArgumentList<'_>, bytes: [u8; N]) -> PyResult<()> {
+    list.bytes(&bytes).or_raise()
+}
+
+/// Adds the argument at `position` as its format code says.
+pub(super) fn push_as<'a>(
+    code: Code,
+    value: Object<'a, '_>,
+    position: usize,
+    list: &mut ArgumentList<'a>,
+) -> PyResult<()> {
+    match code {
+        Code::Address => {
+            if push_exact_memory(value, list)? {
+                return Ok(());
+            }
+            push_address(value, position, list)
+        }
+        Code::Signed(bytes) => {
+            let number: i64 = integer(value, code, position)?;
+            let unused = 64 - 8 * u32::from(bytes);
+            if number << unused >> unused != number {
+                return Err(out_of_range(value, code, position));
+            }
+            list.bytes(&number.to_le_bytes()[..usize::from(bytes)]).or_raise()
+        }
+        Code::Unsigned(bytes) => {
+            let number: u64 = integer(value, code, position)?;
+            let unused = 64 - 8 * u32::from(bytes);
+            if number << unused >> unused != number {
+                return Err(out_of_range(value, code, position));
+            }
+            list.bytes(&number.to_le_bytes()[..usize::from(bytes)]).or_raise()
+        }
+        Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
+        Code::Half => {
+            push_bytes(list, f16::from_f64(float(value, code, position)?).to_ne_bytes())
+        }
+        Code::Float => push_bytes(list, (float(value, code, position)? as f32).to_ne_bytes()),
+        Code::Double => push_bytes(list, float(value, code, position)?.to_ne_bytes()),
+        Code::Complex => {
+            let (real, imaginary) = complex(value, code, position)?;
+            let mut bytes = [0; 8];
+            bytes[..4].copy_from_slice(&(real as f32).to_ne_bytes());
+            bytes[4..].copy_from_slice(&(imaginary as f32).to_ne_bytes());
+            push_bytes(list, bytes)
+        }
+        Code::DoubleComplex => {
+            let (real, imaginary) = complex(value, code, position)?;
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&real.to_ne_bytes());
+            bytes[8..].copy_from_slice(&imaginary.to_ne_bytes());
+            push_bytes(list, bytes)
+        }
+        Code::Bytes(size) => push_structure(value, size, list),
+    }
+}
+
+#[cold]
+fn refused(value: Object<'_, '_>, code: Code, position: usize, what: &str) -> PyErr {
+    let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+    let text =
+        format!("argument {position} (0-based) is of type {kind}; {what} is needed for {code:?}");
+    struct_error(value.py(), text)
+}
+
+#[cold]
+fn out_of_range(value: Object<'_, '_>, code: Code, position: usize) -> PyErr {
+    let text = format!("argument {position} (0-based) is {}, out of range for {code:?}", &*value);
+    struct_error(value.py(), text)
+}
+
+fn integer<'a, 'py, T>(value: Object<'a, 'py>, code: Code, position: usize) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py, Error = PyErr>,
+{
+    value.extract::<T>().map_err(|error| match error.is_instance_of::<PyOverflowError>(value.py()) {
+        true => out_of_range(value, code, position),
+        false => refused(value, code, position, "a whole number"),
+    })
+}
+
+fn float(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<f64> {
+    value.extract::<f64>().map_err(|_| refused(value, code, position, "a number"))
+}
+
+fn complex(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<(f64, f64)> {
+    if let Ok(number) = value.cast::<PyComplex>() {
+        return Ok((number.real(), number.imag()));
+    }
+    let number = value.py().get_type::<PyComplex>().call1((value,));
+    let number = number.map_err(|_| refused(value, code, position, "a complex number"))?;
+    let number = number.cast_into::<PyComplex>()?;
+    Ok((number.real(), number.imag()))
+}
+
+/// The bytes of a structure, cut off or filled with zeros to its size.
+fn push_structure(
+    value: Object<'_, '_>,
+    size: usize,
+    list: &mut ArgumentList<'_>,
+) -> PyResult<()> {
+    let mut padded = vec![0; size];
+    let mut fill = |bytes: &[u8]| {
+        let length = bytes.len().min(size);
+        padded[..length].copy_from_slice(&bytes[..length]);
+    };
+    match value.cast::<PyBytes>() {
+        Ok(bytes) => fill(bytes.as_bytes()),
+        Err(_) => {
+            let block = host::block("a structure", &value, false)?;
+            // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+            fill(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) });
+        }
+    }
+    list.bytes(&padded).or_raise()
+}
+
+/// An address that is no exact instance of the usual classes.
+fn push_address<'a>(
+    value: Object<'a, '_>,
+    position: usize,
+    list: &mut ArgumentList<'a>,
+) -> PyResult<()> {
+    if value.is_exact_instance_of::<PyFloat>() {
+        return Err(refused(value, Code::Address, position, "an allocation or an address"));
+    }
+    // A number needs no more; it is asked for first since a subclass check takes longer.
+    if let Ok(address) = value.extract::<u64>()
+        && !value.is_instance_of::<DeviceAllocation>()
+        && !value.is_instance_of::<PooledDeviceAllocation>()
+    {
+        list.address(address);
+        return Ok(());
+    }
+    if push_memory(value, list)? || push_managed(value, list)? {
+        return Ok(());
+    }
+    if let Some(address) = interface_address(&value)? {
+        list.address(address);
+        return Ok(());
+    }
+    list.address(address_of(&format!("argument {position} (0-based)"), &value)?);
+    Ok(())
+}
+
+/// The address in `__cuda_array_interface__`, if an object has one.
+pub(super) fn interface_address(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let Ok(interface) = value.getattr("__cuda_array_interface__") else {
+        return Ok(None);
+    };
+    if !interface.is_truthy()? {
+        return Ok(None);
+    }
+    interface.get_item("data")?.get_item(0)?.extract().map(Some)
+}
+
+/// Adds the memory of a numpy array that host and device share; false for any other object.
+fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+    let Ok(array) = value.cast::<PyUntypedArray>() else {
+        return Ok(false);
+    };
+    let address = host::data(&array) as u64;
+    let mut owner = array.base();
+    while let Some(base) = owner {
+        if let Ok(managed) = base.cast::<ManagedAllocation>() {
+            let managed = managed.to_owned();
+            // The array keeps its base, so the memory lives as long as the argument.
+            list.memory(address, borrow_for(value, &managed), Access::Write);
+            return Ok(true);
+        }
+        owner = base.cast::<PyUntypedArray>().ok().and_then(|array| array.base());
+    }
+    Ok(false)
+}
+
+/// The memory of the allocation under an array, for as long as the array is borrowed.
+fn borrow_for<'a>(
+    _array: Object<'a, '_>,
+    managed: &Bound<'_, ManagedAllocation>,
+) -> &'a gpuarray::memory::DeviceMemory {
+    let memory: *const gpuarray::memory::DeviceMemory = &**managed.as_super().get().memory();
+    // SAFETY: numpy's array refers to its base until it is gone, the base is immutable, and
+    // its object holds the memory until it is dropped.
+    unsafe { &*memory }
+}
+
+/// numpy's scalar types whose values kernels take, with their sizes.
+fn scalar_size(value: Object<'_, '_>) -> Option<usize> {
+    static SIZES: PyOnceLock<Vec<(usize, usize)>> = PyOnceLock::new();
+    let py = value.py();
+    let sizes = SIZES.get_or_init(py, || {
+        use NPY_TYPES::*;
+        // The most common ones first.
+        let types = [
+            (NPY_FLOAT, 4),
+            (NPY_INT, 4),
+            (NPY_DOUBLE, 8),
+            (NPY_LONG, size_of::<std::ffi::c_long>()),
+            (NPY_UINT, 4),
+            (NPY_ULONG, size_of::<std::ffi::c_ulong>()),
+            (NPY_LONGLONG, 8),
+            (NPY_ULONGLONG, 8),
+            (NPY_CFLOAT, 8),
+            (NPY_CDOUBLE, 16),
+            (NPY_HALF, 2),
+            (NPY_SHORT, 2),
+            (NPY_USHORT, 2),
+            (NPY_BYTE, 1),
+            (NPY_UBYTE, 1),
+            (NPY_BOOL, 1),
+        ];
+        types
+            .into_iter()
+            .filter_map(|(number, size)| {
+                // SAFETY: the number is one of a type; the result is a new reference or null.
+                let class = unsafe { PY_ARRAY_API.PyArray_TypeObjectFromType(py, number as i32) };
+                // numpy's types live as long as the process, so the reference may be kept.
+                (!class.is_null()).then_some((class as usize, size))
+            })
+            .collect()
+    });
+    let class = value.get_type_ptr() as usize;
+    sizes.iter().find(|(known, _)| *known == class).map(|&(_, size)| size)
+}
+
+/// Adds an argument by what it is; false for one that first has to be replaced by the memory
+/// or number that it stands for.
+pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
+    if push_exact_memory(value, list)? {
+        return Ok(true);
+    }
+    if let Some(size) = scalar_size(value) {
+        let mut number = 0u128;
+        // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
+        unsafe {
+            let target = (&raw mut number).cast();
+            PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
+        }
+        list.bytes(&number.to_ne_bytes()[..size]).or_raise()?;
+        return Ok(true);
+    }
+    if push_memory(value, list)? || push_managed(value, list)? {
+        return Ok(true);
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        list.bytes(bytes.as_bytes()).or_raise()?;
+        return Ok(true);
+    }
+    let is_structure = value.is_instance_of::<PyUntypedArray>() || is_record(value)?;
+    if is_structure {
+        let block = host::block("a structure", &value, false)?;
+        // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+        list.bytes(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }).or_raise()?;
+    }
+    Ok(is_structure)
+}
+
+/// True for what `numpy.void` stands for, and numbers of classes derived from numpy's.
+fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
+    if !host::is_numpy_scalar(&value)? {
+        return Ok(false);
+    }
+    let numpy = value.py().import("numpy")?;
+    let classes = (numpy.getattr("void")?, numpy.getattr("number")?);
+    if !value.is_instance(classes.into_pyobject(value.py())?.as_any())? {
+        return Ok(false);
+    }
+    // No device has an extended type.
+    let kind = value.getattr("dtype")?;
+    Ok(crate::dtypes::parse(&kind).is_ok())
+}
+
+/// Adds every argument of a tuple; false if one has to be replaced first.
+pub(super) fn push_all<'a>(
+    arguments: &'a Bound<'_, PyTuple>,
+    list: &mut ArgumentList<'a>,
+) -> PyResult<bool> {
+    for value in arguments.iter_borrowed() {
+        if !push(value, list)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The error of PyCUDA for an argument that kernels do not take.
+pub(super) fn invalid_type(position: usize) -> PyErr {
+    pyo3::exceptions::PyTypeError::new_err(format!(
+        "invalid type on parameter #{position} (0-based)"
+    ))
+}
+
+/// A whole number, as `PyLong_AsLongLong` takes it; the exception is set if it is none.
+pub(super) fn long(value: Object<'_, '_>) -> PyResult<i64> {
+    // SAFETY: the object is live.
+    let number = unsafe { ffi::PyLong_AsLongLong(value.as_ptr()) };
+    if number == -1
+        && let Some(error) = PyErr::take(value.py())
+    {
+        return Err(error);
+    }
+    Ok(number)
+}

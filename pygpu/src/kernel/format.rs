@@ -1,0 +1,142 @@
+//! The types of a prepared kernel's arguments, in the format codes of Python's `struct` and of
+//! PyCUDA.
+
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyType};
+
+/// One argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    Address,
+    Bool,
+    /// An integer of so many bytes.
+    Signed(u8),
+    Unsigned(u8),
+    Half,
+    Float,
+    Double,
+    /// Two floats.
+    Complex,
+    /// Two doubles.
+    DoubleComplex,
+    /// A structure of so many bytes.
+    Bytes(usize),
+}
+
+/// The arguments of a kernel.
+#[derive(Debug, Default)]
+pub(super) struct Format {
+    /// The codes as text.
+    pub(super) text: String,
+    pub(super) codes: Vec<Code>,
+}
+
+/// The exception that packing by a format raises.
+pub(super) fn struct_error(py: Python<'_>, text: String) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match CLASS.import(py, "struct", "error") {
+        Ok(class) => PyErr::from_type(class.clone(), text),
+        Err(error) => error,
+    }
+}
+
+impl Format {
+    /// Reads a sequence of types: dtypes, scalar types of numpy, and texts of format codes,
+    /// or one such text. Anything else stands for an address.
+    pub(super) fn parse(types: &Bound<'_, PyAny>) -> PyResult<Format> {
+        let mut text = String::new();
+        for item in types.try_iter()? {
+            text.push_str(&code_of(&item?)?);
+        }
+        let codes = parse_codes(&text).map_err(|what| struct_error(types.py(), what))?;
+        Ok(Format { text, codes })
+    }
+}
+
+/// The format code of one type.
+fn code_of(item: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = item.cast::<PyString>() {
+        return text.extract();
+    }
+    let py = item.py();
+    let descr = match (item.cast::<PyArrayDescr>(), item.cast::<PyType>()) {
+        (Ok(descr), _) => descr.clone(),
+        (_, Ok(class)) if is_number(class)? => PyArrayDescr::new(py, class)?,
+        // The code of `numpy.uintp`.
+        _ => return Ok("P".into()),
+    };
+    if descr.has_object() {
+        return Err(PyTypeError::new_err(format!("a kernel cannot take arguments of {descr}")));
+    }
+    Ok(match descr.char() {
+        b'V' => format!("{}s", descr.itemsize()),
+        code => char::from(code).to_string(),
+    })
+}
+
+fn is_number(class: &Bound<'_, PyType>) -> PyResult<bool> {
+    let numpy = class.py().import("numpy")?;
+    Ok(class.is_subclass(&numpy.getattr("number")?)? || class.is(&numpy.getattr("bool_")?))
+}
+
+fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
+    const WORD: u8 = size_of::<usize>() as u8;
+    // `long` of the platform, which numpy's codes follow.
+    const LONG: u8 = size_of::<std::ffi::c_long>() as u8;
+    let mut codes = Vec::new();
+    let mut characters = text.strip_prefix('@').unwrap_or(text).chars().peekable();
+    while let Some(&next) = characters.peek() {
+        if next.is_whitespace() {
+            characters.next();
+            continue;
+        }
+        let mut count = None;
+        while let Some(digit) = characters.peek().and_then(|c| c.to_digit(10)) {
+            characters.next();
+            let more = count.unwrap_or(0usize).checked_mul(10);
+            let more = more.and_then(|more| more.checked_add(digit as usize));
+            count = Some(more.ok_or_else(|| format!("a count of format {text:?} is too large"))?);
+        }
+        let Some(character) = characters.next() else {
+            return Err("repeat count given without format specifier".into());
+        };
+        let code = match character {
+            's' => {
+                codes.push(Code::Bytes(count.unwrap_or(1)));
+                continue;
+            }
+            'P' => Code::Address,
+            '?' => Code::Bool,
+            'b' => Code::Signed(1),
+            'B' => Code::Unsigned(1),
+            'h' => Code::Signed(2),
+            'H' => Code::Unsigned(2),
+            'i' => Code::Signed(4),
+            'I' => Code::Unsigned(4),
+            'l' => Code::Signed(LONG),
+            'L' => Code::Unsigned(LONG),
+            'q' => Code::Signed(8),
+            'Q' => Code::Unsigned(8),
+            'n' | 'p' => Code::Signed(WORD),
+            'N' => Code::Unsigned(WORD),
+            'e' => Code::Half,
+            'f' => Code::Float,
+            'd' => Code::Double,
+            'F' => Code::Complex,
+            'D' => Code::DoubleComplex,
+            other => {
+                return Err(format!("bad char in struct format: {other:?} in {text:?}"));
+            }
+        };
+        let count = count.unwrap_or(1);
+        // A kernel takes at most 32 KiB of arguments.
+        if count > 1 << 15 {
+            return Err(format!("format {text:?} asks for {count} arguments"));
+        }
+        codes.extend(std::iter::repeat_n(code, count));
+    }
+    Ok(codes)
+}

@@ -1,0 +1,96 @@
+//! Memory that host and device share.
+
+use crate::allocation::DeviceAllocation;
+use crate::array::{parse_order, parse_shape};
+use crate::dtypes;
+use crate::errors::{OrRaise, to_python};
+use crate::host::{self, HostArray};
+use crate::region::Origin;
+use crate::runtime::current;
+use crate::stream::stream_argument;
+use gpuarray::{Error, Layout, PrefetchTarget};
+use pyo3::prelude::*;
+
+/// `CU_MEM_ATTACH_GLOBAL`, `CU_MEM_ATTACH_HOST`, `CU_MEM_ATTACH_SINGLE`.
+const GLOBAL: u32 = 1;
+const HOST: u32 = 2;
+const SINGLE: u32 = 4;
+
+/// Memory that host and device share; numpy arrays over it keep it alive.
+#[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
+pub(crate) struct ManagedAllocation;
+
+#[pymethods]
+impl ManagedAllocation {
+    /// The address of the memory, for the device and for the host.
+    fn get_device_pointer(slf: &Bound<'_, Self>) -> u64 {
+        slf.as_super().get().memory().address()
+    }
+
+    /// Says who uses the memory next. It moves to the host (`mem_attach_flags.HOST`) or to the
+    /// device (`SINGLE`) behind the work queued on `stream`, or wherever it is touched (`GLOBAL`).
+    /// Both may use it in any case.
+    #[pyo3(signature = (mem_flags, stream = None))]
+    fn attach(
+        slf: &Bound<'_, Self>,
+        mem_flags: u32,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let stream = stream_argument(stream, &current()?)?;
+        let target = match mem_flags {
+            GLOBAL => return Ok(()),
+            HOST => PrefetchTarget::Host,
+            SINGLE => PrefetchTarget::Device,
+            _ => {
+                return Err(to_python(Error::invalid(
+                    "attach",
+                    format!(
+                        "mem_flags is {mem_flags}; allowed are 1 (global), 2 (host), 4 (single)"
+                    ),
+                )));
+            }
+        };
+        let memory = slf.as_super().get().memory();
+        // SAFETY: the range is managed memory, which is freed behind the stream's work.
+        unsafe { stream.prefetch(memory.address(), memory.bytes(), target) }.or_raise()
+    }
+}
+
+/// A numpy array in memory that host and device share.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype, order = "C", mem_flags = 0))]
+pub(crate) fn managed_empty<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    dtype: &Bound<'py, PyAny>,
+    order: &str,
+    mem_flags: u32,
+) -> PyResult<HostArray<'py>> {
+    // Whose memory it is at first; it goes to whoever touches it anyway.
+    if ![0, GLOBAL, HOST].contains(&mem_flags) {
+        return Err(to_python(Error::invalid(
+            "managed_empty",
+            format!("mem_flags is {mem_flags}; allowed are 1 (global) and 2 (host)"),
+        )));
+    }
+    let (descr, element) = dtypes::parse(dtype)?;
+    let shape = parse_shape(shape)?;
+    let layout = Layout::contiguous(&shape, element.size(), parse_order(order)?).or_raise()?;
+    let device = current()?.device;
+    let bytes = layout.nbytes().max(1);
+    let address = py.detach(|| device.allocate_managed(bytes)).or_raise()?;
+    let allocation = DeviceAllocation::adopt(&device, address, bytes, Origin::Allocated);
+    let owner = Bound::new(py, (ManagedAllocation, allocation))?.into_any();
+    // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and
+    // lives as long as the array.
+    unsafe {
+        host::new_array(
+            py,
+            &descr,
+            layout.shape(),
+            layout.strides(),
+            address as *mut std::ffi::c_void,
+            Some(owner),
+        )
+    }
+}

@@ -1,0 +1,149 @@
+//! Copies of rows and slices between memories with gaps: what `Memcpy2D` and `Memcpy3D` do.
+
+use crate::copies::{Place, queue};
+use crate::errors::to_python;
+use crate::host;
+use crate::runtime::current;
+use crate::stream::stream_argument;
+use gpuarray::memory::Access;
+use gpuarray::{Direction, Error, Transfer};
+use pyo3::prelude::*;
+
+/// Bytes of a row, rows of a slice, slices.
+type Extent = (usize, usize, usize);
+
+/// Where in a memory the copied bytes lie: x in bytes, y in rows, z in slices; bytes from row
+/// to row (may be 0 for a single row), rows from slice to slice (may be 0 for a single slice).
+type Position = (usize, usize, usize, usize, usize);
+
+/// The bytes of a memory that a copy touches.
+struct Span {
+    /// The first.
+    start: usize,
+    /// The one behind the last.
+    end: usize,
+    pitch: usize,
+    slice: usize,
+}
+
+impl Span {
+    fn new(name: &str, at: Position, (width, height, depth): Extent) -> PyResult<Span> {
+        let (x, y, z, pitch, slice_rows) = at;
+        let refused = |what: String| to_python(Error::invalid("memcpy", format!("{name}_{what}")));
+        let overflow = || refused("place lies outside the address space".into());
+        let row = x.checked_add(width).ok_or_else(overflow)?;
+        let one_row = height < 2 && depth < 2 && y == 0 && z == 0;
+        let pitch = if one_row { pitch.max(row) } else { pitch };
+        if pitch < row {
+            return Err(refused(format!(
+                "pitch is {pitch}; a row from byte {x} of {width} bytes needs {row}"
+            )));
+        }
+        let rows = y.checked_add(height).ok_or_else(overflow)?;
+        let one_slice = depth < 2 && z == 0;
+        let slice_rows = if one_slice { slice_rows.max(rows) } else { slice_rows };
+        if slice_rows < rows {
+            return Err(refused(format!(
+                "height is {slice_rows}; a slice from row {y} of {height} rows needs {rows}"
+            )));
+        }
+        let slice = pitch.checked_mul(slice_rows).ok_or_else(overflow)?;
+        let place = |z: usize, y: usize| -> Option<usize> {
+            z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)?.checked_add(x)
+        };
+        let start = place(z, y).ok_or_else(overflow)?;
+        let end = place(z + depth - 1, y + height - 1)
+            .and_then(|last| last.checked_add(width))
+            .ok_or_else(overflow)?;
+        Ok(Span { start, end, pitch, slice })
+    }
+}
+
+/// One end of a copy.
+enum End<'py> {
+    Host(host::HostBlock<'py>),
+    Device(Place),
+}
+
+impl<'py> End<'py> {
+    fn new(
+        name: &str,
+        value: &Bound<'py, PyAny>,
+        is_host: bool,
+        writable: bool,
+        span: &Span,
+    ) -> PyResult<End<'py>> {
+        if !is_host {
+            return Ok(End::Device(Place::new(name, value, span.end)?));
+        }
+        let block = host::reach(name, value, writable)?;
+        if block.bytes < span.end {
+            return Err(to_python(Error::invalid(
+                "memcpy",
+                format!("{name} has {} bytes; the copy reaches byte {}", block.bytes, span.end),
+            )));
+        }
+        Ok(End::Host(block))
+    }
+
+    fn address(&self, span: &Span) -> u64 {
+        let base = match self {
+            End::Host(block) => block.pointer as u64,
+            End::Device(place) => place.address,
+        };
+        base + span.start as u64
+    }
+}
+
+/// Copies `extent` (bytes of a row, rows, slices) between two memories, each given with
+/// whether it is the host's and a position; with `wait`, returns when it has arrived.
+#[pyfunction]
+pub(crate) fn copy_rows<'py>(
+    py: Python<'py>,
+    dest: (Bound<'py, PyAny>, bool, Position),
+    src: (Bound<'py, PyAny>, bool, Position),
+    extent: Extent,
+    stream: Option<&Bound<'py, PyAny>>,
+    wait: bool,
+) -> PyResult<()> {
+    let (width, height, depth) = extent;
+    let stream = stream_argument(stream, &current()?)?;
+    if width == 0 || height == 0 || depth == 0 {
+        return Ok(());
+    }
+    let (to_span, from_span) =
+        (Span::new("dst", dest.2, extent)?, Span::new("src", src.2, extent)?);
+    let to = End::new("dst", &dest.0, dest.1, true, &to_span)?;
+    let from = End::new("src", &src.0, src.1, false, &from_span)?;
+    let (direction, uses) = match (&to, &from) {
+        (End::Device(to), End::Host(_)) => {
+            (Direction::HostToDevice, [to.access(Access::Write), None])
+        }
+        (End::Host(_), End::Device(from)) => {
+            (Direction::DeviceToHost, [None, from.access(Access::Read)])
+        }
+        (End::Device(to), End::Device(from)) => {
+            (Direction::DeviceToDevice, [to.access(Access::Write), from.access(Access::Read)])
+        }
+        (End::Host(_), End::Host(_)) => {
+            return Err(to_python(Error::unsupported(
+                "memcpy",
+                "both memories are the host's; numpy copies those",
+            )));
+        }
+    };
+    let transfer = Transfer {
+        direction,
+        destination: to.address(&to_span),
+        source: from.address(&from_span),
+        width,
+        height,
+        depth,
+        destination_pitch: to_span.pitch,
+        source_pitch: from_span.pitch,
+        destination_slice: to_span.slice,
+        source_slice: from_span.slice,
+        wait,
+    };
+    queue(py, &stream, &uses, transfer)
+}

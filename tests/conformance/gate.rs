@@ -1,0 +1,126 @@
+//! Something that work of a stream waits at, so that a test knows what has not run yet.
+//!
+//! Where functions of several streams run beside each other, it is a queued function. CUDA
+//! runs all of them on one thread, which a waiting one would hold; there it is a kernel that
+//! waits for a number in pinned memory.
+
+use crate::context::pause;
+use gpuarray::memory::PinnedMemory;
+use gpuarray::{Device, DeviceId, Kernel, LaunchConfig, LoadOptions, ModuleSource, Result, Stream};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+const SOURCE: &str = "extern \"C\" __global__ void wait(volatile int* flag, long long turns) {
+    while (turns > 0 && *flag == 0) { --turns; }
+}";
+
+thread_local! {
+    /// The device whose kernels are the gates of this thread's test; none for functions.
+    static DEVICE: RefCell<Option<Arc<dyn Device>>> = const { RefCell::new(None) };
+}
+
+/// What the gates of one device need, until that is reset: nothing is allocated or loaded
+/// while a gate is closed, which might wait for it.
+struct Gates {
+    device: DeviceId,
+    epoch: u64,
+    kernel: Arc<dyn Kernel>,
+    /// Numbers for as many gates.
+    flags: &'static PinnedMemory,
+    used: usize,
+}
+
+const FLAGS: usize = 4096;
+
+static GATES: Mutex<Option<Gates>> = Mutex::new(None);
+
+/// Chooses the gates of this thread's test.
+pub(crate) fn prepare(device: &Arc<dyn Device>, functions: bool) {
+    DEVICE.set((!functions).then(|| device.clone()));
+}
+
+/// The kernel, and a number of its own for a gate.
+fn take(device: &Arc<dyn Device>) -> Result<(Arc<dyn Kernel>, *mut u8)> {
+    let mut known = GATES.lock().unwrap();
+    let (id, epoch) = (device.id(), device.epoch());
+    let gates = match &mut *known {
+        Some(gates) if (gates.device, gates.epoch) == (id, epoch) && gates.used < FLAGS => gates,
+        slot => {
+            let source = ModuleSource::Source { text: SOURCE, name: "gate.cu", options: &[] };
+            let kernel = device.load_module(&source, &LoadOptions::default())?.kernel("wait")?;
+            // Never freed, which would wait for the device, which may wait for a gate.
+            let flags = Box::leak(Box::new(PinnedMemory::new(device, 4 * FLAGS)?));
+            slot.insert(Gates { device: id, epoch, kernel, flags, used: 0 })
+        }
+    };
+    gates.used += 1;
+    let flag = gates.flags.pointer().wrapping_add(4 * (gates.used - 1));
+    Ok((gates.kernel.clone(), flag))
+}
+
+/// The number that a kernel waits for.
+#[derive(Clone, Copy)]
+struct Flag(*mut u8);
+
+// SAFETY: the number is accessed by atomics only, and lives as long as the process.
+unsafe impl Send for Flag {}
+// SAFETY: as above.
+unsafe impl Sync for Flag {}
+
+/// Closed until it is opened, or until so much time has passed that the test has failed.
+#[derive(Clone, Default)]
+pub(crate) struct Gate {
+    state: Arc<(Mutex<bool>, Condvar)>,
+    flag: Option<Flag>,
+}
+
+impl Gate {
+    /// A gate that work of `stream` now waits at.
+    pub(crate) fn on(stream: &dyn Stream) -> Result<Gate> {
+        let mut gate = Gate::default();
+        if let Some(device) = DEVICE.with_borrow(Clone::clone) {
+            let (kernel, flag) = take(&device)?;
+            let mut address = device.pinned_address(flag)?;
+            // Some tens of seconds: every turn reads over the bus.
+            let mut turns = 20_000_000_i64;
+            let arguments = [(&raw mut address).cast(), (&raw mut turns).cast()];
+            let config = LaunchConfig::linear(1, 1);
+            // SAFETY: the kernel takes an address and a number.
+            unsafe { kernel.launch_raw(stream, &config, &arguments)? };
+            gate.flag = Some(Flag(flag));
+            return Ok(gate);
+        }
+        let copy = gate.clone();
+        stream.host_function(Box::new(move || copy.wait()))?;
+        Ok(gate)
+    }
+
+    /// Lets everybody through.
+    pub(crate) fn open(&self) {
+        if let Some(Flag(flag)) = self.flag {
+            // SAFETY: the memory is four aligned bytes, which only atomics access.
+            let flag = unsafe { AtomicI32::from_ptr(flag.cast()) };
+            flag.store(1, Ordering::SeqCst);
+        }
+        *self.state.0.lock().unwrap() = true;
+        self.state.1.notify_all();
+    }
+
+    fn wait(&self) {
+        let open = self.state.0.lock().unwrap();
+        // A test that fails opens no gate; its threads must end nevertheless.
+        let limit = Duration::from_secs(30);
+        drop(self.state.1.wait_timeout_while(open, limit, |open| !*open));
+    }
+
+    /// Opens the gate after a while, for a caller that waits on the stream meanwhile.
+    pub(crate) fn open_later(&self) -> std::thread::JoinHandle<()> {
+        let gate = self.clone();
+        std::thread::spawn(move || {
+            pause();
+            gate.open();
+        })
+    }
+}

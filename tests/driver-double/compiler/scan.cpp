@@ -1,0 +1,329 @@
+#include "scan.hpp"
+
+#include <cctype>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace compiler {
+namespace {
+
+struct Token {
+    size_t begin, end;
+    enum Kind { Word, Mark, Literal, Directive } kind;
+};
+
+bool word_start(char c) { return std::isalpha((unsigned char)c) || c == '_'; }
+bool word_part(char c) { return std::isalnum((unsigned char)c) || c == '_'; }
+
+size_t skip_quoted(const std::string& text, size_t at) {
+    const char quote = text[at++];
+    while (at < text.size() && text[at] != quote && text[at] != '\n') {
+        at += text[at] == '\\' ? 2 : 1;
+    }
+    return std::min(at + 1, text.size());
+}
+
+size_t skip_raw(const std::string& text, size_t at) {
+    const size_t open = text.find('(', at);
+    if (open == std::string::npos) return text.size();
+    const std::string close = ")" + text.substr(at + 1, open - at - 1) + "\"";
+    const size_t end = text.find(close, open);
+    return end == std::string::npos ? text.size() : end + close.size();
+}
+
+size_t skip_directive(const std::string& text, size_t at) {
+    while (at < text.size() && text[at] != '\n') {
+        if (text.compare(at, 2, "/*") == 0) {
+            const size_t end = text.find("*/", at + 2);
+            at = end == std::string::npos ? text.size() : end + 2;
+        } else {
+            at += text[at] == '\\' ? 2 : 1;
+        }
+    }
+    return std::min(at, text.size());
+}
+
+std::vector<Token> tokens_of(const std::string& text) {
+    std::vector<Token> tokens;
+    bool line_start = true;
+    for (size_t at = 0; at < text.size();) {
+        const char c = text[at];
+        const size_t begin = at;
+        if (c == '\n') {
+            line_start = true;
+            ++at;
+        } else if (std::isspace((unsigned char)c)) {
+            ++at;
+        } else if (text.compare(at, 2, "//") == 0) {
+            at = std::min(text.find('\n', at), text.size());
+        } else if (text.compare(at, 2, "/*") == 0) {
+            const size_t end = text.find("*/", at + 2);
+            at = end == std::string::npos ? text.size() : end + 2;
+        } else if (c == '#' && line_start) {
+            at = skip_directive(text, at);
+            tokens.push_back({begin, at, Token::Directive});
+        } else if (word_start(c)) {
+            while (at < text.size() && word_part(text[at])) ++at;
+            if (at < text.size() && text[at] == '"' && text[at - 1] == 'R') {
+                at = skip_raw(text, at);
+                tokens.push_back({begin, at, Token::Literal});
+            } else {
+                tokens.push_back({begin, at, Token::Word});
+            }
+            line_start = false;
+        } else if (c == '"' || c == '\'') {
+            at = skip_quoted(text, at);
+            tokens.push_back({begin, at, Token::Literal});
+            line_start = false;
+        } else if (std::isdigit((unsigned char)c)) {
+            while (at < text.size() && (word_part(text[at]) || text[at] == '.' || text[at] == '\'')) {
+                ++at;
+            }
+            tokens.push_back({begin, at, Token::Literal});
+            line_start = false;
+        } else {
+            at += text.compare(at, 2, "::") == 0 ? 2 : 1;
+            tokens.push_back({begin, at, Token::Mark});
+            line_start = false;
+        }
+    }
+    return tokens;
+}
+
+struct Kernel {
+    std::string path;       // as written: `space::name<float>`
+    std::string parameters; // the text between the parentheses
+    std::string bound = "0";
+    bool is_template = false, is_instance = false, is_definition = false;
+    size_t end; // the token of `{` or `;`
+};
+
+class Scanner {
+public:
+    explicit Scanner(const std::string& text) : text(text), tokens(tokens_of(text)) {}
+
+    Scanned run();
+
+private:
+    const std::string& text;
+    std::vector<Token> tokens;
+    std::map<size_t, std::string> insertions;
+    std::set<size_t> erased; // tokens
+    std::map<std::string, int> seen;
+    int kernels = 0, variables = 0;
+
+    std::string at(size_t token) const {
+        if (token >= tokens.size()) return "";
+        return text.substr(tokens[token].begin, tokens[token].end - tokens[token].begin);
+    }
+    bool is(size_t token, const char* what) const { return at(token) == what; }
+    size_t matching(size_t open) const;
+    size_t after_template_arguments(size_t open) const;
+    bool kernel(size_t start, Kernel& found) const;
+    void describe(const Kernel& kernel, size_t after, int index);
+    void shared(size_t token, size_t start, bool in_code, int index);
+};
+
+// The token of the bracket that closes this one.
+size_t Scanner::matching(size_t open) const {
+    int depth = 0;
+    for (size_t i = open; i < tokens.size(); ++i) {
+        if (tokens[i].kind != Token::Mark) continue;
+        const char c = text[tokens[i].begin];
+        depth += c == '(' || c == '[' || c == '{';
+        depth -= c == ')' || c == ']' || c == '}';
+        if (depth == 0) return i;
+    }
+    return tokens.size();
+}
+
+size_t Scanner::after_template_arguments(size_t open) const {
+    int depth = 0;
+    for (size_t i = open; i < tokens.size(); ++i) {
+        if (is(i, "(")) i = matching(i);
+        depth += is(i, "<");
+        depth -= is(i, ">");
+        if (depth == 0) return i + 1;
+    }
+    return tokens.size();
+}
+
+// Reads the declaration that begins at a token and has `__global__` in it.
+bool Scanner::kernel(size_t start, Kernel& found) const {
+    size_t i = start;
+    if (is(i, "template")) {
+        found.is_instance = !is(i + 1, "<");
+        found.is_template = !found.is_instance;
+        i = found.is_instance ? i + 1 : after_template_arguments(i + 1);
+    }
+    for (; i < tokens.size(); ++i) {
+        if (tokens[i].kind != Token::Word) {
+            if (is(i, ";") || is(i, "{")) return false;
+            continue;
+        }
+        size_t end = i + 1;
+        while (is(end, "::") && end + 1 < tokens.size()) end += 2;
+        if (is(end, "<")) end = after_template_arguments(end);
+        if (!is(end, "(")) {
+            if (end > i + 1 && tokens[end - 1].kind == Token::Word) i = end - 2;
+            continue;
+        }
+        const size_t close = matching(end);
+        if (close >= tokens.size()) return false;
+        const std::string inside =
+            text.substr(tokens[end].end, tokens[close].begin - tokens[end].end);
+        const std::string word = at(i);
+        if (word == "__launch_bounds__") {
+            found.bound = inside.substr(0, inside.find(','));
+            i = close;
+        } else if (word.compare(0, 2, "__") == 0 || word == "alignas" || word == "decltype") {
+            i = close; // an attribute
+        } else {
+            found.path = text.substr(tokens[i].begin, tokens[end].begin - tokens[i].begin);
+            found.parameters = inside;
+            for (found.end = close; found.end < tokens.size(); ++found.end) {
+                if (is(found.end, ";")) return true;
+                if (is(found.end, "{")) return found.is_definition = true;
+            }
+            return false;
+        }
+    }
+    return false;
+}
+
+void Scanner::describe(const Kernel& kernel, size_t after, int index) {
+    if (after >= tokens.size()) return;
+    std::string function = "&" + kernel.path;
+    // An overloaded name needs the type.
+    if (seen[kernel.path]++ > 0 || kernel.is_instance) {
+        function = "static_cast<void (*)(" + kernel.parameters + ")>(" + function + ")";
+    }
+    std::string one_line = " static double_kernel double_kernel" + std::to_string(index) + "(\"" +
+                           kernel.path + "\", " + function + ", " + kernel.bound + ", " +
+                           std::to_string(index) + ");";
+    for (char& c : one_line) {
+        if (c == '\n') c = ' ';
+    }
+    insertions[tokens[after].end] += one_line;
+}
+
+// The declaration of shared memory that has this token in it.
+void Scanner::shared(size_t token, size_t start, bool in_code, int index) {
+    bool is_extern = false;
+    size_t end = start;
+    for (; end < tokens.size() && !is(end, ";"); ++end) {
+        if (end < token + 2 && is(end, "extern")) is_extern = true;
+        if (is(end, "{") || is(end, "(")) end = matching(end);
+    }
+    if (end >= tokens.size()) return;
+    if (is_extern) {
+        erased.insert(token);
+        insertions[tokens[end].begin] += " __asm__(\"double_dynamic_shared\")";
+        return;
+    }
+    if (!in_code) return;
+    std::string added;
+    for (size_t i = token + 1; i < end; ++i) {
+        if (is(i, "(") || is(i, "[") || is(i, "{")) {
+            i = matching(i);
+            continue;
+        }
+        if (tokens[i].kind != Token::Word) continue;
+        if (is(i + 1, "<")) {
+            i = after_template_arguments(i + 1) - 1;
+            continue;
+        }
+        if (!is(i + 1, "[") && !is(i + 1, ",") && !is(i + 1, ";") && !is(i + 1, "=")) continue;
+        const std::string name = at(i), number = std::to_string(variables++);
+        added += " static unsigned long double_serial" + number + "; double_fresh((void*)&" + name +
+                 ", sizeof " + name + ", double_serial" + number + ");";
+        if (index >= 0) {
+            added += " static const double_extent double_extent" + number +
+                     " __attribute__((section(\"double_sizes\"), used)) = {" +
+                     std::to_string(index) + ", sizeof " + name + "};";
+        }
+    }
+    insertions[tokens[end].end] += added;
+}
+
+Scanned Scanner::run() {
+    Scanned out{"", false, text.find("_sync") != std::string::npos};
+    struct Scope {
+        bool code;
+        int index; // of the kernel that this is the body of, -1 in others
+    };
+    std::vector<Scope> scopes;
+    std::map<size_t, std::pair<Kernel, int>> bodies; // by the token that ends them
+    std::map<size_t, int> opened;                    // kernels' numbers by the token of `{`
+    size_t start = 0, global = tokens.size();
+    bool type = false;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        if (tokens[i].kind == Token::Directive) {
+            const std::string line = at(i);
+            for (const char* what : {"__global__", "__shared__", "include"}) {
+                out.needs_preprocessor |= line.find(what) != std::string::npos;
+            }
+            if (i == start) start = i + 1;
+            continue;
+        }
+        const std::string token = at(i);
+        if (token == "__global__" && global == tokens.size()) {
+            global = i;
+            Kernel found;
+            if (kernel(start, found)) {
+                const bool described = found.is_definition && !found.is_template;
+                if (described) {
+                    opened[found.end] = kernels;
+                    bodies[matching(found.end)] = {found, kernels++};
+                } else if (found.is_instance && !found.is_definition) {
+                    describe(found, found.end, kernels++);
+                }
+            }
+        } else if (token == "__shared__") {
+            const Scope scope = scopes.empty() ? Scope{false, -1} : scopes.back();
+            shared(i, start, scope.code, scope.index);
+        } else if (token == "class" || token == "struct" || token == "union" || token == "enum" ||
+                   token == "namespace") {
+            type = true;
+        } else if (token == "(") {
+            type = false; // a function that returns or takes such a type
+        } else if (token == "{") {
+            const bool linkage = i == start + 2 && is(start, "extern");
+            const bool outer_code = !scopes.empty() && scopes.back().code;
+            const bool local_type = outer_code && type;
+            int index = outer_code ? scopes.back().index : -1;
+            if (opened.count(i)) index = opened[i];
+            scopes.push_back({!(type || linkage) || (outer_code && !local_type), index});
+        } else if (token == "}") {
+            if (!scopes.empty()) scopes.pop_back();
+            const auto body = bodies.find(i);
+            if (body != bodies.end()) describe(body->second.first, i, body->second.second);
+        }
+        if (token == ";" || token == "{" || token == "}") {
+            start = i + 1;
+            global = tokens.size();
+            type = false;
+        }
+    }
+    for (size_t token : erased) {
+        const size_t length = tokens[token].end - tokens[token].begin;
+        insertions[tokens[token].begin] += std::string(length, ' ');
+    }
+    size_t done = 0;
+    for (const auto& [place, added] : insertions) {
+        out.text += text.substr(done, place - done) + added;
+        done = place;
+        for (size_t token : erased) {
+            if (tokens[token].begin == place) done = tokens[token].end;
+        }
+    }
+    out.text += text.substr(done);
+    return out;
+}
+
+} // namespace
+
+Scanned scan(const std::string& text) { return Scanner(text).run(); }
+
+} // namespace compiler

@@ -1,0 +1,57 @@
+// The gate that every exported call passes: counted, logged, made to fail if a test asks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace core {
+
+struct Function {
+    const char* name;
+    unsigned rule;
+    std::atomic<uint64_t> calls{0};
+    Function* next;
+
+    Function(const char* name, unsigned rule);
+};
+
+// Counts and logs; 0, or the status with which a test wants the call to fail. A name starting
+// with a dot is no call but something that queued work does: ".kernel", ".copy".
+int note(Function& function, const uint64_t* arguments, unsigned count, const char* text);
+int injected(const char* name);
+
+// True if DOUBLE_HIDE lists the function.
+bool hidden(const char* name);
+
+template <class T> uint64_t number_of(T value) {
+    if constexpr (std::is_pointer_v<T>) {
+        return reinterpret_cast<uintptr_t>(value);
+    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+        return uint64_t(value);
+    } else {
+        return 0;
+    }
+}
+
+template <class T> void find_text(const char*& text, T value) {
+    if constexpr (std::is_same_v<T, const char*>) text = text ? text : value;
+}
+
+// `Gate` says what an unsupported call returns, and holds what a call needs while it runs:
+// `Gate gate(rule); if (gate.status) return gate.status;`
+template <class Gate, class Body, class... A>
+int call(Function& function, Body body, A... arguments) {
+    const uint64_t numbers[] = {number_of(arguments)..., 0};
+    const char* text = nullptr;
+    (find_text(text, arguments), ...);
+    if (Gate::forked()) return Gate::FORKED;
+    const int wanted = note(function, numbers, sizeof...(A), text);
+    if (hidden(function.name)) return Gate::UNSUPPORTED;
+    Gate gate(function.rule, wanted);
+    return gate.status ? gate.status : body(arguments...);
+}
+
+} // namespace core
+
+#define EXPORT extern "C" __attribute__((visibility("default")))

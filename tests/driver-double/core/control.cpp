@@ -1,0 +1,171 @@
+// What tests ask of the double: see README.md.
+#include "control.hpp"
+#include "call.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <pthread.h>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace core {
+namespace {
+
+struct Fault {
+    std::string name; // "*": any call
+    uint64_t after;
+    int status;
+    bool once;
+};
+
+struct Line {
+    const char* name;
+    unsigned count;
+    uint64_t arguments[12];
+    char text[40];
+};
+
+constexpr size_t LINES = 256;
+
+// Never destroyed: calls come as late as the process lives.
+struct Control {
+    std::mutex mutex;
+    Function* functions = nullptr;
+    std::vector<Fault> faults;
+    std::deque<Line> lines;
+    std::set<std::string> hidden;
+
+    Control() {
+        const char* list = std::getenv("DOUBLE_HIDE");
+        std::string names = list ? list : "";
+        for (size_t begin = 0; begin < names.size();) {
+            const size_t end = std::min(names.find(',', begin), names.size());
+            hidden.insert(names.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        // A child must not find the lock taken by a thread that it does not have.
+        pthread_atfork([] { control().mutex.lock(); }, [] { control().mutex.unlock(); },
+                       [] { control().mutex.unlock(); });
+    }
+    static Control& control() {
+        static Control* it = new Control;
+        return *it;
+    }
+};
+
+Control& control() { return Control::control(); }
+
+int injected_locked(Control& it, const char* name) {
+    for (size_t i = 0; i < it.faults.size(); ++i) {
+        Fault& fault = it.faults[i];
+        const bool any = fault.name == "*" && name[0] != '.';
+        if (!any && fault.name != name) continue;
+        if (fault.after > 0) {
+            --fault.after;
+            continue;
+        }
+        const int status = fault.status;
+        if (fault.once) it.faults.erase(it.faults.begin() + long(i));
+        return status;
+    }
+    return 0;
+}
+
+} // namespace
+
+Function::Function(const char* name, unsigned rule) : name(name), rule(rule) {
+    std::lock_guard<std::mutex> lock(control().mutex);
+    next = control().functions;
+    control().functions = this;
+}
+
+int note(Function& function, const uint64_t* arguments, unsigned count, const char* text) {
+    function.calls.fetch_add(1, std::memory_order_relaxed);
+    Line line = {function.name, count, {}, ""};
+    std::memcpy(line.arguments, arguments, count * sizeof *arguments);
+    if (text) std::snprintf(line.text, sizeof line.text, "%s", text);
+    Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    if (it.lines.size() >= LINES) it.lines.pop_front();
+    it.lines.push_back(line);
+    return it.faults.empty() ? 0 : injected_locked(it, function.name);
+}
+
+int injected(const char* name) {
+    Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    return it.faults.empty() ? 0 : injected_locked(it, name);
+}
+
+bool hidden(const char* name) {
+    const std::set<std::string>& names = control().hidden; // fixed once made
+    return !names.empty() && names.count(name) != 0;
+}
+
+} // namespace core
+
+using core::control;
+
+EXPORT uint64_t double_calls(const char* name) {
+    core::Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    const bool all = std::strcmp(name, "*") == 0;
+    uint64_t total = 0;
+    for (core::Function* function = it.functions; function; function = function->next) {
+        if (all || std::strcmp(function->name, name) == 0) total += function->calls;
+    }
+    return total;
+}
+
+EXPORT void double_reset_calls() {
+    core::Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    for (core::Function* function = it.functions; function; function = function->next) {
+        function->calls = 0;
+    }
+    it.lines.clear();
+}
+
+EXPORT void double_fail(const char* name, uint64_t after, int status, int once) {
+    core::Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    std::vector<core::Fault> kept;
+    for (core::Fault& fault : it.faults) {
+        if (name && fault.name != name) kept.push_back(fault);
+    }
+    it.faults = kept;
+    if (name && status != 0) it.faults.push_back({name, after, status, once != 0});
+}
+
+EXPORT size_t double_log(char* text, size_t size) {
+    core::Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    std::string all;
+    for (const core::Line& line : it.lines) {
+        all += line.name;
+        all += '(';
+        for (unsigned i = 0; i < line.count; ++i) {
+            char number[24];
+            const bool address = line.arguments[i] > 0xffffffu;
+            std::snprintf(number, sizeof number, address ? "%s0x%llx" : "%s%llu", i ? ", " : "",
+                          (unsigned long long)line.arguments[i]);
+            all += number;
+        }
+        all += ')';
+        if (line.text[0]) all += std::string(" ") + line.text;
+        all += '\n';
+    }
+    if (text && size > 0) {
+        // The last lines, whole ones.
+        size_t skip = all.size() < size ? 0 : all.size() - size + 1;
+        if (skip > 0) skip = all.find('\n', skip - 1) + 1;
+        std::memcpy(text, all.c_str() + skip, all.size() - skip + 1);
+    }
+    return all.size();
+}
+
+EXPORT uint64_t double_live(const char* kind) { return core::live(kind); }

@@ -1,0 +1,223 @@
+// Everything that the driver double knows, behind one lock.
+#pragma once
+
+#include "abi.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace core {
+
+struct Capture;
+struct Context;
+struct Event;
+struct Function;
+struct Graph;
+struct Module;
+struct Pool;
+struct Stream;
+struct Work;
+template <class T> using Ref = std::shared_ptr<T>;
+
+// Objects by handle. No handle is given twice, so that one of a destroyed object stays invalid.
+template <class T> class Registry {
+public:
+    explicit Registry(uint64_t kind) : next(kind << 40) {}
+    Handle add(Ref<T> object) {
+        next += 16;
+        objects[next] = std::move(object);
+        return next;
+    }
+    Ref<T> find(Handle handle) const {
+        const auto found = objects.find(handle);
+        return found == objects.end() ? nullptr : found->second;
+    }
+    bool erase(Handle handle) { return objects.erase(handle) != 0; }
+    size_t size() const { return objects.size(); }
+    template <class Condition> void erase_if(Condition condition) {
+        for (auto it = objects.begin(); it != objects.end();) {
+            it = condition(*it->second) ? objects.erase(it) : std::next(it);
+        }
+    }
+
+private:
+    Handle next;
+    std::unordered_map<Handle, Ref<T>> objects;
+};
+
+// What a stream runs. Actions of a graph run many times.
+struct Operation {
+    std::function<int()> action;      // a status that is not 0 fails the device for good
+    std::function<void(int)> host;    // instead: runs on the thread of host functions
+    bool host_after_failure = false;
+};
+
+// One queued operation. What must run before it is known when it is queued.
+struct Work {
+    enum State { Queued, Running, Done } state = Queued;
+    Operation operation;
+    std::vector<Ref<Work>> after;
+    Ref<Context> context;
+    Ref<Stream> stream; // null for the inner nodes of a graph
+    std::list<Ref<Work>>::iterator pending;
+    std::chrono::steady_clock::time_point queued, finished;
+};
+
+struct Stream {
+    Handle handle = 0;
+    Ref<Context> context;
+    unsigned flags = 0;
+    int priority = 0;
+    bool legacy = false, destroyed = false;
+    size_t queued = 0;
+    Ref<Work> tail;
+    Ref<Capture> capture;
+    std::vector<int> frontier; // the capture's nodes that the next one follows
+    bool blocking() const { return !legacy && !(flags & 1); }
+};
+
+struct Event {
+    Ref<Context> context;
+    unsigned flags = 0;
+    Ref<Work> work; // null before the first record
+    Ref<Capture> capture;
+    std::vector<int> nodes;
+};
+
+enum class Kind { Plain, Pooled, Managed, Pinned, Registered, Imported, Global };
+
+// A range of addresses that the driver knows.
+struct Memory {
+    enum State { Reserved, Pending, Live, Freed } state = Live;
+    Kind kind = Kind::Plain;
+    uint64_t address = 0;
+    size_t size = 0;
+    int device = 0;
+    unsigned flags = 0;
+    uint64_t number = 0;
+    bool freeing = false;    // its free is queued
+    unsigned opened = 1;     // times, if imported
+    bool of_graph = false;   // an allocation node's: the range outlives a free
+    std::string handle;      // if imported
+    Ref<Context> context;    // null for memory of pools
+    Ref<Pool> pool;
+    bool on_device() const {
+        return kind != Kind::Pinned && kind != Kind::Registered;
+    }
+};
+
+struct Pool {
+    Handle handle = 0;
+    int device = 0;
+    bool is_default = false;
+    uint64_t threshold = 0, used = 0, reserved = 0, most_used = 0, most_reserved = 0;
+    int reuse[4] = {0, 1, 1, 1}; // by attribute number
+};
+
+struct Node {
+    Operation operation;
+    std::vector<int> after;
+    Ref<Memory> allocates, frees;
+};
+
+struct Graph {
+    std::vector<Node> nodes;
+    Ref<Context> context;
+};
+
+struct Capture {
+    Ref<Graph> graph;
+    Ref<Stream> origin;
+    std::vector<Ref<Stream>> members;
+    int mode = 0;
+    std::thread::id thread;
+    enum { Active = 1, Invalidated = 2, Ended = 3 } status = Active;
+};
+
+struct Context {
+    Handle handle = 0;
+    int device = 0;
+    bool primary = false, alive = true;
+    unsigned flags = 0;
+    Ref<Stream> legacy;
+    std::map<std::thread::id, Ref<Stream>> per_thread;
+    std::vector<Ref<Stream>> streams; // also destroyed ones with work left
+    std::list<Ref<Work>> pending;
+    std::map<int, size_t> limits;
+    int cache_config = 0, shared_config = 1;
+    std::set<Handle> peers;
+};
+
+struct Device {
+    size_t memory = 0, used = 0;
+    int failure = 0; // sticky
+    unsigned retained = 0, primary_flags = 0;
+    Ref<Context> primary;
+    Ref<Pool> default_pool, current_pool;
+};
+
+struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool initialized = false, eager = false;
+    std::vector<Device> devices;
+    std::map<uint64_t, Ref<Memory>> memory; // by first address
+    std::vector<Ref<Capture>> captures;     // those that have not ended
+    Registry<Context> contexts{0x51};
+    Registry<Stream> streams{0x52};
+    Registry<Event> events{0x53};
+    Registry<Module> modules{0x54};
+    Registry<struct Kernel> kernels{0x55};
+    Registry<Pool> pools{0x56};
+    Registry<Graph> graphs{0x57};
+    Registry<Graph> execs{0x58};
+    Registry<struct Link> links{0x59};
+    uint64_t memory_numbers = 0, overruns = 0;
+};
+
+// Never destroyed: calls come as late as the process lives.
+State& state();
+
+// Of the calling thread.
+struct Thread {
+    std::vector<Ref<Context>> contexts;
+    int capture_mode = 0;
+    bool host_function = false; // runs one
+    std::unique_lock<std::mutex>* lock = nullptr;
+};
+Thread& thread();
+
+// An environment variable's number.
+size_t setting(const char* name, size_t otherwise);
+
+// The device, null if there is none with this number.
+Device* device_at(CUdevice number);
+Ref<Context> current_context();
+
+// Finds a context: INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the failure of its device.
+int usable(const Ref<Context>& context);
+
+// Holds the lock and checks what a function needs.
+class DriverGate {
+public:
+    static constexpr int UNSUPPORTED = NOT_SUPPORTED, FORKED = NOT_INITIALIZED;
+    static bool forked();
+    DriverGate(unsigned rule, int wanted);
+    ~DriverGate();
+    int status;
+
+private:
+    std::unique_lock<std::mutex> lock;
+};
+
+} // namespace core
