@@ -63,15 +63,6 @@ impl Source {
         let callable = value.clone().unbind();
         Ok(Source { allocator: Some(Arc::new(PythonAllocator { callable })), pool: None, object })
     }
-
-    /// The same for one more array.
-    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Source {
-        Source {
-            allocator: self.allocator.clone(),
-            pool: self.pool.clone(),
-            object: self.object.as_ref().map(|object| object.clone_ref(py)),
-        }
-    }
 }
 
 /// The pool whose method `allocate` a callable is; `None` for any other callable, such as the

@@ -21,6 +21,14 @@ pub(crate) fn data(array: &HostArray<'_>) -> *mut u8 {
     unsafe { (*array.as_array_ptr()).fields.data.cast() }
 }
 
+/// The object that an array's memory belongs to, if it is not the array's own.
+pub(crate) fn base<'a, 'py>(
+    array: Borrowed<'a, 'py, PyUntypedArray>,
+) -> Option<Borrowed<'a, 'py, PyAny>> {
+    // SAFETY: the object is a live numpy array, which keeps its base until it is gone.
+    unsafe { Borrowed::from_ptr_or_opt(array.py(), (*array.as_array_ptr()).fields.base) }
+}
+
 /// True if the program may write the array.
 pub(crate) fn is_writable(array: &HostArray<'_>) -> bool {
     // SAFETY: as above.

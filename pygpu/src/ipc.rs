@@ -59,7 +59,7 @@ impl IPCMemoryHandle {
         py: Python<'_>,
         handle: &Bound<'_, PyAny>,
         flags: u32,
-    ) -> PyResult<(IPCMemoryHandle, DeviceAllocation)> {
+    ) -> PyResult<PyClassInitializer<IPCMemoryHandle>> {
         let handle = parse("IPCMemoryHandle", handle)?;
         if flags != LAZY_ENABLE_PEER_ACCESS {
             return Err(to_python(Error::invalid(
@@ -68,15 +68,15 @@ impl IPCMemoryHandle {
             )));
         }
         let device = current()?.device;
-        py.detach(|| {
+        let allocation = py.detach(|| {
             let address = device.import_memory(&handle)?;
             // Where the driver cannot tell, the handle stands for an address alone.
             let bytes = device.address_range(address).map_or(0, |(start, bytes)| {
                 (start + bytes as u64).saturating_sub(address) as usize
             });
-            Ok((IPCMemoryHandle, DeviceAllocation::adopt(&device, address, bytes, Origin::Imported)))
-        })
-        .or_raise()
+            Ok(DeviceAllocation::adopt(&device, address, bytes, Origin::Imported))
+        });
+        Ok(PyClassInitializer::from(allocation.or_raise()?).add_subclass(IPCMemoryHandle))
     }
 
     /// Ends the use of the memory.

@@ -2,67 +2,123 @@
 //! classes. The package's Python modules give them PyCUDA's names.
 
 mod allocation;
+mod allocator;
 mod array;
-mod driver;
+mod copies;
+mod device;
 mod dtypes;
 mod errors;
+mod event;
+mod foreign;
 mod host;
 mod init;
+mod ipc;
+mod kernel;
+mod managed;
+mod module;
+mod pinned;
+mod pool;
+mod region;
+mod rows;
 mod runtime;
 mod stream;
+mod wait;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<crate::array::GPUArray>()?;
-    module.add_class::<crate::array::ArrayFlags>()?;
-    module.add_class::<allocation::DeviceAllocation>()?;
-    module.add_class::<stream::PyStream>()?;
-    module.add_class::<stream::PyEvent>()?;
-    module.add_class::<driver::PagelockedHostAllocation>()?;
-    module.add_class::<driver::RegisteredHostMemory>()?;
+    macro_rules! classes {
+        ($($path:ty),* $(,)?) => {
+            $(module.add_class::<$path>()?;)*
+        };
+    }
+    classes!(
+        allocation::DeviceAllocation,
+        array::ArrayFlags,
+        array::GPUArray,
+        event::PyEvent,
+        ipc::IPCMemoryHandle,
+        kernel::CallTime,
+        kernel::Function,
+        managed::ManagedAllocation,
+        module::Linker,
+        module::PyModuleObject,
+        pinned::PagelockedHostAllocation,
+        pinned::RegisteredHostMemory,
+        pool::DeviceMemoryPool,
+        pool::PageLockedAllocator,
+        pool::PageLockedMemoryPool,
+        pool::PooledDeviceAllocation,
+        pool::PooledHostAllocation,
+        stream::PyGraph,
+        stream::PyStream,
+    );
     macro_rules! functions {
         ($($path:path),* $(,)?) => {
             $(module.add_function(wrap_pyfunction!($path, module)?)?;)*
         };
     }
     functions!(
+        allocation::buffer,
         allocation::mem_alloc,
-        driver::backends,
-        driver::copy_on_device,
-        driver::copy_to_device,
-        driver::copy_to_host,
-        driver::current_ordinal,
-        driver::device_attribute,
-        driver::device_count,
-        driver::device_properties,
-        driver::driver_version,
-        driver::fill_memory,
-        driver::init,
-        driver::last_failed_free,
-        driver::mem_get_info,
-        driver::pagelocked_empty,
-        driver::register_host_memory,
-        driver::synchronize,
-        crate::array::apply_binary,
-        crate::array::apply_unary,
-        crate::array::dot,
-        crate::array::full,
-        crate::array::put,
-        crate::array::reduce,
-        crate::array::reduce_subset,
-        crate::array::scan,
-        crate::array::select,
-        crate::array::sequence,
-        crate::array::take,
-        crate::array::to_gpu,
+        allocation::mem_alloc_ordered,
+        allocation::mem_alloc_pitch,
+        allocation::mem_get_address_range,
+        copies::copy_between_devices,
+        copies::copy_on_device,
+        copies::copy_to_device,
+        copies::copy_to_host,
+        copies::fill_memory,
+        copies::fill_rows,
+        device::backends,
+        device::can_access_peer,
+        device::current_ordinal,
+        device::device_architecture,
+        device::device_attribute,
+        device::device_by_name,
+        device::device_count,
+        device::device_properties,
+        device::device_uuid,
+        device::driver_version,
+        device::get_limit,
+        device::init,
+        device::last_failed_free,
+        device::mem_get_info,
+        device::reset_device,
+        device::set_limit,
+        device::set_peer_access,
+        device::set_profiling,
+        device::stream_priority_range,
+        device::synchronize,
+        device::trim_memory,
+        ipc::mem_get_ipc_handle,
+        managed::managed_empty,
+        module::compile_source,
+        module::module_from_buffer,
+        module::module_from_file,
+        pinned::pagelocked_empty,
+        pinned::register_host_memory,
+        pool::bitlog2,
+        rows::copy_rows,
+        array::apply_binary,
+        array::apply_unary,
+        array::dot,
+        array::full,
+        array::put,
+        array::reduce,
+        array::reduce_subset,
+        array::scan,
+        array::select,
+        array::sequence,
+        array::take,
+        array::to_gpu,
         runtime::choose_backend,
         runtime::fault_calls,
         runtime::inject_fault,
         runtime::set_current_device,
     );
-    allocation::remember_mem_alloc(module.getattr("mem_alloc")?);
+    allocator::remember_mem_alloc(module.getattr("mem_alloc")?);
     Ok(())
 }

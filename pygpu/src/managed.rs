@@ -80,7 +80,8 @@ pub(crate) fn managed_empty<'py>(
     let bytes = layout.nbytes().max(1);
     let address = py.detach(|| device.allocate_managed(bytes)).or_raise()?;
     let allocation = DeviceAllocation::adopt(&device, address, bytes, Origin::Allocated);
-    let owner = Bound::new(py, (ManagedAllocation, allocation))?.into_any();
+    let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation);
+    let owner = Bound::new(py, managed)?.into_any();
     // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and
     // lives as long as the array.
     unsafe {

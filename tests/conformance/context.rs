@@ -23,7 +23,7 @@ impl Context {
         capabilities: &'static [Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;
-        gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions));
+        gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions))?;
         Ok(Context { backend, device, open_second })
     }
 

@@ -197,8 +197,8 @@ unsafe extern "C" fn run_host_call(data: *mut c_void) {
     let HostCall { function, failure } = *call;
     if catch_unwind(AssertUnwindSafe(function)).is_err() {
         *lock(&failure) = Some(Error::new(
-            ErrorKind::Driver,
-            Status::host(Status::UNKNOWN),
+            ErrorKind::LaunchFailed,
+            Status::host(Status::LAUNCH_FAILED),
             "host_function",
             "the function panicked",
         ));

@@ -152,7 +152,9 @@ fn assemble(
         // The common case, without a space.
         let widest = key.widest() as u64;
         key.wide = (*count as u64).saturating_mul(widest) >= 1 << 31;
-        return Ok(launches(key, *count as u64, None, &views, arguments, pieces));
+        let mut plan = Plan::begin(Spec::from(key));
+        launch(&mut plan, key, *count as u64, None, &views, arguments, pieces);
+        return Ok(plan);
     }
     let strides: SmallVec<[&[isize]; 5]> = views.iter().map(|view| view.strides).collect();
     let mut space = Space::new(shape, &strides)?;
@@ -161,21 +163,23 @@ fn assemble(
     }
     key.wide = space.wide();
     key.access = access_of(&key, &mut space, &views);
-    Ok(launches(key, space.count(), Some(&space), &views, arguments, pieces))
+    let mut plan = Plan::begin(Spec::from(key));
+    launch(&mut plan, key, space.count(), Some(&space), &views, arguments, pieces);
+    Ok(plan)
 }
 
-/// The launches: one, or one for each of the pieces.
-fn launches(
+/// Adds a launch, or one for each of the pieces.
+fn launch(
+    plan: &mut Plan,
     key: Key,
     count: u64,
     space: Option<&Space>,
     views: &[View<'_>],
     arguments: &[Argument<'_>],
     pieces: &[Scalar],
-) -> Plan {
-    let mut plan = Plan::begin(Spec::from(key));
+) {
     if count == 0 {
-        return plan;
+        return;
     }
     let threads = u64::from(THREADS);
     let work = match (key.access, space) {
@@ -205,7 +209,6 @@ fn launches(
             };
         }
     }
-    plan
 }
 
 /// The operation agrees with its own description: numbers of inputs and strides, dtypes.

@@ -23,15 +23,16 @@ pub struct Launch {
 
 /// The launches that execute an operation, in order on one stream.
 ///
-/// Making one allocates nothing while the operation has at most four axes and its indices fit
-/// 32 bits. No launch at all is a plan for nothing to do.
+/// Making one allocates nothing for an element-wise operation of up to four axes, or a
+/// reduction from or to up to two, whose indices fit 32 bits. No launch at all is a plan for
+/// nothing to do.
 #[derive(Clone, Debug)]
 pub struct Plan {
     spec: Spec,
-    words: SmallVec<[u64; 56]>,
+    words: SmallVec<[u64; 24]>,
     /// Where each argument begins, in words.
-    offsets: SmallVec<[u16; 32]>,
-    launches: SmallVec<[Launch; 3]>,
+    offsets: SmallVec<[u16; 24]>,
+    launches: SmallVec<[Launch; 2]>,
     workspace_bytes: usize,
 }
 

@@ -7,7 +7,7 @@ use super::spec::Spec;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::Reduction;
-use crate::operation::{Mapped, Operand, Reduce, Shape};
+use crate::operation::{Mapped, Operand, Reduce};
 use smallvec::SmallVec;
 
 /// What is combined.
@@ -50,13 +50,12 @@ struct Partition {
     chunks: u64,
 }
 
-#[derive(Debug)]
-struct Prepared {
+struct Prepared<'a> {
     key: Key,
-    kept: Space,
-    reduced: Space,
+    /// Kept and reduced axes.
+    spaces: (&'a Space, &'a Space),
     /// The output, then the inputs.
-    addresses: SmallVec<[u64; 3]>,
+    addresses: &'a [u64],
     /// Extent and stride of an indexed axis.
     axis: Option<(i64, i64)>,
     partition: Partition,
@@ -78,98 +77,86 @@ const FEWEST_PACKS: u64 = 8;
 
 /// The plan of a reduction.
 pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
-    let prepared = Prepared::new(operation)?;
-    let mut plan = Plan::begin(Spec::from(prepared.key));
-    prepared.launch(&mut plan);
+    let Reduce { reduction, compute, shape, input, output } = operation;
+    let (source, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
+        Mapped::Identity(a) => (Source::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
+        Mapped::Product(a, b) => {
+            (Source::Product(a.dtype, b.dtype), SmallVec::from_slice(&[a, b]), None)
+        }
+        Mapped::Indexed(it) => (
+            Source::Indexed(it.base.dtype, it.indices.dtype),
+            SmallVec::from_slice(&[&it.base, &it.indices]),
+            Some((it.axis_length as i64, it.axis_stride as i64)),
+        ),
+    };
+    let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
+    operands.extend(inputs);
+    let mut types = operands.iter().map(|operand| operand.dtype).chain([*compute]);
+    if types.any(|dtype| dtype.kind() == Kind::Opaque) {
+        return Err(Error::invalid_type("reduce", "records cannot be reduced"));
+    }
+    if operands.iter().any(|operand| operand.strides.len() != shape.len()) {
+        return Err(Error::invalid("reduce", "every operand needs one stride per axis"));
+    }
+    let strides: SmallVec<[&[isize]; 3]> =
+        operands.iter().map(|operand| &operand.strides[..]).collect();
+    let kept = Space::of_axes(shape, &strides, |axis| output.strides[axis] != 0)?;
+    let reduced = Space::of_axes(shape, &strides[1..], |axis| output.strides[axis] == 0)?;
+    let addresses: SmallVec<[u64; 3]> = operands
+        .iter()
+        .enumerate()
+        .map(|(position, operand)| {
+            let address = kept.address(position, operand);
+            match position.checked_sub(1) {
+                Some(input) => reduced.moved(input, address),
+                None => address,
+            }
+        })
+        .collect();
+    let sizes = operands[1..].iter().map(|operand| operand.dtype.size());
+    let packed = source.pack().filter(|&pack| {
+        let mut strides = reduced.strides.iter().zip(sizes);
+        let neighbours = strides.all(|(strides, size)| strides[..] == [size as isize]);
+        neighbours && reduced.count() >= FEWEST_PACKS * pack
+    });
+    let partition = match packed {
+        Some(pack) => Partition::of_packs(&kept, &reduced, pack),
+        None => Partition::of(&kept, &reduced),
+    };
+    let wide = kept.wide()
+        || reduced.wide()
+        || kept.count().saturating_mul(reduced.count().max(1)) >= 1 << 31;
+    let key = Key {
+        reduction: *reduction,
+        compute: *compute,
+        source,
+        output: output.dtype,
+        ranks: (kept.rank(), reduced.rank()),
+        wide,
+        staged: partition.chunks > 1,
+        packed: packed.is_some(),
+    };
+    let mut plan = Plan::begin(Spec::from(key));
+    let spaces = (&kept, &reduced);
+    Prepared { key, spaces, addresses: &addresses, axis, partition }.launch(&mut plan);
     Ok(plan)
 }
 
-impl Prepared {
-    fn new(operation: &Reduce) -> Result<Self> {
-        let Reduce { reduction, compute, shape, input, output } = operation;
-        let (source, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
-            Mapped::Identity(a) => (Source::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
-            Mapped::Product(a, b) => {
-                (Source::Product(a.dtype, b.dtype), SmallVec::from_slice(&[a, b]), None)
-            }
-            Mapped::Indexed(it) => (
-                Source::Indexed(it.base.dtype, it.indices.dtype),
-                SmallVec::from_slice(&[&it.base, &it.indices]),
-                Some((it.axis_length as i64, it.axis_stride as i64)),
-            ),
-        };
-        let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
-        operands.extend(inputs);
-        let mut types = operands.iter().map(|operand| operand.dtype).chain([*compute]);
-        if types.any(|dtype| dtype.kind() == Kind::Opaque) {
-            return Err(Error::invalid_type("reduce", "records cannot be reduced"));
-        }
-        if operands.iter().any(|operand| operand.strides.len() != shape.len()) {
-            return Err(Error::invalid("reduce", "every operand needs one stride per axis"));
-        }
-        let part = |reduced: bool| -> Result<Space> {
-            let axes: SmallVec<[usize; 4]> = (0..shape.len())
-                .filter(|&axis| shape[axis] != 1 && (output.strides[axis] == 0) == reduced)
-                .collect();
-            let shape: Shape = axes.iter().map(|&axis| shape[axis]).collect();
-            let strides: SmallVec<[SmallVec<[isize; 4]>; 3]> = operands[usize::from(reduced)..]
-                .iter()
-                .map(|operand| axes.iter().map(|&axis| operand.strides[axis]).collect())
-                .collect();
-            let views: SmallVec<[&[isize]; 3]> = strides.iter().map(|list| &list[..]).collect();
-            Space::new(&shape, &views)
-        };
-        let (kept, reduced) = (part(false)?, part(true)?);
-        let addresses = operands
-            .iter()
-            .enumerate()
-            .map(|(position, operand)| {
-                let address = kept.address(position, operand);
-                match position.checked_sub(1) {
-                    Some(input) => reduced.moved(input, address),
-                    None => address,
-                }
-            })
-            .collect();
-        let sizes = operands[1..].iter().map(|operand| operand.dtype.size());
-        let packed = source.pack().filter(|&pack| {
-            let mut strides = reduced.strides.iter().zip(sizes);
-            let neighbours = strides.all(|(strides, size)| strides[..] == [size as isize]);
-            neighbours && reduced.count() >= FEWEST_PACKS * pack
-        });
-        let partition = match packed {
-            Some(pack) => Partition::of_packs(&kept, &reduced, pack),
-            None => Partition::of(&kept, &reduced),
-        };
-        let wide = kept.wide()
-            || reduced.wide()
-            || kept.count().saturating_mul(reduced.count().max(1)) >= 1 << 31;
-        let key = Key {
-            reduction: *reduction,
-            compute: *compute,
-            source,
-            output: output.dtype,
-            ranks: (kept.rank(), reduced.rank()),
-            wide,
-            staged: partition.chunks > 1,
-            packed: packed.is_some(),
-        };
-        Ok(Prepared { key, kept, reduced, addresses, axis, partition })
-    }
-
+impl Prepared<'_> {
     fn launch(&self, plan: &mut Plan) {
-        let outputs = self.kept.count();
+        let (kept, reduced) = self.spaces;
+        let outputs = kept.count();
         if outputs == 0 {
             return;
         }
         let Key { wide, staged, packed, ranks, .. } = self.key;
         let Partition { split, across, length, tail, chunk, chunks } = self.partition;
         let mut launch = plan.launch(0, blocks(outputs.div_ceil(1 << split) * chunks));
-        self.kept.pack(&mut launch, ranks.0, wide);
+        kept.pack(&mut launch, ranks.0, wide);
         if packed {
             launch.index(length, wide).word(tail as u32);
         } else {
-            self.reduced.pack(&mut launch, ranks.1, wide);
+            reduced.pack(&mut launch, ranks.1, wide);
         }
         launch.index(chunk, wide).index(chunks, wide).word(split).word(u32::from(across));
         for (position, &address) in self.addresses.iter().enumerate() {
@@ -192,7 +179,7 @@ impl Prepared {
             _ => 0,
         };
         let mut launch = plan.launch(1, blocks(outputs.div_ceil(1 << split)));
-        self.kept.pack(&mut launch, ranks.0, wide);
+        kept.pack(&mut launch, ranks.0, wide);
         launch.index(chunks, wide).word(split);
         launch.address(self.addresses[0]).workspace();
         drop(launch);

@@ -37,6 +37,15 @@ impl Space {
     /// `InvalidArgument` if strides and shape differ in length, `Overflow` if the extents'
     /// product does not fit, `Unsupported` if more than 64 axes are left.
     pub(super) fn new(shape: &[usize], strides: &[&[isize]]) -> Result<Space> {
+        Space::of_axes(shape, strides, |_| true)
+    }
+
+    /// The same of some of the axes.
+    pub(super) fn of_axes(
+        shape: &[usize],
+        strides: &[&[isize]],
+        takes: impl Fn(usize) -> bool,
+    ) -> Result<Space> {
         if strides.iter().any(|list| list.len() != shape.len()) {
             return Err(Error::invalid(
                 "operation",
@@ -47,15 +56,18 @@ impl Space {
             return Err(Error::overflow("operation", "the number of elements does not fit"));
         }
         let mut space = Space {
-            shape: Shape::from_slice(shape),
-            strides: strides.iter().map(|list| Strides::from_slice(list)).collect(),
+            shape: Shape::new(),
+            strides: SmallVec::new(),
             moves: SmallVec::from_elem(0, strides.len()),
         };
-        // One axis, the common case, needs no simplification.
-        if shape.len() > 1 || shape.first() == Some(&1) {
-            let (simple, moves) = simplify(shape, &mut space.strides);
-            space.shape = simple;
-            space.moves = moves;
+        let taken = |&axis: &usize| shape[axis] != 1 && takes(axis);
+        space.shape.extend((0..shape.len()).filter(taken).map(|axis| shape[axis]));
+        for list in strides {
+            let list = (0..shape.len()).filter(taken).map(|axis| list[axis]);
+            space.strides.push(list.collect());
+        }
+        if !space.is_simple() {
+            (space.shape, space.moves) = simplify(&space.shape, &mut space.strides);
         }
         if space.shape.len() > MAX_RANK {
             return Err(Error::unsupported(
@@ -68,6 +80,24 @@ impl Space {
             ));
         }
         Ok(space)
+    }
+
+    /// True if there is surely nothing to simplify, as in most operations of the array layer.
+    fn is_simple(&self) -> bool {
+        let backwards = |axis: usize| {
+            self.strides.iter().all(|list| list[axis] <= 0)
+                && self.strides.iter().any(|list| list[axis] < 0)
+        };
+        let ordered = |axis: usize| {
+            let first = &self.strides[0];
+            let joins = |list: &Strides| {
+                list[axis + 1].checked_mul(self.shape[axis + 1] as isize) == Some(list[axis])
+            };
+            first[axis].unsigned_abs() > first[axis + 1].unsigned_abs()
+                && !self.strides.iter().all(joins)
+        };
+        let rank = self.shape.len();
+        !(0..rank).any(backwards) && (1..rank).all(|axis| ordered(axis - 1))
     }
 
     /// The number of elements.
@@ -97,14 +127,15 @@ impl Space {
 
     /// True if indices or offsets need 64 bits.
     pub(super) fn wide(&self) -> bool {
-        const LIMIT: u128 = 1 << 31;
-        self.count() as u128 >= LIMIT
-            || self.strides.iter().any(|strides| {
-                let reach = |(&stride, &extent): (&isize, &usize)| {
-                    stride.unsigned_abs() as u128 * extent.saturating_sub(1) as u128
-                };
-                strides.iter().zip(&self.shape).map(reach).sum::<u128>() >= LIMIT
+        const LIMIT: u64 = 1 << 31;
+        let reach = |strides: &Strides| {
+            let axes = strides.iter().zip(&self.shape);
+            axes.fold(0_u64, |reach, (stride, &extent)| {
+                let last = extent.saturating_sub(1) as u64;
+                reach.saturating_add((stride.unsigned_abs() as u64).saturating_mul(last))
             })
+        };
+        self.count() >= LIMIT || self.strides.iter().any(|strides| reach(strides) >= LIMIT)
     }
 
     /// Moves an axis inwards to `place`.

@@ -2,10 +2,16 @@
 
 A class that derives from both lets a program catch what it knows: ``ValueError`` as with
 numpy, ``driver.LogicError`` as with PyCUDA. Each exception carries ``status``, the driver's
-number, and ``call``, the call that failed, once it has been raised.
+number, ``call``, the call that failed, and ``detail``, what was wrong, once it has been raised.
 """
 
+from __future__ import annotations
+
 import builtins
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Error(Exception):
@@ -13,6 +19,7 @@ class Error(Exception):
 
     status: int = 999
     call: str = ""
+    detail: str = ""
 
 
 class MemoryError(Error, builtins.MemoryError):
@@ -32,7 +39,30 @@ class RuntimeError(Error, builtins.RuntimeError):
 
 
 class CompileError(Error):
-    """A kernel's source was refused by the compiler."""
+    """A kernel's source was refused by the compiler, whose log is ``stderr``."""
+
+    def __init__(
+        self,
+        msg: str,
+        command_line: Sequence[str] | None = None,
+        stdout: str | None = None,
+        stderr: str | None = None,
+    ) -> None:
+        super().__init__(msg, command_line, stdout, stderr)
+        self.msg = msg
+        self.command_line = command_line
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        result = self.msg
+        if self.command_line:
+            result += f"\n[command: {' '.join(self.command_line)}]"
+        if self.stdout:
+            result += f"\n[stdout:\n{self.stdout}]"
+        if self.stderr:
+            result += f"\n[stderr:\n{self.stderr}]"
+        return result
 
 
 class BackendUnavailable(RuntimeError):

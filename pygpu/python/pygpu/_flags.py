@@ -1,10 +1,10 @@
 """The enumerations and flags of ``pycuda.driver``, with the drivers' numbers."""
 
-import enum
+from enum import IntEnum, IntFlag
 
 
-class device_attribute(enum.IntEnum):
-    """Numbered properties of a device."""
+class device_attribute(IntEnum):
+    """Numbered properties of a device. Two names with one number are an old and a new one."""
 
     MAX_THREADS_PER_BLOCK = 1
     MAX_BLOCK_DIM_X = 2
@@ -17,35 +17,188 @@ class device_attribute(enum.IntEnum):
     SHARED_MEMORY_PER_BLOCK = 8
     TOTAL_CONSTANT_MEMORY = 9
     WARP_SIZE = 10
+    MAX_PITCH = 11
+    MAX_REGISTERS_PER_BLOCK = 12
+    REGISTERS_PER_BLOCK = 12
     CLOCK_RATE = 13
+    TEXTURE_ALIGNMENT = 14
+    GPU_OVERLAP = 15
     MULTIPROCESSOR_COUNT = 16
+    KERNEL_EXEC_TIMEOUT = 17
     INTEGRATED = 18
     CAN_MAP_HOST_MEMORY = 19
+    COMPUTE_MODE = 20
+    MAXIMUM_TEXTURE1D_WIDTH = 21
+    MAXIMUM_TEXTURE2D_WIDTH = 22
+    MAXIMUM_TEXTURE2D_HEIGHT = 23
+    MAXIMUM_TEXTURE3D_WIDTH = 24
+    MAXIMUM_TEXTURE3D_HEIGHT = 25
+    MAXIMUM_TEXTURE3D_DEPTH = 26
+    MAXIMUM_TEXTURE2D_LAYERED_WIDTH = 27
+    MAXIMUM_TEXTURE2D_ARRAY_WIDTH = 27
+    MAXIMUM_TEXTURE2D_LAYERED_HEIGHT = 28
+    MAXIMUM_TEXTURE2D_ARRAY_HEIGHT = 28
+    MAXIMUM_TEXTURE2D_LAYERED_LAYERS = 29
+    MAXIMUM_TEXTURE2D_ARRAY_NUMSLICES = 29
+    SURFACE_ALIGNMENT = 30
     CONCURRENT_KERNELS = 31
+    ECC_ENABLED = 32
     PCI_BUS_ID = 33
     PCI_DEVICE_ID = 34
+    TCC_DRIVER = 35
+    MEMORY_CLOCK_RATE = 36
+    GLOBAL_MEMORY_BUS_WIDTH = 37
+    L2_CACHE_SIZE = 38
     MAX_THREADS_PER_MULTIPROCESSOR = 39
     ASYNC_ENGINE_COUNT = 40
     UNIFIED_ADDRESSING = 41
+    MAXIMUM_TEXTURE1D_LAYERED_WIDTH = 42
+    MAXIMUM_TEXTURE1D_LAYERED_LAYERS = 43
+    MAXIMUM_TEXTURE2D_GATHER_WIDTH = 45
+    MAXIMUM_TEXTURE2D_GATHER_HEIGHT = 46
+    MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE = 47
+    MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE = 48
+    MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE = 49
+    PCI_DOMAIN_ID = 50
+    TEXTURE_PITCH_ALIGNMENT = 51
+    MAXIMUM_TEXTURECUBEMAP_WIDTH = 52
+    MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH = 53
+    MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS = 54
+    MAXIMUM_SURFACE1D_WIDTH = 55
+    MAXIMUM_SURFACE2D_WIDTH = 56
+    MAXIMUM_SURFACE2D_HEIGHT = 57
+    MAXIMUM_SURFACE3D_WIDTH = 58
+    MAXIMUM_SURFACE3D_HEIGHT = 59
+    MAXIMUM_SURFACE3D_DEPTH = 60
+    MAXIMUM_SURFACE1D_LAYERED_WIDTH = 61
+    MAXIMUM_SURFACE1D_LAYERED_LAYERS = 62
+    MAXIMUM_SURFACE2D_LAYERED_WIDTH = 63
+    MAXIMUM_SURFACE2D_LAYERED_HEIGHT = 64
+    MAXIMUM_SURFACE2D_LAYERED_LAYERS = 65
+    MAXIMUM_SURFACECUBEMAP_WIDTH = 66
+    MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH = 67
+    MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS = 68
+    MAXIMUM_TEXTURE1D_LINEAR_WIDTH = 69
+    MAXIMUM_TEXTURE2D_LINEAR_WIDTH = 70
+    MAXIMUM_TEXTURE2D_LINEAR_HEIGHT = 71
+    MAXIMUM_TEXTURE2D_LINEAR_PITCH = 72
+    MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH = 73
+    MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT = 74
     COMPUTE_CAPABILITY_MAJOR = 75
     COMPUTE_CAPABILITY_MINOR = 76
+    MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH = 77
+    STREAM_PRIORITIES_SUPPORTED = 78
+    GLOBAL_L1_CACHE_SUPPORTED = 79
+    LOCAL_L1_CACHE_SUPPORTED = 80
+    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81
+    MAX_REGISTERS_PER_MULTIPROCESSOR = 82
     MANAGED_MEMORY = 83
+    MULTI_GPU_BOARD = 84
+    MULTI_GPU_BOARD_GROUP_ID = 85
+    HOST_NATIVE_ATOMIC_SUPPORTED = 86
+    SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO = 87
+    PAGEABLE_MEMORY_ACCESS = 88
+    CONCURRENT_MANAGED_ACCESS = 89
+    COMPUTE_PREEMPTION_SUPPORTED = 90
+    CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM = 91
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+    PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES = 100
+    DIRECT_MANAGED_MEM_ACCESS_FROM_HOST = 101
+    HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 103
+    HANDLE_TYPE_WIN32_HANDLE_SUPPORTED = 104
+    HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED = 105
+    MAX_BLOCKS_PER_MULTIPROCESSOR = 106
+    GENERIC_COMPRESSION_SUPPORTED = 107
+    MAX_PERSISTING_L2_CACHE_SIZE = 108
+    RESERVED_SHARED_MEMORY_PER_BLOCK = 111
+    READ_ONLY_HOST_REGISTER_SUPPORTED = 113
+    MEMORY_POOLS_SUPPORTED = 115
 
 
-class ctx_flags(enum.IntFlag):
+class function_attribute(IntEnum):
+    """Numbered properties of a kernel."""
+
+    MAX_THREADS_PER_BLOCK = 0
+    SHARED_SIZE_BYTES = 1
+    CONST_SIZE_BYTES = 2
+    LOCAL_SIZE_BYTES = 3
+    NUM_REGS = 4
+    PTX_VERSION = 5
+    BINARY_VERSION = 6
+    CACHE_MODE_CA = 7
+    MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+    PREFERRED_SHARED_MEMORY_CARVEOUT = 9
+    MAX = 10
+
+
+class pointer_attribute(IntEnum):
+    """Numbered properties of an address."""
+
+    CONTEXT = 1
+    MEMORY_TYPE = 2
+    DEVICE_POINTER = 3
+    HOST_POINTER = 4
+
+
+class memory_type(IntEnum):
+    """Whose memory a copy reads or writes."""
+
+    HOST = 1
+    DEVICE = 2
+    ARRAY = 3
+    UNIFIED = 4
+
+
+class compute_mode(IntEnum):
+    """Who may use a device."""
+
+    DEFAULT = 0
+    PROHIBITED = 2
+    EXCLUSIVE_PROCESS = 3
+
+
+class limit(IntEnum):
+    """What a context gives kernels."""
+
+    STACK_SIZE = 0
+    PRINTF_FIFO_SIZE = 1
+    MALLOC_HEAP_SIZE = 2
+    DEV_RUNTIME_SYNC_DEPTH = 3
+    DEV_RUNTIME_PENDING_LAUNCH_COUNT = 4
+
+
+class func_cache(IntEnum):
+    """How on-chip memory is divided between shared memory and cache."""
+
+    PREFER_NONE = 0
+    PREFER_SHARED = 1
+    PREFER_L1 = 2
+    PREFER_EQUAL = 3
+
+
+class shared_config(IntEnum):
+    """How wide the banks of shared memory are."""
+
+    DEFAULT_BANK_SIZE = 0
+    FOUR_BYTE_BANK_SIZE = 1
+    EIGHT_BYTE_BANK_SIZE = 2
+
+
+class ctx_flags(IntFlag):
     """How a context waits."""
 
     SCHED_AUTO = 0
     SCHED_SPIN = 1
     SCHED_YIELD = 2
+    BLOCKING_SYNC = 4
     SCHED_BLOCKING_SYNC = 4
     SCHED_MASK = 7
     MAP_HOST = 8
     LMEM_RESIZE_TO_MAX = 16
-    FLAGS_MASK = 31
+    FLAGS_MASK = 255
 
 
-class event_flags(enum.IntFlag):
+class event_flags(IntFlag):
     """How an event is made."""
 
     DEFAULT = 0
@@ -54,7 +207,7 @@ class event_flags(enum.IntFlag):
     INTERPROCESS = 4
 
 
-class host_alloc_flags(enum.IntFlag):
+class host_alloc_flags(IntFlag):
     """How page-locked memory is allocated."""
 
     PORTABLE = 1
@@ -62,8 +215,58 @@ class host_alloc_flags(enum.IntFlag):
     WRITECOMBINED = 4
 
 
-class mem_host_register_flags(enum.IntFlag):
+class mem_host_register_flags(IntFlag):
     """How host memory is page-locked."""
 
     PORTABLE = 1
     DEVICEMAP = 2
+
+
+class mem_attach_flags(IntFlag):
+    """Who uses managed memory next."""
+
+    GLOBAL = 1
+    HOST = 2
+    SINGLE = 4
+
+
+class ipc_mem_flags(IntFlag):
+    """How memory of another process is opened."""
+
+    LAZY_ENABLE_PEER_ACCESS = 1
+
+
+class jit_option(IntEnum):
+    """What a loader of code is told."""
+
+    MAX_REGISTERS = 0
+    THREADS_PER_BLOCK = 1
+    WALL_TIME = 2
+    INFO_LOG_BUFFER = 3
+    INFO_LOG_BUFFER_SIZE_BYTES = 4
+    ERROR_LOG_BUFFER = 5
+    ERROR_LOG_BUFFER_SIZE_BYTES = 6
+    OPTIMIZATION_LEVEL = 7
+    TARGET_FROM_CUCONTEXT = 8
+    TARGET = 9
+    FALLBACK_STRATEGY = 10
+    GENERATE_DEBUG_INFO = 11
+    LOG_VERBOSE = 12
+    GENERATE_LINE_INFO = 13
+
+
+class jit_input_type(IntEnum):
+    """What kind of code a linker is given."""
+
+    CUBIN = 0
+    PTX = 1
+    FATBINARY = 2
+    OBJECT = 3
+    LIBRARY = 4
+
+
+class jit_fallback(IntEnum):
+    """Which code is taken if the best one is missing."""
+
+    PREFER_PTX = 0
+    PREFER_BINARY = 1

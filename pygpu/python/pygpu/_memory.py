@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._core import DeviceAllocation, Stream, mem_alloc, pagelocked_empty
+from ._context import Context, ordinal_of
+from ._core import DeviceAllocation, Stream, managed_empty, mem_alloc, pagelocked_empty
 from ._errors import LogicError
 
 # -- host memory --------------------------------------------------------------------------
@@ -62,23 +63,51 @@ def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
     return aligned_zeros(array.shape, array.dtype, _order(array), alignment)
 
 
+# -- memory that host and device share -----------------------------------------------------
+
+
+def managed_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> np.ndarray:
+    """A numpy array of zeros in memory that host and device share."""
+    result = managed_empty(shape, dtype, order, mem_flags)
+    result.fill(0)
+    return result
+
+
+def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    """A numpy array like ``array`` in memory that host and device share."""
+    return managed_empty(array.shape, array.dtype, _order(array), mem_flags)
+
+
+def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
+    """A numpy array of zeros like ``array`` in memory that host and device share."""
+    return managed_zeros(array.shape, array.dtype, _order(array), mem_flags)
+
+
 # -- device memory ------------------------------------------------------------------------
+
+
+class PointerHolderBase:
+    """The base of a program's own allocations: a subclass has ``get_pointer``, which gives the
+    device address."""
+
+    def get_pointer(self) -> int:
+        """The device address."""
+        raise NotImplementedError(f"{type(self).__name__} has no get_pointer")
+
+    def __int__(self) -> int:
+        return self.get_pointer()
+
+    def __index__(self) -> int:
+        return self.get_pointer()
+
+    def as_buffer(self, size: int, offset: int = 0) -> memoryview:
+        """A memoryview of the memory for libraries that take device addresses as buffers."""
+        return _core.address_as_buffer(self.get_pointer() + offset, size)
 
 
 def mem_alloc_like(ary: Any) -> DeviceAllocation:
     """Device memory for as many bytes as an array has."""
     return mem_alloc(ary.nbytes)
-
-
-def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[DeviceAllocation, int]:
-    """Device memory for ``height`` rows of ``width`` bytes, and the bytes from one row to the
-    next. ``access_size`` is that of the elements: 4, 8 or 16."""
-    if access_size not in (4, 8, 16):
-        raise LogicError(f"access_size is {access_size}; allowed are 4, 8 and 16")
-    if width < 1 or height < 1:
-        raise LogicError(f"width is {width} and height {height}; both must be above 0")
-    pitch = -(-width // 512) * 512
-    return mem_alloc(pitch * height), pitch
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
@@ -111,13 +140,45 @@ def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = No
     _core.copy_on_device(dest, src, size, stream, False)
 
 
-def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
+def memcpy_peer(
+    dest: Any,
+    src: Any,
+    size: int,
+    dest_context: Context | None = None,
+    src_context: Context | None = None,
+) -> None:
+    """Copies ``size`` bytes from one context's memory to another's; the current one's where
+    none is given."""
+    _core.copy_between_devices(
+        dest, ordinal_of(dest_context), src, ordinal_of(src_context), size, None, True
+    )
+
+
+def memcpy_peer_async(
+    dest: Any,
+    src: Any,
+    size: int,
+    dest_context: Context | None = None,
+    src_context: Context | None = None,
+    stream: Stream | None = None,
+) -> None:
+    """As :func:`memcpy_peer`, queued on a stream."""
+    _core.copy_between_devices(
+        dest, ordinal_of(dest_context), src, ordinal_of(src_context), size, stream, False
+    )
+
+
+def _unsigned(data: int, width: int) -> int:
     limit = 1 << (8 * width)
     if not -(limit >> 1) <= data < limit:
         raise OverflowError(f"data is {data}; it must fit {8 * width} bits")
+    return data % limit
+
+
+def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
     if count < 0:
         raise LogicError(f"count is {count}; it must not be negative")
-    _core.fill_memory(dest, data % limit, width, count, stream)
+    _core.fill_memory(dest, _unsigned(data, width), width, count, stream)
 
 
 def memset_d8(dest: Any, data: int, count: int) -> None:
@@ -150,32 +211,50 @@ def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = N
     _memset(dest, data, 4, count, stream)
 
 
-def _memset_rows(dest: Any, pitch: int, data: int, element: int, width: int, height: int) -> None:
-    if pitch < width * element:
-        raise LogicError(f"pitch is {pitch}; a row of {width} elements needs {width * element}")
-    if (
-        isinstance(dest, DeviceAllocation)
-        and height
-        and (height - 1) * pitch + width * element > dest.size
-    ):
-        raise LogicError(f"{height} rows with pitch {pitch} do not fit {dest.size} bytes")
-    for row in range(height):
-        _memset(int(dest) + row * pitch, data, element, width, None)
+def _memset_rows(
+    dest: Any, pitch: int, data: int, element: int, width: int, height: int, stream: Any
+) -> None:
+    if min(pitch, width, height) < 0:
+        raise LogicError(
+            f"pitch is {pitch}, width {width} and height {height}; none may be negative"
+        )
+    _core.fill_rows(dest, pitch, _unsigned(data, element), element, width, height, stream)
 
 
 def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
     """Fills ``height`` rows of ``width`` bytes, ``pitch`` bytes apart."""
-    _memset_rows(dest, pitch, data, 1, width, height)
+    _memset_rows(dest, pitch, data, 1, width, height, None)
 
 
 def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    """Fills rows of elements of 16 bits."""
-    _memset_rows(dest, pitch, data, 2, width, height)
+    """Fills ``height`` rows of ``width`` elements of 16 bits, ``pitch`` bytes apart."""
+    _memset_rows(dest, pitch, data, 2, width, height, None)
 
 
 def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> None:
-    """Fills rows of elements of 32 bits."""
-    _memset_rows(dest, pitch, data, 4, width, height)
+    """Fills ``height`` rows of ``width`` elements of 32 bits, ``pitch`` bytes apart."""
+    _memset_rows(dest, pitch, data, 4, width, height, None)
+
+
+def memset_d2d8_async(
+    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
+) -> None:
+    """Queues a fill of ``height`` rows of ``width`` bytes, ``pitch`` bytes apart."""
+    _memset_rows(dest, pitch, data, 1, width, height, stream)
+
+
+def memset_d2d16_async(
+    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
+) -> None:
+    """Queues a fill of ``height`` rows of ``width`` elements of 16 bits, ``pitch`` bytes apart."""
+    _memset_rows(dest, pitch, data, 2, width, height, stream)
+
+
+def memset_d2d32_async(
+    dest: Any, pitch: int, data: int, width: int, height: int, stream: Stream | None = None
+) -> None:
+    """Queues a fill of ``height`` rows of ``width`` elements of 32 bits, ``pitch`` bytes apart."""
+    _memset_rows(dest, pitch, data, 4, width, height, stream)
 
 
 def to_device(bf_obj: Any) -> DeviceAllocation:

@@ -13,6 +13,7 @@ pub(crate) use transfer::to_gpu;
 
 use crate::allocator::{Source, allocation_object, mem_alloc_object};
 use crate::dtypes;
+use crate::errors::OrRaise;
 use crate::init::InitCell;
 use crate::pool::{DevicePool, Ticket};
 use gpuarray::{Array, DType, Layout};

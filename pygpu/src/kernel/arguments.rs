@@ -11,7 +11,7 @@ use gpuarray::f16;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::PyUntypedArray;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -211,28 +211,17 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
         return Ok(false);
     };
     let address = host::data(&array) as u64;
-    let mut owner = array.base();
+    let mut owner = host::base(array);
     while let Some(base) = owner {
-        if let Ok(managed) = base.cast::<ManagedAllocation>() {
-            let managed = managed.to_owned();
-            // The array keeps its base, so the memory lives as long as the argument.
-            list.memory(address, borrow_for(value, &managed), Access::Write);
+        if base.is_exact_instance_of::<ManagedAllocation>()
+            && let Ok(allocation) = base.cast::<DeviceAllocation>()
+        {
+            list.memory(address, allocation.get().memory(), Access::Write);
             return Ok(true);
         }
-        owner = base.cast::<PyUntypedArray>().ok().and_then(|array| array.base());
+        owner = base.cast::<PyUntypedArray>().ok().and_then(host::base);
     }
     Ok(false)
-}
-
-/// The memory of the allocation under an array, for as long as the array is borrowed.
-fn borrow_for<'a>(
-    _array: Object<'a, '_>,
-    managed: &Bound<'_, ManagedAllocation>,
-) -> &'a gpuarray::memory::DeviceMemory {
-    let memory: *const gpuarray::memory::DeviceMemory = &**managed.as_super().get().memory();
-    // SAFETY: numpy's array refers to its base until it is gone, the base is immutable, and
-    // its object holds the memory until it is dropped.
-    unsafe { &*memory }
 }
 
 /// numpy's scalar types whose values kernels take, with their sizes.

@@ -246,11 +246,6 @@ impl PooledDeviceAllocation {
         }
         Ok(&self.memory)
     }
-
-    /// The pool.
-    pub(crate) fn pool(&self) -> Option<&Arc<DevicePool>> {
-        self.ticket.pool()
-    }
 }
 
 fn freed() -> Error {

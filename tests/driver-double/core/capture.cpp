@@ -58,6 +58,12 @@ void invalidate(Capture& capture) {
     if (capture.status == Capture::Active) capture.status = Capture::Invalidated;
 }
 
+void abandon(const Ref<Stream>& stream) {
+    const Ref<Capture> capture = stream->capture;
+    invalidate(*capture);
+    if (capture->origin == stream) end(capture);
+}
+
 int check_capture(const Ref<Stream>& stream) {
     if (stream->legacy) {
         return captured_by_blocking(*stream->context, true) ? STREAM_CAPTURE_IMPLICIT : 0;

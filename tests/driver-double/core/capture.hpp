@@ -22,6 +22,9 @@ int refuse_if_captured(const Context& context);
 
 void invalidate(Capture& capture);
 
+// A stream that captures is destroyed.
+void abandon(const Ref<Stream>& stream);
+
 // A stream waits for an event of which either is captured. False if neither is.
 bool wait_in_capture(const Ref<Stream>& stream, const Event& event, int& status);
 

@@ -49,7 +49,7 @@ int usable(const Ref<Context>& context) {
 
 bool DriverGate::forked() { return is_forked; }
 
-DriverGate::DriverGate(unsigned rule, int wanted) : lock(state().mutex), status(0) {
+DriverGate::DriverGate(unsigned rule, int wanted) : lock(state().mutex) {
     thread().lock = &lock;
     if ((rule & INIT) && !state().initialized) {
         status = NOT_INITIALIZED;

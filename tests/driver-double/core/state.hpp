@@ -120,7 +120,9 @@ struct Pool {
     Handle handle = 0;
     int device = 0;
     bool is_default = false;
-    uint64_t threshold = 0, used = 0, reserved = 0, most_used = 0, most_reserved = 0;
+    // `used` is what was asked for, `backed` the same in whole units of allocation; `reserved`
+    // is what the device has given, and counts against it.
+    uint64_t threshold = 0, used = 0, backed = 0, reserved = 0, most_used = 0, most_reserved = 0;
     int reuse[4] = {0, 1, 1, 1}; // by attribute number
 };
 
@@ -214,7 +216,7 @@ public:
     static bool forked();
     DriverGate(unsigned rule, int wanted);
     ~DriverGate();
-    int status;
+    int status = 0;
 
 private:
     std::unique_lock<std::mutex> lock;

@@ -151,9 +151,9 @@ Ref<Work> next_on_the_way(Ref<Work> work) {
 
 } // namespace
 
-void run(const Ref<Work>& work) {
+void run(Ref<Work> work) {
     // Down the works that it waits for, without recursion: queues are long.
-    std::vector<Ref<Work>> path = {work};
+    std::vector<Ref<Work>> path = {std::move(work)};
     while (!path.empty()) {
         const Ref<Work> top = path.back();
         if (top->state == Work::Done) {
@@ -174,11 +174,19 @@ void run(const Ref<Work>& work) {
     }
 }
 
-bool step(const Ref<Work>& work) {
+bool step(Ref<Work> work) {
     const Ref<Work> next = next_on_the_way(work);
     if (!next) return true;
     if (next->state == Work::Queued) execute(next);
     return work->state == Work::Done;
+}
+
+void run_unless_host(Ref<Work> work) {
+    for (;;) {
+        const Ref<Work> next = next_on_the_way(work);
+        if (!next || next->operation.host) return;
+        step(next);
+    }
 }
 
 void drain(const Ref<Context>& context) {
@@ -237,12 +245,7 @@ int submit(const Ref<Stream>& stream, Operation operation, const Ref<Work>& behi
         capture_node(*stream, std::move(node));
         return 0;
     }
-    // Not while a host function is in the way: it may need what the caller holds.
-    while (stream->queued >= MOST_QUEUED) {
-        const Ref<Work> next = next_on_the_way(stream->tail);
-        if (!next || next->operation.host) break;
-        step(stream->tail);
-    }
+    if (stream->queued >= MOST_QUEUED) run_unless_host(stream->tail);
     std::vector<Ref<Work>> after = before(stream);
     if (behind && behind->state != Work::Done) after.push_back(behind);
     const Ref<Work> work = enqueue(stream->context, stream, std::move(operation), after);

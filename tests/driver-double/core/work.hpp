@@ -21,10 +21,13 @@ Ref<Work> enqueue(const Ref<Context>& context, const Ref<Stream>& stream, Operat
 std::vector<Ref<Work>> before(const Ref<Stream>& stream);
 
 // Runs a work and all that it waits for.
-void run(const Ref<Work>& work);
+void run(Ref<Work> work);
 
 // Runs at most one operation on the way to a work; true if the work is done then.
-bool step(const Ref<Work>& work);
+bool step(Ref<Work> work);
+
+// Runs towards a work, but not into a host function: it may need what the caller holds.
+void run_unless_host(Ref<Work> work);
 
 // Runs all work of a context, the newest stream first.
 void drain(const Ref<Context>& context);

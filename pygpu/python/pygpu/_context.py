@@ -1,0 +1,269 @@
+"""Devices and contexts."""
+
+from __future__ import annotations
+
+import threading
+
+from . import _core
+from ._errors import Error, LogicError, Unsupported
+from ._flags import compute_mode, device_attribute, func_cache, shared_config
+
+
+class Device:
+    """A device, by number, by PCI bus id or by UUID (``"GPU-..."``)."""
+
+    def __init__(self, number_or_pci_bus_id: int | str) -> None:
+        if isinstance(number_or_pci_bus_id, str):
+            self._ordinal = _core.device_by_name(number_or_pci_bus_id)
+            return
+        try:
+            ordinal = number_or_pci_bus_id.__index__()
+        except AttributeError:
+            raise TypeError(
+                f"a device is named by its number or PCI bus id, not by {number_or_pci_bus_id!r}"
+            ) from None
+        count = _core.device_count()
+        if not 0 <= ordinal < count:
+            raise LogicError(f"device number is {ordinal}; there are {count} devices, from 0")
+        self._ordinal = ordinal
+
+    @staticmethod
+    def count() -> int:
+        """The number of devices."""
+        return _core.device_count()
+
+    @property
+    def ordinal(self) -> int:
+        """The device's number."""
+        return self._ordinal
+
+    def name(self) -> str:
+        """The device's name."""
+        return _core.device_properties(self._ordinal)[0]
+
+    def pci_bus_id(self) -> str:
+        """The device's place on the bus."""
+        return _core.device_properties(self._ordinal)[1]
+
+    def uuid(self) -> str | None:
+        """The device's number that no other device has; ``None`` where there is none."""
+        return _core.device_uuid(self._ordinal)
+
+    def compute_capability(self) -> tuple[int, int]:
+        """The device's generation; (0, 0) for the host."""
+        return _core.device_properties(self._ordinal)[2]
+
+    def architecture(self) -> str:
+        """What compilers call the device, ``sm_90`` for example; empty for the host."""
+        return _core.device_architecture(self._ordinal)
+
+    def total_memory(self) -> int:
+        """Bytes of device memory."""
+        return _core.device_properties(self._ordinal)[3]
+
+    def get_attribute(self, attr: int) -> int:
+        """One numbered property."""
+        value = _core.device_attribute(self._ordinal, int(attr))
+        if attr == device_attribute.COMPUTE_MODE:
+            return compute_mode(value)
+        return value
+
+    def get_attributes(self) -> dict[device_attribute, int]:
+        """All properties that the device knows."""
+        result = {}
+        for attribute in device_attribute:
+            try:
+                result[attribute] = self.get_attribute(attribute)
+            except Error:
+                continue
+        return result
+
+    def __getattr__(self, name: str) -> int:
+        try:
+            attribute = device_attribute[name.upper()]
+        except KeyError:
+            raise AttributeError(f"Device object has no attribute {name!r}") from None
+        return self.get_attribute(attribute)
+
+    def stream_priority_range(self) -> tuple[int, int]:
+        """The least and the greatest priority that streams can have; smaller runs first."""
+        return _core.stream_priority_range(self._ordinal)
+
+    def make_context(self, flags: int = 0) -> Context:
+        """A new context on the device, made the current one of this thread."""
+        context = Context(self, _TOKEN)
+        context.push()
+        return context
+
+    def retain_primary_context(self) -> Context:
+        """The context that libraries share; it is not made the current one."""
+        return Context(self, _TOKEN)
+
+    def can_access_peer(self, dev: Device) -> bool:
+        """True if kernels on this device can use the other one's memory."""
+        return _core.can_access_peer(self._ordinal, dev.ordinal)
+
+    def reset(self) -> None:
+        """Destroys everything on the device: memory, streams, events and modules of this and of
+        all other libraries in the process. The way to go on after a kernel has failed."""
+        _core.reset_device(self._ordinal)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self._ordinal == other._ordinal
+
+    def __hash__(self) -> int:
+        return hash(("Device", self._ordinal))
+
+    def __repr__(self) -> str:
+        return f"<Device {self._ordinal}: {self.name()}>"
+
+
+_TOKEN = object()
+_local = threading.local()
+
+
+def _stack() -> list[Context]:
+    try:
+        return _local.stack
+    except AttributeError:
+        _local.stack = []
+        return _local.stack
+
+
+def _activate(stack: list[Context]) -> None:
+    _core.set_current_device(stack[-1]._device.ordinal if stack else None)
+
+
+def ordinal_of(context: Context | None) -> int:
+    """The number of a context's device; of the current one without a context."""
+    return _core.current_ordinal() if context is None else context._device.ordinal
+
+
+class Context:
+    """The use of a device by a thread: a stack of them, the last one current.
+
+    All contexts of a device share its memory and its default stream, as users of a primary
+    context do.
+    """
+
+    def __init__(self, device: Device, token: object) -> None:
+        if token is not _TOKEN:
+            raise TypeError("contexts are made by Device.make_context")
+        self._device = device
+        self._uses = 1
+        self._cache_config = func_cache.PREFER_NONE
+        self._shared_config = shared_config.DEFAULT_BANK_SIZE
+
+    def _check(self) -> None:
+        if self._uses < 1:
+            raise LogicError("the context has been detached")
+
+    @staticmethod
+    def _current() -> Context:
+        context = Context.get_current()
+        if context is None:
+            raise LogicError("this thread has no current context")
+        return context
+
+    @staticmethod
+    def attach(flags: int = 0) -> Context:
+        """The current context with one more use, ended by :meth:`detach`."""
+        context = Context._current()
+        context._uses += 1
+        return context
+
+    def detach(self) -> None:
+        """Ends one use; the last one takes the context from this thread's stack."""
+        self._check()
+        self._uses -= 1
+        stack = _stack()
+        if self._uses == 0 and self in stack:
+            stack[:] = [context for context in stack if context is not self]
+            _activate(stack)
+
+    def push(self) -> None:
+        """Makes the context the current one of this thread, for this library and for the
+        driver's calls of others."""
+        self._check()
+        stack = _stack()
+        _activate([self])
+        stack.append(self)
+
+    @staticmethod
+    def pop() -> None:
+        """Makes the context before the current one current again."""
+        stack = _stack()
+        if not stack:
+            raise LogicError("cannot pop: this thread has no current context")
+        _activate(stack[:-1])
+        stack.pop()
+
+    @staticmethod
+    def get_current() -> Context | None:
+        """The current context of this thread."""
+        stack = _stack()
+        return stack[-1] if stack else None
+
+    @staticmethod
+    def get_device() -> Device:
+        """The device of the current context; without one the device that arrays go to."""
+        return Device(_core.current_ordinal())
+
+    @staticmethod
+    def synchronize() -> None:
+        """Waits for all work of the device."""
+        _core.synchronize()
+
+    @staticmethod
+    def get_api_version() -> int:
+        """The version of the interface: that of the driver."""
+        return _core.driver_version()
+
+    @staticmethod
+    def get_limit(limit: int) -> int:
+        """One of the limits of kernels (:class:`pygpu.driver.limit`)."""
+        return _core.get_limit(int(limit))
+
+    @staticmethod
+    def set_limit(limit: int, value: int) -> None:
+        """Sets a limit of kernels; the driver may round it."""
+        _core.set_limit(int(limit), value)
+
+    @staticmethod
+    def get_cache_config() -> func_cache:
+        """How kernels prefer on-chip memory to be divided."""
+        return Context._current()._cache_config
+
+    @staticmethod
+    def set_cache_config(cc: int) -> None:
+        """Remembers how kernels prefer on-chip memory to be divided. A kernel's own
+        :meth:`pygpu.driver.Function.set_cache_config` is what has an effect."""
+        Context._current()._cache_config = func_cache(cc)
+
+    @staticmethod
+    def get_shared_config() -> shared_config:
+        """How wide the banks of shared memory are."""
+        return Context._current()._shared_config
+
+    @staticmethod
+    def set_shared_config(config: int) -> None:
+        """Remembers how wide the banks of shared memory should be, which no device that current
+        drivers know can change."""
+        Context._current()._shared_config = shared_config(config)
+
+    @staticmethod
+    def enable_peer_access(peer: Context, flags: int = 0) -> None:
+        """Lets kernels of the current context use another one's memory."""
+        if flags != 0:
+            raise LogicError(f"flags is {flags}; only 0 is allowed")
+        _core.set_peer_access(ordinal_of(peer), True)
+
+    @staticmethod
+    def disable_peer_access(peer: Context) -> None:
+        """Ends what :meth:`enable_peer_access` began."""
+        _core.set_peer_access(ordinal_of(peer), False)
+
+    @property
+    def handle(self) -> int:
+        """Raises ``Unsupported``: the driver's handle of a context stays inside the core."""
+        raise Unsupported("the driver's handle of a context is not given out")

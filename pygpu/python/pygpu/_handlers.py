@@ -1,0 +1,56 @@
+"""Host arrays as a kernel's arguments: copied to the device before it runs, or back behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._memory import memcpy_dtoh, memcpy_htod
+
+
+class ArgumentHandler:
+    """Stands for ``array`` in a kernel's arguments.
+
+    A subclass's ``pre_call`` runs before the kernel is launched; its ``post_call``, if it has
+    one, once the kernel has run. Both are given the stream of the call, or ``None``.
+    """
+
+    def __init__(self, ary: Any) -> None:
+        self.array = ary
+        self.dev_alloc: Any = None
+
+    def get_device_alloc(self) -> Any:
+        """The device memory that the kernel gets."""
+        if self.dev_alloc is None:
+            try:
+                nbytes = self.array.nbytes
+            except AttributeError:
+                raise TypeError(
+                    f"could not determine array length of '{type(self.array)}': "
+                    "unsupported array type or not an array"
+                ) from None
+            self.dev_alloc = _core.mem_alloc_ordered(nbytes)
+        return self.dev_alloc
+
+    def pre_call(self, stream: Any) -> None:
+        """Called before the launch."""
+
+
+class In(ArgumentHandler):
+    """An array that the kernel reads."""
+
+    def pre_call(self, stream: Any) -> None:
+        """Copies the array to the device."""
+        memcpy_htod(self.get_device_alloc(), self.array)
+
+
+class Out(ArgumentHandler):
+    """An array that the kernel writes."""
+
+    def post_call(self, stream: Any) -> None:
+        """Copies the result to the array."""
+        memcpy_dtoh(self.array, self.get_device_alloc())
+
+
+class InOut(In, Out):
+    """An array that the kernel reads and writes."""

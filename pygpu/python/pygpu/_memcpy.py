@@ -1,0 +1,111 @@
+"""Copies of rows and slices: ``Memcpy2D`` and ``Memcpy3D`` of PyCUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _core
+from ._errors import LogicError, Unsupported
+from ._flags import memory_type
+
+
+class _Copy:
+    """A copy between two memories: set where from, where to and how much, then call it.
+
+    Places and sizes along x are in bytes, along y in rows and along z in slices. A pitch is the
+    bytes from one row to the next, a height of a side the rows from one slice to the next.
+    """
+
+    def __init__(self) -> None:
+        self.width_in_bytes = 0
+        self.height = 0
+        self.depth = 1
+        self.src_memory_type = self.dst_memory_type = memory_type.HOST
+        self.src_x_in_bytes = self.dst_x_in_bytes = 0
+        self.src_y = self.dst_y = 0
+        self.src_z = self.dst_z = 0
+        self.src_pitch = self.dst_pitch = 0
+        self.src_height = self.dst_height = 0
+        self.src_device: Any = 0
+        self.dst_device: Any = 0
+        self._src_host: Any = None
+        self._dst_host: Any = None
+
+    def set_src_host(self, buf_py: Any) -> None:
+        """Reads from host memory: a numpy array, or another object with the buffer protocol."""
+        self.src_memory_type, self._src_host = memory_type.HOST, buf_py
+
+    def set_src_unified(self, buf_py: Any) -> None:
+        """Reads from memory that host and device share."""
+        self.src_memory_type, self._src_host = memory_type.UNIFIED, buf_py
+
+    def set_src_device(self, devptr: Any) -> None:
+        """Reads from device memory: an allocation, an array or an address."""
+        self.src_memory_type, self.src_device = memory_type.DEVICE, devptr
+
+    def set_src_array(self, ary: Any) -> None:
+        """Raises ``Unsupported``: there are no texture arrays."""
+        raise Unsupported("there are no texture arrays to copy from")
+
+    def set_dst_host(self, buf_py: Any) -> None:
+        """Writes to host memory: a numpy array, or another object with the buffer protocol."""
+        self.dst_memory_type, self._dst_host = memory_type.HOST, buf_py
+
+    def set_dst_unified(self, buf_py: Any) -> None:
+        """Writes to memory that host and device share."""
+        self.dst_memory_type, self._dst_host = memory_type.UNIFIED, buf_py
+
+    def set_dst_device(self, devptr: Any) -> None:
+        """Writes to device memory: an allocation, an array or an address."""
+        self.dst_memory_type, self.dst_device = memory_type.DEVICE, devptr
+
+    def set_dst_array(self, ary: Any) -> None:
+        """Raises ``Unsupported``: there are no texture arrays."""
+        raise Unsupported("there are no texture arrays to copy to")
+
+    def _side(self, name: str, height: int) -> tuple[Any, bool, tuple[int, int, int, int, int]]:
+        kind = getattr(self, f"{name}_memory_type")
+        is_host = kind != memory_type.DEVICE
+        memory = getattr(self, f"_{name}_host" if is_host else f"{name}_device")
+        if memory is None:
+            raise LogicError(f"no memory is set: call set_{name}_host or set_{name}_device")
+        x, y, z, pitch = (
+            getattr(self, f"{name}_{part}") for part in ("x_in_bytes", "y", "z", "pitch")
+        )
+        return memory, is_host, (x, y, z, pitch, height)
+
+    def _copy(self, stream: Any, wait: bool) -> None:
+        _core.copy_rows(
+            self._side("dst", self.dst_height),
+            self._side("src", self.src_height),
+            (self.width_in_bytes, self.height, self.depth),
+            stream,
+            wait,
+        )
+
+
+class Memcpy2D(_Copy):
+    """A copy of ``height`` rows of ``width_in_bytes`` bytes."""
+
+    def __call__(self, aligned: Any) -> None:
+        """Copies: at once if ``aligned`` is a truth value, else queued on the stream given.
+
+        The truth value has no effect; drivers once asked for aligned rows.
+        """
+        if isinstance(aligned, (bool, int)):
+            self._copy(None, True)
+        else:
+            self._copy(aligned, False)
+
+
+class Memcpy3D(_Copy):
+    """A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = 0
+        self.src_lod = self.dst_lod = 0
+
+    def __call__(self, stream: Any = None) -> None:
+        """Copies at once, or queued on a stream."""
+        self._copy(stream, stream is None)

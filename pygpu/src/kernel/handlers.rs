@@ -1,0 +1,101 @@
+//! Arguments that stand for others: host arrays to be copied, and objects of other libraries.
+
+use super::arguments::{self, interface_address, invalid_type};
+use crate::errors::OrRaise;
+use crate::runtime::Current;
+use crate::stream::by_handle;
+use gpuarray::EventOptions;
+use gpuarray::Stream;
+use gpuarray::launch::ArgumentList;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+use std::sync::Arc;
+
+/// The arguments of one call, each a thing that [`arguments::push`] takes.
+pub(super) struct Direct<'py> {
+    pub(super) arguments: Bound<'py, PyTuple>,
+    /// Those that copy something before or behind the call.
+    pub(super) handlers: Vec<Bound<'py, PyAny>>,
+}
+
+fn handler_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "pygpu._handlers", "ArgumentHandler")
+}
+
+/// Replaces every argument that stands for another.
+///
+/// Raises PyCUDA's `TypeError` for one that a kernel does not take, before anything is done
+/// for the others.
+pub(super) fn resolve<'py>(
+    given: &Bound<'py, PyTuple>,
+    current: &Current,
+    stream: &Arc<dyn Stream>,
+) -> PyResult<Direct<'py>> {
+    let py = given.py();
+    let class = handler_class(py)?;
+    let mut handlers = Vec::new();
+    let mut direct = Vec::with_capacity(given.len());
+    for (position, value) in given.iter().enumerate() {
+        if value.is_instance(class)? {
+            direct.push(value.call_method0("get_device_alloc")?);
+            handlers.push(value);
+        } else if arguments::push(value.as_borrowed(), &mut ArgumentList::new())? {
+            direct.push(value);
+        } else {
+            direct.push(stands_for(&value, position, current, stream)?);
+        }
+    }
+    Ok(Direct { arguments: PyTuple::new(py, direct)?, handlers })
+}
+
+/// The allocation, or the number, that an object of another library stands for.
+fn stands_for<'py>(
+    value: &Bound<'py, PyAny>,
+    position: usize,
+    current: &Current,
+    stream: &Arc<dyn Stream>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let address = |address: Bound<'py, PyAny>| {
+        if arguments::push(address.as_borrowed(), &mut ArgumentList::new())? {
+            return Ok(address);
+        }
+        value.py().import("numpy")?.getattr("uintp")?.call1((address,))
+    };
+    if let Some(number) = interface_address(value)? {
+        order_behind_owner(value, current, stream)?;
+        return address(number.into_pyobject(value.py())?.into_any());
+    }
+    if let Ok(gpudata) = value.getattr("gpudata") {
+        return address(gpudata);
+    }
+    if let Ok(method) = value.getattr("get_pointer") {
+        return address(method.call0()?);
+    }
+    Err(invalid_type(position))
+}
+
+/// Has the stream wait for the one that `__cuda_array_interface__` names, as its version 3 asks
+/// for.
+fn order_behind_owner(
+    value: &Bound<'_, PyAny>,
+    current: &Current,
+    stream: &Arc<dyn Stream>,
+) -> PyResult<()> {
+    let interface = value.getattr("__cuda_array_interface__")?;
+    let owner = interface.call_method1("get", ("stream",))?;
+    if owner.is_none() {
+        return Ok(());
+    }
+    let other = by_handle(current, owner.extract()?, Some(value))?;
+    if other.id() == stream.id() {
+        return Ok(());
+    }
+    let ordered = || {
+        let event = current.device.create_event(EventOptions::ORDERING)?;
+        other.record(event.as_ref())?;
+        stream.wait_event(event.as_ref())
+    };
+    ordered().or_raise()
+}

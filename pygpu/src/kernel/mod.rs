@@ -1,0 +1,334 @@
+//! Kernels as Python objects that are called.
+
+mod arguments;
+mod config;
+mod format;
+mod handlers;
+
+use crate::errors::{OrRaise, to_python};
+use crate::runtime::Current;
+use crate::stream::stream_argument;
+use config::config;
+use format::{Format, struct_error};
+use gpuarray::launch::ArgumentList;
+use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
+use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// A function that the device runs.
+#[pyclass(frozen, weakref, module = "pygpu.driver")]
+pub(crate) struct Function {
+    kernel: Arc<dyn Kernel>,
+    /// The device that the function was loaded for.
+    home: Current,
+    format: Mutex<Arc<Format>>,
+}
+
+impl Function {
+    pub(crate) fn new(kernel: Arc<dyn Kernel>, home: Current) -> Function {
+        Function { kernel, home, format: Mutex::new(Arc::default()) }
+    }
+
+    fn format(&self) -> Arc<Format> {
+        self.format.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn launch(
+        &self,
+        list: &ArgumentList<'_>,
+        config: &LaunchConfig,
+        stream: &Arc<dyn Stream>,
+    ) -> PyResult<()> {
+        // SAFETY: the program vouches for what its kernel does, as with every GPU library;
+        // number and sizes of the arguments are checked where the driver tells them.
+        unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }.or_raise()
+    }
+
+    /// Launches with arguments packed as `prepare` said.
+    fn launch_prepared(
+        &self,
+        config: &LaunchConfig,
+        stream: &Arc<dyn Stream>,
+        arguments: &Bound<'_, PyTuple>,
+    ) -> PyResult<()> {
+        let format = self.format();
+        if format.codes.len() != arguments.len() {
+            return Err(struct_error(
+                arguments.py(),
+                format!(
+                    "pack requires exactly {} arguments; {} were given",
+                    format.codes.len(),
+                    arguments.len()
+                ),
+            ));
+        }
+        let mut list = ArgumentList::new();
+        for (position, (value, &code)) in
+            arguments.iter_borrowed().zip(&format.codes).enumerate()
+        {
+            arguments::push_as(code, value, position, &mut list)?;
+        }
+        self.launch(&list, config, stream)
+    }
+
+    fn set(&self, attribute: KernelAttribute, value: i32) -> PyResult<()> {
+        self.kernel.set_attribute(attribute, value).or_raise()
+    }
+}
+
+fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
+    value.filter(|value| !value.is_none())
+}
+
+/// Refuses texture references, which no current driver has.
+fn check_texrefs(texrefs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match given(texrefs) {
+        Some(texrefs) if texrefs.is_truthy()? => {
+            Err(to_python(Error::unsupported("launch", "there are no texture references")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[pymethods]
+impl Function {
+    /// Launches the kernel on `grid` blocks of `block` threads: with numpy's scalars, arrays and
+    /// allocations of the device, numpy arrays and records as structures, and `In`, `Out` and
+    /// `InOut` around numpy arrays that are to be copied. With `time_kernel` gives the seconds
+    /// that it took.
+    #[pyo3(signature = (
+        *args, block = None, grid = None, stream = None, shared = 0, texrefs = None,
+        time_kernel = false, **kwargs
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "PyCUDA's signature")]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        block: Option<&Bound<'py, PyAny>>,
+        grid: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+        shared: u32,
+        texrefs: Option<&Bound<'py, PyAny>>,
+        time_kernel: bool,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<f64>> {
+        if let Some(names) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
+            let names: Vec<_> = names.keys().iter().map(|name| name.to_string()).collect();
+            return Err(PyValueError::new_err(format!(
+                "extra keyword arguments: {}",
+                names.join(",")
+            )));
+        }
+        let Some(block) = given(block) else {
+            return Err(PyValueError::new_err("must specify block size"));
+        };
+        let stream = given(stream);
+        if time_kernel && stream.is_some() {
+            return Err(PyAssertionError::new_err(
+                "Can't time the kernel on an asynchronous invocation",
+            ));
+        }
+        check_texrefs(texrefs)?;
+        let one = PyTuple::new(py, [1])?.into_any();
+        let config = config(given(grid).unwrap_or(&one), block, shared)?;
+        let queue = stream_argument(stream, &self.home)?;
+        let mut list = ArgumentList::new();
+        if !time_kernel && arguments::push_all(args, &mut list)? {
+            self.launch(&list, &config, &queue)?;
+            return Ok(None);
+        }
+        let direct = handlers::resolve(args, &self.home, &queue)?;
+        let mut list = ArgumentList::new();
+        arguments::push_all(&direct.arguments, &mut list)?;
+        for handler in &direct.handlers {
+            handler.call_method1("pre_call", (stream,))?;
+        }
+        if time_kernel {
+            crate::wait::for_device(py, &self.home.device)?;
+        }
+        let start = Instant::now();
+        self.launch(&list, &config, &queue)?;
+        let mut after = Vec::new();
+        for handler in &direct.handlers {
+            if handler.hasattr("post_call")? {
+                after.push(handler);
+            }
+        }
+        if stream.is_none() && (time_kernel || !after.is_empty()) {
+            crate::wait::for_device(py, &self.home.device)?;
+        }
+        let seconds = time_kernel.then(|| start.elapsed().as_secs_f64());
+        for handler in after {
+            handler.call_method1("post_call", (stream,))?;
+        }
+        Ok(seconds)
+    }
+
+    /// Fixes the types of the arguments for `prepared_call` and its like: a sequence of dtypes,
+    /// numpy's scalar types and format codes of `struct` ("P" is an address, "F" and "D" are
+    /// complex), or one text of such codes.
+    #[pyo3(signature = (arg_types, texrefs = None))]
+    fn prepare<'py>(
+        slf: Bound<'py, Self>,
+        arg_types: &Bound<'py, PyAny>,
+        texrefs: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        check_texrefs(texrefs)?;
+        let format = Arc::new(Format::parse(arg_types)?);
+        *slf.get().format.lock().unwrap_or_else(PoisonError::into_inner) = format;
+        Ok(slf)
+    }
+
+    /// Launches with arguments of the types that `prepare` fixed.
+    #[pyo3(signature = (grid, block, *args, shared_size = 0))]
+    fn prepared_call(
+        &self,
+        grid: &Bound<'_, PyAny>,
+        block: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        shared_size: u32,
+    ) -> PyResult<()> {
+        self.launch_prepared(&config(grid, block, shared_size)?, &self.home.stream, args)
+    }
+
+    /// As `prepared_call`, on a stream.
+    #[pyo3(signature = (grid, block, stream, *args, shared_size = 0))]
+    fn prepared_async_call(
+        &self,
+        grid: &Bound<'_, PyAny>,
+        block: &Bound<'_, PyAny>,
+        stream: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        shared_size: u32,
+    ) -> PyResult<()> {
+        let config = config(grid, block, shared_size)?;
+        match stream.cast::<crate::stream::PyStream>() {
+            Ok(stream) => self.launch_prepared(&config, &stream.get().stream, args),
+            Err(_) => {
+                self.launch_prepared(&config, &stream_argument(Some(stream), &self.home)?, args)
+            }
+        }
+    }
+
+    /// As `prepared_call`; gives a function that waits for the kernel and gives the seconds that
+    /// it took.
+    #[pyo3(signature = (grid, block, *args, shared_size = 0))]
+    fn prepared_timed_call(
+        &self,
+        grid: &Bound<'_, PyAny>,
+        block: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        shared_size: u32,
+    ) -> PyResult<CallTime> {
+        let config = config(grid, block, shared_size)?;
+        let event = || self.home.device.create_event(EventOptions::default());
+        let (start, end) = (event().or_raise()?, event().or_raise()?);
+        let stream = &self.home.stream;
+        stream.record(start.as_ref()).or_raise()?;
+        self.launch_prepared(&config, stream, args)?;
+        stream.record(end.as_ref()).or_raise()?;
+        Ok(CallTime { start, end })
+    }
+
+    /// The format codes that `prepare` fixed.
+    #[getter]
+    fn arg_format(&self) -> String {
+        self.format().text.clone()
+    }
+
+    /// The kernel's name in its module.
+    #[getter]
+    fn name(&self) -> &str {
+        self.kernel.name()
+    }
+
+    /// A numbered property: one of `function_attribute`.
+    fn get_attribute(&self, attr: i32) -> PyResult<i32> {
+        self.kernel.attribute(KernelAttribute(attr)).or_raise()
+    }
+
+    /// Sets a numbered property: one of `function_attribute`.
+    fn set_attribute(&self, attr: i32, value: i32) -> PyResult<()> {
+        self.set(KernelAttribute(attr), value)
+    }
+
+    /// Says whether on-chip memory should rather be shared memory or cache: one of `func_cache`.
+    /// Devices that do not divide it ignore this.
+    fn set_cache_config(&self, fc: i32) -> PyResult<()> {
+        // What the enumeration means as a percentage of shared memory; -1 is the default.
+        let percent = match fc {
+            0 => -1,
+            1 => 100,
+            2 => 0,
+            3 => 50,
+            _ => {
+                return Err(to_python(Error::invalid(
+                    "set_cache_config",
+                    format!("fc is {fc}; allowed are 0 to 3"),
+                )));
+            }
+        };
+        let set = self.kernel.set_attribute(KernelAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT, percent);
+        match set {
+            Err(error) if error.kind() == gpuarray::ErrorKind::Unsupported => Ok(()),
+            result => result.or_raise(),
+        }
+    }
+
+    /// Says how wide banks of shared memory should be: one of `shared_config`. No device that
+    /// current drivers know can change it.
+    fn set_shared_config(&self, config: i32) -> PyResult<()> {
+        match config {
+            0..=2 => Ok(()),
+            _ => Err(to_python(Error::invalid(
+                "set_shared_config",
+                format!("config is {config}; allowed are 0 to 2"),
+            ))),
+        }
+    }
+
+    /// How many blocks of `threads` threads with so many bytes of dynamic shared memory one
+    /// multiprocessor runs at once.
+    #[pyo3(signature = (threads, shared = 0))]
+    fn active_blocks(&self, threads: u32, shared: usize) -> PyResult<u32> {
+        self.kernel.active_blocks(threads, shared).or_raise()
+    }
+
+    /// The properties of `function_attribute` by their names in lower case.
+    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<i32> {
+        let py = slf.py();
+        let attributes = py.import("pygpu._flags")?.getattr("function_attribute")?;
+        let unknown =
+            || PyAttributeError::new_err(format!("Function object has no attribute {name:?}"));
+        if name.starts_with('_') {
+            return Err(unknown());
+        }
+        let attribute = attributes.get_item(name.to_uppercase()).map_err(|_| unknown())?;
+        slf.get().get_attribute(attribute.extract()?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Function {} of {}>", self.kernel.name(), self.home.device.id())
+    }
+}
+
+/// The time of one launch.
+#[pyclass(frozen, module = "pygpu.driver")]
+pub(crate) struct CallTime {
+    start: Arc<dyn Event>,
+    end: Arc<dyn Event>,
+}
+
+#[pymethods]
+impl CallTime {
+    /// Waits for the kernel, and gives the seconds that it took.
+    fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
+        crate::wait::for_event(py, self.end.as_ref())?.or_raise()?;
+        let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;
+        Ok(f64::from(milliseconds) * 1e-3)
+    }
+}

@@ -1,0 +1,248 @@
+//! Code for a device: compiled, linked, loaded.
+
+use crate::errors::{OrRaise, to_python};
+use crate::host;
+use crate::kernel::Function;
+use crate::runtime::{Current, current};
+use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Loaded code; it stays as long as a function of it.
+#[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
+pub(crate) struct PyModuleObject {
+    module: Arc<dyn Module>,
+    home: Current,
+}
+
+fn no_references(call: &'static str, name: &str) -> PyErr {
+    to_python(Error::unsupported(
+        call,
+        format!("{name}: there are no texture and surface references; pass arrays to kernels"),
+    ))
+}
+
+#[pymethods]
+impl PyModuleObject {
+    /// The kernel with this name.
+    fn get_function(&self, name: &str) -> PyResult<Function> {
+        Ok(Function::new(self.module.kernel(name).or_raise()?, self.home.clone()))
+    }
+
+    /// Address and bytes of a variable in device memory, which lives as long as the module.
+    fn get_global(&self, name: &str) -> PyResult<(u64, usize)> {
+        self.module.global(name).or_raise()
+    }
+
+    /// Raises `Unsupported`: current drivers have no texture references.
+    fn get_texref(&self, name: &str) -> PyResult<()> {
+        Err(no_references("get_texref", name))
+    }
+
+    /// Raises `Unsupported`: current drivers have no surface references.
+    fn get_surfref(&self, name: &str) -> PyResult<()> {
+        Err(no_references("get_surfref", name))
+    }
+
+    /// What the compiler and the driver had to say while the code was loaded.
+    #[getter]
+    fn log(&self) -> &str {
+        self.module.log()
+    }
+}
+
+/// Compiles CUDA C for the current device; gives the code and what the compiler had to say.
+#[pyfunction]
+pub(crate) fn compile_source<'py>(
+    py: Python<'py>,
+    text: &str,
+    name: &str,
+    options: Vec<String>,
+) -> PyResult<(Bound<'py, PyBytes>, String)> {
+    let device = current()?.device;
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let compiled = py.detach(|| device.compile(text, name, &options)).or_raise()?;
+    Ok((PyBytes::new(py, &compiled.code), compiled.log))
+}
+
+/// `CU_JIT_MAX_REGISTERS` and the other options that say something to a loader.
+const MAX_REGISTERS: i32 = 0;
+const OPTIMIZATION_LEVEL: i32 = 7;
+const GENERATE_DEBUG_INFO: i32 = 11;
+const LOG_VERBOSE: i32 = 12;
+const GENERATE_LINE_INFO: i32 = 13;
+
+/// Pairs of `jit_option` and value.
+fn load_options(pairs: Option<&Bound<'_, PyAny>>) -> PyResult<LoadOptions> {
+    let mut options = LoadOptions::default();
+    let Some(pairs) = pairs.filter(|pairs| !pairs.is_none()) else {
+        return Ok(options);
+    };
+    for pair in pairs.try_iter()? {
+        let (option, value): (i32, i64) = pair?.extract()?;
+        let refused = |what: &str| {
+            to_python(Error::invalid("options", format!("option {option} is {value}; {what}")))
+        };
+        let number = || u32::try_from(value).map_err(|_| refused("a positive number is needed"));
+        match option {
+            MAX_REGISTERS => options.max_registers = Some(number()?),
+            OPTIMIZATION_LEVEL => options.optimization_level = Some(number()?),
+            GENERATE_DEBUG_INFO => options.debug = value != 0,
+            LOG_VERBOSE => options.verbose = value != 0,
+            GENERATE_LINE_INFO => options.line_info = value != 0,
+            _ => {
+                return Err(refused(
+                    "allowed options are 0 (registers), 7 (optimization level), 11 (debug \
+                     information), 12 (verbose log) and 13 (line information)",
+                ));
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn load(
+    py: Python<'_>,
+    source: &ModuleSource<'_>,
+    options: &LoadOptions,
+) -> PyResult<gpuarray::Result<PyModuleObject>> {
+    let home = current()?;
+    let module = py.detach(|| home.device.load_module(source, options));
+    Ok(module.map(|module| PyModuleObject { module, home }))
+}
+
+/// Tells a program's function how a call went: success, what there is to know, the failure.
+fn report<T>(
+    handler: Option<&Bound<'_, PyAny>>,
+    result: &gpuarray::Result<T>,
+    log: impl FnOnce(&T) -> String,
+) -> PyResult<()> {
+    let Some(handler) = handler.filter(|handler| !handler.is_none()) else {
+        return Ok(());
+    };
+    let arguments = match result {
+        Ok(value) => (true, log(value), String::new()),
+        Err(error) => (false, String::new(), error.detail().to_owned()),
+    };
+    handler.call1(arguments).map(|_| ())
+}
+
+/// Loads code from a file: a cubin, fatbin, PTX or code object.
+#[pyfunction]
+pub(crate) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<PyModuleObject> {
+    load(py, &ModuleSource::File(&filename), &LoadOptions::default())?.or_raise()
+}
+
+/// Loads code from memory. `options` are pairs of `jit_option` and value; `message_handler` is
+/// called with success, the log and the error's text.
+#[pyfunction]
+#[pyo3(signature = (buffer, options = None, message_handler = None))]
+pub(crate) fn module_from_buffer(
+    py: Python<'_>,
+    buffer: &Bound<'_, PyAny>,
+    options: Option<&Bound<'_, PyAny>>,
+    message_handler: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyModuleObject> {
+    let options = load_options(options)?;
+    let code = bytes_of("buffer", buffer)?;
+    let result = load(py, &ModuleSource::Image(&code), &options)?;
+    report(message_handler, &result, |loaded| loaded.module.log().to_owned())?;
+    result.or_raise()
+}
+
+fn bytes_of(name: &str, buffer: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let block = host::block(name, buffer, false)?;
+    // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
+    Ok(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }.to_vec())
+}
+
+/// What `jit_input_type` means.
+fn link_kind(input_type: i32) -> PyResult<LinkKind> {
+    Ok(match input_type {
+        0 => LinkKind::Cubin,
+        1 => LinkKind::Ptx,
+        2 => LinkKind::Fatbin,
+        3 => LinkKind::Object,
+        4 => LinkKind::Library,
+        _ => {
+            return Err(to_python(Error::invalid(
+                "add_data",
+                format!("input_type is {input_type}; allowed are 0 to 4 (jit_input_type)"),
+            )));
+        }
+    })
+}
+
+struct Input {
+    kind: LinkKind,
+    data: Vec<u8>,
+    name: String,
+}
+
+/// Links several pieces of code to one module. `options` and `message_handler` are those of
+/// `module_from_buffer`.
+#[pyclass(frozen, weakref, module = "pygpu.driver")]
+pub(crate) struct Linker {
+    inputs: Mutex<Vec<Input>>,
+    options: LoadOptions,
+    message_handler: Option<Py<PyAny>>,
+}
+
+impl Linker {
+    fn inputs(&self) -> MutexGuard<'_, Vec<Input>> {
+        // A list is valid whatever failed elsewhere.
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Linker {
+    #[new]
+    #[pyo3(signature = (message_handler = None, options = None, log_verbose = false))]
+    fn new(
+        message_handler: Option<Py<PyAny>>,
+        options: Option<&Bound<'_, PyAny>>,
+        log_verbose: bool,
+    ) -> PyResult<Linker> {
+        let mut options = load_options(options)?;
+        options.verbose |= log_verbose;
+        Ok(Linker { inputs: Mutex::default(), options, message_handler })
+    }
+
+    /// Adds code from memory; `name` is what messages show.
+    #[pyo3(signature = (data, input_type, name = "unknown"))]
+    fn add_data(&self, data: &Bound<'_, PyAny>, input_type: i32, name: &str) -> PyResult<()> {
+        let kind = link_kind(input_type)?;
+        let data = bytes_of("data", data)?;
+        self.inputs().push(Input { kind, data, name: name.to_owned() });
+        Ok(())
+    }
+
+    /// Adds code from a file.
+    fn add_file(&self, filename: PathBuf, input_type: i32) -> PyResult<()> {
+        let kind = link_kind(input_type)?;
+        let data = std::fs::read(&filename)?;
+        let name = filename.file_name().unwrap_or(filename.as_os_str());
+        self.inputs().push(Input { kind, data, name: name.to_string_lossy().into_owned() });
+        Ok(())
+    }
+
+    /// Links what was added, and loads the result.
+    fn link_module(&self, py: Python<'_>) -> PyResult<PyModuleObject> {
+        let inputs = std::mem::take(&mut *self.inputs());
+        let device = current()?.device;
+        let linked = py.detach(|| {
+            let pieces: Vec<_> = inputs
+                .iter()
+                .map(|input| LinkInput { kind: input.kind, data: &input.data, name: &input.name })
+                .collect();
+            device.link(&pieces, &self.options)
+        });
+        let handler = self.message_handler.as_ref().map(|handler| handler.bind(py));
+        report(handler, &linked, |linked| linked.log.clone())?;
+        let linked = linked.or_raise()?;
+        load(py, &ModuleSource::Image(&linked.code), &LoadOptions::default())?.or_raise()
+    }
+}
