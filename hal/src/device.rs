@@ -441,9 +441,17 @@ pub trait Device: Send + Sync + Debug {
     }
 
     /// Destroys everything on the device: memory, streams, events and modules of this and
-    /// all other libraries in the process. Objects made before give `InvalidHandle`. The way
-    /// to recover from a kernel's failure without ending the process.
-    fn reset(&self) -> Result<()> {
+    /// all other libraries in the process, page-locked memory too. Objects of this library
+    /// made before give `InvalidHandle`. The way to recover from a kernel's failure without
+    /// ending the process.
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has nothing to reset.
+    ///
+    /// # Safety
+    /// Nobody reads or writes page-locked memory of the device from now on, and no other
+    /// library of the process uses the device meanwhile, or later what it made before.
+    unsafe fn reset(&self) -> Result<()> {
         Err(Error::unsupported("reset", format!("device {} cannot be reset", self.id())))
     }
 

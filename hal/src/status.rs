@@ -106,7 +106,9 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Status::common_name(self.code) {
+        // Compilers have numbers of their own.
+        let common = !matches!(self.api, Api::Nvrtc | Api::Hiprtc) || self.is_success();
+        match Status::common_name(self.code).filter(|_| common) {
             Some(name) => write!(f, "{name} ({})", self.code),
             None => write!(f, "status {} of {:?}", self.code, self.api),
         }

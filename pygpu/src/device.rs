@@ -104,7 +104,8 @@ pub(crate) fn stream_priority_range(ordinal: usize) -> PyResult<(i32, i32)> {
 #[pyfunction]
 pub(crate) fn reset_device(py: Python<'_>, ordinal: usize) -> PyResult<()> {
     let device = handle(ordinal)?;
-    py.detach(|| device.reset()).or_raise()
+    // SAFETY: documented: what the program made before is gone, as in every GPU library.
+    py.detach(|| unsafe { device.reset() }).or_raise()
 }
 
 /// True if kernels on one device could use the other one's memory.

@@ -2,8 +2,10 @@
 //! sees every call first. One mechanism gives fault injection, tracing and checking to every
 //! backend.
 
+mod device;
 mod fault;
 mod objects;
+mod stream;
 
 pub use fault::{Fault, FaultInjector};
 
@@ -92,11 +94,31 @@ pub trait Interceptor: Send + Sync + Debug {
 
 /// The backend `inner` with an interceptor before every call of it and its objects.
 pub fn decorate(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
-    Arc::new(objects::Decorated { inner, interceptor })
+    Arc::new(Decorated { inner, interceptor })
 }
 
-impl<T: ?Sized + Debug> Debug for objects::Decorated<T> {
+impl<T: ?Sized + Debug> Debug for Decorated<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Decorated({:?})", &self.inner)
+    }
+}
+
+struct Decorated<T: ?Sized> {
+    interceptor: Arc<dyn Interceptor>,
+    inner: Arc<T>,
+}
+
+impl<T: ?Sized> Decorated<T> {
+    fn wrap<U: ?Sized>(&self, inner: Arc<U>) -> Decorated<U> {
+        Decorated { interceptor: self.interceptor.clone(), inner }
+    }
+
+    fn call<R>(&self, call: Call, inner: impl FnOnce(&T) -> Result<R>) -> Result<R> {
+        let verdict = self.interceptor.before(call);
+        if verdict.is_err() && !call.releases() {
+            return verdict.and_then(|()| inner(&self.inner));
+        }
+        let result = inner(&self.inner);
+        verdict.and(result)
     }
 }

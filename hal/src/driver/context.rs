@@ -118,10 +118,14 @@ impl Context {
     /// As [`Context::enter`], for an object made in `epoch`.
     #[inline]
     pub(super) fn enter_for(&self, epoch: u64) -> Result<Scope<'_>> {
-        if self.epoch() != epoch {
-            return Err(self.stale());
-        }
+        self.check_epoch(epoch)?;
         self.enter()
+    }
+
+    /// Refuses an object that a reset took.
+    #[inline]
+    pub(super) fn check_epoch(&self, epoch: u64) -> Result<()> {
+        if self.epoch() == epoch { Ok(()) } else { Err(self.stale()) }
     }
 
     #[cold]

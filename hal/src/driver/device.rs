@@ -370,7 +370,7 @@ impl Device for DriverDevice {
         self.context.epoch()
     }
 
-    fn reset(&self) -> Result<()> {
+    unsafe fn reset(&self) -> Result<()> {
         self.context.reset()
     }
 

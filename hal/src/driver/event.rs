@@ -73,7 +73,7 @@ impl DriverEvent {
         if !Arc::ptr_eq(&self.context.driver, &context.driver) {
             return Err(Error::handle("event", "the event belongs to another backend"));
         }
-        drop(self.context.enter_for(self.epoch)?);
+        self.context.check_epoch(self.epoch)?;
         Ok(self.handle)
     }
 

@@ -167,6 +167,13 @@ fn freed(memory: &DeviceMemory) -> Error {
     Error::handle("memory", format!("the memory at {:#x} has been freed", memory.address()))
 }
 
+#[cold]
+fn lost(memory: &DeviceMemory) -> Error {
+    let (address, device) = (memory.address(), memory.device.id());
+    let detail = format!("the memory at {address:#x} went when device {device} was reset");
+    Error::handle("memory", detail)
+}
+
 /// Makes `later` wait for the work queued on `earlier` so far.
 fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stream>) -> Result<()> {
     if later.id() == earlier.id() || earlier.query()? {
@@ -200,6 +207,9 @@ impl<'a> AccessGuard<'a> {
         stream: &Arc<dyn Stream>,
         uses: &[(&'a DeviceMemory, Access)],
     ) -> Result<AccessGuard<'a>> {
+        if let Some((memory, _)) = uses.iter().find(|(memory, _)| memory.is_gone()) {
+            return Err(lost(memory));
+        }
         let id = stream.id();
         let mut guard = AccessGuard { fast: SmallVec::new(), _ordering: None };
         if uses.iter().all(|&(memory, _)| {

@@ -15,6 +15,7 @@ pub struct PinnedMemory {
     pointer: *mut u8,
     bytes: usize,
     generation: u32,
+    epoch: u64,
 }
 
 // SAFETY: the object owns the bytes it points to; shared references only read them.
@@ -49,7 +50,8 @@ impl PinnedMemory {
             unsafe { pointer.write_bytes(0, bytes) };
             pointer
         };
-        Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation })
+        let epoch = device.epoch();
+        Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation, epoch })
     }
 
     /// The address of the first byte.
@@ -82,7 +84,11 @@ impl fmt::Debug for PinnedMemory {
 
 impl Drop for PinnedMemory {
     fn drop(&mut self) {
-        if self.bytes == 0 || process::is_exiting() || self.generation != process::generation() {
+        if self.bytes == 0
+            || process::is_exiting()
+            || self.generation != process::generation()
+            || self.device.epoch() != self.epoch
+        {
             return;
         }
         // SAFETY: pointer and size are those of the allocation, which ends here; transfers
@@ -99,6 +105,7 @@ pub struct RegisteredMemory<'a> {
     pointer: *mut u8,
     bytes: usize,
     generation: u32,
+    epoch: u64,
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
@@ -139,8 +146,8 @@ impl<'a> RegisteredMemory<'a> {
         let generation = process::generation();
         // SAFETY: the caller's promise.
         unsafe { device.register_host(pointer, bytes, options)? };
-        let borrowed = PhantomData;
-        Ok(RegisteredMemory { device: device.clone(), pointer, bytes, generation, borrowed })
+        let (epoch, borrowed) = (device.epoch(), PhantomData);
+        Ok(RegisteredMemory { device: device.clone(), pointer, bytes, generation, epoch, borrowed })
     }
 
     /// The address of the first byte.
@@ -162,7 +169,10 @@ impl fmt::Debug for RegisteredMemory<'_> {
 
 impl Drop for RegisteredMemory<'_> {
     fn drop(&mut self) {
-        if process::is_exiting() || self.generation != process::generation() {
+        if process::is_exiting()
+            || self.generation != process::generation()
+            || self.device.epoch() != self.epoch
+        {
             return;
         }
         // SAFETY: the range was registered by this object; transfers that outlive a borrow

@@ -70,6 +70,8 @@ pub struct DeviceMemory {
     bytes: usize,
     owner: Owner,
     generation: u32,
+    /// [`Device::epoch`] when the memory was allocated.
+    epoch: u64,
     usage: Usage,
 }
 
@@ -146,6 +148,7 @@ impl DeviceMemory {
             bytes,
             owner,
             generation: process::generation(),
+            epoch: device.epoch(),
             usage: Usage::new(stream.clone()),
         }
     }
@@ -185,8 +188,19 @@ impl DeviceMemory {
         !self.usage.is_retired()
     }
 
+    /// True if a reset of the device took the memory.
+    #[inline]
+    fn is_gone(&self) -> bool {
+        self.device.epoch() != self.epoch
+    }
+
+    /// True if nothing may be freed any longer, or there is nothing to free.
+    fn is_out_of_reach(&self) -> bool {
+        process::is_exiting() || self.generation != process::generation() || self.is_gone()
+    }
+
     fn free(&self, stream: &dyn Stream) -> Result<()> {
-        if self.bytes == 0 || process::is_exiting() || self.generation != process::generation() {
+        if self.bytes == 0 || self.is_out_of_reach() {
             return Ok(());
         }
         match self.owner {
@@ -202,10 +216,7 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        if self.usage.is_retired()
-            || process::is_exiting()
-            || self.generation != process::generation()
-        {
+        if self.usage.is_retired() || self.is_out_of_reach() {
             return;
         }
         let result = match self.usage.sole_stream() {

@@ -157,7 +157,8 @@ fn assemble(
         return Ok(plan);
     }
     let strides: SmallVec<[&[isize]; 5]> = views.iter().map(|view| view.strides).collect();
-    let mut space = Space::new(shape, &strides)?;
+    let mut space = Space::default();
+    space.fill(shape, &strides, |_| true)?;
     for (position, view) in views.iter_mut().enumerate() {
         view.address = space.moved(position, view.address);
     }

@@ -100,8 +100,9 @@ pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
     }
     let strides: SmallVec<[&[isize]; 3]> =
         operands.iter().map(|operand| &operand.strides[..]).collect();
-    let kept = Space::of_axes(shape, &strides, |axis| output.strides[axis] != 0)?;
-    let reduced = Space::of_axes(shape, &strides[1..], |axis| output.strides[axis] == 0)?;
+    let (mut kept, mut reduced) = (Space::default(), Space::default());
+    kept.fill(shape, &strides, |axis| output.strides[axis] != 0)?;
+    reduced.fill(shape, &strides[1..], |axis| output.strides[axis] == 0)?;
     let addresses: SmallVec<[u64; 3]> = operands
         .iter()
         .enumerate()

@@ -23,7 +23,7 @@ pub(super) fn blocks(work: u64) -> u32 {
 }
 
 /// Axes and, for each operand, strides and how far its address moved.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Space {
     pub(super) shape: Shape,
     pub(super) strides: SmallVec<[Strides; 5]>,
@@ -37,15 +37,19 @@ impl Space {
     /// `InvalidArgument` if strides and shape differ in length, `Overflow` if the extents'
     /// product does not fit, `Unsupported` if more than 64 axes are left.
     pub(super) fn new(shape: &[usize], strides: &[&[isize]]) -> Result<Space> {
-        Space::of_axes(shape, strides, |_| true)
+        let mut space = Space::default();
+        space.fill(shape, strides, |_| true)?;
+        Ok(space)
     }
 
-    /// The same of some of the axes.
-    pub(super) fn of_axes(
+    /// The same of some of the axes, in a space that is empty. (To return a space takes longer
+    /// than to make one.)
+    pub(super) fn fill(
+        &mut self,
         shape: &[usize],
         strides: &[&[isize]],
         takes: impl Fn(usize) -> bool,
-    ) -> Result<Space> {
+    ) -> Result<()> {
         if strides.iter().any(|list| list.len() != shape.len()) {
             return Err(Error::invalid(
                 "operation",
@@ -55,31 +59,28 @@ impl Space {
         if shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent)).is_none() {
             return Err(Error::overflow("operation", "the number of elements does not fit"));
         }
-        let mut space = Space {
-            shape: Shape::new(),
-            strides: SmallVec::new(),
-            moves: SmallVec::from_elem(0, strides.len()),
-        };
         let taken = |&axis: &usize| shape[axis] != 1 && takes(axis);
-        space.shape.extend((0..shape.len()).filter(taken).map(|axis| shape[axis]));
+        self.shape.extend((0..shape.len()).filter(taken).map(|axis| shape[axis]));
         for list in strides {
             let list = (0..shape.len()).filter(taken).map(|axis| list[axis]);
-            space.strides.push(list.collect());
+            self.strides.push(list.collect());
         }
-        if !space.is_simple() {
-            (space.shape, space.moves) = simplify(&space.shape, &mut space.strides);
+        if self.is_simple() {
+            self.moves.resize(strides.len(), 0);
+        } else {
+            (self.shape, self.moves) = simplify(&self.shape, &mut self.strides);
         }
-        if space.shape.len() > MAX_RANK {
+        if self.shape.len() > MAX_RANK {
             return Err(Error::unsupported(
                 "operation",
                 format!(
                     "{} axes are left after merging those that can be; at most {MAX_RANK} can be \
                      walked in one kernel",
-                    space.shape.len()
+                    self.shape.len()
                 ),
             ));
         }
-        Ok(space)
+        Ok(())
     }
 
     /// True if there is surely nothing to simplify, as in most operations of the array layer.

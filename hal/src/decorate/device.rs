@@ -1,0 +1,201 @@
+//! The decorated form of devices.
+
+use super::{Call, Decorated};
+use crate::device::{
+    Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
+use crate::driver::compiler::Compiled;
+use crate::error::Result;
+use crate::event::{Event, EventOptions};
+use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::stream::{Stream, StreamOptions};
+use std::any::Any;
+use std::sync::Arc;
+
+impl Device for Decorated<dyn Device> {
+    fn id(&self) -> DeviceId {
+        self.inner.id()
+    }
+
+    fn properties(&self) -> &DeviceProperties {
+        self.inner.properties()
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        self.inner.attribute(attribute)
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        self.call(Call::MemoryInfo, |d| d.memory_info())
+    }
+
+    fn default_stream(&self) -> Arc<dyn Stream> {
+        Arc::new(self.wrap(self.inner.default_stream()))
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        let inner = self.call(Call::CreateStream, |d| d.create_stream(options))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        let inner = self.call(Call::CreateEvent, |d| d.create_event(options))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.call(Call::Allocate, |d| d.allocate(bytes))
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Free, |d| unsafe { d.free(address, bytes) })
+    }
+
+    fn can_access(&self, address: u64, bytes: usize) -> bool {
+        self.inner.can_access(address, bytes)
+    }
+
+    fn allocate_pitched(
+        &self,
+        width: usize,
+        height: usize,
+        element: usize,
+    ) -> Result<(u64, usize)> {
+        self.call(Call::Allocate, |d| d.allocate_pitched(width, height, element))
+    }
+
+    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
+        self.call(Call::Allocate, |d| d.allocate_managed(bytes))
+    }
+
+    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
+        self.call(Call::AllocatePinned, |d| d.allocate_pinned(bytes, options))
+    }
+
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
+        self.call(Call::Lookup, |d| d.pinned_address(pointer))
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::FreePinned, |d| unsafe { d.free_pinned(pointer, bytes) })
+    }
+
+    unsafe fn register_host(
+        &self,
+        pointer: *mut u8,
+        bytes: usize,
+        options: PinnedOptions,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::RegisterHost, |d| unsafe { d.register_host(pointer, bytes, options) })
+    }
+
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::UnregisterHost, |d| unsafe { d.unregister_host(pointer) })
+    }
+
+    fn load_module(
+        &self,
+        source: &ModuleSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        let inner = self.call(Call::LoadModule, |d| d.load_module(source, options))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+        self.call(Call::Compile, |d| d.compile(text, name, options))
+    }
+
+    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
+        self.call(Call::Compile, |d| d.link(inputs, options))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.call(Call::Synchronize, |d| d.synchronize())
+    }
+
+    unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
+        // SAFETY: the caller's promise is passed on.
+        let inner = self.call(Call::CreateStream, |d| unsafe { d.stream_from_handle(handle) })?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn priority_range(&self) -> Result<(i32, i32)> {
+        self.inner.priority_range()
+    }
+
+    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        self.call(Call::Lookup, |d| d.address_range(address))
+    }
+
+    fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
+        self.call(Call::Configure, |d| d.can_access_peer(other))
+    }
+
+    fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        self.call(Call::Configure, |d| d.enable_peer_access(other))
+    }
+
+    fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        self.call(Call::Configure, |d| d.disable_peer_access(other))
+    }
+
+    fn trim_memory(&self, keep: usize) -> Result<()> {
+        self.call(Call::Configure, |d| d.trim_memory(keep))
+    }
+
+    fn set_release_threshold(&self, bytes: usize) -> Result<()> {
+        self.call(Call::Configure, |d| d.set_release_threshold(bytes))
+    }
+
+    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
+        self.call(Call::Share, |d| d.export_memory(address))
+    }
+
+    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
+        self.call(Call::Share, |d| d.import_memory(handle))
+    }
+
+    unsafe fn close_imported(&self, address: u64) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Share, |d| unsafe { d.close_imported(address) })
+    }
+
+    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
+        self.call(Call::Share, |d| d.export_event(event))
+    }
+
+    fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
+        let inner = self.call(Call::Share, |d| d.import_event(handle))?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn limit(&self, limit: i32) -> Result<usize> {
+        self.call(Call::Configure, |d| d.limit(limit))
+    }
+
+    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
+        self.call(Call::Configure, |d| d.set_limit(limit, value))
+    }
+
+    fn make_current(&self) -> Result<()> {
+        self.call(Call::Configure, |d| d.make_current())
+    }
+
+    fn epoch(&self) -> u64 {
+        self.inner.epoch()
+    }
+
+    unsafe fn reset(&self) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Configure, |d| unsafe { d.reset() })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}

@@ -1,0 +1,123 @@
+//! The decorated form of streams and graphs.
+
+use super::{Call, Decorated};
+use crate::device::{Device, DeviceId};
+use crate::error::Result;
+use crate::event::Event;
+use crate::operation::Operation;
+use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use std::any::Any;
+use std::sync::Arc;
+
+impl Stream for Decorated<dyn Stream> {
+    fn id(&self) -> u64 {
+        self.inner.id()
+    }
+
+    fn device_id(&self) -> DeviceId {
+        self.inner.device_id()
+    }
+
+    fn handle(&self) -> u64 {
+        self.inner.handle()
+    }
+
+    fn query(&self) -> Result<bool> {
+        self.call(Call::Query, |s| s.query())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.call(Call::Synchronize, |s| s.synchronize())
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        self.call(Call::Record, |s| s.record(event))
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        self.call(Call::WaitEvent, |s| s.wait_event(event))
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.call(Call::HostFunction, |s| s.host_function(function))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.call(Call::Allocate, |s| s.allocate(bytes))
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Free, |s| unsafe { s.free(address, bytes) })
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Fill, |s| unsafe { s.fill(address, value, width, count) })
+    }
+
+    unsafe fn transfer_peer(
+        &self,
+        destination: u64,
+        destination_device: &dyn Device,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Transfer, |s| unsafe {
+            s.transfer_peer(destination, destination_device, source, source_device, bytes)
+        })
+    }
+
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Transfer, |s| unsafe { s.prefetch(address, bytes, to) })
+    }
+
+    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
+        self.call(Call::Capture, |s| s.begin_capture(mode))
+    }
+
+    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
+        let inner = self.call(Call::Capture, |s| s.end_capture())?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
+    fn is_capturing(&self) -> Result<bool> {
+        self.inner.is_capturing()
+    }
+
+    fn options(&self) -> Result<StreamOptions> {
+        self.inner.options()
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Execute, |s| unsafe { s.execute(operation) })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
+
+impl Graph for Decorated<dyn Graph> {
+    fn node_count(&self) -> usize {
+        self.inner.node_count()
+    }
+
+    unsafe fn launch(&self, stream: &dyn Stream) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Launch, |g| unsafe { g.launch(stream) })
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
