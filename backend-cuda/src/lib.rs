@@ -14,6 +14,7 @@ use hal::{Backend, Result};
 use nvrtc::Nvrtc;
 use std::env;
 use std::ffi::c_int;
+use std::path::Path;
 use std::sync::Arc;
 use table::{NAMES, OwnCalls};
 use vendor::Cuda;
@@ -39,6 +40,29 @@ pub fn open() -> Result<Arc<dyn Backend>> {
         .advice("it comes with NVIDIA's GPU driver");
     // SAFETY: the names are those of NVIDIA's driver, or the user chose the file.
     unsafe { search.open(open_library) }
+}
+
+/// Opens the driver in a file.
+///
+/// # Errors
+/// As for [`open`].
+///
+/// # Safety
+/// The file is NVIDIA's driver, or a library that behaves like it.
+pub unsafe fn open_file(path: &Path) -> Result<Arc<dyn Backend>> {
+    let search = Search::new("the CUDA driver").candidates([path]);
+    // SAFETY: the caller's promise.
+    unsafe { search.open(open_library) }
+}
+
+/// The symbols of the driver that this crate looks for: those that it needs, and those without
+/// which one call is unsupported.
+pub fn symbols() -> (Vec<&'static str>, Vec<&'static str>) {
+    let mut required = NAMES.required();
+    required.extend(OwnCalls::REQUIRED);
+    let mut optional = NAMES.optional();
+    optional.extend(OwnCalls::OPTIONAL);
+    (required, optional)
 }
 
 fn open_library(library: Library) -> Result<Arc<dyn Backend>> {

@@ -132,6 +132,9 @@ macro_rules! own_calls {
         }
 
         impl OwnCalls {
+            pub(crate) const REQUIRED: &'static [&'static str] = &[$(stringify!($symbol)),*];
+            pub(crate) const OPTIONAL: &'static [&'static str] = &[$(stringify!($other_symbol)),*];
+
             /// Finds them in `libcuda`.
             ///
             /// # Safety

@@ -35,6 +35,7 @@ mod text;
 mod on_host {
     use crate::harness::run;
     mod complex;
+    mod edges;
     mod elementwise;
     mod movement;
     mod structure;
@@ -45,6 +46,7 @@ mod on_host {
 mod on_gpu {
     use crate::gpu::run;
     mod complex;
+    mod edges;
     mod elementwise;
     mod movement;
     mod structure;

@@ -74,6 +74,18 @@ macro_rules! calls {
             $($(#[$optional_doc])* pub $optional: &'static str,)*
         }
 
+        impl Names {
+            /// The symbols without which the driver cannot be used.
+            pub fn required(&self) -> Vec<&'static str> {
+                vec![$(self.$name),*]
+            }
+
+            /// The symbols without which one call is `Unsupported`.
+            pub fn optional(&self) -> Vec<&'static str> {
+                [$(self.$optional),*].into_iter().filter(|name| !name.is_empty()).collect()
+            }
+        }
+
         impl Calls {
             /// Finds all functions. An optional one that is missing stays empty.
             ///

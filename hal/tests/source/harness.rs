@@ -30,20 +30,34 @@ pub(crate) struct Memory<T> {
 impl<T: Element> Memory<T> {
     /// The values, stored.
     pub(crate) fn new(values: &[T]) -> Self {
-        let words = vec![0; size_of_val(values).div_ceil(16).max(1)];
-        let mut memory = Memory { words, length: values.len(), marker: std::marker::PhantomData };
+        let mut memory = Self::zeros(values.len());
         for (i, value) in values.iter().enumerate() {
-            // SAFETY: the words have room for as many elements as there are values.
-            unsafe { memory.words.as_mut_ptr().cast::<T>().add(i).write(*value) };
+            memory.set(i, *value);
         }
-        let bytes = size_of_val(&*memory.words);
-        BLOCKS.with_borrow_mut(|blocks| blocks.insert(memory.address(), bytes));
         memory
     }
 
-    /// Zeros.
+    /// Stores an element.
+    pub(crate) fn set(&mut self, i: usize, value: T) {
+        assert!(i < self.length);
+        // SAFETY: the words have room for as many elements.
+        unsafe { self.words.as_mut_ptr().cast::<T>().add(i).write(value) };
+    }
+
+    /// An element.
+    pub(crate) fn at(&self, i: usize) -> T {
+        assert!(i < self.length);
+        // SAFETY: the words hold as many elements, which are valid.
+        unsafe { self.words.as_ptr().cast::<T>().add(i).read() }
+    }
+
+    /// Zeros, which take no memory before they are touched.
     pub(crate) fn zeros(length: usize) -> Self {
-        Self::new(&vec![T::ZERO; length])
+        let words = vec![0; (length * size_of::<T>()).div_ceil(16).max(1)];
+        let memory = Memory { words, length, marker: std::marker::PhantomData };
+        let bytes = size_of_val(&*memory.words);
+        BLOCKS.with_borrow_mut(|blocks| blocks.insert(memory.address(), bytes));
+        memory
     }
 
     /// The address of the first element.
@@ -63,8 +77,7 @@ impl<T: Element> Memory<T> {
 
     /// The values.
     pub(crate) fn values(&self) -> Vec<T> {
-        // SAFETY: kernels have stored valid elements, as many as `length`.
-        (0..self.length).map(|i| unsafe { self.words.as_ptr().cast::<T>().add(i).read() }).collect()
+        (0..self.length).map(|i| self.at(i)).collect()
     }
 }
 

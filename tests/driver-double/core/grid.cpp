@@ -1,6 +1,7 @@
 // Runs the threads of a block as fibers that take turns at barriers, blocks one after another.
 // What would be a fault on a device ends the kernel with its status.
 #include "module.hpp"
+#include "vendor.hpp"
 
 #include <csetjmp>
 #include <csignal>
@@ -240,7 +241,7 @@ void run_blocks(Machine& it, const Grid& grid) {
                 *it.module->block = block;
                 it.module->serial = ++serial;
                 std::memset(shared, 0xcd, grid.shared + GUARD_BYTES);
-                run_block(it, x * y * z, 32);
+                run_block(it, x * y * z, VENDOR.warp);
                 if (!intact(shared + grid.shared)) trap(ILLEGAL_ADDRESS);
             }
         }

@@ -195,8 +195,10 @@ void release_all(const Context& context) {
         if (memory->kind == Kind::Plain || memory->kind == Kind::Managed) {
             release(memory);
         } else {
+            // Pinned memory has a page of guard behind it.
+            const size_t bytes = pages_bytes(*memory) + (memory->kind == Kind::Pinned ? PAGE : 0);
             if (memory->kind == Kind::Pinned || memory->kind == Kind::Imported) {
-                munmap(pointer(first_page(*memory)), pages_bytes(*memory));
+                munmap(pointer(first_page(*memory)), bytes);
             }
             memory->state = Memory::Freed;
             forget(memory);

@@ -3,6 +3,7 @@
 #include "functions.hpp"
 #include "link.hpp"
 #include "memory.hpp"
+#include "vendor.hpp"
 #include "work.hpp"
 
 #include <cstring>
@@ -37,20 +38,11 @@ void fill_log(const std::string& text, int buffer, int size, unsigned count, con
     if (where) *where = reinterpret_cast<void*>(written);
 }
 
-// Whether code for one architecture runs on the devices, of which all have 9.0.
-bool fits(const std::string& architecture) {
-    const size_t digits = architecture.find_first_of("0123456789");
-    if (architecture.compare(0, 3, "gfx") == 0 || digits == std::string::npos) return true;
-    const int number = std::atoi(architecture.c_str() + digits);
-    const bool binary = architecture.compare(0, 3, "sm_") == 0;
-    return binary ? number / 10 == 9 && number <= 90 : number <= 90;
-}
-
 int load(Handle* handle, const compiler::Image& image, std::string& log) {
     log = image.log;
     if (image.status != 0) return image.status;
-    if (!fits(image.architecture)) {
-        log = "code for " + image.architecture + " does not run on a device of 9.0";
+    if (!VENDOR.fits(image.architecture)) {
+        log = "code for " + image.architecture + " does not run on the device";
         return NO_BINARY_FOR_GPU;
     }
     auto module = std::make_shared<Module>();

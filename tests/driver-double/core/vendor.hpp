@@ -1,0 +1,16 @@
+// What differs between the libraries that share this implementation.
+#pragma once
+
+#include <string>
+
+namespace core {
+
+struct Vendor {
+    unsigned warp; // threads
+    // Whether code for this architecture runs on the devices.
+    bool (*fits)(const std::string& architecture);
+};
+
+extern const Vendor VENDOR;
+
+} // namespace core

@@ -1,0 +1,20 @@
+#include "core/vendor.hpp"
+
+#include <cstdlib>
+
+namespace core {
+namespace {
+
+// The devices are of compute capability 9.0: they take its binaries, and PTX up to it.
+bool fits(const std::string& architecture) {
+    const size_t digits = architecture.find_first_of("0123456789");
+    if (digits == std::string::npos) return false;
+    const int number = std::atoi(architecture.c_str() + digits);
+    return architecture.compare(0, 3, "sm_") == 0 ? number == 90 : number <= 90;
+}
+
+} // namespace
+
+const Vendor VENDOR = {32, fits};
+
+} // namespace core
