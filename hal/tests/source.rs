@@ -38,6 +38,7 @@ mod on_host {
     mod edges;
     mod elementwise;
     mod movement;
+    mod packs;
     mod structure;
 }
 
@@ -49,5 +50,6 @@ mod on_gpu {
     mod edges;
     mod elementwise;
     mod movement;
+    mod packs;
     mod structure;
 }

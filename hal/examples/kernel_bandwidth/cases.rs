@@ -190,6 +190,14 @@ fn contiguous(at: &Buffers, list: &mut Vec<Case>) {
     let value = u64::from(2_f32.to_bits());
     let reference = flat("fill", N / 4, vec![at.out, value, N as u64 / 4], BYTES);
     push(list, "fill", BYTES, fill, reference);
+    let sequence = Operation::Sequence(Sequence {
+        length: N,
+        start: Scalar::new(0_f32),
+        step: Scalar::new(1_f32),
+        output: at.out(F32, &[1]),
+    });
+    let reference = flat("fill", N / 4, vec![at.out, value, N as u64 / 4], BYTES);
+    push(list, "arange", BYTES, sequence, reference);
     let cast = |from, to, count: usize| {
         elementwise(COPY, from, &[count], &[at.x(from, &[1])], at.out(to, &[1]))
     };

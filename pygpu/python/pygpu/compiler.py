@@ -1,32 +1,290 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
-No backend of this version compiles kernels; every entry says so with
-:class:`pygpu.driver.Unsupported`, which is a ``NotImplementedError``.
+The compiler is the run-time compiler of the device's vendor, in this process: there is no
+``nvcc`` to be found and no file to be written. What it compiled is kept in the library's own
+cache, in the folder that ``PYGPU_CACHE_DIR`` names; arguments about ``nvcc`` and its cache are
+taken and have no effect. Options that only ``nvcc`` has are refused by the compiler.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
-from ._core import choose_backend
-from ._errors import Unsupported
+from . import _core
+from ._context import Context
+from ._core import Linker, module_from_buffer
+from ._errors import CompileError, Unsupported
+from ._flags import jit_input_type
 
-__all__ = ["SourceModule", "compile"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["DEFAULT_NVCC_FLAGS", "DynamicModule", "DynamicSourceModule", "SourceModule", "compile"]
+
+DEFAULT_NVCC_FLAGS = os.environ.get("PYCUDA_DEFAULT_NVCC_FLAGS", "").split()
+
+_FILE = "kernel.cu"
 
 
-def _unsupported() -> Unsupported:
-    return Unsupported(
-        f"the {choose_backend()} backend does not compile kernels from source in this version"
+def compile(
+    source: str,
+    nvcc: str = "nvcc",
+    options: Sequence[str] | None = None,
+    keep: bool = False,
+    no_extern_c: bool = False,
+    arch: str | None = None,
+    code: str | None = None,
+    cache_dir: str | bool | None = None,
+    include_dirs: Sequence[str] | None = None,
+    target: str = "cubin",
+) -> bytes:
+    """Compiles CUDA C for the current device.
+
+    Args:
+        source: The text; put into ``extern "C" { ... }`` unless ``no_extern_c``.
+        options: Options of the compiler.
+        keep: Writes source and result to a new folder and prints its name.
+        arch: The architecture to compile for, ``sm_90`` for example; the device's by default.
+        include_dirs: Folders in which included files are looked for.
+        target: ``"cubin"``, code for the device, or ``"ptx"``, text that can be linked and
+            that other devices of the vendor take.
+
+    Raises:
+        CompileError: The source is refused; the exception has the compiler's log as ``stderr``.
+        Unsupported: The backend has no compiler.
+    """
+    from . import driver
+
+    if target not in ("cubin", "ptx", "fatbin"):
+        raise AssertionError(f'target is {target!r}; allowed are "cubin", "ptx" and "fatbin"')
+    if target == "fatbin":
+        raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
+    if not no_extern_c:
+        source = f'extern "C" {{\n{source}\n}}\n'
+    flags = list(DEFAULT_NVCC_FLAGS if options is None else options)
+    if driver.CUDA_DEBUGGING:
+        keep = True
+        flags.append("-G")
+    if target == "ptx":
+        arch = _virtual(arch or Context.get_device().architecture())
+    if arch is not None:
+        flags.append(f"-arch={arch}")
+    if code is not None:
+        flags.append(f"-code={code}")
+    flags += [f"-I{folder}" for folder in include_dirs or ()]
+    try:
+        result, log = _core.compile_source(source, _FILE, flags)
+    except CompileError as error:
+        command = [f"--{target}", *flags, _FILE]
+        failure = CompileError(f"compilation of {_FILE} failed", command, stderr=error.detail)
+        failure.status, failure.call, failure.detail = error.status, error.call, error.detail
+        raise failure from None
+    if log:
+        from warnings import warn
+
+        warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=3)
+    if keep:
+        _keep(source, result, target)
+    return result
+
+
+def _virtual(arch: str) -> str:
+    """The architecture of text for a family of devices that code for one device belongs to."""
+    if arch.startswith("compute_"):
+        return arch
+    if not arch.startswith("sm_"):
+        raise Unsupported(f"there is no PTX for the architecture {arch!r}")
+    return "compute_" + arch.removeprefix("sm_")
+
+
+def _keep(source: str, result: bytes, target: str) -> None:
+    from pathlib import Path
+    from tempfile import mkdtemp
+
+    folder = Path(mkdtemp())
+    (folder / _FILE).write_text(source)
+    (folder / f"kernel.{target}").write_bytes(result)
+    print(f"*** compiler output in {folder}")
+
+
+def _check_arch(arch: str | None) -> None:
+    digits = "".join(filter(str.isdigit, arch or ""))
+    if digits and divmod(int(digits), 10) > Context.get_device().compute_capability():
+        from warnings import warn
+
+        warn("trying to compile for a compute capability higher than selected GPU", stacklevel=3)
+
+
+class _Loaded:
+    """What the modules have in common: the functions and variables of ``module``."""
+
+    module: Any = None
+
+    def get_function(self, name: str) -> _core.Function:
+        """The kernel with this name."""
+        return self.module.get_function(name)
+
+    def get_global(self, name: str) -> tuple[int, int]:
+        """Address and bytes of a variable in device memory."""
+        return self.module.get_global(name)
+
+    def get_texref(self, name: str) -> Any:
+        """Raises ``Unsupported``: current drivers have no texture references."""
+        return self.module.get_texref(name)
+
+    def get_surfref(self, name: str) -> Any:
+        """Raises ``Unsupported``: current drivers have no surface references."""
+        return self.module.get_surfref(name)
+
+
+class SourceModule(_Loaded):
+    """A module compiled from CUDA C; the arguments are those of :func:`compile`."""
+
+    def __init__(
+        self,
+        source: str,
+        nvcc: str = "nvcc",
+        options: Sequence[str] | None = None,
+        keep: bool = False,
+        no_extern_c: bool = False,
+        arch: str | None = None,
+        code: str | None = None,
+        cache_dir: str | bool | None = None,
+        include_dirs: Sequence[str] | None = None,
+    ) -> None:
+        _check_arch(arch)
+        self.module = module_from_buffer(
+            compile(source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+        )
+
+
+class DynamicModule(_Loaded):
+    """A module linked from several sources, files and libraries: add them, then ``link``."""
+
+    def __init__(
+        self,
+        nvcc: str = "nvcc",
+        link_options: Any = None,
+        keep: bool = False,
+        no_extern_c: bool = False,
+        arch: str | None = None,
+        code: str | None = None,
+        cache_dir: str | bool | None = None,
+        include_dirs: Sequence[str] | None = None,
+        message_handler: Any = None,
+        log_verbose: bool = False,
+        cuda_libdir: str | None = None,
+    ) -> None:
+        self.linker: Linker | None = Linker(message_handler, link_options, log_verbose)
+        _check_arch(arch)
+        self._compile_arguments = (nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+        self.cuda_libdir = cuda_libdir
+
+    def _open_linker(self) -> Linker:
+        if self.linker is None:
+            raise ValueError("the module is linked already")
+        return self.linker
+
+    def add_source(
+        self, source: str, nvcc_options: Sequence[str] | None = None, name: str = "kernel.ptx"
+    ) -> DynamicModule:
+        """Compiles CUDA C and adds it. Libraries among the options (``-lcudadevrt``) are left to
+        :meth:`add_stdlib`, which is what links them."""
+        options = DEFAULT_NVCC_FLAGS if nvcc_options is None else nvcc_options
+        options = [option for option in options if not option.startswith("-l")]
+        nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
+        ptx = compile(
+            source,
+            nvcc,
+            options,
+            keep,
+            no_extern_c,
+            arch,
+            code,
+            cache_dir,
+            include_dirs,
+            target="ptx",
+        )
+        return self.add_data(ptx, jit_input_type.PTX, name)
+
+    def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
+        """Adds code from memory."""
+        self._open_linker().add_data(data, input_type, name)
+        return self
+
+    def add_file(self, filename: str, input_type: int) -> DynamicModule:
+        """Adds code from a file."""
+        self._open_linker().add_file(filename, input_type)
+        return self
+
+    def add_stdlib(self, libname: str) -> DynamicModule:
+        """Adds a library of the vendor's toolkit: ``cudadevrt`` for kernels that launch others."""
+        return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
+
+    def link(self) -> DynamicModule:
+        """Links what was added, and loads it."""
+        linker, self.linker = self._open_linker(), None
+        self.module = linker.link_module()
+        return self
+
+
+class DynamicSourceModule(DynamicModule):
+    """A module from CUDA C whose kernels can launch kernels."""
+
+    def __init__(
+        self,
+        source: str,
+        nvcc: str = "nvcc",
+        options: Sequence[str] | None = None,
+        keep: bool = False,
+        no_extern_c: bool = False,
+        arch: str | None = None,
+        code: str | None = None,
+        cache_dir: str | bool | None = None,
+        include_dirs: Sequence[str] | None = None,
+        cuda_libdir: str | None = None,
+    ) -> None:
+        super().__init__(
+            nvcc,
+            None,
+            keep,
+            no_extern_c,
+            arch,
+            code,
+            cache_dir,
+            include_dirs,
+            cuda_libdir=cuda_libdir,
+        )
+        options = list(DEFAULT_NVCC_FLAGS if options is None else options)
+        if "-rdc=true" not in options:
+            options.append("-rdc=true")
+        self.add_source(source, options)
+        self.add_stdlib("cudadevrt")
+        self.link()
+
+
+def _find_library(name: str, folder: str | None) -> str:
+    """A static library of the toolkit: in ``folder``, or where toolkits are installed."""
+    from pathlib import Path
+    from shutil import which
+
+    if folder is not None:
+        folders = [Path(folder)]
+    else:
+        roots = [os.environ.get(variable) for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME")]
+        nvcc = which("nvcc")
+        if nvcc is not None:
+            roots.append(str(Path(nvcc).parent.parent))
+        roots.append("/usr/local/cuda")
+        folders = [Path(root) / "lib64" for root in roots if root]
+        folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
+        folders.append(Path("/usr/lib/x86_64-linux-gnu"))
+    for candidate in folders:
+        path = candidate / f"lib{name}.a"
+        if path.is_file():
+            return str(path)
+    looked = ", ".join(map(str, folders))
+    raise OSError(
+        f'CUDA SDK library file "lib{name}.a" not found in {looked}; give its folder as cuda_libdir'
     )
-
-
-def compile(source: str, *args: Any, **kwargs: Any) -> bytes:
-    """Compiles CUDA C to code for the device."""
-    raise _unsupported()
-
-
-class SourceModule:
-    """A module compiled from CUDA C."""
-
-    def __init__(self, source: str, *args: Any, **kwargs: Any) -> None:
-        raise _unsupported()

@@ -1,4 +1,4 @@
-"""Contexts, caches and type names, with the names of ``pycuda.tools``."""
+"""Memory pools, contexts, caches and type names, with the names of ``pycuda.tools``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ from typing import Any
 import numpy as np
 
 from . import driver
+from ._core import (
+    DeviceMemoryPool,
+    PageLockedAllocator,
+    PageLockedMemoryPool,
+    PooledDeviceAllocation,
+    PooledHostAllocation,
+    bitlog2,
+)
 
 __all__ = [
+    "DeviceData",
+    "DeviceMemoryPool",
+    "OccupancyRecord",
+    "PageLockedAllocator",
+    "PageLockedMemoryPool",
+    "PooledDeviceAllocation",
+    "PooledHostAllocation",
     "bitlog2",
     "clear_context_caches",
     "context_dependent_memoize",
@@ -21,13 +36,6 @@ __all__ = [
     "make_default_context",
     "mark_cuda_test",
 ]
-
-
-def bitlog2(n: int) -> int:
-    """The position of the highest set bit."""
-    if n < 1:
-        raise ValueError(f"n is {n}; a number above 0 is needed")
-    return int(n).bit_length() - 1
 
 
 def get_default_device(default: int = 0) -> driver.Device:
@@ -51,6 +59,92 @@ def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None
             if ordinal + 1 == count:
                 raise
     raise AssertionError("unreachable")
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+class DeviceData:
+    """What occupancy and aligned layouts are calculated from, as PyCUDA has it."""
+
+    def __init__(self, dev: driver.Device | None = None) -> None:
+        dev = driver.Context.get_device() if dev is None else dev
+        capability = dev.compute_capability()
+        self.max_threads = dev.max_threads_per_block
+        self.warp_size = dev.warp_size
+        warps = (((3, 0), 64), ((2, 0), 48), ((1, 2), 32))
+        self.warps_per_mp = next((n for least, n in warps if capability >= least), 24)
+        self.thread_blocks_per_mp = 8
+        self.registers = dev.max_registers_per_block
+        self.shared_memory = dev.max_shared_memory_per_block
+        modern = capability >= (2, 0)
+        self.smem_alloc_granularity = 128 if modern else 512
+        self.smem_granularity = 32 if modern else 16
+        self.register_allocation_unit = "warp" if modern else "block"
+
+    def align(self, bytes: int, word_size: int = 4) -> int:
+        """``bytes`` rounded up to a multiple that a half warp reads at once."""
+        return _round_up(bytes, self.align_bytes(word_size))
+
+    def align_dtype(self, elements: int, dtype_size: int) -> int:
+        """``elements`` rounded up to a multiple that a half warp reads at once."""
+        return _round_up(elements, self.align_words(dtype_size))
+
+    def align_words(self, word_size: int) -> int:
+        """The words of a size that a half warp reads at once."""
+        return self.align_bytes(word_size) // word_size
+
+    def align_bytes(self, word_size: int = 4) -> int:
+        """The bytes that a half warp reads at once in words of a size."""
+        if word_size == 4:
+            return 64
+        if word_size in (8, 16):
+            return 128
+        raise ValueError(f"no alignment possible for fetches of size {word_size}")
+
+    def coalesce(self, thread_count: int) -> int:
+        """``thread_count`` rounded up to half warps."""
+        return _round_up(thread_count, 16)
+
+    @staticmethod
+    def make_valid_tex_channel_count(size: int) -> int:
+        """The least number of channels, of those that there are, that holds ``size``."""
+        for count in (1, 2, 4):
+            if size <= count:
+                return count
+        raise ValueError("could not enlarge argument to valid channel count")
+
+
+class OccupancyRecord:
+    """How many blocks of a kernel a multiprocessor runs at once, and what limits it."""
+
+    def __init__(
+        self, devdata: DeviceData, threads: int, shared_mem: int = 0, registers: int = 0
+    ) -> None:
+        if threads > devdata.max_threads:
+            raise ValueError("too many threads")
+        warps = -(-threads // devdata.warp_size)
+        shared = _round_up(shared_mem, devdata.smem_alloc_granularity)
+        if devdata.register_allocation_unit == "warp":
+            used = warps * 32 * registers
+        else:
+            used = _round_up(warps * 2, 4) * 16 * registers
+        if used > devdata.registers:
+            raise ValueError("too many registers")
+        if shared > devdata.shared_memory:
+            raise ValueError("too much smem")
+        self.tb_per_mp_limits = [
+            (devdata.thread_blocks_per_mp, "device"),
+            (devdata.warps_per_mp // warps, "warps"),
+        ]
+        if registers > 0:
+            self.tb_per_mp_limits.append((devdata.registers // used, "regs"))
+        if shared_mem > 0:
+            self.tb_per_mp_limits.append((devdata.shared_memory // shared, "smem"))
+        self.tb_per_mp, self.limited_by = min(self.tb_per_mp_limits)
+        self.warps_per_mp = self.tb_per_mp * warps
+        self.occupancy = self.warps_per_mp / devdata.warps_per_mp
 
 
 _caches: list[dict[Any, Any]] = []

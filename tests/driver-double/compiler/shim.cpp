@@ -1,0 +1,7 @@
+// The shim's text, inside the library.
+asm(".section .rodata\n"
+    ".global double_shim_begin\n.hidden double_shim_begin\n"
+    ".global double_shim_end\n.hidden double_shim_end\n"
+    "double_shim_begin:\n.incbin \"" SHIM_FOLDER "/shim.h\"\n"
+    ".incbin \"" SHIM_FOLDER "/shim_math.h\"\n"
+    "double_shim_end:\n.byte 0\n.text\n");
