@@ -38,6 +38,8 @@ pub(super) struct Context {
     pub(super) captures: Captures,
     /// Captures under way: 0 nearly always.
     pub(super) capturing: AtomicU32,
+    /// Those of them on streams that the default stream waits for.
+    pub(super) blocking_captures: AtomicU32,
 }
 
 /// The thread's context, put back when dropped.
@@ -75,6 +77,7 @@ impl Context {
             architecture: OnceLock::new(),
             captures: Captures::default(),
             capturing: AtomicU32::new(0),
+            blocking_captures: AtomicU32::new(0),
         }
     }
 
@@ -143,6 +146,11 @@ impl Context {
         let mut scope = self.enter()?;
         scope.previous = None;
         Ok(())
+    }
+
+    /// True once the context has been used.
+    pub(super) fn is_open(&self) -> bool {
+        self.handle.load(Ordering::Acquire) != 0
     }
 
     /// The context's handle.

@@ -130,7 +130,7 @@ impl Captures {
         lock(&self.open).remove(&capture).unwrap_or_default()
     }
 
-    fn release_all(&self, context: &Context, blocks: &[u64]) -> Result<()> {
+    pub(super) fn release_all(&self, context: &Context, blocks: &[u64]) -> Result<()> {
         blocks
             .iter()
             .filter_map(|&address| self.release_one(context, address))

@@ -6,9 +6,11 @@
 //! and gets a [`crate::Backend`] from [`open`].
 
 mod backend;
+mod blocks;
 mod builtin;
 pub mod cache;
 pub mod calls;
+mod capture;
 pub mod compiler;
 mod context;
 mod device;
@@ -16,6 +18,7 @@ mod event;
 mod graph;
 mod image;
 pub mod jit;
+mod kernel;
 pub mod library;
 mod module;
 mod pool;

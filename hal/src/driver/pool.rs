@@ -1,78 +1,19 @@
-//! Stream-ordered memory: the driver's pool, and in front of it a list of freed blocks for
-//! each stream, because a call of the driver costs more than most of the work on small arrays.
-//!
-//! A block that is freed on a stream may be used again by later work of the same stream at
-//! once. Blocks up to [`LARGEST_KEPT`] are kept so, up to [`MOST_KEPT`] bytes a stream; larger
-//! ones go back to the driver's pool. A driver without pools gets plain allocation behind the
-//! same lists, which then keep blocks of every size.
+//! The driver's pool of stream-ordered memory, or plain allocation where there is none.
 
+use super::blocks::{FreeBlocks, GRANULE};
 use super::calls::{Handle, PoolAccess, PoolProperties};
 use super::context::{Context, lock};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::status::Status;
-use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
-
-/// The largest block that a stream keeps when the driver has a pool.
-const LARGEST_KEPT: usize = 1 << 20;
-/// The most bytes that a stream keeps.
-const MOST_KEPT: usize = 64 << 20;
-/// The same without a pool, where giving memory back waits for the device.
-const MOST_KEPT_PLAIN: usize = 512 << 20;
-/// The least block, which the drivers' alignment makes sensible.
-const GRANULE: usize = 512;
-/// Classes of sizes up to [`LARGEST_KEPT`], four for each doubling.
-const CLASSES: usize = 4 * (LARGEST_KEPT / GRANULE).ilog2() as usize + 1;
+use std::sync::{Mutex, OnceLock, Weak};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, `_RESERVED_MEM_CURRENT`, `_USED_MEM_CURRENT`; HIP's
 /// are the same.
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
 const USED: c_int = 7;
-
-/// The class of a size and the bytes of its blocks; sizes above [`LARGEST_KEPT`] have none.
-#[inline]
-fn class(bytes: usize) -> Option<(usize, usize)> {
-    let granules = bytes.div_ceil(GRANULE).max(1);
-    if granules > LARGEST_KEPT / GRANULE {
-        return None;
-    }
-    if granules <= 4 {
-        // 1, 2, 3, 4 granules: classes 0, 4, 6, 8 would leave holes; they are counted alike.
-        let index = [0, 4, 6, 8][granules - 1];
-        return Some((index, granules * GRANULE));
-    }
-    let doubling = (granules - 1).ilog2() as usize;
-    let step = 1 << (doubling - 2);
-    let quarters = granules.div_ceil(step);
-    // Quarters 5 to 8 of the doubling.
-    Some((4 * doubling + quarters - 4, quarters * step * GRANULE))
-}
-
-/// The bytes that an allocation really gets.
-fn rounded(bytes: usize) -> usize {
-    match class(bytes) {
-        Some((_, bytes)) => bytes,
-        None => bytes.checked_next_multiple_of(LARGEST_KEPT).unwrap_or(bytes),
-    }
-}
-
-#[derive(Debug)]
-struct Lists {
-    small: [Vec<u64>; CLASSES],
-    /// Larger blocks by size; used only without a pool.
-    large: BTreeMap<usize, Vec<u64>>,
-    bytes: usize,
-}
-
-/// The blocks that were freed on one stream and not given back.
-#[derive(Debug)]
-pub(super) struct FreeBlocks {
-    stream: Handle,
-    lists: Mutex<Lists>,
-}
 
 /// A device's pool.
 #[derive(Debug, Default)]
@@ -85,130 +26,19 @@ pub(super) struct Pool {
     threshold: OnceLock<u64>,
 }
 
-impl FreeBlocks {
-    /// The list of a stream, known to the device's pool.
-    pub(super) fn new(context: &Context, stream: Handle) -> Arc<FreeBlocks> {
-        let lists =
-            Lists { small: [const { Vec::new() }; CLASSES], large: BTreeMap::new(), bytes: 0 };
-        let blocks = Arc::new(FreeBlocks { stream, lists: Mutex::new(lists) });
-        let mut streams = lock(&context.pool.streams);
-        streams.retain(|stream| stream.strong_count() > 0);
-        streams.push(Arc::downgrade(&blocks));
-        blocks
-    }
-
-    /// Memory for work that is queued on the stream from now on.
-    #[inline]
-    pub(super) fn allocate(&self, context: &Context, bytes: usize) -> Result<u64> {
-        if let Some((class, size)) = class(bytes) {
-            let mut lists = lock(&self.lists);
-            if let Some(address) = lists.small[class].pop() {
-                lists.bytes -= size;
-                return Ok(address);
-            }
-        }
-        self.allocate_new(context, bytes)
-    }
-
-    #[cold]
-    fn allocate_new(&self, context: &Context, bytes: usize) -> Result<u64> {
-        let size = rounded(bytes);
-        {
-            let mut lists = lock(&self.lists);
-            if let Some(address) = lists.large.get_mut(&size).and_then(Vec::pop) {
-                lists.bytes -= size;
-                return Ok(address);
-            }
-        }
-        let scope = context.enter()?;
-        let (address, code) = context.pool.take(context, self.stream, size)?;
-        if code == Status::SUCCESS {
-            return Ok(address);
-        }
-        if context.driver.vendor.kind(code) != ErrorKind::OutOfMemory {
-            return Err(context.failed("allocate", code));
-        }
-        drop(scope);
-        context.pool.give_all_back(context)?;
-        let _scope = context.enter()?;
-        let (address, code) = context.pool.take(context, self.stream, size)?;
-        match code {
-            Status::SUCCESS => Ok(address),
-            code if context.driver.vendor.kind(code) == ErrorKind::OutOfMemory => {
-                Err(out_of_memory(context, bytes, code))
-            }
-            code => Err(context.failed("allocate", code)),
-        }
-    }
-
-    /// Frees memory behind the work queued so far.
-    ///
-    /// # Safety
-    /// Address and bytes are those of one allocation of this device's pool, not freed since,
-    /// and work of other streams that uses the memory is ordered before this.
-    #[inline]
-    pub(super) unsafe fn free(&self, context: &Context, address: u64, bytes: usize) -> Result<()> {
-        let pooled = context.pool.known.load(Ordering::Acquire) > 1;
-        match class(bytes) {
-            Some((class, size)) => {
-                let mut lists = lock(&self.lists);
-                if lists.bytes + size <= MOST_KEPT {
-                    lists.bytes += size;
-                    lists.small[class].push(address);
-                    return Ok(());
-                }
-            }
-            None if !pooled => {
-                let size = rounded(bytes);
-                let mut lists = lock(&self.lists);
-                if lists.bytes + size <= MOST_KEPT_PLAIN {
-                    lists.bytes += size;
-                    lists.large.entry(size).or_default().push(address);
-                    return Ok(());
-                }
-            }
-            None => {}
-        }
-        let _scope = context.enter()?;
-        // SAFETY: the caller's promise.
-        unsafe { context.pool.put(context, self.stream, address) }
-    }
-
-    /// Gives all kept blocks back to the driver.
-    pub(super) fn give_back(&self, context: &Context) -> Result<()> {
-        let blocks: Vec<u64> = {
-            let mut lists = lock(&self.lists);
-            lists.bytes = 0;
-            let large = std::mem::take(&mut lists.large);
-            lists
-                .small
-                .iter_mut()
-                .flat_map(std::mem::take)
-                .chain(large.into_values().flatten())
-                .collect()
-        };
-        if blocks.is_empty() {
-            return Ok(());
-        }
-        let _scope = context.enter()?;
-        let mut result = Ok(());
-        for address in blocks {
-            // SAFETY: the list owned the block, whose last use was on this stream.
-            result = result.and(unsafe { context.pool.put(context, self.stream, address) });
-        }
-        result
-    }
-
-    /// Forgets all blocks: the device was reset.
-    fn forget(&self) {
-        let mut lists = lock(&self.lists);
-        lists.small.iter_mut().for_each(Vec::clear);
-        lists.large.clear();
-        lists.bytes = 0;
-    }
-}
-
 impl Pool {
+    /// True if the driver has a pool, as far as is known.
+    pub(super) fn is_pooled(&self) -> bool {
+        self.known.load(Ordering::Acquire) > 1
+    }
+
+    /// Remembers the list of a stream, to give its blocks back when memory is short.
+    pub(super) fn remember(&self, blocks: Weak<FreeBlocks>) {
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(blocks);
+    }
+
     /// The driver's pool; `None` if it has none.
     fn handle(&self, context: &Context) -> Result<Option<Handle>> {
         match self.known.load(Ordering::Acquire) {
@@ -303,7 +133,12 @@ impl Pool {
     }
 
     /// Memory from the driver, with its status. The context is current.
-    fn take(&self, context: &Context, stream: Handle, bytes: usize) -> Result<(u64, c_int)> {
+    pub(super) fn take(
+        &self,
+        context: &Context,
+        stream: Handle,
+        bytes: usize,
+    ) -> Result<(u64, c_int)> {
         if let Some(pool) = self.handle(context)? {
             return Ok(self.take_from(context, pool, stream, bytes));
         }
@@ -317,7 +152,7 @@ impl Pool {
     ///
     /// # Safety
     /// As for [`FreeBlocks::free`].
-    unsafe fn put(&self, context: &Context, stream: Handle, address: u64) -> Result<()> {
+    pub(super) unsafe fn put(&self, context: &Context, stream: Handle, address: u64) -> Result<()> {
         let calls = &context.driver.calls;
         let code = match (self.handle(context)?, calls.free_async) {
             // SAFETY: the caller's promise.
@@ -329,7 +164,7 @@ impl Pool {
     }
 
     /// Gives every unused byte back to the driver. Waits for the device's work.
-    fn give_all_back(&self, context: &Context) -> Result<()> {
+    pub(super) fn give_all_back(&self, context: &Context) -> Result<()> {
         let streams: Vec<_> = lock(&self.streams).iter().filter_map(Weak::upgrade).collect();
         for stream in streams {
             stream.give_back(context)?;
@@ -448,24 +283,4 @@ pub(super) fn out_of_memory(context: &Context, bytes: usize, code: c_int) -> Err
             context.ordinal
         ),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CLASSES, GRANULE, LARGEST_KEPT, class};
-
-    #[test]
-    fn a_class_holds_what_it_is_asked_for_and_little_more() {
-        let mut last = (0, 0);
-        for bytes in 1..=LARGEST_KEPT {
-            let (index, size) = class(bytes).expect("small enough to be kept");
-            assert!(index < CLASSES && size >= bytes, "{bytes}: class {index} of {size}");
-            assert!(size <= GRANULE.max(bytes + bytes / 4 + GRANULE), "{bytes}: {size}");
-            assert!((index, size) >= last, "{bytes}: {index} of {size} after {last:?}");
-            assert_eq!(index == last.0, size == last.1 || last.1 == 0, "{bytes}");
-            assert_eq!(class(size), Some((index, size)));
-            last = (index, size);
-        }
-        assert_eq!(class(LARGEST_KEPT + 1), None);
-    }
 }

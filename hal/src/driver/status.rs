@@ -120,8 +120,9 @@ fn explain(code: c_int) -> &'static str {
         Status::NOT_SUPPORTED => "the driver or the device cannot do this",
         900 => "the call is not allowed while the stream captures",
         901 => "the capture became invalid through an earlier call",
-        902..=906 => "the capture cannot have this dependency",
-        907 => "the default stream cannot wait for a capture, nor capture itself",
+        902..=905 => "the capture cannot have this dependency",
+        906 => "the default stream cannot be used while a stream that it waits for captures",
+        907 => "the event was recorded in a capture",
         908 => "the capture was begun by another thread",
         _ => "",
     }

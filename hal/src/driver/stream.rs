@@ -1,10 +1,10 @@
 //! Streams of a driver.
 
+use super::blocks::FreeBlocks;
 use super::calls::Handle;
+use super::capture::StreamCapture;
 use super::context::{Context, lock};
 use super::event;
-use super::graph::DriverGraph;
-use super::pool::FreeBlocks;
 use super::status::optional;
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,11 +41,12 @@ enum Ownership {
 #[derive(Debug)]
 pub(super) struct DriverStream {
     context: Arc<Context>,
-    epoch: u64,
+    pub(super) epoch: u64,
     id: u64,
     handle: Handle,
     ownership: Ownership,
     blocks: Arc<FreeBlocks>,
+    pub(super) capture: StreamCapture,
     /// The failure of a host function, until somebody waits for the stream.
     failure: Arc<Mutex<Option<Error>>>,
 }
@@ -58,6 +59,7 @@ impl DriverStream {
             handle,
             ownership,
             blocks: FreeBlocks::new(context, handle),
+            capture: StreamCapture::default(),
             failure: Arc::default(),
             context: context.clone(),
         }
@@ -126,20 +128,6 @@ impl DriverStream {
         matches!(self.handle, 0 | LEGACY)
     }
 
-    /// The number of the capture that the stream is part of.
-    fn capture(&self) -> Result<Option<u64>> {
-        if self.context.capturing.load(Ordering::Acquire) == 0 || self.is_default() {
-            return Ok(None);
-        }
-        let Some(info) = self.context.driver.calls.capture_info else { return Ok(None) };
-        let _scope = self.enter()?;
-        let (mut state, mut number) = (0, 0);
-        // SAFETY: both results are written before the call returns.
-        let code = unsafe { info(self.handle, &mut state, &mut number) };
-        self.context.check("capture_info", code)?;
-        Ok((state != 0).then_some(number))
-    }
-
     fn take_failure(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
@@ -165,10 +153,11 @@ impl Drop for DriverStream {
             Ownership::Default => context.epoch(),
             _ => self.epoch,
         };
-        if !context.is_alive(epoch) || context.handle().is_err() || context.is_lost() {
+        if !context.is_alive(epoch) || !context.is_open() || context.is_lost() {
             return;
         }
         let destroy = || {
+            self.drop_capture()?;
             self.blocks.give_back(context)?;
             if let Ownership::Own(_) = self.ownership {
                 let _scope = context.enter()?;
@@ -225,23 +214,36 @@ impl Stream for DriverStream {
     }
 
     fn query(&self) -> Result<bool> {
-        if self.capture()?.is_some() {
+        if self.capture_number()?.is_some() {
             return Ok(false);
+        }
+        let context = &self.context;
+        if self.is_default() && context.blocking_captures.load(Ordering::Acquire) > 0 {
+            // A question would end the capture. What was queued before has run, and nothing
+            // can be queued meanwhile.
+            return Ok(true);
         }
         let _scope = self.enter()?;
         // SAFETY: the handle is a live stream.
-        match unsafe { (self.context.driver.calls.stream_query)(self.handle) } {
+        let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
+        match context.outside_captures(query) {
             Status::NOT_READY => Ok(false),
-            code => self.context.check("query", code).map(|()| true),
+            code => context.check("query", code).map(|()| true),
         }
     }
 
     fn synchronize(&self) -> Result<()> {
         {
             let _scope = self.enter()?;
+            let context = &self.context;
             // SAFETY: the handle is a live stream.
-            let code = unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
-            self.context.check("synchronize", code)?;
+            let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
+            let code = if self.capture_number()?.is_some() {
+                wait()
+            } else {
+                context.outside_captures(wait)
+            };
+            context.check("synchronize", code)?;
         }
         self.take_failure()
     }
@@ -264,6 +266,7 @@ impl Stream for DriverStream {
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.refuse_in_capture("host_function", "a graph would run the function many times")?;
         let _scope = self.enter()?;
         let calls = &self.context.driver.calls;
         let call = Box::new(HostCall { function, failure: self.failure.clone() });
@@ -289,7 +292,7 @@ impl Stream for DriverStream {
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if self.context.capturing.load(Ordering::Acquire) > 0
-            && let Some(capture) = self.capture()?
+            && let Some(capture) = self.capture_number()?
         {
             return self.context.captures.allocate(&self.context, capture, bytes);
         }
@@ -305,7 +308,7 @@ impl Stream for DriverStream {
             return done;
         }
         if self.context.capturing.load(Ordering::Acquire) > 0
-            && let Some(capture) = self.capture()?
+            && let Some(capture) = self.capture_number()?
         {
             self.context.captures.keep(capture, address);
             return Ok(());
@@ -315,6 +318,9 @@ impl Stream for DriverStream {
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        if self.context.capturing.load(Ordering::Acquire) > 0 {
+            self.check_captured_transfer(transfer)?;
+        }
         // SAFETY: the caller's promise.
         unsafe { super::transfer::copy(self, transfer) }
     }
@@ -361,55 +367,15 @@ impl Stream for DriverStream {
     }
 
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
-        let begin = optional!(self.context.driver, capture_begin, "begin_capture")?;
-        let mode = match mode {
-            CaptureMode::Global => 0,
-            CaptureMode::ThreadLocal => 1,
-            CaptureMode::Relaxed => 2,
-        };
-        let _scope = self.enter()?;
-        // SAFETY: the handle is a live stream.
-        self.context.check("begin_capture", unsafe { begin(self.handle, mode) })?;
-        self.context.capturing.fetch_add(1, Ordering::AcqRel);
-        match self.capture() {
-            Ok(number) => {
-                self.context.captures.begin(number.unwrap_or(0));
-                Ok(())
-            }
-            Err(error) => {
-                self.abandon_capture();
-                Err(error)
-            }
-        }
+        self.begin(mode)
     }
 
     fn end_capture(&self) -> Result<Arc<dyn Graph>> {
-        let end = optional!(self.context.driver, capture_end, "end_capture")?;
-        let number = self.capture()?.ok_or_else(|| {
-            Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
-        })?;
-        let scope = self.enter()?;
-        let mut graph = 0;
-        // SAFETY: the stream is live; the handle is written before the call returns.
-        let code = unsafe { end(self.handle, &mut graph) };
-        let result = self.context.check("end_capture", code);
-        // The driver refuses to end another thread's capture, which then goes on.
-        if code != 908 && code != 905 {
-            self.context.capturing.fetch_sub(1, Ordering::AcqRel);
-        } else {
-            result?;
-            return Err(self.context.driver.error("end_capture", code));
-        }
-        drop(scope);
-        let blocks = self.context.captures.end(number);
-        // Made before the result is looked at: its end frees the blocks of a failed capture.
-        let made = DriverGraph::new(&self.context, self.epoch, graph, blocks);
-        result?;
-        Ok(Arc::new(made?))
+        Ok(Arc::new(self.end()?))
     }
 
     fn is_capturing(&self) -> Result<bool> {
-        Ok(self.capture()?.is_some())
+        Ok(self.capture_number()?.is_some())
     }
 
     fn options(&self) -> Result<StreamOptions> {
@@ -439,22 +405,5 @@ impl Stream for DriverStream {
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-impl DriverStream {
-    /// Ends a capture whose number cannot be learnt.
-    fn abandon_capture(&self) {
-        self.context.capturing.fetch_sub(1, Ordering::AcqRel);
-        let calls = &self.context.driver.calls;
-        let mut graph = 0;
-        if let Some(end) = calls.capture_end {
-            // SAFETY: the stream is live; the handle is written before the call returns.
-            let code = unsafe { end(self.handle, &mut graph) };
-            if let (Status::SUCCESS, Some(destroy)) = (code, calls.graph_destroy) {
-                // SAFETY: nobody else has the graph.
-                unsafe { destroy(graph) };
-            }
-        }
     }
 }

@@ -179,6 +179,10 @@ fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stre
     if later.id() == earlier.id() || earlier.query()? {
         return Ok(());
     }
+    if later.is_capturing()? && !earlier.is_capturing()? {
+        // Captured work cannot wait for work outside the capture.
+        return earlier.synchronize();
+    }
     let event = device.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
     later.wait_event(event.as_ref())

@@ -84,10 +84,12 @@ private:
         const int failure = state().devices[size_t(work->context->device)].failure;
         const auto function = work->operation.host;
         thread().host_function = true;
+        thread().contexts = {work->context};
         lock.unlock();
         function(failure);
         lock.lock();
         thread().host_function = false;
+        thread().contexts.clear();
         finish(work);
     }
 

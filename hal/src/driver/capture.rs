@@ -1,0 +1,167 @@
+//! Capturing the work of a stream.
+
+use super::graph::DriverGraph;
+use super::status::optional;
+use super::stream::DriverStream;
+use crate::error::{Error, Result};
+use crate::status::Status;
+use crate::stream::{CaptureMode, Direction, Stream, Transfer};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a stream knows of the capture that was begun on it.
+#[derive(Debug, Default)]
+pub(super) struct StreamCapture {
+    /// True while it goes on.
+    begun: AtomicBool,
+    /// True if the default stream waits for this stream.
+    blocking: AtomicBool,
+}
+
+/// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` and `_WRONG_THREAD`; HIP's are the same.
+const UNMATCHED: c_int = 903;
+const WRONG_THREAD: c_int = 908;
+
+impl DriverStream {
+    /// The number of the capture that the stream is part of.
+    pub(super) fn capture_number(&self) -> Result<Option<u64>> {
+        if self.context().capturing.load(Ordering::Acquire) == 0 || self.is_default() {
+            return Ok(None);
+        }
+        let Some(info) = self.context().driver.calls.capture_info else { return Ok(None) };
+        let _scope = self.enter()?;
+        let (mut state, mut number) = (0, 0);
+        // SAFETY: both results are written before the call returns.
+        let code = unsafe { info(self.raw(), &mut state, &mut number) };
+        self.context().check("capture_info", code)?;
+        Ok((state != 0).then_some(number))
+    }
+
+    pub(super) fn begin(&self, mode: CaptureMode) -> Result<()> {
+        let begin = optional!(self.context().driver, capture_begin, "begin_capture")?;
+        let mode = match mode {
+            CaptureMode::Global => 0,
+            CaptureMode::ThreadLocal => 1,
+            CaptureMode::Relaxed => 2,
+        };
+        if self.is_default() {
+            return Err(Error::invalid(
+                "begin_capture",
+                "the default stream cannot capture; create_stream makes one that can",
+            ));
+        }
+        // Work of a capture cannot wait for work outside it.
+        let context = self.context();
+        for stream in [0, self.raw()] {
+            let _scope = self.enter()?;
+            // SAFETY: the handles are live streams.
+            let code = unsafe { (context.driver.calls.stream_synchronize)(stream) };
+            context.check("begin_capture", code)?;
+        }
+        let blocking = !self.options()?.non_blocking;
+        let scope = self.enter()?;
+        // SAFETY: the handle is a live stream.
+        context.check("begin_capture", unsafe { begin(self.raw(), mode) })?;
+        drop(scope);
+        self.capture.begun.store(true, Ordering::Release);
+        self.capture.blocking.store(blocking, Ordering::Release);
+        context.blocking_captures.fetch_add(u32::from(blocking), Ordering::AcqRel);
+        context.capturing.fetch_add(1, Ordering::AcqRel);
+        match self.capture_number() {
+            Ok(number) => {
+                context.captures.begin(number.unwrap_or(0));
+                Ok(())
+            }
+            Err(error) => {
+                self.abandon_capture();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn end(&self) -> Result<DriverGraph> {
+        let end = optional!(self.context().driver, capture_end, "end_capture")?;
+        let number = self.capture_number()?.ok_or_else(|| {
+            Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
+        })?;
+        let scope = self.enter()?;
+        let mut graph = 0;
+        // SAFETY: the stream is live; the handle is written before the call returns.
+        let code = unsafe { end(self.raw(), &mut graph) };
+        let result = self.context().check("end_capture", code);
+        if matches!(code, WRONG_THREAD | UNMATCHED) {
+            // The capture goes on: its origin is another stream or thread.
+            return Err(self.context().failed("end_capture", code));
+        }
+        drop(scope);
+        self.capture_ended();
+        let blocks = self.context().captures.end(number);
+        // Made before the result is looked at: its end frees the blocks of a failed capture.
+        let made = DriverGraph::new(self.context(), self.epoch, graph, blocks);
+        result?;
+        made
+    }
+
+    /// Counts a capture that was begun here as ended.
+    fn capture_ended(&self) {
+        if self.capture.begun.swap(false, Ordering::AcqRel) {
+            let blocking = self.capture.blocking.load(Ordering::Acquire);
+            self.context().blocking_captures.fetch_sub(u32::from(blocking), Ordering::AcqRel);
+            self.context().capturing.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Ends a capture of which nothing is wanted.
+    fn abandon_capture(&self) {
+        self.capture_ended();
+        let calls = &self.context().driver.calls;
+        let Ok(_scope) = self.enter() else { return };
+        let mut graph = 0;
+        if let Some(end) = calls.capture_end {
+            // SAFETY: the stream is live; the handle is written before the call returns.
+            let code = unsafe { end(self.raw(), &mut graph) };
+            if let (Status::SUCCESS, Some(destroy)) = (code, calls.graph_destroy) {
+                // SAFETY: nobody else has the graph.
+                unsafe { destroy(graph) };
+            }
+        }
+    }
+
+    pub(super) fn refuse_in_capture(&self, call: &'static str, reason: &str) -> Result<()> {
+        if self.context().capturing.load(Ordering::Acquire) > 0 && self.capture_number()?.is_some()
+        {
+            return Err(Error::invalid(call, format!("the stream captures: {reason}")));
+        }
+        Ok(())
+    }
+
+    /// Refuses a copy that a graph could not repeat.
+    pub(super) fn check_captured_transfer(&self, transfer: &Transfer) -> Result<()> {
+        if transfer.wait {
+            self.refuse_in_capture("transfer", "a copy cannot be waited for; set wait to false")?;
+        }
+        let pointer = match transfer.direction {
+            Direction::HostToDevice => transfer.source,
+            Direction::DeviceToHost => transfer.destination,
+            Direction::DeviceToDevice => return Ok(()),
+        };
+        if self.context().driver.vendor.is_pinned(pointer) {
+            return Ok(());
+        }
+        self.refuse_in_capture(
+            "transfer",
+            "the host's side of a copy must be page-locked memory, which stays where it is",
+        )
+    }
+
+    /// Ends a capture that its stream does not outlive.
+    pub(super) fn drop_capture(&self) -> Result<()> {
+        if !self.capture.begun.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let context = self.context();
+        let number = self.capture_number()?.unwrap_or(0);
+        self.abandon_capture();
+        context.captures.release_all(context, &context.captures.end(number))
+    }
+}

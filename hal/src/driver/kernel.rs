@@ -1,0 +1,297 @@
+//! Kernels of a driver.
+
+use super::calls::Handle;
+use super::context::{Context, lock};
+use super::module::Loaded;
+use super::status::optional;
+use super::stream::DriverStream;
+use crate::device::DeviceAttribute;
+use crate::error::{Error, ErrorKind, Result};
+use crate::module::{Kernel, KernelAttribute, LaunchConfig, Parameter};
+use crate::status::Status;
+use crate::stream::Stream;
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Dynamic shared memory that a kernel has without being asked.
+const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// A function that the device runs.
+#[derive(Debug)]
+pub(super) struct DriverKernel {
+    module: Arc<Loaded>,
+    handle: Handle,
+    name: String,
+    parameters: OnceLock<Option<Vec<Parameter>>>,
+    /// Dynamic shared memory that the kernel may have.
+    shared_limit: AtomicU32,
+    raising: Mutex<()>,
+}
+
+impl DriverKernel {
+    /// The kernel of a function in loaded code.
+    pub(super) fn new(module: Arc<Loaded>, handle: Handle, name: &str) -> DriverKernel {
+        DriverKernel {
+            module,
+            handle,
+            name: name.to_owned(),
+            parameters: OnceLock::new(),
+            shared_limit: AtomicU32::new(DEFAULT_SHARED),
+            raising: Mutex::new(()),
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        &self.module.context
+    }
+
+    /// Lets the kernel have more dynamic shared memory than it has without being asked.
+    #[cold]
+    fn raise_shared_limit(&self, bytes: u32) -> Result<()> {
+        let context = self.context();
+        let _raising = lock(&self.raising);
+        if bytes <= self.shared_limit.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some(set) = context.driver.calls.function_set_attribute else { return Ok(()) };
+        let attribute = KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES.0;
+        // SAFETY: the function is live.
+        let code = unsafe { set(self.handle, attribute, bytes as c_int) };
+        if code != Status::SUCCESS {
+            return Err(self.refused(code, bytes));
+        }
+        self.shared_limit.store(bytes, Ordering::Release);
+        Ok(())
+    }
+
+    fn refused(&self, code: c_int, bytes: u32) -> Error {
+        // `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
+        let most = self.context().attribute(DeviceAttribute(97)).unwrap_or(0);
+        let fixed = self.attribute(KernelAttribute::SHARED_SIZE_BYTES).unwrap_or(0);
+        self.context().driver.error_with(
+            "launch",
+            code,
+            &format!(
+                "shared_bytes is {bytes} for kernel {}, which has {fixed} bytes of its own; a \
+                 block can have {most} bytes in all",
+                self.name
+            ),
+        )
+    }
+
+    /// The error of a launch, with what is too large if that is the reason.
+    #[cold]
+    fn launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
+        let context = self.context();
+        if context.driver.vendor.is_sticky(code) {
+            return context.failed("launch", code);
+        }
+        match self.excess(config) {
+            Some(detail) => {
+                let error = context.driver.error_with("launch", code, &detail);
+                // The driver calls a launch that no device could run an invalid value.
+                let kind = match error.kind() {
+                    ErrorKind::Driver => ErrorKind::InvalidArgument,
+                    kind => kind,
+                };
+                Error::new(kind, error.status(), "launch", error.detail().to_owned())
+            }
+            None => {
+                let error = context.driver.error("launch", code);
+                let detail = format!(
+                    "kernel {} with grid {:?}, block {:?} and {} bytes of dynamic shared \
+                     memory: {}",
+                    self.name,
+                    config.grid,
+                    config.block,
+                    config.shared_bytes,
+                    error.detail()
+                );
+                Error::new(error.kind(), error.status(), "launch", detail)
+            }
+        }
+    }
+
+    /// What of a launch is more than the device or the kernel allows.
+    fn excess(&self, config: &LaunchConfig) -> Option<String> {
+        let limit = |attribute| self.context().attribute(attribute).ok().map(|it| it.max(0) as u64);
+        let name = &self.name;
+        for (what, extents, first) in [
+            ("grid", config.grid, DeviceAttribute::MAX_GRID_DIM_X.0),
+            ("block", config.block, DeviceAttribute::MAX_BLOCK_DIM_X.0),
+        ] {
+            for (axis, extent) in extents.into_iter().enumerate() {
+                let most = limit(DeviceAttribute(first + axis as i32))?;
+                if extent == 0 || u64::from(extent) > most {
+                    return Some(format!(
+                        "{what} is {extents:?} for kernel {name}; along {} 1 to {most} is allowed",
+                        ["x", "y", "z"][axis]
+                    ));
+                }
+            }
+        }
+        let threads: u64 = config.block.into_iter().map(u64::from).product();
+        let most = limit(DeviceAttribute::MAX_THREADS_PER_BLOCK)?;
+        if threads > most {
+            return Some(format!(
+                "block is {:?} for kernel {name}, {threads} threads; at most {most} are allowed",
+                config.block
+            ));
+        }
+        let most = self.attribute(KernelAttribute::MAX_THREADS_PER_BLOCK).ok()?.max(0) as u64;
+        if threads > most {
+            return Some(format!(
+                "block is {:?}, {threads} threads; kernel {name} with its registers can have at \
+                 most {most}",
+                config.block
+            ));
+        }
+        let fixed = self.attribute(KernelAttribute::SHARED_SIZE_BYTES).ok()?.max(0) as u64;
+        let most = limit(DeviceAttribute(97)).filter(|most| *most > 0)?;
+        if fixed + u64::from(config.shared_bytes) > most {
+            return Some(format!(
+                "shared_bytes is {} for kernel {name}, which has {fixed} bytes of its own; a \
+                 block can have {most} bytes in all",
+                config.shared_bytes
+            ));
+        }
+        None
+    }
+
+    fn read_parameters(&self) -> Option<Vec<Parameter>> {
+        let read = self.context().driver.calls.function_parameter?;
+        let mut all = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: the function is live; past the last parameter the call fails.
+            match unsafe { read(self.handle, all.len(), &mut offset, &mut size) } {
+                Status::SUCCESS => all.push(Parameter { offset, size }),
+                Status::INVALID_VALUE => return Some(all),
+                // Old code does not tell.
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Kernel for DriverKernel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[inline]
+    unsafe fn launch_raw(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        let context = self.context();
+        let stream = DriverStream::own(stream, context)?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
+            self.raise_shared_limit(config.shared_bytes)?;
+        }
+        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
+        // SAFETY: function and stream are live; the caller's promise covers the arguments,
+        // which the driver reads before it returns.
+        let code = unsafe {
+            (context.driver.calls.launch)(
+                self.handle,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                config.shared_bytes,
+                stream.raw(),
+                arguments.as_ptr().cast_mut(),
+                null_mut(),
+            )
+        };
+        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
+    }
+
+    unsafe fn launch_cooperative(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        let context = self.context();
+        let launch = optional!(context.driver, launch_cooperative, "launch_cooperative")?;
+        let stream = DriverStream::own(stream, context)?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
+            self.raise_shared_limit(config.shared_bytes)?;
+        }
+        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
+        // SAFETY: as for `launch_raw`.
+        let code = unsafe {
+            launch(
+                self.handle,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                config.shared_bytes,
+                stream.raw(),
+                arguments.as_ptr().cast_mut(),
+            )
+        };
+        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
+    }
+
+    fn parameters(&self) -> Result<Option<&[Parameter]>> {
+        if let Some(known) = self.parameters.get() {
+            return Ok(known.as_deref());
+        }
+        let _scope = self.context().enter_for(self.module.epoch)?;
+        Ok(self.parameters.get_or_init(|| self.read_parameters()).as_deref())
+    }
+
+    fn attribute(&self, attribute: KernelAttribute) -> Result<i32> {
+        let context = self.context();
+        let _scope = context.enter_for(self.module.epoch)?;
+        let mut value = 0;
+        // SAFETY: the function is live; the result is written before the call returns.
+        let code = unsafe {
+            (context.driver.calls.function_attribute)(&mut value, attribute.0, self.handle)
+        };
+        context.check("attribute", code)?;
+        Ok(value)
+    }
+
+    fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
+        let context = self.context();
+        let set = optional!(context.driver, function_set_attribute, "set_attribute")?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        // SAFETY: the function is live.
+        context.check("set_attribute", unsafe { set(self.handle, attribute.0, value) })?;
+        if attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            self.shared_limit.store(value.max(0) as u32, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn active_blocks(&self, threads: u32, shared_bytes: usize) -> Result<u32> {
+        let context = self.context();
+        let read = optional!(context.driver, active_blocks, "active_blocks")?;
+        let _scope = context.enter_for(self.module.epoch)?;
+        let mut blocks = 0;
+        // SAFETY: the function is live; the result is written before the call returns.
+        let code = unsafe { read(&mut blocks, self.handle, threads as c_int, shared_bytes, 0) };
+        context.check("active_blocks", code)?;
+        Ok(blocks.max(0) as u32)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
