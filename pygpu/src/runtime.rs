@@ -2,10 +2,12 @@
 
 use crate::errors::OrRaise;
 use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
+use gpuarray::driver::library::add_search_directory;
 use gpuarray::{Backend, Choice, Device, ErrorKind, Stream};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// A device with its default stream.
@@ -31,12 +33,29 @@ pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
     if let Some(backend) = BACKEND.get() {
         return Ok(backend);
     }
+    add_search_directories()?;
     let mut opened = gpuarray::open(Choice::Auto).or_raise()?;
     if std::env::var_os(FAULTS_VARIABLE).is_some_and(|value| !value.is_empty()) {
         let injector = INJECTOR.get_or_init(|| Arc::new(FaultInjector::new()));
         opened = decorate(opened, injector.clone());
     }
     Ok(BACKEND.get_or_init(|| opened))
+}
+
+/// Tells the backends where this interpreter's packages are, some of which hold compilers. What
+/// is in them is looked at when something is first compiled.
+fn add_search_directories() -> PyResult<()> {
+    Python::attach(|py| {
+        for entry in py.import("sys")?.getattr("path")?.try_iter()? {
+            // The empty entry is the folder that the program was started in.
+            if let Ok(path) = entry?.extract::<PathBuf>()
+                && !path.as_os_str().is_empty()
+            {
+                add_search_directory(path);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// A device by number.

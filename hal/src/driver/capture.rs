@@ -28,7 +28,9 @@ impl DriverStream {
         if self.context().capturing.load(Ordering::Acquire) == 0 || self.is_default() {
             return Ok(None);
         }
-        let Some(info) = self.context().driver.calls.capture_info else { return Ok(None) };
+        let Some(info) = self.context().driver.calls.capture_info else {
+            return Ok(self.capture.begun.load(Ordering::Acquire).then_some(0));
+        };
         let _scope = self.enter()?;
         let (mut state, mut number) = (0, 0);
         // SAFETY: both results are written before the call returns.

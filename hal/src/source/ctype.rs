@@ -2,7 +2,7 @@
 
 use super::fragment::Fragments;
 use crate::dtype::{DType, Kind};
-use crate::function::Reduction;
+use crate::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 
 /// The type of a value in registers.
 pub(super) const fn value(dtype: DType) -> &'static str {
@@ -113,5 +113,73 @@ pub(super) const fn reduction(reduction: Reduction) -> &'static str {
         Reduction::Maximum => "maximum",
         Reduction::Any => "any",
         Reduction::All => "all",
+    }
+}
+
+/// The name of a function in the prelude and in the names of kernels.
+pub(super) const fn function(function: Function) -> &'static str {
+    use BinaryFunction::*;
+    use UnaryFunction::*;
+    match function {
+        Function::Select => "select",
+        Function::SelectPositive => "select_positive",
+        Function::LinearCombination => "linear_combination",
+        Function::Unary(unary) => match unary {
+            Copy => "copy",
+            Negative => "negative",
+            Absolute => "absolute",
+            Sign => "sign",
+            Conjugate => "conjugate",
+            Real => "real",
+            Imaginary => "imaginary",
+            LogicalNot => "logical_not",
+            Invert => "invert",
+            Sqrt => "sqrt",
+            Exp => "exp",
+            Log => "log",
+            Log2 => "log2",
+            Log10 => "log10",
+            Sin => "sin",
+            Cos => "cos",
+            Tan => "tan",
+            Asin => "asin",
+            Acos => "acos",
+            Atan => "atan",
+            Sinh => "sinh",
+            Cosh => "cosh",
+            Tanh => "tanh",
+            Floor => "floor",
+            Ceil => "ceil",
+            Trunc => "trunc",
+            Rint => "rint",
+            Mantissa => "mantissa",
+            Exponent => "exponent",
+            IsNan => "is_nan",
+        },
+        Function::Binary(binary) => match binary {
+            Add => "add",
+            Subtract => "subtract",
+            Multiply => "multiply",
+            Divide => "divide",
+            FloorDivide => "floor_divide",
+            Remainder => "remainder",
+            Fmod => "fmod",
+            Power => "power",
+            Minimum => "minimum",
+            Maximum => "maximum",
+            Ldexp => "ldexp",
+            Atan2 => "atan2",
+            LogicalAnd => "logical_and",
+            LogicalOr => "logical_or",
+            BitwiseAnd => "bitwise_and",
+            BitwiseOr => "bitwise_or",
+            BitwiseXor => "bitwise_xor",
+            Equal => "equal",
+            NotEqual => "not_equal",
+            Less => "less",
+            LessEqual => "less_equal",
+            Greater => "greater",
+            GreaterEqual => "greater_equal",
+        },
     }
 }

@@ -163,7 +163,7 @@ fn assemble(
         view.address = space.moved(position, view.address);
     }
     key.wide = space.wide();
-    key.access = access_of(&key, &mut space, &views);
+    key.access = access_of(&mut key, &mut space, &views);
     let mut plan = Plan::begin(Spec::from(key));
     launch(&mut plan, key, space.count(), Some(&space), &views, arguments, pieces);
     Ok(plan)
@@ -187,7 +187,7 @@ fn launch(
         (Access::Tiled(_, tiles), Some(space)) => tiles.number(space),
         (Access::Packed(_), _) => count.div_ceil(threads),
         (Access::Strided(_), _) => count.div_ceil(threads * key.batch()),
-        _ => count.div_ceil(threads * key.pack()),
+        _ => count.div_ceil(threads * key.pack() * key.packs()),
     };
     for round in 0..pieces.len().max(1) {
         let mut launch = plan.launch(0, blocks(work));
@@ -255,8 +255,8 @@ fn first_scalar(function: Function, value: &Scalar, compute: DType) -> Result<Sc
     }
 }
 
-fn access_of(key: &Key, space: &mut Space, views: &[View<'_>]) -> Access {
-    let sizes: SmallVec<[usize; 5]> = views.iter().map(|view| view.dtype.size()).collect();
+fn access_of(key: &mut Key, space: &mut Space, views: &[View<'_>]) -> Access {
+    let mut sizes: SmallVec<[usize; 5]> = views.iter().map(|view| view.dtype.size()).collect();
     let runs = |(strides, &size): (&Strides, &usize)| match strides[..] {
         [] => true,
         [stride] => stride == size as isize,
@@ -267,6 +267,13 @@ fn access_of(key: &Key, space: &mut Space, views: &[View<'_>]) -> Access {
     }
     if pack_rows(key.pack() as usize, space, views) {
         return Access::Packed(space.rank());
+    }
+    let copy = key.function == Function::Unary(UnaryFunction::Copy);
+    if copy && key.output == key.compute && key.inputs[0] == Slot::Array(key.output) {
+        let places = views.iter().map(|view| view.address);
+        let unit = word::widen(key.output, 8, space, &[0, 1], places);
+        (key.output, key.compute, key.inputs[0]) = (unit, unit, Slot::Array(unit));
+        sizes.fill(unit.size());
     }
     match tile::transposed(space, &sizes) {
         None => Access::Strided(space.rank()),

@@ -22,10 +22,17 @@ impl Key {
         (16 / self.widest().max(1)).max(1) as u64
     }
 
+    /// Packs of a thread: two where one of each array is little to move.
+    pub(super) fn packs(&self) -> u64 {
+        let arrays = self.arrays().map(|(_, dtype)| dtype.size());
+        let bytes = self.output.size() + arrays.sum::<usize>();
+        if bytes as u64 * self.pack() <= 24 && !self.is_long() { 2 } else { 1 }
+    }
+
     /// Elements that a thread reads one by one before it uses them, so that the reads wait
     /// for memory together. Long code, whose speed does not depend on memory, is not repeated.
     pub(super) fn batch(&self) -> u64 {
-        if self.is_long() { 1 } else { self.pack().clamp(2, 4) }
+        if self.is_long() { 1 } else { self.pack().clamp(2, 8) }
     }
 
     /// The inputs that are there, with their positions.
@@ -34,7 +41,7 @@ impl Key {
     }
 
     pub(super) fn name(&self) -> String {
-        let mut name = format!("{}_{}", function(self.function), ctype::value(self.compute));
+        let mut name = format!("{}_{}", ctype::function(self.function), ctype::value(self.compute));
         for (_, slot) in self.slots() {
             match slot {
                 Slot::Scalar(dtype) => name += &format!("_s{}", ctype::value(dtype)),
@@ -125,7 +132,9 @@ impl Key {
             (Function::LinearCombination, [a, x, b, y]) => format!(
                 "{functions}::add({functions}::multiply({a}, {x}), {functions}::multiply({b}, {y}))"
             ),
-            _ => format!("{functions}::{}({})", function(self.function), arguments.join(", ")),
+            _ => {
+                format!("{functions}::{}({})", ctype::function(self.function), arguments.join(", "))
+            }
         };
         let result = self.function.result(self.compute);
         let expression = if result == self.output {
@@ -165,16 +174,17 @@ impl Key {
 impl Key {
     /// Whole tiles of aligned arrays in packs, anything else element by element.
     fn contiguous(&self, name: &str) -> String {
-        let (index, pack) = (ctype::index(self.wide).0, self.pack());
-        let (tile, batch) = (u64::from(THREADS) * pack, self.batch().min(pack));
+        let (index, pack, packs) = (ctype::index(self.wide).0, self.pack(), self.packs());
+        let (tile, batch) = (u64::from(THREADS) * pack * packs, self.batch().min(pack * packs));
         let stored = ctype::stored(self.output);
         let mut aligned = format!("packable<{stored}, {pack}>(out)");
-        let mut packs = String::new();
+        let (mut items, mut reads) = (String::new(), String::new());
         for (position, dtype) in self.arrays() {
-            let pack = format!("{}, {pack}", ctype::stored(dtype));
-            aligned += &format!(" && packable<{pack}>(in{position})");
-            packs += &format!(
-                "            const Pack<{pack}> pack{position} = ((const Pack<{pack}>*)in{position})[i];\n"
+            let kind = format!("{}, {pack}", ctype::stored(dtype));
+            aligned += &format!(" && packable<{kind}>(in{position})");
+            items += &format!("            Pack<{kind}> packs{position}[{packs}];\n");
+            reads += &format!(
+                "                packs{position}[j] = ((const Pack<{kind}>*)in{position})[i + j * {THREADS}];\n"
             );
         }
         let place = |_, dtype| format!("i * sizeof({})", ctype::stored(dtype));
@@ -185,17 +195,23 @@ impl Key {
         const {index} base = tile * {tile};
         const {index} end = count - base < {tile} ? count : base + {tile};
         if (aligned && end - base == {tile}) {{
-            const {index} i = tile * {THREADS} + threadIdx.x;
-{packs}{}            ((Pack<{stored}, {pack}>*)out)[i] = result;
+            const {index} i = base / {pack} + threadIdx.x;
+{items}#pragma unroll
+            for (u32 j = 0; j < {packs}; ++j) {{
+{reads}            }}
+#pragma unroll
+            for (u32 j = 0; j < {packs}; ++j) {{
+{result}                ((Pack<{stored}, {pack}>*)out)[i + j * {THREADS}] = result;
+            }}
             continue;
         }}
-        for ({index} first = base + threadIdx.x; first < end; first += {}) {{
-{}        }}
+        for ({index} first = base + threadIdx.x; first < end; first += {step}) {{
+{batched}        }}
     }}
 ",
-            self.pack_result(name),
-            u64::from(THREADS) * batch,
-            self.batched(name, batch, "end", "", place),
+            result = self.pack_result(name, "[j]"),
+            step = u64::from(THREADS) * batch,
+            batched = self.batched(name, batch, "end", "", place),
         )
     }
 
@@ -229,7 +245,7 @@ impl Key {
                 (format!("{}, {pack}", ctype::stored(dtype)), self.operand(position));
             let place = format!("in{position} + offset[{operand}]");
             packs += &format!(
-                "            const Pack<{pack}> pack{position} = space.stride[{operand}][{}] == 0
+                "        const Pack<{pack}> packs{position} = space.stride[{operand}][{}] == 0
                 ? repeat<{pack}>({place}) : fetch<true, {pack}>({place});
 ",
                 rank - 1
@@ -238,22 +254,22 @@ impl Key {
         format!(
             "    const {index} step = ({index})gridDim.x * {THREADS};
     for ({index} i = ({index})blockIdx.x * {THREADS} + threadIdx.x; i < space.count; i += step) {{
-            {offset} offset[{}];
-            space.locate(i, offset);
-{packs}{}            *(Pack<{stored}, {pack}>*)(out + offset[0]) = result;
+        {offset} offset[{}];
+        space.locate(i, offset);
+{packs}{}        *(Pack<{stored}, {pack}>*)(out + offset[0]) = result;
     }}
 ",
             self.operands(),
-            self.pack_result(name)
+            self.pack_result(name, "")
         )
     }
 
-    /// `result` from the packs of the arrays.
-    fn pack_result(&self, name: &str) -> String {
+    /// `result` from the arrays' packs, of which `which` may name one.
+    fn pack_result(&self, name: &str, which: &str) -> String {
         let (output, stored, pack) =
             (ctype::value(self.output), ctype::stored(self.output), self.pack());
         let item = self.call(name, |position, dtype| {
-            format!("Stored<{}>::get(pack{position}.item[k])", ctype::value(dtype))
+            format!("Stored<{}>::get(packs{position}{which}.item[k])", ctype::value(dtype))
         });
         format!(
             "            Pack<{stored}, {pack}> result;
@@ -331,73 +347,5 @@ impl Key {
             | Function::Binary(FloorDivide | Remainder | Fmod | Power | Ldexp | Atan2) => true,
             _ => false,
         }
-    }
-}
-
-/// The name of a function in the prelude and in the names of kernels.
-fn function(function: Function) -> &'static str {
-    use BinaryFunction::*;
-    use UnaryFunction::*;
-    match function {
-        Function::Select => "select",
-        Function::SelectPositive => "select_positive",
-        Function::LinearCombination => "linear_combination",
-        Function::Unary(unary) => match unary {
-            Copy => "copy",
-            Negative => "negative",
-            Absolute => "absolute",
-            Sign => "sign",
-            Conjugate => "conjugate",
-            Real => "real",
-            Imaginary => "imaginary",
-            LogicalNot => "logical_not",
-            Invert => "invert",
-            Sqrt => "sqrt",
-            Exp => "exp",
-            Log => "log",
-            Log2 => "log2",
-            Log10 => "log10",
-            Sin => "sin",
-            Cos => "cos",
-            Tan => "tan",
-            Asin => "asin",
-            Acos => "acos",
-            Atan => "atan",
-            Sinh => "sinh",
-            Cosh => "cosh",
-            Tanh => "tanh",
-            Floor => "floor",
-            Ceil => "ceil",
-            Trunc => "trunc",
-            Rint => "rint",
-            Mantissa => "mantissa",
-            Exponent => "exponent",
-            IsNan => "is_nan",
-        },
-        Function::Binary(binary) => match binary {
-            Add => "add",
-            Subtract => "subtract",
-            Multiply => "multiply",
-            Divide => "divide",
-            FloorDivide => "floor_divide",
-            Remainder => "remainder",
-            Fmod => "fmod",
-            Power => "power",
-            Minimum => "minimum",
-            Maximum => "maximum",
-            Ldexp => "ldexp",
-            Atan2 => "atan2",
-            LogicalAnd => "logical_and",
-            LogicalOr => "logical_or",
-            BitwiseAnd => "bitwise_and",
-            BitwiseOr => "bitwise_or",
-            BitwiseXor => "bitwise_xor",
-            Equal => "equal",
-            NotEqual => "not_equal",
-            Less => "less",
-            LessEqual => "less_equal",
-            Greater => "greater",
-            GreaterEqual => "greater_equal",
-        },
     }
 }

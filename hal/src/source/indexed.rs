@@ -128,8 +128,15 @@ impl PreparedGather {
         indices: &Operand,
         source: &Indexed,
     ) -> Result<Self> {
-        let space = Space::new(shape, &[&output.strides, &base.strides, &indices.strides])?;
-        let (element, target) = moved(base.dtype, output.dtype);
+        let mut space = Space::new(shape, &[&output.strides, &base.strides, &indices.strides])?;
+        let (mut element, mut target) = moved(base.dtype, output.dtype);
+        let addresses =
+            [space.address(0, output), space.address(1, base), space.address(2, indices)];
+        if element == target {
+            let places = [addresses[0], addresses[1], source.axis_stride as u64];
+            element = word::widen(element, 16, &mut space, &[0, 1], places.into_iter());
+            target = element;
+        }
         Ok(PreparedGather {
             key: GatherKey {
                 element,
@@ -138,11 +145,7 @@ impl PreparedGather {
                 rank: space.rank(),
                 wide: space.wide(),
             },
-            addresses: [
-                space.address(0, output),
-                space.address(1, base),
-                space.address(2, indices),
-            ],
+            addresses,
             space,
             axis: (source.axis_length as i64, source.axis_stride as i64),
         })
@@ -198,7 +201,7 @@ impl PreparedScatter {
         target: &Indexed,
     ) -> Result<Self> {
         let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[base, indices]);
-        let (slot, element, values) = match input {
+        let (mut slot, mut element, values) = match input {
             Ok(array) => {
                 operands.push(array);
                 let (from, to) = moved(array.dtype, base.dtype);
@@ -208,12 +211,17 @@ impl PreparedScatter {
         };
         let strides: SmallVec<[&[isize]; 3]> =
             operands.iter().map(|operand| &operand.strides[..]).collect();
-        let space = Space::new(shape, &strides)?;
-        let addresses = operands
+        let mut space = Space::new(shape, &strides)?;
+        let addresses: SmallVec<[u64; 3]> = operands
             .iter()
             .enumerate()
             .map(|(position, operand)| space.address(position, operand))
             .collect();
+        if slot == Slot::Array(element) {
+            let places = addresses.iter().step_by(2).copied().chain([target.axis_stride as u64]);
+            element = word::widen(element, 16, &mut space, &[0, 2], places);
+            slot = Slot::Array(element);
+        }
         Ok(PreparedScatter {
             key: ScatterKey {
                 input: slot,

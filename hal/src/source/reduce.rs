@@ -72,6 +72,9 @@ const ENOUGH_OUTPUTS: u64 = 1 << 18;
 const THREAD_READS: u64 = 32;
 const STAGED_READS: u64 = 8;
 
+/// What a thread reads at most: more would lose accuracy.
+const MOST_READS: u64 = 4096;
+
 /// Packs of an output that are worth the name.
 const FEWEST_PACKS: u64 = 8;
 
@@ -176,8 +179,8 @@ impl Prepared<'_> {
         }
         let split = match chunks {
             ..32 => 8,
-            _ if outputs >= 32 => 5,
-            _ => 0,
+            // Several blocks before several outputs each.
+            _ => (outputs / 64).clamp(1, 32).ilog2(),
         };
         let mut launch = plan.launch(1, blocks(outputs.div_ceil(1 << split)));
         kept.pack(&mut launch, ranks.0, wide);
@@ -227,7 +230,8 @@ impl Partition {
         let wanted = match length {
             _ if length <= deep * THREAD_READS => 1,
             _ => length.div_ceil(deep * STAGED_READS).min(ENOUGH_BLOCKS / groups).max(1),
-        };
+        }
+        .max(length.div_ceil(deep * MOST_READS));
         let chunk = length.div_ceil(wanted).next_multiple_of(deep).max(1);
         let chunks = length.div_ceil(chunk).max(1);
         Partition { split, across, length, tail: 0, chunk, chunks }

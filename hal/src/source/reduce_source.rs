@@ -104,7 +104,7 @@ impl Key {
         };
         let (_, parameters, arguments, _) = self.extra();
         text += &format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
+            "extern \"C\" __global__ void {bounds} {name}{}({kept} kept, \
              {shape}, {index} chunk, {index} chunks, u32 split, u32 across, {target}, \
              const char* a{parameters}) {{
     {name}_source source;
@@ -116,7 +116,11 @@ impl Key {
     reduce_blocks<{name}_operator, {walk}, {index}>(source, sink, kept.count, {length}, chunk, chunks, split, across);
 }}
 ",
-            self.suffixes()[0]
+            self.suffixes()[0],
+            bounds = match self.packed {
+                true => "CROWDED".to_owned(),
+                false => format!("__launch_bounds__({THREADS})"),
+            },
         );
         if self.staged {
             text += &format!(

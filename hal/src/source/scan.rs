@@ -32,6 +32,8 @@ pub(super) struct Key {
     output: DType,
     exclusive: bool,
     method: Method,
+    /// Elements are neighbours along the axis, in both arrays.
+    dense: bool,
     rank: u8,
     wide: bool,
 }
@@ -114,6 +116,7 @@ impl Prepared {
             output: output.dtype,
             exclusive: *exclusive,
             method,
+            dense: along == [output, input].map(|operand| operand.dtype.size() as isize),
             rank: rows.rank(),
             wide,
         };
@@ -198,7 +201,7 @@ impl Key {
 
     pub(super) fn name(&self) -> String {
         format!(
-            "scan_{}_{}_{}_to_{}_{}_{}{}_{}",
+            "scan_{}_{}_{}_to_{}_{}_{}{}{}_{}",
             ctype::reduction(self.reduction),
             ctype::value(self.compute),
             ctype::value(self.input),
@@ -210,6 +213,7 @@ impl Key {
                 Method::ThreadChunks => "thread_chunks",
                 Method::BlockChunks => "block_chunks",
             },
+            if self.dense { "_dense" } else { "" },
             self.rank,
             if self.wide { 64 } else { 32 },
         )
@@ -236,23 +240,29 @@ impl Key {
         } else {
             format!("{name}_operator::identity()")
         };
+        let step = |dtype: DType| match self.dense {
+            true => format!("({offset})sizeof({})", ctype::stored(dtype)),
+            false => "stride".to_owned(),
+        };
         let mut text = ctype::operator(name, self.reduction, self.compute);
         text += &format!(
             "struct {name}_read {{
     const char* in;
     {offset} stride;
     METHOD {accumulator} operator()({index} i) const {{
-        return convert<{accumulator}>(convert<{compute}>(load<{input}>(in + ({offset})i * stride)));
+        return convert<{accumulator}>(convert<{compute}>(load<{input}>(in + ({offset})i * {from})));
     }}
 }};
 struct {name}_write {{
     char* out;
     {offset} stride;
     METHOD void operator()({index} i, {accumulator} value) const {{
-        store<{output}>(out + ({offset})i * stride, convert<{output}>(convert<{compute}>(value)));
+        store<{output}>(out + ({offset})i * {to}, convert<{output}>(convert<{compute}>(value)));
     }}
 }};
-"
+",
+            from = step(self.input),
+            to = step(self.output),
         );
         let head = |suffix: &str| {
             let carries = match self.staged() {

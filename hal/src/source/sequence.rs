@@ -12,6 +12,7 @@ use crate::operation::Sequence;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     dtype: DType,
+    wide: bool,
 }
 
 /// The plan of a sequence.
@@ -27,19 +28,26 @@ pub(super) fn plan(operation: &Sequence) -> Result<Plan> {
         ));
     };
     let (start, step) = (start.cast(output.dtype)?, step.cast(output.dtype)?);
-    let mut plan = Plan::begin(Spec::from(Key { dtype: output.dtype }));
     let length = *length as u64;
+    let reach = length.saturating_mul(stride.unsigned_abs().max(1) as u64);
+    let key = Key { dtype: output.dtype, wide: reach >= 1 << 31 };
+    let mut plan = Plan::begin(Spec::from(key));
     if length > 0 {
-        let mut launch = plan.launch(0, blocks(length.div_ceil(u64::from(THREADS))));
-        launch.index(length, true).scalar(&start).scalar(&step);
+        let work = length.div_ceil(u64::from(THREADS) * BATCH);
+        let mut launch = plan.launch(0, blocks(work));
+        launch.index(length, key.wide).scalar(&start).scalar(&step);
         launch.address(output.address).long(stride as i64);
     }
     Ok(plan)
 }
 
+/// Elements of a thread in a row.
+const BATCH: u64 = 4;
+
 impl Key {
     pub(super) fn name(&self) -> String {
-        format!("sequence_{}", ctype::value(self.dtype))
+        let width = if self.wide { 64 } else { 32 };
+        format!("sequence_{}_{width}", ctype::value(self.dtype))
     }
 
     pub(super) fn fragments(&self) -> Fragments {
@@ -48,11 +56,18 @@ impl Key {
 
     pub(super) fn kernels(&self, name: &str) -> String {
         let (value, stored) = (ctype::value(self.dtype), ctype::stored(self.dtype));
+        let (index, offset) = ctype::index(self.wide);
+        let tile = u64::from(THREADS) * BATCH;
         format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}(u64 count, {stored} start, {stored} step, char* out, i64 stride) {{
-    const u64 threads = (u64)gridDim.x * blockDim.x;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads) {{
-        store<{value}>(out + (i64)i * stride, {}::sequence(Stored<{value}>::get(start), Stored<{value}>::get(step), i));
+            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({index} count, {stored} start, {stored} step, char* out, i64 stride) {{
+    for ({index} first = ({index})blockIdx.x * {tile} + threadIdx.x; first < count; first += ({index})gridDim.x * {tile}) {{
+#pragma unroll
+        for (u32 k = 0; k < {BATCH}; ++k) {{
+            const {index} i = first + k * {THREADS};
+            if (i < count) {{
+                store<{value}>(out + ({offset})i * ({offset})stride, {}::sequence(Stored<{value}>::get(start), Stored<{value}>::get(step), i));
+            }}
+        }}
     }}
 }}
 ",

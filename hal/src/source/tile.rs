@@ -86,57 +86,61 @@ pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> Option<Tiles> {
 pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
     let (index, offset) = ctype::index(key.wide);
     let side = tiles.side();
-    let (rows, columns) = (side / 8, side / 32);
     let is_tiled = |position: usize| tiles.mask & (1 << (key.operand(position) - 1)) != 0;
     let rank = match key.access {
         super::elementwise::Access::Tiled(rank, _) => usize::from(rank),
         _ => 2,
     };
-    let place = |operand: usize| {
-        format!(
-            "base[{operand}] + ({offset})y * space.stride[{operand}][{}] + \
-             ({offset})x * space.stride[{operand}][{}]",
-            rank - 2,
-            rank - 1
-        )
-    };
     let loops = format!(
         "#pragma unroll
-        for (u32 j = 0; j < {rows}; ++j) {{
+        for (u32 j = 0; j < {}; ++j) {{
 #pragma unroll
-            for (u32 k = 0; k < {columns}; ++k) {{
-"
+            for (u32 k = 0; k < {}; ++k) {{
+",
+        side / 8,
+        side / 32
     );
-    // Where a thread is in a tile read along the other axis, and along the last one.
-    let (turned, straight) = (
-        "const u32 down = lane + 32 * k, right = row + 8 * j;",
-        "const u32 down = row + 8 * j, right = lane + 32 * k;",
-    );
-    let inside = |at: &str| {
+    // Where an operand begins for a thread, and what it adds for each j and k. One that is
+    // read along the other axis has lanes down and rows to the right.
+    let start = |operand: usize, turned: bool| {
+        let (down, right) = if turned { ("lane", "row") } else { ("row", "lane") };
+        let stride = |axis: usize| format!("space.stride[{operand}][{axis}]");
+        let (slow, fast) = (stride(rank - 2), stride(rank - 1));
+        let (by_j, by_k) = if turned { (&fast, &slow) } else { (&slow, &fast) };
         format!(
-            "                {at}
-                const {index} y = top + down, x = left + right;
-                if (y < height && x < width) {{
+            "        const {offset} start{operand} = base[{operand}] + ({offset})(top + {down}) * {slow} + ({offset})(left + {right}) * {fast};
+        const {offset} j{operand} = 8 * {by_j}, k{operand} = 32 * {by_k};
 "
         )
+    };
+    let place = |operand: usize| {
+        format!("start{operand} + ({offset})j * j{operand} + ({offset})k * k{operand}")
+    };
+    let inside = |turned: bool| {
+        let (down, right) = match turned {
+            true => ("lane + 32 * k", "row + 8 * j"),
+            false => ("row + 8 * j", "lane + 32 * k"),
+        };
+        format!("                if ({down} < below && {right} < beside) {{\n")
     };
     let end = "                }\n            }\n        }\n";
     let (mut shared, mut read, mut pass) = (String::new(), String::new(), String::new());
     for (position, slot) in key.slots() {
         let Slot::Array(dtype) = slot else { continue };
-        let stored = ctype::stored(dtype);
-        let at = if is_tiled(position) { turned } else { straight };
+        let (stored, operand) = (ctype::stored(dtype), key.operand(position));
+        read += &start(operand, is_tiled(position));
         read += &format!(
-            "        {stored} ahead{position}[{rows}][{columns}];\n{loops}{}\
-             \x20                   ahead{position}[j][k] = *(const {stored}*)(in{position} + {});\n{end}",
-            inside(at),
-            place(key.operand(position))
+            "        {stored} ahead{position}[{}][{}];\n{loops}{}\
+             \x20                   ahead{position}[j][k] = *(const {stored}*)(in{position} + ({}));\n{end}",
+            side / 8,
+            side / 32,
+            inside(is_tiled(position)),
+            place(operand)
         );
         if is_tiled(position) {
             shared += &format!("    __shared__ {stored} tile{position}[{side}][{}];\n", side + 1);
             pass += &format!(
-                "{loops}                {turned}
-                tile{position}[right][down] = ahead{position}[j][k];
+                "{loops}                tile{position}[row + 8 * j][lane + 32 * k] = ahead{position}[j][k];
             }}
         }}
 "
@@ -146,7 +150,7 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
     let call = key.call(name, |position, dtype| {
         let value = ctype::value(dtype);
         if is_tiled(position) {
-            format!("Stored<{value}>::get(tile{position}[right][down])")
+            format!("Stored<{value}>::get(tile{position}[lane + 32 * k][row + 8 * j])")
         } else {
             format!("Stored<{value}>::get(ahead{position}[j][k])")
         }
@@ -164,10 +168,12 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
         const {index} outer = strip / strips;
         const {index} left = (tile - strip * across) * {side};
         const {index} top = (strip - outer * strips) * {side};
+        const {index} below = height - top;
+        const {index} beside = width - left;
         {offset} base[{operands}];
         space.outside(outer, base);
 {read}{pass}        __syncthreads();
-{loops}{inside}                    store<{output}>(out + {target}, {call});
+{start}{loops}{inside}                    store<{output}>(out + ({target}), {call});
 {end}        __syncthreads();
     }}
 ",
@@ -175,7 +181,8 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
         before = rank - 2,
         margin = side - 1,
         operands = key.operands(),
-        inside = inside(straight),
+        start = start(0, false),
+        inside = inside(false),
         output = ctype::value(key.output),
         target = place(0),
     )

@@ -1,6 +1,7 @@
 //! Elements that are only moved, as machine words: records of any size, and copies between
 //! equal types.
 
+use super::space::Space;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::operation::Operand;
@@ -58,4 +59,41 @@ pub(super) fn slice(operand: &Operand, word: DType, offset: usize) -> Operand {
 /// The words of a record's value.
 pub(super) fn split(value: &Scalar, word: DType) -> impl Iterator<Item = Result<Scalar>> + '_ {
     value.bytes().chunks(word.size()).map(move |bytes| Scalar::from_bytes(word, bytes))
+}
+
+/// Counts the last axis in wider words of at most `most` bytes, where elements of `unit` are
+/// only moved: if the operands `moved` are runs along it, and `places` (addresses, and strides
+/// outside the space) allow it. The others must have one element along the axis.
+pub(super) fn widen(
+    unit: DType,
+    most: usize,
+    space: &mut Space,
+    moved: &[usize],
+    places: impl Iterator<Item = u64>,
+) -> DType {
+    let (Some(last), size) = (space.shape.len().checked_sub(1), unit.size()) else {
+        return unit;
+    };
+    let moves = |operand: usize| moved.contains(&operand);
+    let runs =
+        space.strides.iter().enumerate().all(|(operand, strides)| {
+            strides[last] == if moves(operand) { size as isize } else { 0 }
+        });
+    let strides = moved.iter().flat_map(|&operand| &space.strides[operand][..last]);
+    let bytes = space.shape[last] as u64 * size as u64;
+    let all = strides.map(|&stride| stride as u64).chain(places).fold(bytes, |all, it| all | it);
+    let word = (1 << all.trailing_zeros().min(4)).min(most);
+    if !runs || word <= size {
+        return unit;
+    }
+    space.shape[last] = space.shape[last] * size / word;
+    for &operand in moved {
+        space.strides[operand][last] = word as isize;
+    }
+    match word {
+        2 => DType::UInt16,
+        4 => DType::UInt32,
+        8 => DType::UInt64,
+        _ => DType::Complex128,
+    }
 }

@@ -288,6 +288,80 @@ fn gathers_and_scatters_of_more_than_a_batch() {
     }
 }
 
+/// Rows that are only moved go in the widest words that fit.
+#[test]
+fn rows_of_bytes_move_as_words() {
+    let (rows, count) = (40, 300);
+    let bytes = Memory::new(&(0..rows * 64).map(|i| (i * 37 % 251) as u8).collect::<Vec<_>>());
+    let picks: Vec<i16> = (0..count).map(|i| (i * 17 % 90) as i16 - 45).collect();
+    let (indices, order) =
+        (Memory::new(&picks), Memory::new(&(0..20_u8).rev().collect::<Vec<_>>()));
+    let mut cases = Vec::new();
+    // The width, the start of the rows, and the words.
+    for (width, start, word) in [(16, 0, "c128"), (24, 16, "u64"), (12, 4, "u32"), (6, 2, "u16")]
+        .into_iter()
+        .chain([(16, 1, "u8"), (7, 0, "u8"), (8, 4, "u32")])
+    {
+        let row = width as isize;
+        let (copied, gathered) =
+            (Memory::<u8>::zeros(rows * width), Memory::<u8>::zeros(count * width));
+        let scattered = Memory::<u8>::zeros(20 * 64);
+        let from = (start, vec![64, 1]);
+        let shape = [rows, width];
+        let copy = Operation::Elementwise(Elementwise {
+            function: COPY,
+            compute: DType::UInt8,
+            shape: shape[..].into(),
+            inputs: [Input::Array(operand(&bytes, &from))].into_iter().collect(),
+            output: copied.operand(&[row, 1]),
+        });
+        let gather = Operation::Gather(Gather {
+            shape: [count, width][..].into(),
+            source: Indexed {
+                base: operand(&bytes, &(start, vec![0, 1])),
+                indices: indices.operand(&[1, 0]),
+                axis_length: rows,
+                axis_stride: 64,
+            },
+            output: gathered.operand(&[row, 1]),
+        });
+        let scatter = Operation::Scatter(Scatter {
+            shape: [20, width][..].into(),
+            input: Input::Array(operand(&bytes, &from)),
+            target: Indexed {
+                base: operand(&scattered, &(start, vec![0, 1])),
+                indices: order.operand(&[1, 0]),
+                axis_length: 20,
+                axis_stride: 64,
+            },
+        });
+        for operation in [&gather, &scatter] {
+            let name = Spec::of(operation).unwrap().kernel_names()[0].clone();
+            assert!(name.contains(&format!("_{word}_at_")), "{name}, {width} from {start}");
+        }
+        cases.push((width, start, copied, gathered, scattered, [copy, gather, scatter]));
+    }
+    let operations: Vec<Operation> = cases.iter().flat_map(|case| case.5.clone()).collect();
+    if !run(&operations) {
+        return;
+    }
+    for (width, start, copied, gathered, scattered, _) in cases {
+        let byte = |row: usize, j: usize| bytes.at(row * 64 + start + j);
+        for j in 0..width {
+            assert!((0..rows).all(|i| copied.at(i * width + j) == byte(i, j)), "{width} {start}");
+            for (i, pick) in picks.iter().enumerate() {
+                let row = if *pick < 0 { pick + rows as i16 } else { *pick };
+                let inside = (0..rows as i16).contains(&row);
+                let expected = if inside { byte(row as usize, j) } else { 0 };
+                assert_eq!(gathered.at(i * width + j), expected, "{width} {start} {i} {j}");
+            }
+            assert!((0..20).all(|i| scattered.at((19 - i) * 64 + start + j) == byte(i, j)));
+        }
+        let written = |at: usize| (start..start + width).contains(&(at % 64));
+        assert!((0..20 * 64).all(|at| written(at) || scattered.at(at) == 0));
+    }
+}
+
 /// Two parts of an array more than 2 GiB apart: offsets need 64 bits. Only the pages that are
 /// touched take the host's memory.
 #[test]

@@ -179,7 +179,7 @@ fn rows_whose_pitch_is_not_a_pack() {
 #[test]
 fn columns_few_and_many() {
     let mut cases = Vec::new();
-    for (rows, columns) in [(600, 50), (5000, 3), (33, (1 << 18) + 5), (7, 300), (2000, 64)] {
+    for (rows, columns) in [(600, 50), (5000, 3), (33, (1 << 18) + 5), (7, 300), (9000, 64)] {
         let values: Vec<u8> = (0..rows * columns).map(|i| (i * 31 % 253) as u8).collect();
         let (input, out) = (Memory::new(&values), Memory::<i32>::zeros(columns));
         let sum = reduce(

@@ -2,7 +2,6 @@
 
 #include <cctype>
 #include <map>
-#include <set>
 #include <vector>
 
 namespace compiler {
@@ -108,8 +107,11 @@ public:
 private:
     const std::string& text;
     std::vector<Token> tokens;
-    std::map<size_t, std::string> insertions;
-    std::set<size_t> erased; // tokens
+    struct Edit {
+        size_t end; // of what the text replaces
+        std::string text;
+    };
+    std::map<size_t, Edit> edits; // by where they begin
     std::map<std::string, int> seen;
     int kernels = 0, variables = 0;
 
@@ -120,9 +122,17 @@ private:
     bool is(size_t token, const char* what) const { return at(token) == what; }
     size_t matching(size_t open) const;
     size_t after_template_arguments(size_t open) const;
+    std::string between(size_t open, size_t close) const {
+        return text.substr(tokens[open].end, tokens[close].begin - tokens[open].end);
+    }
+    void insert(size_t place, const std::string& added) {
+        Edit& edit = edits.emplace(place, Edit{place, ""}).first->second;
+        edit.text += added;
+    }
     bool kernel(size_t start, Kernel& found) const;
     void describe(const Kernel& kernel, size_t after, int index);
     void shared(size_t token, size_t start, bool in_code, int index);
+    size_t assembly(size_t token);
 };
 
 // The token of the bracket that closes this one.
@@ -171,8 +181,7 @@ bool Scanner::kernel(size_t start, Kernel& found) const {
         }
         const size_t close = matching(end);
         if (close >= tokens.size()) return false;
-        const std::string inside =
-            text.substr(tokens[end].end, tokens[close].begin - tokens[end].end);
+        const std::string inside = between(end, close);
         const std::string word = at(i);
         if (word == "__launch_bounds__") {
             found.bound = inside.substr(0, inside.find(','));
@@ -205,7 +214,7 @@ void Scanner::describe(const Kernel& kernel, size_t after, int index) {
     for (char& c : one_line) {
         if (c == '\n') c = ' ';
     }
-    insertions[tokens[after].end] += one_line;
+    insert(tokens[after].end, one_line);
 }
 
 // The declaration of shared memory that has this token in it.
@@ -218,8 +227,9 @@ void Scanner::shared(size_t token, size_t start, bool in_code, int index) {
     }
     if (end >= tokens.size()) return;
     if (is_extern) {
-        erased.insert(token);
-        insertions[tokens[end].begin] += " __asm__(\"double_dynamic_shared\")";
+        const size_t length = tokens[token].end - tokens[token].begin;
+        edits[tokens[token].begin] = {tokens[token].end, std::string(length, ' ')};
+        insert(tokens[end].begin, " __asm__(\"double_dynamic_shared\")");
         return;
     }
     if (!in_code) return;
@@ -244,7 +254,46 @@ void Scanner::shared(size_t token, size_t start, bool in_code, int index) {
                      std::to_string(index) + ", sizeof " + name + "};";
         }
     }
-    insertions[tokens[end].end] += added;
+    insert(tokens[end].end, added);
+}
+
+// An instruction of PTX that the shim has a function for becomes a call of it: outputs, inputs.
+// Returns the token after it. Others stay, for the compiler to refuse.
+size_t Scanner::assembly(size_t token) {
+    const size_t open = is(token + 1, "volatile") || is(token + 1, "__volatile__") ? token + 2
+                                                                                   : token + 1;
+    if (!is(open, "(") || matching(open) >= tokens.size()) return token;
+    const size_t close = matching(open);
+    std::string code, operands;
+    int section = 0, count = 0;
+    for (size_t i = open + 1; i < close; ++i) {
+        const std::string it = at(i);
+        if (it == ":" || it == "::") section += int(it.size());
+        if (section == 0) code += it.substr(1, it.size() - 2);
+        if (it != "(") continue;
+        if (section == 1 || section == 2) {
+            operands += (count++ ? ", " : "") + between(i, matching(i));
+        }
+        i = matching(i);
+    }
+    // The operands are used once each, in their order.
+    std::string expected;
+    for (int i = 0; i < count; ++i) expected += (i ? ", %" : " %") + std::to_string(i);
+    const std::string name = code.substr(0, code.find_first_of(" ;"));
+    const bool known = name == "cvt.f32.f16" || name == "cvt.rn.f16.f32" ||
+                       name == "cvt.f64.f16" || name == "cvt.rn.f16.f64";
+    if (!known || code != name + expected + ";") return token;
+    std::string call = "double_ptx_" + name + "(" + operands + ")";
+    for (char& c : call) {
+        if (&c - &call[0] < long(11 + name.size()) && c == '.') c = '_';
+        if (c == '\n') c = ' ';
+    }
+    const size_t begin = tokens[token].begin, end = tokens[close].end;
+    for (size_t i = begin; i < end; ++i) {
+        if (text[i] == '\n') call += '\n';
+    }
+    edits[begin] = {end, call};
+    return close;
 }
 
 Scanned Scanner::run() {
@@ -283,6 +332,8 @@ Scanned Scanner::run() {
         } else if (token == "__shared__") {
             const Scope scope = scopes.empty() ? Scope{false, -1} : scopes.back();
             shared(i, start, scope.code, scope.index);
+        } else if (token == "asm" || token == "__asm__") {
+            i = assembly(i);
         } else if (token == "class" || token == "struct" || token == "union" || token == "enum" ||
                    token == "namespace") {
             type = true;
@@ -306,17 +357,10 @@ Scanned Scanner::run() {
             type = false;
         }
     }
-    for (size_t token : erased) {
-        const size_t length = tokens[token].end - tokens[token].begin;
-        insertions[tokens[token].begin] += std::string(length, ' ');
-    }
     size_t done = 0;
-    for (const auto& [place, added] : insertions) {
-        out.text += text.substr(done, place - done) + added;
-        done = place;
-        for (size_t token : erased) {
-            if (tokens[token].begin == place) done = tokens[token].end;
-        }
+    for (const auto& [place, edit] : edits) {
+        out.text += text.substr(done, place - done) + edit.text;
+        done = edit.end;
     }
     out.text += text.substr(done);
     return out;

@@ -198,3 +198,26 @@ static inline int clock() { return (int)clock64(); }
 #define assert(condition) ((condition) ? (void)0 : double_module.trap(710))
 static inline void __trap() { double_module.trap(719); }
 static inline void __brkpt() {}
+
+// Instructions of PTX that programs may name.
+static inline float double_widen(unsigned short x) {
+    const unsigned sign = (x & 0x8000u) << 16, exponent = x >> 10 & 31, fraction = x & 0x3ff;
+    if (exponent == 0) return __uint_as_float(sign | __float_as_uint(fraction * 5.9604644775390625e-8f));
+    const unsigned wide = exponent == 31 ? 255 : exponent + 112;
+    return __uint_as_float(sign | wide << 23 | fraction << 13);
+}
+static inline unsigned short double_narrow(double x) {
+    const unsigned short sign = __builtin_signbit(x) ? 0x8000 : 0;
+    const double size = __builtin_fabs(x);
+    if (x != x) return 0x7fff;
+    if (size >= 65520) return sign | 0x7c00;
+    if (size < 6.103515625e-5) return sign | (unsigned short)__builtin_rint(size * 16777216);
+    int exponent;
+    const double fraction = __builtin_frexp(size, &exponent); // at least a half
+    const unsigned rounded = (unsigned)__builtin_rint(fraction * 2048);
+    return (unsigned short)(sign | (((unsigned)exponent + 13) << 10) + rounded);
+}
+static inline void double_ptx_cvt_f32_f16(float& to, unsigned short from) { to = double_widen(from); }
+static inline void double_ptx_cvt_f64_f16(double& to, unsigned short from) { to = double_widen(from); }
+static inline void double_ptx_cvt_rn_f16_f32(unsigned short& to, float from) { to = double_narrow(from); }
+static inline void double_ptx_cvt_rn_f16_f64(unsigned short& to, double from) { to = double_narrow(from); }

@@ -17,6 +17,11 @@ int back_memory(const Graph& graph) {
         bool freed = false;
         for (const Node& other : graph.nodes) freed |= other.frees == node.allocates;
         if (freed) continue;
+        if (node.allocates->freeing) {
+            const std::vector<Ref<Work>> all(graph.context->pending.begin(),
+                                             graph.context->pending.end());
+            for (const Ref<Work>& work : all) run_unless_host(work);
+        }
         if (const int status = launch_allocation(node.allocates)) {
             for (const Ref<Memory>& memory : taken) release(memory);
             return status;

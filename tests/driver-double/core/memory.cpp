@@ -1,4 +1,5 @@
 #include "memory.hpp"
+#include "capture.hpp"
 #include "functions.hpp"
 #include "pool.hpp"
 #include "work.hpp"
@@ -288,6 +289,7 @@ int cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, Handl
         return INVALID_VALUE;
     }
     if (device != -1 && !device_at(device)) return INVALID_DEVICE;
+    if (stream->capture) return refuse_if_captured(stream);
     return submit(stream, {});
 }
 

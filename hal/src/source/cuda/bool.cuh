@@ -30,5 +30,6 @@ struct BoolFunctions {
     static METHOD bool greater_equal(T x, T y) { return x || !y; }
     static METHOD T lowest() { return false; }
     static METHOD T highest() { return true; }
-    static METHOD T sequence(T start, T step, u64 index) { return start || (step && index != 0); }
+    template <class Index>
+    static METHOD T sequence(T start, T step, Index index) { return start || (step && index != 0); }
 };

@@ -55,7 +55,8 @@ struct ComplexFunctions {
     static METHOD bool logical_or(T x, T y) { return !logical_not(x) || !logical_not(y); }
     static METHOD T lowest() { return make(-Limits<R>::infinity(), -Limits<R>::infinity()); }
     static METHOD T highest() { return make(Limits<R>::infinity(), Limits<R>::infinity()); }
-    static METHOD T sequence(T start, T step, u64 index) {
+    template <class Index>
+    static METHOD T sequence(T start, T step, Index index) {
         return make(start.re + (R)index * step.re, start.im + (R)index * step.im);
     }
 

@@ -66,7 +66,8 @@ struct HalfFunctions {
     GPUARRAY_HALF_TEST(less_equal)
     GPUARRAY_HALF_TEST(greater)
     GPUARRAY_HALF_TEST(greater_equal)
-    static METHOD f16 sequence(f16 start, f16 step, u64 index) {
+    template <class Index>
+    static METHOD f16 sequence(f16 start, f16 step, Index index) {
         return narrow(F::sequence(widen(start), widen(step), index));
     }
 };

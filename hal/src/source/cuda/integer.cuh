@@ -90,7 +90,8 @@ struct IntegerFunctions {
     static METHOD bool greater_equal(T x, T y) { return x >= y; }
     static METHOD T lowest() { return SIGNED ? (T)((U)1 << (8 * sizeof(T) - 1)) : (T)0; }
     static METHOD T highest() { return (T)~lowest(); }
-    static METHOD T sequence(T start, T step, u64 index) {
+    template <class Index>
+    static METHOD T sequence(T start, T step, Index index) {
         return (T)((U)start + (U)step * (U)index);
     }
 };

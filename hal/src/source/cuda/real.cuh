@@ -209,5 +209,6 @@ struct RealFunctions {
     static METHOD bool greater_equal(T x, T y) { return x >= y; }
     static METHOD T lowest() { return -Limits<T>::infinity(); }
     static METHOD T highest() { return Limits<T>::infinity(); }
-    static METHOD T sequence(T start, T step, u64 index) { return start + (T)index * step; }
+    template <class Index>
+    static METHOD T sequence(T start, T step, Index index) { return start + (T)index * step; }
 };

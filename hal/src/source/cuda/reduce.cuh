@@ -25,24 +25,21 @@ DEVICE typename Op::value gather(const Read& read, Index first, Index step) {
 }
 
 // Combines what is read at `first`, `first + step`, ... below `end`. Eight at a time are
-// combined as a tree, eight of those in a row, and eight of those again, so that rounding
-// errors grow with a small multiple of the logarithm of the number of elements.
+// combined as a tree, and sixteen of those in a row; as a thread reads a few thousand times
+// at most, rounding errors grow with a small multiple of the logarithm of their number.
 template <class Op, class Index, class Read>
 DEVICE typename Op::value accumulate(const Read& read, Index first, Index end, Index step) {
     typedef typename Op::value A;
     A total = Op::identity();
     Index i = first;
     while (i + 7 * step < end) {
-        A middle = Op::identity();
-        for (int outer = 0; outer < 8 && i + 7 * step < end; ++outer) {
-            A inner = Op::identity();
-            for (int turn = 0; turn < 8 && i + 7 * step < end; ++turn) {
-                inner = Op::combine(inner, gather<Op, 8>(read, i, step));
-                i += 8 * step;
-            }
-            middle = Op::combine(middle, inner);
+        A part = gather<Op, 8>(read, i, step);
+        i += 8 * step;
+        for (int turn = 1; turn < 16 && i + 7 * step < end; ++turn) {
+            part = Op::combine(part, gather<Op, 8>(read, i, step));
+            i += 8 * step;
         }
-        total = Op::combine(total, middle);
+        total = Op::combine(total, part);
     }
     if (i + 3 * step < end) {
         total = Op::combine(total, gather<Op, 4>(read, i, step));

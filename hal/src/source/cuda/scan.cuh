@@ -3,7 +3,7 @@
 // Neighbours of a thread: 64 bytes of them, at most 16. `scan::tile` in scan.rs knows this.
 template <class A>
 struct Neighbours {
-    static constexpr int count = sizeof(A) > 4 ? (int)(64 / sizeof(A)) : 16;
+    static constexpr u32 count = sizeof(A) > 4 ? (u32)(64 / sizeof(A)) : 16;
 };
 
 // An odd distance between the threads' neighbours spreads them over the banks.
@@ -12,20 +12,23 @@ DEVICE u32 bank(u32 item) {
     return item + item / Neighbours<A>::count;
 }
 
+// The threads' totals are combined sixteen by sixteen: within each sixteen, then the sixteens.
 template <class Op, bool EXCLUSIVE, class Index, class Read, class Write>
 DEVICE void scan_range(const Read& read, const Write& write, Index begin, Index end,
                        typename Op::value carry) {
     typedef typename Op::value A;
-    constexpr int COUNT = Neighbours<A>::count;
+    constexpr u32 COUNT = Neighbours<A>::count;
     __shared__ A items[256 * (COUNT + 1)];
-    __shared__ A totals[2][256];
+    __shared__ A totals[256];
+    __shared__ A groups[16];
     const u32 thread = threadIdx.x;
+    const u32 group = thread / 16;
     for (Index base = begin; base < end; base += 256 * COUNT) {
         A own[COUNT];
+        const Index first = base + thread;
 #pragma unroll
         for (u32 k = 0; k < COUNT; ++k) {
-            const Index i = base + k * 256 + thread;
-            own[k] = i < end ? read(i) : Op::identity();
+            own[k] = first + k * 256 < end ? read(first + k * 256) : Op::identity();
         }
 #pragma unroll
         for (u32 k = 0; k < COUNT; ++k) {
@@ -37,21 +40,28 @@ DEVICE void scan_range(const Read& read, const Write& write, Index begin, Index 
         for (u32 k = 1; k < COUNT; ++k) {
             own[k] = Op::combine(own[k - 1], items[bank<A>(COUNT * thread + k)]);
         }
-        totals[0][thread] = own[COUNT - 1];
+        totals[thread] = own[COUNT - 1];
         __syncthreads();
-        // Eight steps, after which the result is where it began.
-        u32 side = 0;
-        for (u32 reach = 1; reach < 256; reach *= 2) {
-            A sum = totals[side][thread];
-            if (thread >= reach) {
-                sum = Op::combine(totals[side][thread - reach], sum);
+        A before = Op::identity();
+#pragma unroll
+        for (u32 k = 0; k < 15; ++k) {
+            if (k < thread % 16) {
+                before = Op::combine(before, totals[group * 16 + k]);
             }
-            side ^= 1;
-            totals[side][thread] = sum;
-            __syncthreads();
         }
-        const A before = thread > 0 ? Op::combine(carry, totals[0][thread - 1]) : carry;
-        carry = Op::combine(carry, totals[0][255]);
+        if (thread % 16 == 15) {
+            groups[group] = Op::combine(before, own[COUNT - 1]);
+        }
+        __syncthreads();
+        A outside = carry;
+#pragma unroll
+        for (u32 k = 0; k < 16; ++k) {
+            if (k == group) {
+                outside = carry;
+            }
+            carry = Op::combine(carry, groups[k]);
+        }
+        before = thread % 16 > 0 ? Op::combine(outside, before) : outside;
 #pragma unroll
         for (u32 k = 0; k < COUNT; ++k) {
             items[bank<A>(COUNT * thread + k)] =
@@ -62,9 +72,8 @@ DEVICE void scan_range(const Read& read, const Write& write, Index begin, Index 
         __syncthreads();
 #pragma unroll
         for (u32 k = 0; k < COUNT; ++k) {
-            const Index i = base + k * 256 + thread;
-            if (i < end) {
-                write(i, items[bank<A>(k * 256 + thread)]);
+            if (first + k * 256 < end) {
+                write(first + k * 256, items[bank<A>(k * 256 + thread)]);
             }
         }
         __syncthreads();
