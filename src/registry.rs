@@ -84,13 +84,9 @@ struct Entry {
 /// Every backend, the best first.
 static ENTRIES: [Entry; 3] = [
     Entry { choice: Choice::Cuda, open: backend_cuda::open, opened: OnceLock::new() },
-    Entry { choice: Choice::Hip, open: open_hip, opened: OnceLock::new() },
+    Entry { choice: Choice::Hip, open: backend_hip::open, opened: OnceLock::new() },
     Entry { choice: Choice::Host, open: backend_host::HostBackend::open, opened: OnceLock::new() },
 ];
-
-fn open_hip() -> Result<Arc<dyn Backend>> {
-    Err(Error::unavailable("open", "the HIP backend is not part of this version"))
-}
 
 impl Entry {
     fn get(&self) -> Result<Arc<dyn Backend>> {

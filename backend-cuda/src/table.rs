@@ -74,7 +74,6 @@ names! {
         CUstream, *mut *mut c_void, *mut *mut c_void);
     function_attribute: cuFuncGetAttribute(*mut c_int, CUfunction_attribute, CUfunction);
     device_uuid: cuDeviceGetUuid_v2(*mut CUuuid, CUdevice);
-    device_reset: cuDevicePrimaryCtxReset_v2(CUdevice);
     context_state: cuDevicePrimaryCtxGetState(CUdevice, *mut c_uint, *mut c_int);
     priority_range: cuCtxGetStreamPriorityRange(*mut c_int, *mut c_int);
     limit: cuCtxGetLimit(*mut usize, CUlimit);
@@ -164,6 +163,7 @@ own_calls! {
     required {
         retain: cuDevicePrimaryCtxRetain(*mut CUcontext => *mut Handle, CUdevice => c_int);
         release: cuDevicePrimaryCtxRelease_v2(CUdevice => c_int);
+        reset: cuDevicePrimaryCtxReset_v2(CUdevice => c_int);
         current: cuCtxGetCurrent(*mut CUcontext => *mut Handle);
         set_current: cuCtxSetCurrent(CUcontext => Handle);
         pointer_attribute: cuPointerGetAttribute(*mut c_void => *mut c_void,

@@ -91,6 +91,11 @@ impl Vendor for Cuda {
         unsafe { (self.calls.release)(device) }
     }
 
+    fn reset_context(&self, device: c_int) -> c_int {
+        // SAFETY: the driver gave the device's number.
+        unsafe { (self.calls.reset)(device) }
+    }
+
     #[inline]
     fn current(&self) -> (c_int, Handle) {
         let mut context = 0;

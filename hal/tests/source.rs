@@ -38,6 +38,7 @@ mod on_host {
     mod edges;
     mod elementwise;
     mod movement;
+    mod moves;
     mod packs;
     mod structure;
 }
@@ -50,6 +51,7 @@ mod on_gpu {
     mod edges;
     mod elementwise;
     mod movement;
+    mod moves;
     mod packs;
     mod structure;
 }

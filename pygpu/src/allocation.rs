@@ -10,7 +10,6 @@ use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyFloat;
 use std::ffi::c_char;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -212,7 +211,9 @@ pub(crate) fn positive(
 pub(crate) struct KeptObject(#[allow(dead_code, reason = "held, not read")] pub(crate) Py<PyAny>);
 
 /// The memory of an allocation; `None` for anything else.
-pub(crate) fn memory_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a Arc<DeviceMemory>>> {
+pub(crate) fn memory_of<'a>(
+    value: &'a Bound<'_, PyAny>,
+) -> PyResult<Option<&'a Arc<DeviceMemory>>> {
     if let Ok(allocation) = value.cast::<DeviceAllocation>() {
         return Ok(Some(allocation.get().memory()));
     }
@@ -222,8 +223,8 @@ pub(crate) fn memory_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a 
     }
 }
 
-/// The address that an object stands for: a whole number, or anything with `__int__` or
-/// `__index__`.
+/// The address that an object stands for: anything with `__index__`, or with `__int__` unless it
+/// is a number with a fraction.
 pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Some(memory) = memory_of(value)? {
         return Ok(memory.address());
@@ -238,7 +239,7 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
         ))
     };
     // A number with a fraction has `__int__`, too, but is no address.
-    if value.is_instance_of::<PyFloat>() {
+    if value.hasattr("__float__")? {
         return Err(refused(PyTypeError::new_err(())));
     }
     value.call_method0("__int__").and_then(|number| number.extract::<u64>()).map_err(refused)

@@ -12,6 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The function `mem_alloc`, which as an allocator means the core's own allocation.
 static MEM_ALLOC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -82,9 +83,21 @@ fn pool_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DevicePool>>> {
     let Ok(pool) = owner.cast::<DeviceMemoryPool>() else {
         return Ok(None);
     };
-    let is_allocate = value.getattr("__name__")?.eq("allocate")?;
-    Ok(is_allocate.then(|| pool.get().pool().clone()))
+    // SAFETY: the object is a builtin function.
+    let function = unsafe { ffi::PyCFunction_GetFunction(method.as_ptr()) };
+    let function = function.map_or(0, |function| function as usize);
+    // The name says which method it is; the second time its code is known.
+    if function != ALLOCATE.load(Ordering::Relaxed) {
+        if !value.getattr("__name__")?.eq("allocate")? {
+            return Ok(None);
+        }
+        ALLOCATE.store(function, Ordering::Relaxed);
+    }
+    Ok(Some(pool.get().pool().clone()))
 }
+
+/// The code of the method `DeviceMemoryPool.allocate`.
+static ALLOCATE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// A Python callable that gives memory for a number of bytes.
 struct PythonAllocator {

@@ -167,10 +167,8 @@ pub(crate) fn copy_between_devices(
     let from = Place::on(&from_device, "src", src, size)?;
     let stream = stream_argument(stream, &current()?)?;
     let queued = py.detach(|| {
-        let uses: Vec<_> = [to.access(Access::Write), from.access(Access::Read)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let uses: Vec<_> =
+            [to.access(Access::Write), from.access(Access::Read)].into_iter().flatten().collect();
         let _guard = AccessGuard::acquire(&stream, &uses)?;
         let (to_device, from_device) = (to_device.as_ref(), from_device.as_ref());
         // SAFETY: as for `queue`.

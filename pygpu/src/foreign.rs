@@ -85,7 +85,9 @@ impl Stream for KeptStream {
     ) -> Result<()> {
         let inner = &self.inner;
         // SAFETY: as above.
-        unsafe { inner.transfer_peer(destination, destination_device, source, source_device, bytes) }
+        unsafe {
+            inner.transfer_peer(destination, destination_device, source, source_device, bytes)
+        }
     }
 
     unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {

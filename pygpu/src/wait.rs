@@ -4,6 +4,7 @@ use crate::errors::OrRaise;
 use gpuarray::{Device, Event, Result, Stream};
 use pyo3::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Shorter waits are spent asking again and again: a thread that sleeps wakes up late.
@@ -12,6 +13,32 @@ const SPIN: Duration = Duration::from_millis(4);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// How often Python is asked whether a signal has come.
 const SIGNALS: Duration = Duration::from_millis(20);
+
+/// As many launches as a driver takes before it makes a thread wait, at least.
+const QUEUE: u32 = 512;
+
+/// Launches since the device was last known to have caught up. Threads may overwrite each
+/// other's count, which makes it a little too small.
+static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+
+/// True if a launch on `stream` may have to wait until earlier ones have run: then it should not
+/// hold Python's lock.
+#[inline]
+pub(crate) fn launch_may_wait(stream: &dyn Stream) -> bool {
+    let launches = LAUNCHES.load(Ordering::Relaxed);
+    LAUNCHES.store(launches.wrapping_add(1), Ordering::Relaxed);
+    launches >= QUEUE && !has_caught_up(stream)
+}
+
+#[cold]
+fn has_caught_up(stream: &dyn Stream) -> bool {
+    // A stream that captures must not be asked.
+    let caught_up = !stream.is_capturing().unwrap_or(true) && stream.query().unwrap_or(false);
+    if caught_up {
+        LAUNCHES.store(0, Ordering::Relaxed);
+    }
+    caught_up
+}
 
 /// Asks until the answer is true, for as long as signals may be left alone; `None`: not yet.
 fn ask(since: Instant, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> Option<Result<()>> {
@@ -75,5 +102,7 @@ pub(crate) fn for_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<(
             break;
         }
     }
-    py.detach(|| device.synchronize()).or_raise()
+    py.detach(|| device.synchronize()).or_raise()?;
+    LAUNCHES.store(0, Ordering::Relaxed);
+    Ok(())
 }

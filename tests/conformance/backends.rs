@@ -3,7 +3,7 @@
 use crate::harness::{BackendUnderTest, Capability};
 use crate::renamed::Renamed;
 use backend_host::{HostBackend, HostConfig};
-use gpuarray::{Backend, Choice, Error, Result};
+use gpuarray::{Backend, Choice, DeviceAttribute, Result};
 use std::sync::Arc;
 
 /// Every backend, with what it can and what is known to fail.
@@ -11,30 +11,33 @@ pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
     BackendUnderTest {
         name: "host",
         open: open_host,
-        open_second: || Ok(Renamed::backend(open_host()?, 1)),
-        capabilities: &[
-            Capability::ExactAccounting,
-            Capability::SmallMemory,
-            Capability::HostAddresses,
-            Capability::SecondDevice,
-            Capability::ConcurrentHostFunctions,
-        ],
+        second: |_| Renamed::backend(open_host()?, 1).device(0),
+        capabilities: |_| {
+            Ok(vec![
+                Capability::ExactAccounting,
+                Capability::SmallMemory,
+                Capability::HostAddresses,
+                Capability::SecondDevice,
+                Capability::ConcurrentHostFunctions,
+                Capability::Progress,
+            ])
+        },
         expected_failures: &[],
         skipped: &[],
     },
     BackendUnderTest {
         name: "cuda",
         open: || gpuarray::open(Choice::Cuda),
-        open_second: no_second,
-        capabilities: &[],
+        second: |backend| backend.device(1),
+        capabilities: cuda,
         expected_failures: &[],
         skipped: &[],
     },
     BackendUnderTest {
         name: "hip",
         open: || gpuarray::open(Choice::Hip),
-        open_second: no_second,
-        capabilities: &[],
+        second: |backend| backend.device(1),
+        capabilities: gpu,
         expected_failures: &[],
         skipped: &[],
     },
@@ -45,6 +48,46 @@ fn open_host() -> Result<Arc<dyn Backend>> {
     Ok(HostBackend::with_config(HostConfig { memory: 64 << 20, cache: 8 << 20, threads: 2 }))
 }
 
-fn no_second() -> Result<Arc<dyn Backend>> {
-    Err(Error::unavailable("open", "there is no second device"))
+/// True for the driver double, which runs kernels on the host, one after another, when
+/// somebody waits for them.
+pub(crate) fn is_double(backend: &dyn Backend) -> Result<bool> {
+    Ok(backend.device(0)?.properties().name.contains("Double"))
+}
+
+/// `CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH`; HIP's table gives the same number.
+const COOPERATIVE_LAUNCH: DeviceAttribute = DeviceAttribute(95);
+
+/// What every GPU can, and what this one says it can.
+fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
+    let device = backend.device(0)?;
+    let double = is_double(backend)?;
+    let has = |attribute| device.attribute(attribute).is_ok_and(|value| value != 0);
+    let mut all = vec![
+        Capability::Kernels,
+        Capability::Graphs,
+        Capability::Pool,
+        Capability::Sharing,
+        Capability::ForeignStreams,
+        Capability::Reset,
+    ];
+    let mut add = |capability, present: bool| all.extend(present.then_some(capability));
+    add(Capability::Progress, !double);
+    add(Capability::ResidentBlocks, !double && has(COOPERATIVE_LAUNCH));
+    add(Capability::ManagedMemory, has(DeviceAttribute::MANAGED_MEMORY));
+    if backend.device_count()? > 1 {
+        add(Capability::SecondDevice, true);
+        add(Capability::Peers, device.can_access_peer(backend.device(1)?.as_ref())?);
+    }
+    Ok(all)
+}
+
+fn cuda(backend: &dyn Backend) -> Result<Vec<Capability>> {
+    let mut all = gpu(backend)?;
+    all.extend([Capability::Ptx, Capability::ForeignContexts]);
+    if !is_double(backend)? {
+        all.extend([Capability::Jit, Capability::Linker]);
+    }
+    // `cuFuncGetParamInfo` came with CUDA 12.4.
+    all.extend((backend.version()? >= 12_040).then_some(Capability::ParameterInfo));
+    Ok(all)
 }

@@ -13,23 +13,29 @@ use std::time::Duration;
 pub(crate) struct Context {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) device: Arc<dyn Device>,
-    open_second: fn() -> Result<Arc<dyn Backend>>,
+    second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+    capabilities: Vec<Capability>,
 }
 
 impl Context {
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
-        open_second: fn() -> Result<Arc<dyn Backend>>,
-        capabilities: &'static [Capability],
+        second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+        capabilities: &[Capability],
     ) -> Result<Context> {
         let device = backend.device(0)?;
         gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions))?;
-        Ok(Context { backend, device, open_second })
+        Ok(Context { backend, device, second, capabilities: capabilities.to_vec() })
+    }
+
+    /// True if the backend can do what a test asks for in passing.
+    pub(crate) fn can(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
     }
 
     /// A device that is not the first one.
     pub(crate) fn second_device(&self) -> Result<Arc<dyn Device>> {
-        (self.open_second)()?.device(0)
+        (self.second)(self.backend.as_ref())
     }
 
     /// A stream that the default stream and it do not wait for each other.

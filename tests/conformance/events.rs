@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 tests![
     an_event_that_was_never_recorded_counts_as_complete,
     an_event_is_complete_once_the_work_before_it_has_run,
-    synchronize_waits_for_the_recorded_place_only,
+    synchronize_waits_for_the_recorded_place_only needs [Progress],
     a_stream_waits_for_an_event_of_another,
     a_stream_does_not_wait_for_what_is_recorded_later,
     recording_again_moves_the_mark,

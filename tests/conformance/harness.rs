@@ -2,7 +2,7 @@
 //! test that hangs fails instead of holding up the rest.
 
 use crate::context::Context;
-use gpuarray::{Backend, Result};
+use gpuarray::{Backend, Device, Result};
 use std::any::Any;
 use std::cell::RefCell;
 use std::env;
@@ -28,6 +28,36 @@ pub(crate) enum Capability {
     SecondDevice,
     /// Functions of several streams run beside each other.
     ConcurrentHostFunctions,
+    /// Work goes on by itself, and can be seen to be under way.
+    Progress,
+    /// It runs kernels written in CUDA C.
+    Kernels,
+    /// It takes PTX text.
+    Ptx,
+    /// Its driver is a compiler of PTX, with options and a log of its own.
+    Jit,
+    /// It links code from several inputs.
+    Linker,
+    /// It tells which parameters a kernel has.
+    ParameterInfo,
+    /// All blocks of a cooperative launch run at once.
+    ResidentBlocks,
+    /// It captures work and replays it.
+    Graphs,
+    /// It has memory that the host and kernels share.
+    ManagedMemory,
+    /// Freed memory stays in a pool until it is trimmed.
+    Pool,
+    /// It shares memory and events with other processes.
+    Sharing,
+    /// Two of its devices can use each other's memory.
+    Peers,
+    /// It takes streams that other libraries made.
+    ForeignStreams,
+    /// Other libraries can make contexts.
+    ForeignContexts,
+    /// It can be reset.
+    Reset,
 }
 
 /// One statement of behaviour.
@@ -46,10 +76,10 @@ pub(crate) struct BackendUnderTest {
     pub(crate) name: &'static str,
     /// Opens it for one test.
     pub(crate) open: fn() -> Result<Arc<dyn Backend>>,
-    /// Another device than the one that `open` gives, where there is one.
-    pub(crate) open_second: fn() -> Result<Arc<dyn Backend>>,
-    /// What it can.
-    pub(crate) capabilities: &'static [Capability],
+    /// Another device than the first, where there is one.
+    pub(crate) second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
+    /// What it can, here and now.
+    pub(crate) capabilities: fn(&dyn Backend) -> Result<Vec<Capability>>,
     /// Tests (`module::name`) that fail, each with the reason. One that passes is a failure.
     pub(crate) expected_failures: &'static [(&'static str, &'static str)],
     /// Tests that are left out, each with the reason.
@@ -158,7 +188,10 @@ fn run_selected(
     let mut failures = Vec::new();
     for backend in backends {
         check_names(backend, tables)?;
-        let unavailable = (!arguments.list).then(|| (backend.open)().err()).flatten();
+        let opened = match arguments.list {
+            true => Ok(Vec::new()),
+            false => (backend.open)().and_then(|opened| (backend.capabilities)(opened.as_ref())),
+        };
         let selected: Vec<(String, &Test)> = tables
             .iter()
             .flat_map(|(module, tests)| tests.iter().map(move |test| (module, test)))
@@ -172,17 +205,23 @@ fn run_selected(
             continue;
         }
         let mut counts = Counts::default();
-        if let Some(error) = unavailable {
-            if required.iter().any(|name| name == backend.name) {
-                counts.failed = 1;
-                failures.push((format!("{} is required", backend.name), error.to_string()));
+        let capabilities = match opened {
+            Ok(capabilities) => Some(capabilities),
+            Err(error) => {
+                if required.iter().any(|name| name == backend.name) {
+                    counts.failed = 1;
+                    failures.push((format!("{} is required", backend.name), error.to_string()));
+                }
+                counts.skipped = selected.len();
+                writeln!(out, "{}: unavailable: {}", backend.name, error.detail())?;
+                None
             }
-            counts.skipped = selected.len();
-            writeln!(out, "{}: unavailable: {}", backend.name, error.detail())?;
-        } else {
+        };
+        if let Some(capabilities) = capabilities {
             for (name, test) in selected {
                 let name = format!("{}::{name}", backend.name);
-                let verdict = judge(backend, &name, test, Duration::from_secs(limit));
+                let limit = Duration::from_secs(limit);
+                let verdict = judge(backend, &capabilities, &name, test, limit);
                 let text = match &verdict {
                     Verdict::Passed => "ok".to_owned(),
                     Verdict::Failed(_) => "FAILED".to_owned(),
@@ -251,17 +290,23 @@ fn check_names(
     }
 }
 
-fn judge(backend: &BackendUnderTest, name: &str, test: &Test, limit: Duration) -> Verdict {
+fn judge(
+    backend: &BackendUnderTest,
+    capabilities: &[Capability],
+    name: &str,
+    test: &Test,
+    limit: Duration,
+) -> Verdict {
     let listed = |list: &'static [(&str, &'static str)]| {
         list.iter().find(|(listed, _)| name.ends_with(&format!("::{listed}"))).map(|entry| entry.1)
     };
     if let Some(reason) = listed(backend.skipped) {
         return Verdict::Skipped(reason.to_owned());
     }
-    if let Some(missing) = test.needs.iter().find(|need| !backend.capabilities.contains(need)) {
+    if let Some(missing) = test.needs.iter().find(|need| !capabilities.contains(need)) {
         return Verdict::Skipped(format!("needs {missing:?}"));
     }
-    match (attempt(backend, test, limit), listed(backend.expected_failures)) {
+    match (attempt(backend, capabilities, test, limit), listed(backend.expected_failures)) {
         (Ok(()), None) => Verdict::Passed,
         (Ok(()), Some(reason)) => Verdict::Failed(format!("passes, but is listed: {reason}")),
         (Err(_), Some(reason)) => Verdict::ExpectedFailure(reason),
@@ -271,14 +316,15 @@ fn judge(backend: &BackendUnderTest, name: &str, test: &Test, limit: Duration) -
 
 fn attempt(
     backend: &BackendUnderTest,
+    capabilities: &[Capability],
     test: &Test,
     limit: Duration,
 ) -> std::result::Result<(), String> {
-    let (open, open_second, run) = (backend.open, backend.open_second, test.run);
-    let capabilities = backend.capabilities;
+    let (open, second, run) = (backend.open, backend.second, test.run);
+    let capabilities = capabilities.to_vec();
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name(test.name.to_owned()).spawn(move || {
-        let body = || -> Outcome { run(&Context::new(open()?, open_second, capabilities)?) };
+        let body = || -> Outcome { run(&Context::new(open()?, second, &capabilities)?) };
         let result = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),

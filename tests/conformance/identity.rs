@@ -15,6 +15,13 @@ tests![
     an_unknown_attribute_is_refused_with_its_number,
     streams_have_numbers_of_their_own,
     common_status_codes_have_names,
+    devices_are_found_by_their_pci_bus_id,
+    devices_are_found_by_their_uuid,
+    what_names_no_device_is_refused_with_the_devices_there_are,
+    limits_of_the_context_are_read_and_set needs [Kernels],
+    a_profiler_is_started_and_stopped needs [Kernels],
+    what_a_host_has_not_is_refused_by_name needs [HostAddresses],
+    two_devices_have_identities_of_their_own needs [SecondDevice, Kernels],
 ];
 
 fn a_backend_has_a_name_a_version_and_devices(context: &Context) -> Outcome {
@@ -90,5 +97,100 @@ fn common_status_codes_have_names(context: &Context) -> Outcome {
         assert!(context.backend.status_name(code).is_some_and(|name| !name.is_empty()));
     }
     assert_eq!(context.backend.status_name(-12345), None);
+    Ok(())
+}
+
+fn devices_are_found_by_their_pci_bus_id(context: &Context) -> Outcome {
+    let id = context.device.properties().pci_bus_id.clone();
+    let (domain, rest) = id.split_once(':').expect("a domain");
+    let padded = format!(" 0000{domain}:{} ", rest.to_lowercase());
+    let mut known = vec![id.clone(), id.to_uppercase(), padded];
+    if u32::from_str_radix(domain, 16)? == 0 {
+        known.push(rest.to_owned());
+    }
+    for text in known {
+        let found = context.backend.device_by_pci_bus_id(&text)?;
+        assert!(Arc::ptr_eq(&found, &context.device), "{text}");
+    }
+    Ok(())
+}
+
+fn devices_are_found_by_their_uuid(context: &Context) -> Outcome {
+    let Some(uuid) = context.device.properties().uuid_text() else {
+        let refused = context.backend.device_by_uuid("GPU-00000000-0000-0000-0000-000000000000");
+        return expect_error(refused, ErrorKind::InvalidArgument, &["UUID"]);
+    };
+    let digits: String = uuid.trim_start_matches("GPU-").split('-').collect();
+    assert_eq!((uuid.len(), digits.len()), (40, 32), "{uuid}");
+    for text in [uuid.clone(), uuid.to_uppercase(), digits, uuid[4..].to_owned()] {
+        let found = context.backend.device_by_uuid(&text)?;
+        assert!(Arc::ptr_eq(&found, &context.device), "{text}");
+    }
+    Ok(())
+}
+
+fn what_names_no_device_is_refused_with_the_devices_there_are(context: &Context) -> Outcome {
+    let kind = ErrorKind::InvalidArgument;
+    let there = context.device.properties().pci_bus_id.clone();
+    for text in ["ffff:ff:1f.7", "7fff:00:00.0"] {
+        let refused = context.backend.device_by_pci_bus_id(text);
+        expect_error(refused, kind, &[text, &there])?;
+    }
+    for text in ["", "gpu", "0", "1:2:3:4.5", "0000:zz:00.0", "0000:01:00.x", "GPU-1"] {
+        let refused = context.backend.device_by_pci_bus_id(text);
+        expect_error(refused, kind, &[&format!("{text:?}"), "domain:bus:device.function"])?;
+    }
+    for text in ["", "GPU-", "gpu", "GPU-00000000-0000-0000-0000-0000000000"] {
+        let refused = context.backend.device_by_uuid(text);
+        expect_error(refused, kind, &[&format!("{text:?}"), &there])?;
+    }
+    Ok(())
+}
+
+fn limits_of_the_context_are_read_and_set(context: &Context) -> Outcome {
+    // `CU_LIMIT_STACK_SIZE`; HIP's number is the same.
+    let stack = context.device.limit(0)?;
+    assert!(stack > 0);
+    context.device.set_limit(0, stack + 1024)?;
+    assert!(context.device.limit(0)? >= stack + 1024);
+    context.device.set_limit(0, stack)?;
+    for number in [-1, 987_654] {
+        assert!(!error_of(context.device.limit(number)).status().is_success());
+        assert!(!error_of(context.device.set_limit(number, 1)).status().is_success());
+    }
+    Ok(())
+}
+
+fn a_profiler_is_started_and_stopped(context: &Context) -> Outcome {
+    context.device.synchronize()?;
+    context.backend.profiler_start()?;
+    context.backend.profiler_stop()?;
+    Ok(())
+}
+
+fn what_a_host_has_not_is_refused_by_name(context: &Context) -> Outcome {
+    let kind = ErrorKind::Unsupported;
+    expect_error(context.backend.profiler_start(), kind, &["profiler_start"])?;
+    expect_error(context.backend.profiler_stop(), kind, &["profiler_stop"])?;
+    expect_error(context.device.limit(0), kind, &["limit"])?;
+    expect_error(context.device.set_limit(0, 1), kind, &["limit"])?;
+    // SAFETY: the call is refused.
+    expect_error(unsafe { context.device.reset() }, kind, &["reset"])?;
+    assert_eq!(context.device.epoch(), 0);
+    context.device.make_current()?;
+    Ok(())
+}
+
+fn two_devices_have_identities_of_their_own(context: &Context) -> Outcome {
+    let second = context.second_device()?;
+    let (one, two) = (context.device.properties(), second.properties());
+    assert_ne!(context.device.id(), second.id());
+    assert_ne!(one.pci_bus_id, two.pci_bus_id);
+    assert_ne!(one.uuid, two.uuid);
+    assert_eq!(context.backend.device_by_pci_bus_id(&two.pci_bus_id)?.id(), second.id());
+    assert_eq!(
+        context.backend.device_by_uuid(&two.uuid_text().expect("a UUID"))?.id(),
+        second.id()
+    );
     Ok(())
 }

@@ -8,20 +8,32 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod backends;
+mod captures;
 mod context;
+mod contexts;
 mod elementwise;
 mod errors;
 mod events;
 mod gate;
+mod graphs;
 mod harness;
 mod hazards;
 mod identity;
 mod indexed;
+mod kernels;
+mod launches;
 mod memory;
 mod modules;
+mod peers;
+mod pinned;
+mod pools;
+mod programs;
+mod raw;
 mod reductions;
 mod reference;
 mod renamed;
+mod rows;
+mod sharing;
 mod streams;
 mod threads;
 mod transfers;
@@ -43,7 +55,17 @@ fn main() -> ExitCode {
         ("indexed", indexed::TESTS),
         ("transfers", transfers::TESTS),
         ("errors", errors::TESTS),
+        ("rows", rows::TESTS),
+        ("pinned", pinned::TESTS),
+        ("pools", pools::TESTS),
         ("modules", modules::TESTS),
+        ("kernels", kernels::TESTS),
+        ("launches", launches::TESTS),
+        ("graphs", graphs::TESTS),
+        ("captures", captures::TESTS),
+        ("contexts", contexts::TESTS),
+        ("sharing", sharing::TESTS),
+        ("peers", peers::TESTS),
     ];
     harness::run(&tables, &backends::BACKENDS)
 }

@@ -30,7 +30,12 @@ pub fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
     process::watch();
     let driver = Arc::new(Driver::new(vendor, calls));
     let unavailable = |code: c_int, what: &str| {
-        let error = driver.error("open", code);
+        // A driver without devices says so in its first call with either number.
+        let none = matches!(code, Status::NO_DEVICE | Status::INVALID_DEVICE);
+        let error = match none {
+            true => driver.error_with("open", code, "there is no device that it can use"),
+            false => driver.error("open", code),
+        };
         Error::new(
             ErrorKind::BackendUnavailable,
             error.status(),
@@ -88,8 +93,9 @@ impl DriverBackend {
         properties.architecture = context.architecture()?.to_owned();
         if let Some(read) = calls.device_uuid {
             let mut uuid = [0; 16];
-            if unsafe { read(&mut uuid, device) } == Status::SUCCESS {
-                properties.uuid = Some(uuid);
+            match unsafe { read(&mut uuid, device) } {
+                Status::SUCCESS => properties.uuid = Some(uuid),
+                _ => self.driver.vendor.forget_failure(),
             }
         }
         Ok(DriverDevice::new(context, properties))
@@ -110,7 +116,7 @@ impl Backend for DriverBackend {
         // SAFETY: the number is written before the call returns.
         let code = unsafe { (self.driver.calls.driver_version)(&mut version) };
         self.driver.check("version", code)?;
-        Ok(version)
+        Ok(self.driver.vendor.version(version))
     }
 
     fn device_count(&self) -> Result<usize> {

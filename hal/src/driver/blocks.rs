@@ -9,7 +9,7 @@
 use super::calls::Handle;
 use super::context::{Context, lock};
 use super::pool::out_of_memory;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::status::Status;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -105,7 +105,7 @@ impl FreeBlocks {
         if code == Status::SUCCESS {
             return Ok(address);
         }
-        if context.driver.vendor.kind(code) != ErrorKind::OutOfMemory {
+        if !context.driver.is_out_of_memory(code) {
             return Err(context.failed("allocate", code));
         }
         drop(scope);
@@ -114,7 +114,7 @@ impl FreeBlocks {
         let (address, code) = context.pool.take(context, self.stream, size)?;
         match code {
             Status::SUCCESS => Ok(address),
-            code if context.driver.vendor.kind(code) == ErrorKind::OutOfMemory => {
+            code if context.driver.is_out_of_memory(code) => {
                 Err(out_of_memory(context, bytes, code))
             }
             code => Err(context.failed("allocate", code)),

@@ -210,8 +210,6 @@ calls! {
     optional {
         /// UUID: 16 bytes, device.
         device_uuid(*mut [u8; 16], c_int);
-        /// Destroys everything of the primary context.
-        device_reset(c_int);
         /// Flags and whether it is active: device, flags, active.
         context_state(c_int, *mut c_uint, *mut c_int);
         /// Priorities: least, greatest.

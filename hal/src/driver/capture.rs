@@ -52,6 +52,7 @@ impl DriverStream {
                 "the default stream cannot capture; create_stream makes one that can",
             ));
         }
+        self.refuse_in_capture("begin_capture", "end_capture comes first")?;
         // Work of a capture cannot wait for work outside it.
         let context = self.context();
         for stream in [0, self.raw()] {

@@ -35,6 +35,7 @@ pub(super) struct Context {
     pub(super) builtins: super::builtin::Builtins,
     /// What compilers call the device, once asked.
     architecture: OnceLock<String>,
+    pub(super) staging: super::staging::Staging,
     pub(super) captures: Captures,
     /// Captures under way: 0 nearly always.
     pub(super) capturing: AtomicU32,
@@ -75,6 +76,7 @@ impl Context {
             pool: super::pool::Pool::default(),
             builtins: super::builtin::Builtins::default(),
             architecture: OnceLock::new(),
+            staging: super::staging::Staging::default(),
             captures: Captures::default(),
             capturing: AtomicU32::new(0),
             blocking_captures: AtomicU32::new(0),
@@ -234,7 +236,6 @@ impl Context {
 
     /// Destroys everything in the context; the next call opens a new one.
     pub(super) fn reset(&self) -> Result<()> {
-        let reset = super::status::optional!(self.driver, device_reset, "reset")?;
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
@@ -242,11 +243,11 @@ impl Context {
         // From here on nothing made before is handed to the driver again.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
+        self.staging.close(self);
         self.pool.forget();
         self.builtins.forget();
         self.captures.forget();
-        // SAFETY: the device's number is one that the driver gave.
-        let code = unsafe { reset(self.device) };
+        let code = self.driver.vendor.reset_context(self.device);
         if retained {
             // The reset keeps the uses counted; the next call counts a new one.
             self.driver.vendor.release_context(self.device);
@@ -262,6 +263,7 @@ impl Drop for Context {
         if handle == 0 || !self.is_alive(self.epoch()) {
             return;
         }
+        self.staging.close(self);
         self.pool.close(self);
         let code = self.driver.vendor.release_context(self.device);
         if code != Status::SUCCESS {

@@ -1,17 +1,18 @@
 //! Devices of a driver.
 
 use super::compiler::{Compilation, Compiled, compile_cached};
+use super::calls::Handle;
 use super::context::Context;
 use super::event::DriverEvent;
 use super::module::DriverModule;
 use super::pool::out_of_memory;
 use super::share;
 use super::status::optional;
-use super::stream::DriverStream;
+use super::stream::{DriverStream, LEGACY};
 use crate::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::status::Status;
@@ -54,10 +55,14 @@ impl Context {
     /// A numbered property; needs no context.
     pub(super) fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         let mut value = 0;
-        // SAFETY: the device is one that the driver gave; the result is written before the
-        // call returns.
-        let code =
-            unsafe { (self.driver.calls.device_attribute)(&mut value, attribute.0, self.device) };
+        let code = match self.driver.vendor.device_attribute(attribute.0) {
+            // SAFETY: the device is one that the driver gave; the result is written before
+            // the call returns.
+            Some(number) => unsafe {
+                (self.driver.calls.device_attribute)(&mut value, number, self.device)
+            },
+            None => Status::INVALID_VALUE,
+        };
         match code {
             Status::INVALID_VALUE => Err(self.driver.error_with(
                 "attribute",
@@ -81,7 +86,7 @@ impl DriverDevice {
     /// The result of an allocation, with a second try after unused memory was given back.
     fn allocate_with(&self, bytes: usize, mut call: impl FnMut() -> c_int) -> Result<()> {
         let context = &self.context;
-        let is_short = |code| context.driver.vendor.kind(code) == ErrorKind::OutOfMemory;
+        let is_short = |code| context.driver.is_out_of_memory(code);
         let scope = context.enter()?;
         let code = context.outside_captures(&mut call);
         if !is_short(code) {
@@ -254,7 +259,7 @@ impl Device for DriverDevice {
     }
 
     unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
-        if handle == 0 {
+        if [0, LEGACY].contains(&(handle as Handle)) {
             return Ok(self.default_stream());
         }
         Ok(Arc::new(DriverStream::foreign(&self.context, handle)?))

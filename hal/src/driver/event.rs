@@ -131,7 +131,8 @@ impl Event for DriverEvent {
     fn query(&self) -> Result<bool> {
         let _scope = self.context.enter_for(self.epoch)?;
         // SAFETY: the handle is a live event.
-        match unsafe { (self.context.driver.calls.event_query)(self.handle) } {
+        let query = || unsafe { (self.context.driver.calls.event_query)(self.handle) };
+        match self.context.outside_captures(query) {
             Status::NOT_READY => Ok(false),
             code => self.context.check("query", code).map(|()| true),
         }
@@ -140,8 +141,8 @@ impl Event for DriverEvent {
     fn synchronize(&self) -> Result<()> {
         let _scope = self.context.enter_for(self.epoch)?;
         // SAFETY: the handle is a live event.
-        let code = unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
-        self.context.check("synchronize", code)
+        let wait = || unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
+        self.context.check("synchronize", self.context.outside_captures(wait))
     }
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {

@@ -167,6 +167,7 @@ impl DriverGraph {
         let mut made =
             DriverGraph { context: context.clone(), epoch, graph, executable: 0, nodes: 0, blocks };
         let driver = &context.driver;
+        let _scope = context.enter()?;
         let instantiate = optional!(driver, graph_instantiate, "end_capture")?;
         if let Some(nodes) = driver.calls.graph_nodes {
             // SAFETY: without an array the call gives the number only.

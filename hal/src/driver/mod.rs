@@ -23,6 +23,7 @@ pub mod library;
 mod module;
 mod pool;
 mod share;
+mod staging;
 mod status;
 mod stream;
 mod transfer;

@@ -81,16 +81,16 @@ impl Pool {
         let code = unsafe { create(&mut handle, &properties) };
         if code != Status::SUCCESS {
             // A device without pools says so here, with one of several numbers.
-            log::debug!("no memory pool: {}", context.driver.error("pool_create", code));
-            return if context.driver.vendor.is_sticky(code) {
-                Err(context.failed("pool_create", code))
-            } else {
-                Ok(None)
-            };
+            let error = context.failed("pool_create", code);
+            if context.driver.vendor.is_sticky(code) {
+                return Err(error);
+            }
+            log::debug!("no memory pool: {error}");
+            return Ok(None);
         }
         // Some runtimes have the calls but refuse the work: one small allocation tells.
         let (address, code) = self.take_from(context, handle, 0, GRANULE);
-        if code != Status::SUCCESS && context.driver.is_unsupported(code) {
+        if context.driver.is_unsupported(code) {
             if let Some(destroy) = calls.pool_destroy {
                 // SAFETY: the pool was made here and is used by nobody.
                 unsafe { destroy(handle) };
@@ -113,6 +113,10 @@ impl Pool {
         let mut value = bytes;
         // SAFETY: this attribute is a u64.
         let code = unsafe { set(handle, RELEASE_THRESHOLD, (&raw mut value).cast::<c_void>()) };
+        // A pool without the attribute keeps what it likes.
+        if context.driver.is_unsupported(code) {
+            return Ok(());
+        }
         context.check("pool_set_attribute", code)
     }
 
@@ -189,6 +193,7 @@ impl Pool {
     /// Gives unused memory back until the pool holds at most `keep` bytes.
     pub(super) fn trim(&self, context: &Context, keep: usize) -> Result<()> {
         if keep == 0 {
+            context.staging.release(context);
             return self.give_all_back(context);
         }
         let _scope = context.enter()?;

@@ -5,13 +5,11 @@ use super::device;
 use super::event::{self, DriverEvent};
 use super::status::optional;
 use crate::device::{Device, IpcHandle};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::status::Status;
 use std::sync::Arc;
 
-/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`; HIP's is the same.
-const LAZY_PEER_ACCESS: u32 = 1;
 /// The driver's answers to what is so already.
 const ALREADY_ENABLED: i32 = 704;
 const NOT_ENABLED: i32 = 705;
@@ -22,7 +20,7 @@ pub(super) fn address_range(context: &Context, address: u64) -> Result<(u64, usi
     let (mut start, mut bytes) = (0, 0);
     // SAFETY: the driver looks the address up; the results are written before it returns.
     let code = unsafe { read(&mut start, &mut bytes, address) };
-    if code == Status::NOT_FOUND || code == Status::INVALID_VALUE {
+    if code != Status::SUCCESS && context.driver.kind(code) == ErrorKind::InvalidArgument {
         let detail = format!("address {address:#x} lies in no allocation of the device");
         return Err(context.driver.error_with("address_range", code, &detail));
     }
@@ -79,7 +77,7 @@ pub(super) fn export_memory(context: &Context, address: u64) -> Result<IpcHandle
     let mut handle = IpcHandle([0; 64]);
     // SAFETY: the driver looks the address up; the handle is written before it returns.
     let code = unsafe { export(&mut handle, address) };
-    if code == Status::INVALID_VALUE {
+    if code != Status::SUCCESS && context.driver.kind(code) == ErrorKind::InvalidArgument {
         let detail = format!(
             "address {address:#x} cannot be shared: only plain memory can, which \
              Device::allocate gives (driver.mem_alloc in Python)"
@@ -95,7 +93,7 @@ pub(super) fn import_memory(context: &Context, handle: &IpcHandle) -> Result<u64
     let _scope = context.enter()?;
     let mut address = 0;
     // SAFETY: the driver checks the handle; the address is written before it returns.
-    let code = unsafe { open(&mut address, *handle, LAZY_PEER_ACCESS) };
+    let code = unsafe { open(&mut address, *handle, context.driver.vendor.ipc_open_flags()) };
     context.check("import_memory", code)?;
     Ok(address)
 }

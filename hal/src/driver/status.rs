@@ -45,12 +45,13 @@ impl Driver {
     /// The error for a status number, explained in the caller's words.
     #[cold]
     pub(super) fn error_with(&self, call: &'static str, code: c_int, detail: &str) -> Error {
+        let kind = self.kind(code);
         let name = self.vendor.status_name(code).unwrap_or("a status without a name");
         let detail = match detail {
             "" => format!("the driver returned {name}"),
             detail => format!("{detail} ({name})"),
         };
-        Error::new(self.vendor.kind(code), Status::new(self.vendor.api(), code), call, detail)
+        Error::new(kind, Status::new(self.vendor.api(), code), call, detail)
     }
 
     /// The error for a function that this driver does not have.
@@ -63,9 +64,23 @@ impl Driver {
         Error::unsupported(call, what)
     }
 
+    /// What kind of failure a status is. It is dealt with here, so the driver forgets it.
+    #[cold]
+    pub(super) fn kind(&self, code: c_int) -> ErrorKind {
+        self.vendor.forget_failure();
+        self.vendor.kind(code)
+    }
+
+    /// True if a status says that there is not enough memory.
+    #[inline]
+    pub(super) fn is_out_of_memory(&self, code: c_int) -> bool {
+        code != Status::SUCCESS && self.kind(code) == ErrorKind::OutOfMemory
+    }
+
     /// True if a status says that the driver has the symbol but not the function.
+    #[inline]
     pub(super) fn is_unsupported(&self, code: c_int) -> bool {
-        self.vendor.kind(code) == ErrorKind::Unsupported
+        code != Status::SUCCESS && self.kind(code) == ErrorKind::Unsupported
     }
 }
 

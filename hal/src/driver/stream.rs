@@ -22,8 +22,9 @@ use std::sync::{Arc, Mutex};
 
 /// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
 const NON_BLOCKING: u32 = 1;
-/// The legacy default stream by an explicit handle, and that of each thread.
-const LEGACY: Handle = 1;
+/// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
+/// means what 0 does; and that of each thread.
+pub(super) const LEGACY: Handle = 1;
 const PER_THREAD: Handle = 2;
 
 /// Whose a handle is.
@@ -87,7 +88,7 @@ impl DriverStream {
     pub(super) fn foreign(context: &Arc<Context>, handle: u64) -> Result<DriverStream> {
         drop(context.enter()?);
         let stream = Self::over(context, handle as Handle, Ownership::Foreign);
-        if ![0, LEGACY, PER_THREAD].contains(&stream.handle) {
+        if stream.handle != PER_THREAD {
             // The driver refuses most handles that are none.
             stream.options()?;
         }
@@ -125,7 +126,7 @@ impl DriverStream {
 
     /// True if the handle is one of the default streams, which cannot capture.
     pub(super) fn is_default(&self) -> bool {
-        matches!(self.handle, 0 | LEGACY)
+        self.handle == 0
     }
 
     fn take_failure(&self) -> Result<()> {

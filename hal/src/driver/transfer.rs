@@ -1,5 +1,6 @@
 //! Copies and fills on a driver's streams.
 
+use super::staging;
 use super::stream::DriverStream;
 use crate::error::{Error, Result};
 use crate::status::Status;
@@ -34,6 +35,10 @@ pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
 unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     let context = stream.context();
     let &Transfer { destination, source, width, wait, .. } = transfer;
+    // SAFETY: the caller's promise.
+    if staging::is_large(transfer) && unsafe { staging::copy(stream, transfer)? } {
+        return if wait { stream.synchronize() } else { Ok(()) };
+    }
     let scope = stream.enter()?;
     let calls = &context.driver.calls;
     let handle = stream.raw();

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, Result};
 use crate::module::{LinkInput, LoadOptions};
 use crate::status::{Api, Status};
 use crate::stream::Transfer;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -35,11 +35,34 @@ pub trait Vendor: Send + Sync + Debug {
         matches!(code, 214 | 220 | 221 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 722)
     }
 
+    /// Makes the driver forget a failed call of this thread, where it keeps the failure for
+    /// whoever asks next: another library may ask, and would take it for its own.
+    fn forget_failure(&self) {}
+
+    /// A version of the driver as `1000 * major + 10 * minor`.
+    fn version(&self, driver_version: c_int) -> i32 {
+        driver_version
+    }
+
+    /// The driver's number of a [`DeviceAttribute`](crate::DeviceAttribute), which are
+    /// numbered as CUDA's; `None` if it has no such attribute.
+    fn device_attribute(&self, number: i32) -> Option<c_int> {
+        Some(number)
+    }
+
+    /// The flags with which another process's memory is opened: peer access as needed.
+    fn ipc_open_flags(&self) -> c_uint {
+        1
+    }
+
     /// The context of a device, retained: what [`Vendor::set_current`] takes.
     fn retain_context(&self, device: c_int) -> (c_int, Handle);
 
     /// Lets go of it.
     fn release_context(&self, device: c_int) -> c_int;
+
+    /// Destroys everything in it. A use counted by [`Vendor::retain_context`] stays counted.
+    fn reset_context(&self, device: c_int) -> c_int;
 
     /// The calling thread's context; 0 for none.
     fn current(&self) -> (c_int, Handle);
@@ -118,7 +141,7 @@ pub fn common_kind(code: i32) -> ErrorKind {
         Status::NOT_SUPPORTED => ErrorKind::Unsupported,
         Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703 | 720 => ErrorKind::LaunchFailed,
         Status::ILLEGAL_ADDRESS | 710 | 714..=719 | 721 => ErrorKind::LaunchFailed,
-        712 | 713 | 704 | 705 | 217 | 907 | 901..=906 | 908 => ErrorKind::InvalidArgument,
+        712 | 713 | 704 | 705 | 217 | 900..=908 => ErrorKind::InvalidArgument,
         _ => ErrorKind::Driver,
     }
 }

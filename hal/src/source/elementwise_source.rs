@@ -22,17 +22,18 @@ impl Key {
         (16 / self.widest().max(1)).max(1) as u64
     }
 
-    /// Packs of a thread: two where one of each array is little to move.
+    /// Packs of a thread: two where little is read for still less to be stored.
     pub(super) fn packs(&self) -> u64 {
-        let arrays = self.arrays().map(|(_, dtype)| dtype.size());
-        let bytes = self.output.size() + arrays.sum::<usize>();
-        if bytes as u64 * self.pack() <= 24 && !self.is_long() { 2 } else { 1 }
+        let bytes =
+            self.output.size() + self.arrays().map(|(_, dtype)| dtype.size()).sum::<usize>();
+        let few = bytes as u64 * self.pack() <= 24 && self.output.size() < self.widest();
+        if few && !self.is_long() { 2 } else { 1 }
     }
 
     /// Elements that a thread reads one by one before it uses them, so that the reads wait
     /// for memory together. Long code, whose speed does not depend on memory, is not repeated.
     pub(super) fn batch(&self) -> u64 {
-        if self.is_long() { 1 } else { self.pack().clamp(2, 8) }
+        if self.is_long() { 1 } else { self.pack().clamp(2, 4) }
     }
 
     /// The inputs that are there, with their positions.
@@ -190,9 +191,7 @@ impl Key {
         let place = |_, dtype| format!("i * sizeof({})", ctype::stored(dtype));
         format!(
             "    const bool aligned = {aligned};
-    const {index} tiles = count / {tile} + (count % {tile} != 0);
-    for ({index} tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{
-        const {index} base = tile * {tile};
+    for ({index} base = ({index})blockIdx.x * {tile}; base < count; base += ({index})gridDim.x * {tile}) {{
         const {index} end = count - base < {tile} ? count : base + {tile};
         if (aligned && end - base == {tile}) {{
             const {index} i = base / {pack} + threadIdx.x;

@@ -11,6 +11,7 @@
 //! complex products would round once instead of twice: compile with [`NVRTC_OPTIONS`],
 //! [`HIPRTC_OPTIONS`] or [`CLANG_OPTIONS`].
 
+pub mod catalogue;
 mod ctype;
 mod elementwise;
 mod elementwise_source;

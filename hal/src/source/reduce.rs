@@ -30,8 +30,16 @@ pub(super) struct Key {
     pub(super) wide: bool,
     /// Two launches: partial results first.
     pub(super) staged: bool,
-    /// An output's elements are neighbours, read in packs.
-    pub(super) packed: bool,
+    pub(super) walk: Walk,
+}
+
+/// How an output's elements are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Walk {
+    /// One by one, at any places.
+    Elements,
+    /// Neighbours in packs, by so many threads.
+    Packs(u32),
 }
 
 /// How blocks share the work; it depends on nothing but the operation, so that the order in
@@ -62,7 +70,7 @@ struct Prepared<'a> {
 }
 
 /// Blocks that fill any device.
-const ENOUGH_BLOCKS: u64 = 2048;
+const ENOUGH_BLOCKS: u64 = 1024;
 
 /// Outputs that fill any device with a thread each.
 const ENOUGH_OUTPUTS: u64 = 1 << 18;
@@ -75,7 +83,7 @@ const STAGED_READS: u64 = 8;
 /// What a thread reads at most: more would lose accuracy.
 const MOST_READS: u64 = 4096;
 
-/// Packs of an output that are worth the name.
+/// So many packs are worth it, or fewer with nothing behind them.
 const FEWEST_PACKS: u64 = 8;
 
 /// The plan of a reduction.
@@ -121,7 +129,8 @@ pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
     let packed = source.pack().filter(|&pack| {
         let mut strides = reduced.strides.iter().zip(sizes);
         let neighbours = strides.all(|(strides, size)| strides[..] == [size as isize]);
-        neighbours && reduced.count() >= FEWEST_PACKS * pack
+        let count = reduced.count();
+        neighbours && (count >= FEWEST_PACKS * pack || (count > 0 && count % pack == 0))
     });
     let partition = match packed {
         Some(pack) => Partition::of_packs(&kept, &reduced, pack),
@@ -138,7 +147,10 @@ pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
         ranks: (kept.rank(), reduced.rank()),
         wide,
         staged: partition.chunks > 1,
-        packed: packed.is_some(),
+        walk: match packed {
+            Some(_) => Walk::Packs(THREADS >> partition.split),
+            None => Walk::Elements,
+        },
     };
     let mut plan = Plan::begin(Spec::from(key));
     let spaces = (&kept, &reduced);
@@ -153,16 +165,21 @@ impl Prepared<'_> {
         if outputs == 0 {
             return;
         }
-        let Key { wide, staged, packed, ranks, .. } = self.key;
+        let Key { wide, staged, walk, ranks, .. } = self.key;
         let Partition { split, across, length, tail, chunk, chunks } = self.partition;
         let mut launch = plan.launch(0, blocks(outputs.div_ceil(1 << split) * chunks));
         kept.pack(&mut launch, ranks.0, wide);
-        if packed {
-            launch.index(length, wide).word(tail as u32);
-        } else {
-            reduced.pack(&mut launch, ranks.1, wide);
+        match walk {
+            Walk::Packs(_) => {
+                launch.index(length, wide).word(tail as u32);
+                launch.index(chunk, wide).index(chunks, wide);
+            }
+            Walk::Elements => {
+                reduced.pack(&mut launch, ranks.1, wide);
+                launch.index(chunk, wide).index(chunks, wide);
+                launch.word(split).word(u32::from(across));
+            }
         }
-        launch.index(chunk, wide).index(chunks, wide).word(split).word(u32::from(across));
         for (position, &address) in self.addresses.iter().enumerate() {
             if staged && position == 0 {
                 launch.workspace();
@@ -177,14 +194,12 @@ impl Prepared<'_> {
         if !staged {
             return;
         }
-        let split = match chunks {
-            ..32 => 8,
-            // Several blocks before several outputs each.
-            _ => (outputs / 64).clamp(1, 32).ilog2(),
-        };
-        let mut launch = plan.launch(1, blocks(outputs.div_ceil(1 << split)));
+        // A thread reads eight chunks at once.
+        let by_block = chunks >= 32;
+        let work = if by_block { outputs } else { outputs.div_ceil(u64::from(THREADS)) };
+        let mut launch = plan.launch(1, blocks(work));
         kept.pack(&mut launch, ranks.0, wide);
-        launch.index(chunks, wide).word(split);
+        launch.index(chunks, wide).word(u32::from(by_block));
         launch.address(self.addresses[0]).workspace();
         drop(launch);
         let size = ctype::accumulator(self.key.reduction, self.key.compute).size();
@@ -218,8 +233,13 @@ impl Partition {
     /// fewer threads waiting for each other, than one.
     fn of_packs(kept: &Space, reduced: &Space, pack: u64) -> Partition {
         let packs = reduced.count() / pack;
-        let deep = packs.div_ceil(4).next_power_of_two().min(u64::from(THREADS));
-        let split = u64::from(THREADS).ilog2() - deep.ilog2();
+        let deep = match packs {
+            ..4 => 1_u32,
+            4..64 => 4,
+            64..512 => 32,
+            _ => THREADS,
+        };
+        let split = THREADS.ilog2() - deep.ilog2();
         let tail = reduced.count() % pack;
         Partition { tail, ..Partition::new(kept.count(), packs, split, true) }
     }

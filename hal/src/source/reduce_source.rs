@@ -2,7 +2,7 @@
 
 use super::ctype;
 use super::fragment::Fragments;
-use super::reduce::{Key, Source};
+use super::reduce::{Key, Source, Walk};
 use super::space::{THREADS, type_name};
 use crate::dtype::DType;
 use smallvec::SmallVec;
@@ -31,7 +31,10 @@ impl Key {
             self.ranks.0,
             self.ranks.1,
             if self.wide { 64 } else { 32 },
-            if self.packed { "_packed" } else { "" },
+            match self.walk {
+                Walk::Packs(deep) => format!("_packed{deep}"),
+                Walk::Elements => String::new(),
+            },
             if self.staged { "_staged" } else { "" },
         )
     }
@@ -60,7 +63,10 @@ impl Key {
         let output = ctype::value(self.output);
         let kept = type_name(self.ranks.0, 1 + self.types().len(), self.wide);
         let mut text = ctype::operator(name, self.reduction, self.compute);
-        text += &if self.packed { self.packs(name) } else { self.elements(name) };
+        text += &match self.walk {
+            Walk::Packs(_) => self.packs(name),
+            Walk::Elements => self.elements(name),
+        };
         text += &format!(
             "struct {name}_sink {{
     const {kept}* kept;
@@ -88,51 +94,46 @@ impl Key {
             ),
         };
         let reduced = type_name(self.ranks.1, self.types().len(), self.wide);
-        let (walk, shape, length, fill) = match (self.packed, self.source.pack()) {
-            (true, Some(pack)) => (
-                format!("ByPack<{pack}>"),
-                format!("{index} length, u32 tail"),
-                "length",
-                "source.tail = tail;",
+        let (_, parameters, arguments, _) = self.extra();
+        let (shape, fill, call) = match self.walk {
+            Walk::Packs(deep) => (
+                format!("{index} packs, u32 tail, {index} chunk, {index} chunks"),
+                "",
+                format!(
+                    "reduce_packs<{name}_operator, {}, {deep}>(source, sink, kept.count, packs, tail, chunk, chunks)",
+                    self.source.pack().unwrap_or(1)
+                ),
             ),
-            _ => (
-                "ByElement".to_owned(),
-                format!("{reduced} reduced"),
-                "reduced.count",
+            Walk::Elements => (
+                format!("{reduced} reduced, {index} chunk, {index} chunks, u32 split, u32 across"),
                 "source.reduced = &reduced;",
+                format!(
+                    "reduce_elements<{name}_operator>(source, sink, kept.count, reduced.count, chunk, chunks, split, across)"
+                ),
             ),
         };
-        let (_, parameters, arguments, _) = self.extra();
         text += &format!(
-            "extern \"C\" __global__ void {bounds} {name}{}({kept} kept, \
-             {shape}, {index} chunk, {index} chunks, u32 split, u32 across, {target}, \
-             const char* a{parameters}) {{
+            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
+             {shape}, {target}, const char* a{parameters}) {{
     {name}_source source;
     source.kept = &kept;
     {fill}
     source.a = a;
     {arguments}
     {sink}
-    reduce_blocks<{name}_operator, {walk}, {index}>(source, sink, kept.count, {length}, chunk, chunks, split, across);
+    {call};
 }}
 ",
-            self.suffixes()[0],
-            bounds = match self.packed {
-                true => "CROWDED".to_owned(),
-                false => format!("__launch_bounds__({THREADS})"),
-            },
+            self.suffixes()[0]
         );
         if self.staged {
             text += &format!(
                 "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
-                 {index} chunks, u32 split, char* out, {accumulator}* partials) {{
-    Partials<{accumulator}, {index}> source;
-    source.values = partials;
-    source.outputs = kept.count;
+                 {index} chunks, u32 by_block, char* out, const {accumulator}* partials) {{
     {name}_sink sink;
     sink.kept = &kept;
     sink.out = out;
-    reduce_blocks<{name}_operator, ByElement, {index}>(source, sink, kept.count, chunks, chunks, ({index})1, split, 0u);
+    reduce_partials<{name}_operator>(sink, partials, kept.count, chunks, by_block);
 }}
 ",
                 self.suffixes()[1]
@@ -196,14 +197,20 @@ impl Key {
             let kind = format!("{}, {pack}", ctype::stored(dtype));
             aligned.push(format!("packable<{kind}>({input})"));
             fetches += &format!(
-                "        const Pack<{kind}> pack_{input} = fetch<ALIGNED, {kind}>({input} + i * sizeof(Pack<{kind}>));\n"
+                "        const char* from_{input} = {input} + (u64)i * sizeof(Pack<{kind}>);
+        Pack<{kind}> pack_{input}[COUNT];
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+            pack_{input}[j] = fetch<ALIGNED, {kind}>(from_{input} + j * STEP * sizeof(Pack<{kind}>));
+        }}
+"
             );
         }
         let size = |dtype: DType| format!("i * sizeof({})", ctype::stored(dtype));
         let places: Vec<String> = self.types().into_iter().map(size).collect();
         let (a, b) = (&places[0], places.last().unwrap_or(&places[0]));
         let item = |input: &str, dtype: DType| {
-            format!("Stored<{}>::get(pack_{input}.item[k])", ctype::value(dtype))
+            format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
         };
         let row = format!(
             "struct {name}_row {{
@@ -211,14 +218,19 @@ impl Key {
 {fields}    METHOD bool aligned() const {{ return {aligned}; }}
     METHOD {accumulator} element({index} i) const {{
 {element}    }}
-    template <bool ALIGNED>
-    METHOD {accumulator} pack({index} i) const {{
-{fetches}        {accumulator} leaf[{pack}];
+    template <bool ALIGNED, int COUNT, u32 STEP>
+    METHOD {accumulator} gather({index} i) const {{
+{fetches}        {accumulator} folded[COUNT];
 #pragma unroll
-        for (int k = 0; k < {pack}; ++k) {{
-            leaf[k] = {value};
+        for (int j = 0; j < COUNT; ++j) {{
+            {accumulator} leaf[{pack}];
+#pragma unroll
+            for (int k = 0; k < {pack}; ++k) {{
+                leaf[k] = {value};
+            }}
+            folded[j] = fold<{name}_operator, {pack}>(leaf);
         }}
-        return fold<{name}_operator, {pack}>(leaf);
+        return fold<{name}_operator, COUNT>(folded);
     }}
 }};
 ",
@@ -227,7 +239,7 @@ impl Key {
             element = self.element(a, b),
             value = self.value(item),
         );
-        row + &self.source_struct(name, "    u32 tail;\n", "")
+        row + &self.source_struct(name, "", "")
     }
 
     /// The struct that finds an output's row.

@@ -319,7 +319,7 @@ struct {name}_write {{
         text += &walk("turn");
         text += &match by_thread {
             true => format!(
-                "        carries[work] = accumulate<{name}_operator, {index}>(read, begin, end, ({index})1);
+                "        carries[work] = accumulate_elements<{name}_operator>(read, begin, end, ({index})1);
     }}
 }}
 "

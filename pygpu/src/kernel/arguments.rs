@@ -10,13 +10,13 @@ use crate::pool::PooledDeviceAllocation;
 use gpuarray::f16;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
-use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
 use numpy::PyUntypedArray;
+use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyComplex, PyFloat, PyTuple};
+use pyo3::types::{PyBytes, PyComplex, PyInt, PyString, PyTuple};
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
@@ -67,25 +67,27 @@ pub(super) fn push_as<'a>(
             push_address(value, position, list)
         }
         Code::Signed(bytes) => {
-            let number: i64 = integer(value, code, position)?;
+            let number = signed(value, code, position)?;
             let unused = 64 - 8 * u32::from(bytes);
             if number << unused >> unused != number {
                 return Err(out_of_range(value, code, position));
             }
             list.bytes(&number.to_le_bytes()[..usize::from(bytes)]).or_raise()
         }
-        Code::Unsigned(bytes) => {
-            let number: u64 = integer(value, code, position)?;
-            let unused = 64 - 8 * u32::from(bytes);
-            if number << unused >> unused != number {
+        Code::Unsigned(bytes @ ..8) => {
+            let number = signed(value, code, position)?;
+            if number < 0 || number >> (8 * u32::from(bytes)) != 0 {
                 return Err(out_of_range(value, code, position));
             }
             list.bytes(&number.to_le_bytes()[..usize::from(bytes)]).or_raise()
+        }
+        Code::Unsigned(_) => {
+            let number =
+                value.extract::<u64>().map_err(|error| not_whole(value, code, position, &error))?;
+            push_bytes(list, number.to_ne_bytes())
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
-        Code::Half => {
-            push_bytes(list, f16::from_f64(float(value, code, position)?).to_ne_bytes())
-        }
+        Code::Half => push_bytes(list, f16::from_f64(float(value, code, position)?).to_ne_bytes()),
         Code::Float => push_bytes(list, (float(value, code, position)? as f32).to_ne_bytes()),
         Code::Double => push_bytes(list, float(value, code, position)?.to_ne_bytes()),
         Code::Complex => {
@@ -120,17 +122,28 @@ fn out_of_range(value: Object<'_, '_>, code: Code, position: usize) -> PyErr {
     struct_error(value.py(), text)
 }
 
-fn integer<'a, 'py, T>(value: Object<'a, 'py>, code: Code, position: usize) -> PyResult<T>
-where
-    T: FromPyObject<'a, 'py, Error = PyErr>,
-{
-    value.extract::<T>().map_err(|error| match error.is_instance_of::<PyOverflowError>(value.py()) {
+#[cold]
+fn not_whole(value: Object<'_, '_>, code: Code, position: usize, error: &PyErr) -> PyErr {
+    match error.is_instance_of::<PyOverflowError>(value.py()) {
         true => out_of_range(value, code, position),
         false => refused(value, code, position, "a whole number"),
-    })
+    }
+}
+
+fn signed(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<i64> {
+    long(value).map_err(|error| not_whole(value, code, position, &error))
 }
 
 fn float(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<f64> {
+    if value.is_exact_instance_of::<PyInt>() {
+        // SAFETY: the object is a whole number.
+        let number = unsafe { ffi::PyLong_AsDouble(value.as_ptr()) };
+        if number != -1.0 {
+            return Ok(number);
+        }
+        // -1, or a number that is too large: told apart below.
+        drop(PyErr::take(value.py()));
+    }
     value.extract::<f64>().map_err(|_| refused(value, code, position, "a number"))
 }
 
@@ -138,18 +151,17 @@ fn complex(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<(f64,
     if let Ok(number) = value.cast::<PyComplex>() {
         return Ok((number.real(), number.imag()));
     }
-    let number = value.py().get_type::<PyComplex>().call1((value,));
-    let number = number.map_err(|_| refused(value, code, position, "a complex number"))?;
+    let refused = || refused(value, code, position, "a complex number");
+    if value.is_instance_of::<PyString>() {
+        return Err(refused());
+    }
+    let number = value.py().get_type::<PyComplex>().call1((value,)).map_err(|_| refused())?;
     let number = number.cast_into::<PyComplex>()?;
     Ok((number.real(), number.imag()))
 }
 
 /// The bytes of a structure, cut off or filled with zeros to its size.
-fn push_structure(
-    value: Object<'_, '_>,
-    size: usize,
-    list: &mut ArgumentList<'_>,
-) -> PyResult<()> {
+fn push_structure(value: Object<'_, '_>, size: usize, list: &mut ArgumentList<'_>) -> PyResult<()> {
     let mut padded = vec![0; size];
     let mut fill = |bytes: &[u8]| {
         let length = bytes.len().min(size);
@@ -172,9 +184,6 @@ fn push_address<'a>(
     position: usize,
     list: &mut ArgumentList<'a>,
 ) -> PyResult<()> {
-    if value.is_exact_instance_of::<PyFloat>() {
-        return Err(refused(value, Code::Address, position, "an allocation or an address"));
-    }
     // A number needs no more; it is asked for first since a subclass check takes longer.
     if let Ok(address) = value.extract::<u64>()
         && !value.is_instance_of::<DeviceAllocation>()

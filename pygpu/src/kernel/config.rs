@@ -17,37 +17,45 @@ pub(super) fn config(
 }
 
 /// One to three extents; those left out are 1.
+#[inline]
 fn extents(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
-    let mut result = [1; 3];
-    match value.cast::<PyTuple>() {
-        Ok(tuple) => fill(name, tuple, &mut result)?,
-        Err(_) => match value.cast::<PyList>() {
-            Ok(list) => fill(name, &list.to_tuple(), &mut result)?,
-            Err(_) => {
-                let kind = value.get_type().name()?;
-                return Err(PyTypeError::new_err(format!(
-                    "{name} is of type {kind}; a tuple of one to three whole numbers is needed"
-                )));
-            }
-        },
+    if value.is_exact_instance_of::<PyTuple>()
+        && let Ok(tuple) = value.cast::<PyTuple>()
+    {
+        return read(name, tuple);
     }
-    Ok(result)
+    if let Ok(list) = value.cast::<PyList>() {
+        return read(name, &list.to_tuple());
+    }
+    let kind = value.get_type().name()?;
+    let tuple = value.cast::<PyTuple>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name} is of type {kind}; a tuple of one to three whole numbers is needed"
+        ))
+    })?;
+    read(name, tuple)
 }
 
-fn fill(name: &str, values: &Bound<'_, PyTuple>, result: &mut [u32; 3]) -> PyResult<()> {
-    if values.is_empty() || values.len() > result.len() {
+#[inline]
+fn read(name: &str, values: &Bound<'_, PyTuple>) -> PyResult<[u32; 3]> {
+    let mut result = [1; 3];
+    let count = values.len();
+    if count == 0 || count > result.len() {
         return Err(to_python(Error::invalid(
             "launch",
-            format!("{name} has {} entries; allowed are one to three", values.len()),
+            format!("{name} has {count} entries; allowed are one to three"),
         )));
     }
-    for (value, extent) in values.iter_borrowed().zip(result) {
+    for (value, extent) in values.iter_borrowed().zip(&mut result) {
         let number = long(value).map_err(|_| {
-            PyTypeError::new_err(format!("{name} has the entry {}; whole numbers are needed", &*value))
+            PyTypeError::new_err(format!(
+                "{name} has the entry {}; whole numbers are needed",
+                &*value
+            ))
         })?;
         *extent = u32::try_from(number).map_err(|_| {
             PyOverflowError::new_err(format!("{name} has the entry {number}, which does not fit"))
         })?;
     }
-    Ok(())
+    Ok(result)
 }

@@ -6,6 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,37 @@ pub(super) struct Format {
     /// The codes as text.
     pub(super) text: String,
     pub(super) codes: Vec<Code>,
+}
+
+/// The formats of a kernel: the one that `prepare` was called with last, read without a lock.
+pub(super) struct Formats {
+    current: AtomicPtr<Format>,
+    /// Every format so far, so that a launch on another thread may go on with an earlier one.
+    all: Mutex<Vec<Arc<Format>>>,
+}
+
+impl Formats {
+    pub(super) fn new() -> Formats {
+        let first = Arc::<Format>::default();
+        let current = AtomicPtr::new(Arc::as_ptr(&first).cast_mut());
+        Formats { current, all: Mutex::new(vec![first]) }
+    }
+
+    pub(super) fn current(&self) -> &Format {
+        // SAFETY: the pointer is to a format in `all`, from which none is ever taken, and which
+        // nobody changes.
+        unsafe { &*self.current.load(Ordering::Acquire) }
+    }
+
+    pub(super) fn set(&self, format: Format) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = all.iter().position(|known| known.text == format.text);
+        let position = position.unwrap_or_else(|| {
+            all.push(Arc::new(format));
+            all.len() - 1
+        });
+        self.current.store(Arc::as_ptr(&all[position]).cast_mut(), Ordering::Release);
+    }
 }
 
 /// The exception that packing by a format raises.

@@ -8,14 +8,15 @@ mod handlers;
 use crate::errors::{OrRaise, to_python};
 use crate::runtime::Current;
 use crate::stream::stream_argument;
+use crate::wait;
 use config::config;
-use format::{Format, struct_error};
+use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A function that the device runs.
@@ -24,27 +25,27 @@ pub(crate) struct Function {
     kernel: Arc<dyn Kernel>,
     /// The device that the function was loaded for.
     home: Current,
-    format: Mutex<Arc<Format>>,
+    formats: Formats,
 }
 
 impl Function {
     pub(crate) fn new(kernel: Arc<dyn Kernel>, home: Current) -> Function {
-        Function { kernel, home, format: Mutex::new(Arc::default()) }
-    }
-
-    fn format(&self) -> Arc<Format> {
-        self.format.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Function { kernel, home, formats: Formats::new() }
     }
 
     fn launch(
         &self,
+        py: Python<'_>,
         list: &ArgumentList<'_>,
         config: &LaunchConfig,
         stream: &Arc<dyn Stream>,
     ) -> PyResult<()> {
         // SAFETY: the program vouches for what its kernel does, as with every GPU library;
         // number and sizes of the arguments are checked where the driver tells them.
-        unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }.or_raise()
+        let queue = || unsafe { list.launch(self.kernel.as_ref(), config, stream, false) };
+        let queued =
+            if wait::launch_may_wait(stream.as_ref()) { py.detach(queue) } else { queue() };
+        queued.or_raise()
     }
 
     /// Launches with arguments packed as `prepare` said.
@@ -54,7 +55,7 @@ impl Function {
         stream: &Arc<dyn Stream>,
         arguments: &Bound<'_, PyTuple>,
     ) -> PyResult<()> {
-        let format = self.format();
+        let format = self.formats.current();
         if format.codes.len() != arguments.len() {
             return Err(struct_error(
                 arguments.py(),
@@ -66,12 +67,10 @@ impl Function {
             ));
         }
         let mut list = ArgumentList::new();
-        for (position, (value, &code)) in
-            arguments.iter_borrowed().zip(&format.codes).enumerate()
-        {
+        for (position, (value, &code)) in arguments.iter_borrowed().zip(&format.codes).enumerate() {
             arguments::push_as(code, value, position, &mut list)?;
         }
-        self.launch(&list, config, stream)
+        self.launch(arguments.py(), &list, config, stream)
     }
 
     fn set(&self, attribute: KernelAttribute, value: i32) -> PyResult<()> {
@@ -138,7 +137,7 @@ impl Function {
         let queue = stream_argument(stream, &self.home)?;
         let mut list = ArgumentList::new();
         if !time_kernel && arguments::push_all(args, &mut list)? {
-            self.launch(&list, &config, &queue)?;
+            self.launch(py, &list, &config, &queue)?;
             return Ok(None);
         }
         let direct = handlers::resolve(args, &self.home, &queue)?;
@@ -148,10 +147,10 @@ impl Function {
             handler.call_method1("pre_call", (stream,))?;
         }
         if time_kernel {
-            crate::wait::for_device(py, &self.home.device)?;
+            wait::for_device(py, &self.home.device)?;
         }
         let start = Instant::now();
-        self.launch(&list, &config, &queue)?;
+        self.launch(py, &list, &config, &queue)?;
         let mut after = Vec::new();
         for handler in &direct.handlers {
             if handler.hasattr("post_call")? {
@@ -159,7 +158,7 @@ impl Function {
             }
         }
         if stream.is_none() && (time_kernel || !after.is_empty()) {
-            crate::wait::for_device(py, &self.home.device)?;
+            wait::for_device(py, &self.home.device)?;
         }
         let seconds = time_kernel.then(|| start.elapsed().as_secs_f64());
         for handler in after {
@@ -178,8 +177,7 @@ impl Function {
         texrefs: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         check_texrefs(texrefs)?;
-        let format = Arc::new(Format::parse(arg_types)?);
-        *slf.get().format.lock().unwrap_or_else(PoisonError::into_inner) = format;
+        slf.get().formats.set(Format::parse(arg_types)?);
         Ok(slf)
     }
 
@@ -237,7 +235,7 @@ impl Function {
     /// The format codes that `prepare` fixed.
     #[getter]
     fn arg_format(&self) -> String {
-        self.format().text.clone()
+        self.formats.current().text.clone()
     }
 
     /// The kernel's name in its module.
@@ -272,7 +270,8 @@ impl Function {
                 )));
             }
         };
-        let set = self.kernel.set_attribute(KernelAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT, percent);
+        let set =
+            self.kernel.set_attribute(KernelAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT, percent);
         match set {
             Err(error) if error.kind() == gpuarray::ErrorKind::Unsupported => Ok(()),
             result => result.or_raise(),
@@ -327,7 +326,7 @@ pub(crate) struct CallTime {
 impl CallTime {
     /// Waits for the kernel, and gives the seconds that it took.
     fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
-        crate::wait::for_event(py, self.end.as_ref())?.or_raise()?;
+        wait::for_event(py, self.end.as_ref())?.or_raise()?;
         let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;
         Ok(f64::from(milliseconds) * 1e-3)
     }

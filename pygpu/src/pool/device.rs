@@ -342,12 +342,8 @@ impl DeviceMemoryPool {
 impl DeviceMemoryPool {
     #[new]
     fn new() -> DeviceMemoryPool {
-        let state = State {
-            bins: Bins::new(),
-            active: HashMap::default(),
-            device: None,
-            misses: 0,
-        };
+        let state =
+            State { bins: Bins::new(), active: HashMap::default(), device: None, misses: 0 };
         DeviceMemoryPool { pool: Arc::new(DevicePool { state: Mutex::new(state) }) }
     }
 

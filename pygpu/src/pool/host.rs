@@ -61,7 +61,8 @@ impl PageLockedMemoryPool {
         let too_large = || to_python(Error::overflow("allocate", format!("size is {size}")));
         let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
         let device = current()?.device;
-        let make = || -> Result<PinnedMemory> { PinnedMemory::with_options(&device, bytes, self.options) };
+        let make =
+            || -> Result<PinnedMemory> { PinnedMemory::with_options(&device, bytes, self.options) };
         let memory = loop {
             match make() {
                 Err(error) if error.kind() == ErrorKind::OutOfMemory => {
@@ -102,11 +103,8 @@ impl PageLockedMemoryPool {
         let size = layout.nbytes();
         let memory = self.take(size)?;
         let pointer = memory.pointer();
-        let allocation = PooledHostAllocation {
-            block: Mutex::new(Some(memory)),
-            size,
-            bins: self.bins.clone(),
-        };
+        let allocation =
+            PooledHostAllocation { block: Mutex::new(Some(memory)), size, bins: self.bins.clone() };
         let owner = Bound::new(py, allocation)?.into_any();
         // SAFETY: the block has as many bytes as the layout, and stays with the owner.
         unsafe {

@@ -129,7 +129,7 @@ const Tool& tool() {
 
 std::vector<std::string> command(const Program& program) {
     std::vector<std::string> words = tool().words;
-    for (const char* word : {"-x", "c++", "-w", "-nostdinc", "-fno-diagnostics-show-caret",
+    for (const char* word : {"-x", "c++", "-nostdinc", "-fno-diagnostics-show-caret",
                              "-fno-exceptions", "-D__CUDACC__", "-D__CUDACC_RTC__"}) {
         words.push_back(word);
     }
@@ -146,7 +146,8 @@ std::vector<std::string> command(const Program& program) {
 const char* const CODE_OPTIONS[] = {
     "-O1", "-pipe", "-fPIC", "-shared", "-nostdlib", "-fno-semantic-interposition", "-fno-rtti",
     "-fno-threadsafe-statics", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off",
-    "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-Wl,-Bsymbolic",
+    "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-fstack-clash-protection",
+    "-Wl,-Bsymbolic",
     "-Wl,--build-id=none"};
 
 std::string literal(const std::string& text) {
@@ -217,7 +218,9 @@ Compiled compile(const Program& program) {
         if (run(expand, log) != 0) return {false, read_file(log), ""};
         scanned = scan(read_file(expanded));
     }
-    std::string unit = std::string(double_shim_begin, double_shim_end) + "\n" + line + scanned.text;
+    // What the compiler has to say of the shim is nothing to the program.
+    std::string unit = "# 1 \"<built-in>\" 3\n" + std::string(double_shim_begin, double_shim_end) +
+                       "\n# 1 " + literal(program.name) + "\n" + scanned.text;
     unit += "\n#line 1 \"name expression\"\n";
     for (size_t i = 0; i < program.name_expressions.size(); ++i) {
         const std::string& expression = program.name_expressions[i];
@@ -247,7 +250,8 @@ Compiled compile(const Program& program) {
     const int status = run(words, log);
     Compiled result = {status == 0, read_file(log), read_file(object)};
     if (result.library.empty()) result.ok = false;
-    if (result.ok && !kept.empty()) keep(cache, kept, result.library);
+    // Warnings are not kept, and so what has some is not either.
+    if (result.ok && result.log.empty() && !kept.empty()) keep(cache, kept, result.library);
     return result;
 }
 

@@ -132,6 +132,7 @@ private:
     bool kernel(size_t start, Kernel& found) const;
     void describe(const Kernel& kernel, size_t after, int index);
     void shared(size_t token, size_t start, bool in_code, int index);
+    void dynamic_shared(size_t token, size_t start, size_t end, bool in_code);
     size_t assembly(size_t token);
 };
 
@@ -217,6 +218,43 @@ void Scanner::describe(const Kernel& kernel, size_t after, int index) {
     insert(tokens[after].end, one_line);
 }
 
+// `extern __shared__ T name[];`: one buffer under many names. In a function it becomes a
+// pointer, for compilers forget the symbol's name in templates.
+void Scanner::dynamic_shared(size_t token, size_t start, size_t end, bool in_code) {
+    const auto erase = [&](size_t which) {
+        edits[tokens[which].begin] = {tokens[which].end, ""};
+    };
+    if (!in_code) {
+        erase(token);
+        insert(tokens[end].begin, " __asm__(\"double_dynamic_shared\")");
+        return;
+    }
+    std::string type;
+    size_t bracket = end;
+    for (size_t i = start; i < end && bracket == end; ++i) {
+        const std::string it = at(i);
+        const bool attribute = it == "__align__" || it == "alignas" || it == "__attribute__";
+        if (attribute && is(i + 1, "(")) {
+            i = matching(i + 1);
+        } else if (it == "[") {
+            bracket = i;
+        } else if (it != "extern" && it != "__shared__" && !is(i + 1, "[")) {
+            type += it + " ";
+        }
+    }
+    if (bracket == end || bracket == start) return;
+    const std::string name = at(bracket - 1);
+    const size_t inner = matching(bracket) + 1; // more brackets, or the end
+    const std::string rest =
+        text.substr(tokens[inner].begin, tokens[end].begin - tokens[inner].begin);
+    std::string pointer = type + "(*" + name + ")" + rest + " = (" + type + "(*)" + rest +
+                          ")double_dynamic_shared";
+    for (size_t i = tokens[start].begin; i < tokens[end].begin; ++i) {
+        if (text[i] == '\n') pointer += '\n';
+    }
+    edits[tokens[start].begin] = {tokens[end].begin, pointer};
+}
+
 // The declaration of shared memory that has this token in it.
 void Scanner::shared(size_t token, size_t start, bool in_code, int index) {
     bool is_extern = false;
@@ -227,9 +265,7 @@ void Scanner::shared(size_t token, size_t start, bool in_code, int index) {
     }
     if (end >= tokens.size()) return;
     if (is_extern) {
-        const size_t length = tokens[token].end - tokens[token].begin;
-        edits[tokens[token].begin] = {tokens[token].end, std::string(length, ' ')};
-        insert(tokens[end].begin, " __asm__(\"double_dynamic_shared\")");
+        dynamic_shared(token, start, end, in_code);
         return;
     }
     if (!in_code) return;

@@ -96,11 +96,14 @@ static inline long long abs(long long x) { return x < 0 ? -x : x; }
 static inline float abs(float x) { return fabsf(x); }
 static inline double abs(double x) { return fabs(x); }
 static inline long long llabs(long long x) { return abs(x); }
-template <class T, class U> static inline auto min(T x, U y) -> decltype(x < y ? x : y) {
-    return (decltype(x < y ? x : y))x < (decltype(x < y ? x : y))y ? x : y;
+template <class T, class U> using double_common = decltype(true ? T() : U());
+template <class T, class U> static inline double_common<T, U> min(T x, U y) {
+    const double_common<T, U> a = x, b = y;
+    return a < b ? a : b;
 }
-template <class T, class U> static inline auto max(T x, U y) -> decltype(x < y ? x : y) {
-    return (decltype(x < y ? x : y))x > (decltype(x < y ? x : y))y ? x : y;
+template <class T, class U> static inline double_common<T, U> max(T x, U y) {
+    const double_common<T, U> a = x, b = y;
+    return a > b ? a : b;
 }
 static inline float min(float x, float y) { return fminf(x, y); }
 static inline float max(float x, float y) { return fmaxf(x, y); }

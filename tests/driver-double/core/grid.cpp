@@ -73,7 +73,7 @@ double_switch:
 namespace core {
 namespace {
 
-constexpr size_t STACK = size_t(256) << 10, GUARD = 4096;
+constexpr size_t STACK = size_t(512) << 10, GUARD = 4096;
 constexpr unsigned GUARD_BYTES = 256; // behind dynamic shared memory
 
 struct Fiber {

@@ -49,7 +49,7 @@ int usable(const Ref<Context>& context) {
 
 bool DriverGate::forked() { return is_forked; }
 
-DriverGate::DriverGate(unsigned rule, int wanted) : lock(state().mutex) {
+DriverGate::DriverGate(unsigned rule, int wanted) : lock(state().mutex), outer(thread().lock) {
     thread().lock = &lock;
     if ((rule & INIT) && !state().initialized) {
         status = NOT_INITIALIZED;
@@ -66,7 +66,7 @@ DriverGate::DriverGate(unsigned rule, int wanted) : lock(state().mutex) {
     if (status == 0 && (rule & UNSAFE)) status = check_unsafe();
 }
 
-DriverGate::~DriverGate() { thread().lock = nullptr; }
+DriverGate::~DriverGate() { thread().lock = outer; }
 
 uint64_t live(const char* kind) {
     State& it = state();

@@ -220,6 +220,7 @@ public:
 
 private:
     std::unique_lock<std::mutex> lock;
+    std::unique_lock<std::mutex>* outer; // of a host function that calls
 };
 
 } // namespace core

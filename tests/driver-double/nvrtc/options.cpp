@@ -113,7 +113,9 @@ std::string take(const Known& it, const std::string& value, Options& out) {
         out.passed.push_back("-include");
         out.passed.push_back(value);
         return "";
-    default: return "";
+    default:
+        if (std::strcmp(it.brief, "-w") == 0) out.passed.push_back("-w");
+        return "";
     }
 }
 

@@ -1,4 +1,4 @@
-// Reductions: blocks of fixed size, combined in a fixed order, with no wavefront intrinsics.
+// Reductions: blocks of 256 threads, combined in a fixed order, with no wavefront intrinsics.
 
 // Neighbours combined in pairs, then pairs of pairs; `COUNT` is a power of two.
 template <class Op, int COUNT>
@@ -13,115 +13,186 @@ DEVICE typename Op::value fold(typename Op::value* leaf) {
     return leaf[0];
 }
 
-// What is read at `COUNT` places `step` apart: all of it is under way before any is used.
-template <class Op, int COUNT, class Index, class Read>
-DEVICE typename Op::value gather(const Read& read, Index first, Index step) {
-    typename Op::value leaf[COUNT];
-#pragma unroll
-    for (int k = 0; k < COUNT; ++k) {
-        leaf[k] = read(first + (Index)k * step);
-    }
-    return fold<Op, COUNT>(leaf);
-}
-
-// Combines what is read at `first`, `first + step`, ... below `end`. Eight at a time are
-// combined as a tree, and sixteen of those in a row; as a thread reads a few thousand times
-// at most, rounding errors grow with a small multiple of the logarithm of their number.
+// Combines what `read.gather<COUNT>(i)` combines: `COUNT` reads from `i` on, `step` apart, all
+// under way before any is used. Reads go on below `end`, eight at a time, and sixteen of those
+// in a row; as a thread reads a few thousand times at most, rounding errors grow with a small
+// multiple of the logarithm of their number.
 template <class Op, class Index, class Read>
 DEVICE typename Op::value accumulate(const Read& read, Index first, Index end, Index step) {
     typedef typename Op::value A;
     A total = Op::identity();
     Index i = first;
     while (i + 7 * step < end) {
-        A part = gather<Op, 8>(read, i, step);
-        i += 8 * step;
-        for (int turn = 1; turn < 16 && i + 7 * step < end; ++turn) {
-            part = Op::combine(part, gather<Op, 8>(read, i, step));
+        A part = Op::identity();
+        for (int turn = 0; turn < 16 && i + 7 * step < end; ++turn) {
+            part = Op::combine(part, read.template gather<8>(i));
             i += 8 * step;
         }
         total = Op::combine(total, part);
     }
     if (i + 3 * step < end) {
-        total = Op::combine(total, gather<Op, 4>(read, i, step));
+        total = Op::combine(total, read.template gather<4>(i));
         i += 4 * step;
     }
     if (i + step < end) {
-        total = Op::combine(total, gather<Op, 2>(read, i, step));
+        total = Op::combine(total, read.template gather<2>(i));
         i += 2 * step;
     }
     if (i < end) {
-        total = Op::combine(total, read(i));
+        total = Op::combine(total, read.template gather<1>(i));
     }
     return total;
 }
 
-// How a thread walks its part of an output's elements: one by one, ...
-struct ByElement {
-    template <class Op, class Index, class Source>
-    static METHOD typename Op::value range(const Source& source, Index output, Index begin,
-                                           Index end, Index, u32 row, u32 deep) {
-        return accumulate<Op, Index>(source.at(output), begin + row, end, (Index)deep);
+// Elements that `read(i)` gives.
+template <class Op, class Index, class Read>
+struct Elements {
+    const Read* read;
+    Index step;
+    template <int COUNT>
+    METHOD typename Op::value gather(Index i) const {
+        typename Op::value leaf[COUNT];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            leaf[k] = (*read)(i + (Index)k * step);
+        }
+        return fold<Op, COUNT>(leaf);
     }
 };
 
-template <bool ALIGNED, class Row, class A, class Index>
-struct PackReader {
+template <class Op, class Index, class Read>
+DEVICE typename Op::value accumulate_elements(const Read& read, Index first, Index end, Index step) {
+    Elements<Op, Index, Read> elements;
+    elements.read = &read;
+    elements.step = step;
+    return accumulate<Op, Index>(elements, first, end, step);
+}
+
+// Packs of a row, `DEEP` apart.
+template <bool ALIGNED, u32 DEEP, class A, class Index, class Row>
+struct Packs {
     const Row* row;
-    METHOD A operator()(Index i) const { return row->template pack<ALIGNED>(i); }
+    template <int COUNT>
+    METHOD A gather(Index i) const {
+        return row->template gather<ALIGNED, COUNT, DEEP>(i);
+    }
 };
 
-// ... or in packs of `WIDTH` neighbours, in the same order whether or not they are aligned,
-// and last the `source.tail` elements behind all packs.
-template <int WIDTH>
-struct ByPack {
-    template <class Op, class Index, class Source>
-    static METHOD typename Op::value range(const Source& source, Index output, Index begin,
-                                           Index end, Index length, u32 row, u32 deep) {
-        typedef typename Op::value A;
-        typedef typename Source::Row Row;
-        const Row place = source.at(output);
-        A total;
-        if (place.aligned()) {
-            PackReader<true, Row, A, Index> read;
-            read.row = &place;
-            total = accumulate<Op, Index>(read, begin + row, end, (Index)deep);
-        } else {
-            PackReader<false, Row, A, Index> read;
-            read.row = &place;
-            total = accumulate<Op, Index>(read, begin + row, end, (Index)deep);
+template <class Op, bool ALIGNED, u32 DEEP, class Index, class Row>
+DEVICE typename Op::value accumulate_packs(const Row& row, Index first, Index end) {
+    Packs<ALIGNED, DEEP, typename Op::value, Index, Row> packs;
+    packs.row = &row;
+    return accumulate<Op, Index>(packs, first, end, (Index)DEEP);
+}
+
+// The values of each `DEEP` threads beside one another, combined for the first of them.
+template <class Op, u32 DEEP>
+DEVICE typename Op::value together(typename Op::value value) {
+    typedef typename Op::value A;
+    constexpr u32 FEW = DEEP > 16 ? DEEP / 16 : 1;
+    __shared__ A scratch[256];
+    __shared__ A halfway[256 / DEEP * FEW];
+    const u32 thread = threadIdx.x;
+    const u32 row = thread % DEEP;
+    if (DEEP == 1) {
+        return value;
+    }
+    scratch[thread] = value;
+    __syncthreads();
+    if (row < FEW) {
+#pragma unroll
+        for (u32 k = FEW; k < DEEP; k += FEW) {
+            value = Op::combine(value, scratch[thread + k]);
         }
-        if (end == length) {
-            for (u32 k = row; k < source.tail; k += deep) {
-                total = Op::combine(total, place.element(length * WIDTH + k));
+    }
+    if (FEW > 1) {
+        const u32 first = thread / DEEP * FEW;
+        if (row < FEW) {
+            halfway[first + row] = value;
+        }
+        __syncthreads();
+        if (row == 0) {
+#pragma unroll
+            for (u32 k = 1; k < FEW; ++k) {
+                value = Op::combine(value, halfway[first + k]);
             }
         }
-        return total;
+    } else {
+        __syncthreads();
     }
-};
+    return value;
+}
 
-// A block of 256 threads serves `1 << split` outputs with `256 >> split` threads each;
-// `across` says that neighbouring threads share an output (the reduced axis is the fast one).
-// An output's `length` elements or packs are cut into `chunks` of `chunk`.
-template <class Op, class Walk, class Index, class Source, class Sink>
-DEVICE void reduce_blocks(const Source& source, const Sink& sink, Index outputs, Index length,
-                          Index chunk, Index chunks, u32 split, u32 across) {
+// Which output and which part of its elements a block's work is about.
+template <class Index>
+DEVICE void divide_work(Index work, Index groups, Index chunks, Index* group, Index* part) {
+    *part = chunks == 1 ? 0 : groups == 1 ? work : work / groups;
+    *group = work - *part * groups;
+}
+
+// `DEEP` threads for each output read packs of `WIDTH` neighbours, in the same order whether
+// or not they are aligned; the first of them add the elements behind all packs. An output's
+// packs are cut into `chunks` of `chunk`.
+template <class Op, int WIDTH, u32 DEEP, class Index, class Source, class Sink>
+DEVICE void reduce_packs(const Source& source, const Sink& sink, Index outputs, Index packs, u32 tail,
+                         Index chunk, Index chunks) {
+    typedef typename Op::value A;
+    typedef typename Source::Row Row;
+    constexpr u32 WIDE = 256 / DEEP;
+    const u32 column = threadIdx.x / DEEP;
+    const u32 row = threadIdx.x % DEEP;
+    const Index groups = (outputs + WIDE - 1) / WIDE;
+    for (Index work = blockIdx.x; work < groups * chunks; work += gridDim.x) {
+        Index group, part;
+        divide_work(work, groups, chunks, &group, &part);
+        const Index output = group * WIDE + column;
+        const Index begin = part * chunk;
+        const Index end = packs - begin < chunk ? packs : begin + chunk;
+        A value = Op::identity();
+        if (output < outputs) {
+            const Row place = source.at(output);
+            if (place.aligned()) {
+                value = accumulate_packs<Op, true, DEEP>(place, begin + row, end);
+            } else {
+                value = accumulate_packs<Op, false, DEEP>(place, begin + row, end);
+            }
+            if (end == packs) {
+                for (u32 k = row; k < tail; k += DEEP) {
+                    value = Op::combine(value, place.element(packs * WIDTH + k));
+                }
+            }
+        }
+        value = together<Op, DEEP>(value);
+        if (row == 0 && output < outputs) {
+            sink(output, part, value);
+        }
+    }
+}
+
+// The same element by element: a block serves `1 << split` outputs with `256 >> split` threads
+// each; `across` says that neighbouring threads share an output (the reduced axis is the fast
+// one).
+template <class Op, class Index, class Source, class Sink>
+DEVICE void reduce_elements(const Source& source, const Sink& sink, Index outputs, Index length,
+                            Index chunk, Index chunks, u32 split, u32 across) {
     typedef typename Op::value A;
     __shared__ A scratch[256];
     const u32 wide = 1u << split;
     const u32 deep = 256u >> split;
     const u32 thread = threadIdx.x;
-    const u32 column = across ? thread / deep : thread % wide;
-    const u32 row = across ? thread % deep : thread / wide;
+    const u32 column = across ? thread >> (8 - split) : thread & (wide - 1);
+    const u32 row = across ? thread & (deep - 1) : thread >> split;
     const u32 slot = row * wide + column;
-    const Index groups = (outputs + wide - 1) / wide;
+    const Index groups = (outputs + wide - 1) >> split;
     for (Index work = blockIdx.x; work < groups * chunks; work += gridDim.x) {
-        const Index part = work / groups;
-        const Index output = (work - part * groups) * wide + column;
+        Index group, part;
+        divide_work(work, groups, chunks, &group, &part);
+        const Index output = group * wide + column;
         const Index begin = part * chunk;
         const Index end = length - begin < chunk ? length : begin + chunk;
         A value = Op::identity();
         if (output < outputs) {
-            value = Walk::template range<Op, Index>(source, output, begin, end, length, row, deep);
+            value = accumulate_elements<Op>(source.at(output), begin + row, end, (Index)deep);
         }
         if (deep > 1) {
             scratch[slot] = value;
@@ -148,15 +219,46 @@ struct Partials {
     METHOD void operator()(Index output, Index part, A value) const {
         values[part * outputs + output] = value;
     }
-    struct Row {
-        const A* values;
-        Index outputs;
-        METHOD A operator()(Index part) const { return values[part * outputs]; }
-    };
-    METHOD Row at(Index output) const {
-        Row row;
-        row.values = values + output;
-        row.outputs = outputs;
-        return row;
-    }
 };
+
+// Eight partial results of an output, `step` apart; the identity in place of those beyond.
+template <class Op, class Index>
+DEVICE typename Op::value gather_partials(const typename Op::value* values, Index outputs,
+                                          Index chunks, Index first, Index step) {
+    typename Op::value leaf[8];
+#pragma unroll
+    for (u32 k = 0; k < 8; ++k) {
+        const Index part = first + k * step;
+        leaf[k] = part < chunks ? values[part * outputs] : Op::identity();
+    }
+    return fold<Op, 8>(leaf);
+}
+
+// Combines the chunks of each output: a block for one that has many, else a thread.
+template <class Op, class Index, class Sink>
+DEVICE void reduce_partials(const Sink& sink, const typename Op::value* values, Index outputs,
+                            Index chunks, u32 by_block) {
+    typedef typename Op::value A;
+    if (by_block) {
+        for (Index output = blockIdx.x; output < outputs; output += gridDim.x) {
+            A value = Op::identity();
+            for (Index first = threadIdx.x; first < chunks; first += 8 * 256) {
+                const A next = gather_partials<Op, Index>(values + output, outputs, chunks, first, 256);
+                value = Op::combine(value, next);
+            }
+            value = together<Op, 256>(value);
+            if (threadIdx.x == 0) {
+                sink(output, (Index)0, value);
+            }
+        }
+        return;
+    }
+    const Index step = (Index)gridDim.x * 256;
+    for (Index output = (Index)blockIdx.x * 256 + threadIdx.x; output < outputs; output += step) {
+        A value = Op::identity();
+        for (Index first = 0; first < chunks; first += 8) {
+            value = Op::combine(value, gather_partials<Op, Index>(values + output, outputs, chunks, first, 1));
+        }
+        sink(output, (Index)0, value);
+    }
+}

@@ -108,7 +108,7 @@ DEVICE typename Op::value scan_total(const Read& read, Index begin, Index end) {
     typedef typename Op::value A;
     __shared__ A scratch[256];
     const u32 thread = threadIdx.x;
-    scratch[thread] = accumulate<Op, Index>(read, begin + thread, end, (Index)256);
+    scratch[thread] = accumulate_elements<Op>(read, begin + thread, end, (Index)256);
     __syncthreads();
     for (u32 half = 128; half > 0; half /= 2) {
         if (thread < half) {

@@ -22,18 +22,6 @@ static __device__ __forceinline__ void __syncthreads() {
 #define GPUARRAY_BARE_HIP 1
 #endif
 
-// Blocks of 256 threads with no more registers than lets a multiprocessor hold all the
-// threads it can, where many reads in flight matter more.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 750
-#if __CUDA_ARCH__ % 100 == 0 && __CUDA_ARCH__ <= 1000
-#define CROWDED __launch_bounds__(256, 8)
-#else
-#define CROWDED __launch_bounds__(256, 6)
-#endif
-#else
-#define CROWDED __launch_bounds__(256)
-#endif
-
 #define DEVICE static __device__ __forceinline__
 #define METHOD __device__ __forceinline__
 

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Real HIP headers and a real HIP runtime, from where they are public, into a folder.
+
+    fetch.py headers 5.2|6.1|6.2|7.1 FOLDER   include/hip of that version
+    fetch.py cuda FOLDER                      include/driver_types.h of CUDA 12.4
+    fetch.py runtime FOLDER                   lib/libamdhip64.so.5 and what it needs
+
+A folder that is there already is left as it is. Headers of 6 and 7 travel in the wheels of
+triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Nothing is installed.
+"""
+
+import fcntl
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+# Seconds for one download; the largest wheel has 270 MB.
+PATIENCE = 400
+
+TRITON = {"6.1": "3.0.0", "6.2": "3.3.1", "7.1": "3.9.0"}
+ROCM_PACKAGES = [
+    "libamdhip64-5",
+    "libamd-comgr2",
+    "libhsa-runtime64-1",
+    "libhsakmt1",
+    "rocm-device-libs",
+]
+# Debian's packages of what those need, for machines that lack them.
+NEEDED = {
+    "libLLVM-15.so.1": "libllvm15",
+    "libdrm.so.2": "libdrm2",
+    "libdrm_amdgpu.so.1": "libdrm-amdgpu1",
+    "libedit.so.2": "libedit2",
+    "libelf.so.1": "libelf1",
+    "libffi.so.8": "libffi8",
+    "libnuma.so.1": "libnuma1",
+    "libxml2.so.2": "libxml2",
+    "libz3.so.4": "libz3-4",
+    "libbsd.so.0": "libbsd0",
+    "libmd.so.0": "libmd0",
+    "libicuuc.so.72": "libicu72",
+}
+
+
+class Unavailable(Exception):
+    """Why something cannot be had here."""
+
+
+def run(command, folder):
+    try:
+        done = subprocess.run(
+            command, cwd=folder, timeout=PATIENCE, capture_output=True, text=True, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{command[0]}: {error}") from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        raise Unavailable(f"`{' '.join(map(str, command))}`: {lines[-1]}")
+    return done.stdout
+
+
+def wheel(requirement, member, target, folder):
+    """The members of a wheel whose names begin so, without that beginning."""
+    platforms = ["manylinux2014_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64"]
+    run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        + ["--disable-pip-version-check", "--python-version", "3.11"]
+        + [f"--platform={it}" for it in platforms]
+        + ["--dest", folder, requirement],
+        folder,
+    )
+    (file,) = Path(folder).glob("*.whl")
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            if name.startswith(member) and not name.endswith("/"):
+                path = target / name.removeprefix(member)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.read(name))
+
+
+def debian(packages, target, folder):
+    """The files of Debian's packages below `target`."""
+    run(["apt-get", "download", "-o", "APT::Sandbox::User=root", *packages], folder)
+    for file in sorted(Path(folder).glob("*.deb")):
+        run(["dpkg-deb", "-x", file, target], folder)
+        file.unlink()
+
+
+def headers(generation, target, folder):
+    if generation in TRITON:
+        requirement = f"triton=={TRITON[generation]}"
+        wheel(requirement, "triton/backends/amd/include/", target / "include", folder)
+    else:
+        root = Path(folder, "root")
+        debian(["libamdhip64-dev", "libamd-comgr-dev"], root, folder)
+        shutil.copytree(root / "usr/include", target / "include")
+    text = (target / "include/hip/hip_version.h").read_text()
+    found = ".".join(
+        line.split()[2]
+        for name in ("MAJOR", "MINOR")
+        for line in text.splitlines()
+        if line.startswith(f"#define HIP_VERSION_{name} ")
+    )
+    if found != generation:
+        raise Unavailable(f"the headers there are of HIP {found}, not {generation}")
+
+
+def cuda(target, folder):
+    requirement = "nvidia-cuda-runtime-cu12==12.4.127"
+    wheel(requirement, "nvidia/cuda_runtime/include/", target / "include", folder)
+
+
+def runtime(target, folder):
+    root = Path(folder, "root")
+    wanted = ROCM_PACKAGES
+    library = target / "lib"
+    library.mkdir()
+    while wanted:
+        debian(wanted, root, folder)
+        (lib,) = root.glob("usr/lib/*-linux-gnu")
+        for file in [*lib.glob("*.so*"), *root.glob("lib/*-linux-gnu/*.so*")]:
+            shutil.copy2(file, library / file.name, follow_symlinks=False)
+        if not (library / "amdgcn").exists():
+            shutil.copytree(lib / "amdgcn", library / "amdgcn")
+        missing = set()
+        for file in library.glob("*.so*"):
+            command = ["env", f"LD_LIBRARY_PATH={library}", "ldd", file]
+            for line in run(command, folder).splitlines():
+                if line.endswith("not found"):
+                    missing.add(line.split()[0])
+        unknown = sorted(missing - NEEDED.keys())
+        if unknown:
+            raise Unavailable(f"Debian's HIP runtime needs {', '.join(unknown)}")
+        wanted = sorted(NEEDED[name] for name in missing)
+        shutil.rmtree(root)
+
+
+def main():
+    tasks = {
+        ("headers", 3): lambda words: lambda *places: headers(words[1], *places),
+        ("cuda", 2): lambda words: cuda,
+        ("runtime", 2): lambda words: runtime,
+    }
+    words = sys.argv[1:]
+    task = tasks.get((words[0] if words else "", len(words)))
+    if task is None or (words[0] == "headers" and words[1] not in ["5.2", *TRITON]):
+        sys.exit(__doc__)
+    target = Path(words[-1]).resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{target}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            return
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            made = Path(folder, "made")
+            made.mkdir()
+            try:
+                task(words)(made, folder)
+            except Unavailable as error:
+                sys.exit(f"fetch.py: {error}")
+            made.rename(target)
+
+
+if __name__ == "__main__":
+    main()

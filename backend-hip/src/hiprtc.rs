@@ -1,0 +1,279 @@
+//! hipRTC, found at run time when something is first compiled.
+//!
+//! hipRTC is taken from the file in `PYGPU_HIPRTC` alone if that is set, else from the first
+//! of: `libhiprtc.so` beside the HIP runtime, the runtime itself, which has the functions
+//! inside in ROCm 5, the loader's own folders, `ROCM_PATH`, `HIP_PATH` and `/opt/rocm`, and the
+//! directories of [`hal::driver::library::add_search_directory`]. It needs no GPU.
+
+use crate::abi;
+use crate::bindings as sys;
+use crate::comgr::Comgr;
+use crate::search::{COMPILER_VARIABLE, Places};
+use hal::driver::compiler::{
+    AddName, Call, Compilation, Compile, Compiled, Compiler, Create, GetName, GetOutput, GetSize,
+    ProgramCalls, Version,
+};
+use hal::driver::library::{Library, Search};
+use hal::{Api, Error, ErrorKind, Result};
+use std::ffi::c_int;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Program = sys::_hiprtcProgram;
+
+/// Options that give the architecture.
+const ARCHITECTURE_OPTIONS: [&str; 2] = ["--offload-arch=", "--gpu-architecture="];
+
+/// hipRTC for the devices of one HIP runtime.
+#[derive(Debug)]
+pub struct Hiprtc {
+    /// The file of the runtime.
+    driver: Option<PathBuf>,
+    found: Mutex<Option<Arc<Found>>>,
+}
+
+impl Hiprtc {
+    /// For the runtime in a file, if that is known. Nothing is opened yet.
+    pub fn new(driver: Option<PathBuf>) -> Hiprtc {
+        Hiprtc { driver, found: Mutex::new(None) }
+    }
+
+    /// The file that compiles.
+    ///
+    /// # Errors
+    /// `Unsupported` that says what to install if there is none.
+    pub fn file(&self) -> Result<PathBuf> {
+        self.find().map(|found| found.file.clone())
+    }
+
+    /// A failure is not remembered: hipRTC may be installed while the program runs.
+    fn find(&self) -> Result<Arc<Found>> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*found {
+            return Ok(known.clone());
+        }
+        let places = Places::of_environment();
+        let search = Search::new("hipRTC")
+            .kind(ErrorKind::Unsupported)
+            .explicit(COMPILER_VARIABLE, places.compiler.clone())
+            .candidates(places.compilers(self.driver.as_deref()))
+            .advice(places.advice("hipRTC", COMPILER_VARIABLE));
+        // SAFETY: the names are those of AMD's libraries, or the user chose the file.
+        let new = Arc::new(unsafe { search.open(Found::load) }?);
+        log::debug!("{} in {} compiles", new.identity(), new.file.display());
+        *found = Some(new.clone());
+        Ok(new)
+    }
+}
+
+impl Compiler for Hiprtc {
+    fn identity(&self, target: &str) -> Result<String> {
+        check(target)?;
+        Ok(self.find()?.identity())
+    }
+
+    fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled> {
+        check(compilation.target)?;
+        let found = self.find()?;
+        let mut own = Vec::new();
+        let mut targets: Vec<_> =
+            compilation.options.iter().copied().filter_map(architecture).collect();
+        if targets.is_empty() {
+            own.push(format!("--offload-arch={}", compilation.target));
+            targets.push(compilation.target);
+        }
+        for target in targets {
+            found.check(target)?;
+        }
+        if compilation.headers {
+            let folder = Places::of_environment().headers(&found.file);
+            own.extend(folder.map(|folder| format!("-I{}", folder.display())));
+        }
+        let own = own.iter().map(String::as_str);
+        let options: Vec<&str> = own.chain(compilation.options.iter().copied()).collect();
+        let named = |log: &str| named(log, compilation.name);
+        match found.calls.compile(compilation, &options) {
+            Ok(compiled) => Ok(Compiled { log: named(&compiled.log), ..compiled }),
+            Err(error) => Err(Error::new(
+                error.kind(),
+                error.status(),
+                error.call().to_owned(),
+                named(error.detail()),
+            )),
+        }
+    }
+}
+
+/// The architecture that an option gives.
+fn architecture(option: &str) -> Option<&str> {
+    ARCHITECTURE_OPTIONS.into_iter().find_map(|it| option.strip_prefix(it))
+}
+
+/// Refuses what is no target of this vendor: `gfx`, digits and letters, and features with a
+/// sign each.
+fn check(target: &str) -> Result<()> {
+    let mut parts = target.split(':');
+    let name = parts.next().and_then(|it| it.strip_prefix("gfx")).unwrap_or_default();
+    let is_name = !name.is_empty()
+        && name.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-');
+    let is_feature = |part: &str| {
+        let feature = part.strip_suffix(['+', '-']).unwrap_or_default();
+        !feature.is_empty() && feature.bytes().all(|it| it.is_ascii_lowercase())
+    };
+    if is_name && parts.all(is_feature) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "compile",
+        format!(
+            "the target is {target:?}; allowed are gfx and a number with features behind, as in \
+             gfx1030 and gfx90a:sramecc+:xnack-"
+        ),
+    ))
+}
+
+/// A log with the text's own name in place of the temporary file that hipRTC writes it to,
+/// `/tmp/comgr-5733ec/input/CompileSource`.
+fn named(log: &str, name: &str) -> String {
+    const FOLDER: &str = "/input/";
+    let mut text = String::with_capacity(log.len());
+    let mut rest = log;
+    while let Some(at) = rest.find(FOLDER) {
+        let (before, file) = (&rest[..at], &rest[at + FOLDER.len()..]);
+        let start = before.rfind(|it: char| it.is_whitespace() || "'\"(".contains(it));
+        let start = start.map_or(0, |it| it + 1);
+        let end = file.find(|it: char| it == ':' || it.is_whitespace()).unwrap_or(file.len());
+        let is_temporary = before[start..].contains("/comgr-") && !name.is_empty();
+        if is_temporary && file.starts_with("CompileSource") {
+            text.push_str(&before[..start]);
+            text.push_str(name);
+        } else {
+            text.push_str(&rest[..at + FOLDER.len() + end]);
+        }
+        rest = &file[end..];
+    }
+    text + rest
+}
+
+/// A hipRTC that was opened.
+#[derive(Debug)]
+struct Found {
+    calls: ProgramCalls<Program>,
+    file: PathBuf,
+    version: (c_int, c_int),
+    comgr: Option<Comgr>,
+}
+
+impl Found {
+    fn load(library: Library) -> Result<Found> {
+        let mut symbols = library.symbols();
+        // SAFETY: the types are checked against the bindings below.
+        let calls = unsafe { ProgramCalls::find(&mut symbols, Api::Hiprtc, "hiprtc", &["Code"])? };
+        let version = calls.version()?;
+        let file = library.file("hiprtcVersion").unwrap_or_else(|| library.path().to_owned());
+        let comgr = Comgr::beside(&file);
+        Ok(Found { calls, file, version, comgr })
+    }
+
+    /// hipRTC calls itself 9.0 in every generation: its file and the library that it compiles
+    /// with tell more.
+    fn identity(&self) -> String {
+        let real = self.file.canonicalize().unwrap_or_else(|_| self.file.clone());
+        let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = std::fs::metadata(&real).map_or(0, |it| it.len());
+        let comgr = match self.comgr.as_ref().map(Comgr::version) {
+            Some((major, minor)) => format!(", comgr {major}.{minor}"),
+            None => String::new(),
+        };
+        format!("hipRTC {}.{} ({name}, {bytes} bytes{comgr})", self.version.0, self.version.1)
+    }
+
+    /// Refuses a target that this hipRTC cannot compile for.
+    fn check(&self, target: &str) -> Result<()> {
+        match &self.comgr {
+            Some(comgr) if !comgr.knows(target) => {
+                let (identity, file) = (self.identity(), self.file.display());
+                let detail = format!("{identity} in {file} makes no code for {target}");
+                Err(Error::unsupported("compile", detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+// Each type of function is that of the header's declaration, or this does not compile.
+const _: () = {
+    type F1<A, R> = unsafe extern "C" fn(A) -> R;
+    type F2<A, B, R> = unsafe extern "C" fn(A, B) -> R;
+    type F3<A, B, C, R> = unsafe extern "C" fn(A, B, C) -> R;
+    type F6<A, B, C, D, E, F, R> = unsafe extern "C" fn(A, B, C, D, E, F) -> R;
+    type Size = GetSize<Program>;
+    type Output = GetOutput<Program>;
+    abi::function::<Version, F2<_, _, _>>(sys::hiprtcVersion);
+    abi::function::<Create<Program>, F6<_, _, _, _, _, _, _>>(sys::hiprtcCreateProgram);
+    abi::function::<Call<*mut Program>, F1<_, _>>(sys::hiprtcDestroyProgram);
+    abi::function::<Compile<Program>, F3<_, _, _, _>>(sys::hiprtcCompileProgram);
+    abi::function::<AddName<Program>, F2<_, _, _>>(sys::hiprtcAddNameExpression);
+    abi::function::<GetName<Program>, F3<_, _, _, _>>(sys::hiprtcGetLoweredName);
+    abi::function::<Size, F2<_, _, _>>(sys::hiprtcGetProgramLogSize);
+    abi::function::<Output, F2<_, _, _>>(sys::hiprtcGetProgramLog);
+    abi::function::<Size, F2<_, _, _>>(sys::hiprtcGetCodeSize);
+    abi::function::<Output, F2<_, _, _>>(sys::hiprtcGetCode);
+    abi::function::<unsafe extern "C" fn(c_int) -> *const std::ffi::c_char, F1<_, _>>(
+        sys::hiprtcGetErrorString,
+    );
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_have_a_number_and_features_with_signs() {
+        for target in
+            ["gfx90a", "gfx1030", "gfx90a:xnack-", "gfx942:sramecc+:xnack-", "gfx9-generic"]
+        {
+            check(target).expect(target);
+        }
+        for target in [
+            "",
+            "gfx",
+            "sm_90",
+            "gfx90a:",
+            "gfx90a:xnack",
+            "gfx90a:+",
+            "GFX90A",
+            "gfx90a -g",
+            "gfx9\0",
+        ] {
+            let error = check(target).expect_err(target);
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.detail().contains(&format!("{target:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_that_give_the_architecture_are_known() {
+        assert_eq!(architecture("--offload-arch=gfx90a"), Some("gfx90a"));
+        assert_eq!(architecture("--gpu-architecture=gfx1030"), Some("gfx1030"));
+        for option in ["--offload-arch", "-DX=--offload-arch=gfx90a", "-O3", ""] {
+            assert_eq!(architecture(option), None, "{option}");
+        }
+    }
+
+    #[test]
+    fn a_log_names_the_text_and_not_a_temporary_file() {
+        let log = "/tmp/comgr-5733ec/input/CompileSource:1:22: error: x\n\
+                   In file included from /t/comgr-1/input/CompileSource:3:\n\
+                   /home/input/CompileSource:1: note: y";
+        assert_eq!(
+            named(log, "k.cu"),
+            "k.cu:1:22: error: x\nIn file included from k.cu:3:\n\
+             /home/input/CompileSource:1: note: y"
+        );
+        assert_eq!(named(log, ""), log);
+        let other = "/tmp/comgr-1/input/other.h:2: error";
+        assert_eq!(named(other, "k.cu"), other);
+        assert_eq!(named("", "k.cu"), "");
+    }
+}

@@ -1,0 +1,256 @@
+//! Where ROCm may be installed: its runtime, its compiler, its headers.
+
+use hal::driver::library::search_directories;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Files, each of which is then the only candidate.
+pub(crate) const DRIVER_VARIABLE: &str = "PYGPU_HIP_LIBRARY";
+pub(crate) const COMPILER_VARIABLE: &str = "PYGPU_HIPRTC";
+const ROCM_VARIABLES: [&str; 2] = ["ROCM_PATH", "HIP_PATH"];
+const DEFAULT_ROCM: &str = "/opt/rocm";
+
+const DRIVER: &str = "libamdhip64.so";
+const COMPILER: &str = "libhiprtc.so";
+const COMGR: &str = "libamd_comgr.so";
+
+/// Folders of libraries in Python packages: AMD's own, and PyTorch's for ROCm.
+const PACKAGES: [&str; 2] = ["_rocm_sdk_core/lib", "torch/lib"];
+
+/// Folders and files in which ROCm's libraries may be.
+#[derive(Debug)]
+pub(crate) struct Places {
+    pub(crate) driver: Option<OsString>,
+    pub(crate) compiler: Option<OsString>,
+    /// HIP runtimes that this process has loaded.
+    loaded: Vec<PathBuf>,
+    /// Installations of ROCm.
+    roots: Vec<PathBuf>,
+    /// Of Python packages.
+    packages: Vec<PathBuf>,
+}
+
+impl Places {
+    pub(crate) fn of_environment() -> Places {
+        Places::new(|name| std::env::var_os(name), search_directories(), loaded(&maps(), DRIVER))
+    }
+
+    fn new(
+        variable: impl Fn(&str) -> Option<OsString>,
+        packages: Vec<PathBuf>,
+        loaded: Vec<PathBuf>,
+    ) -> Places {
+        let set = |name: &str| variable(name).filter(|it| !it.is_empty());
+        let named = ROCM_VARIABLES.into_iter().filter_map(set).map(PathBuf::from);
+        Places {
+            driver: set(DRIVER_VARIABLE),
+            compiler: set(COMPILER_VARIABLE),
+            loaded,
+            roots: named.chain([DEFAULT_ROCM.into()]).collect(),
+            packages,
+        }
+    }
+
+    /// Folders of libraries.
+    fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let of_packages = |it: &PathBuf| PACKAGES.map(|package| it.join(package));
+        let packages = self.packages.iter().flat_map(of_packages);
+        self.roots.iter().map(|it| it.join("lib")).chain(packages)
+    }
+
+    /// What may be the HIP runtime, in this order. One that another library of the process has
+    /// loaded comes first: two of them do not know each other's streams and memory.
+    pub(crate) fn drivers(&self) -> Vec<PathBuf> {
+        let found = self.folders().flat_map(|folder| there(&folder, &versions(DRIVER)));
+        distinct(self.loaded.iter().cloned().chain(named(DRIVER)).chain(found))
+    }
+
+    /// What may be hipRTC for the runtime in the file `driver`: first what lies beside it, and
+    /// itself, which are of the same version.
+    pub(crate) fn compilers(&self, driver: Option<&Path>) -> Vec<PathBuf> {
+        let beside = driver.into_iter().flat_map(|file| beside(file, &versions(COMPILER)));
+        let found = self.folders().flat_map(|folder| there(&folder, &versions(COMPILER)));
+        let itself = driver.map(Path::to_path_buf);
+        distinct(beside.chain(itself).chain(named(COMPILER)).chain(found))
+    }
+
+    /// What may be the code object manager that hipRTC in the file `compiler` works with.
+    pub(crate) fn comgrs(compiler: &Path) -> Vec<PathBuf> {
+        let versions = [3, 2].map(|it| format!("{COMGR}.{it}"));
+        let names = versions.iter().map(PathBuf::from);
+        distinct(beside(compiler, &versions).into_iter().chain(names))
+    }
+
+    /// What to do where there is none, and in which folders there is none.
+    pub(crate) fn advice(&self, what: &str, variable: &str) -> String {
+        let folders: Vec<_> = self.folders().map(|it| it.display().to_string()).collect();
+        format!(
+            "also looked in {}; {what} comes with ROCm (amd.com/rocm); where it is installed, \
+             name its folder in ROCM_PATH or the file in {variable}",
+            folders.join(", ")
+        )
+    }
+
+    /// The folder to include HIP's headers from: that of the installation which the library
+    /// belongs to, else of another one. `None` if there are no headers.
+    pub(crate) fn headers(&self, library: &Path) -> Option<PathBuf> {
+        let real = library.canonicalize();
+        let files = [Some(library), real.as_deref().ok()].into_iter().flatten();
+        // Debian has folders of libraries for each processor.
+        let above = files.flat_map(|file| file.ancestors().skip(2).take(2));
+        let mut folders =
+            above.chain(self.roots.iter().map(PathBuf::as_path)).map(|it| it.join("include"));
+        folders.find(|it| it.join("hip/hip_fp16.h").is_file())
+    }
+}
+
+/// The names of a library in all generations, without a version first.
+fn versions(library: &str) -> [String; 4] {
+    ["", ".7", ".6", ".5"].map(|it| format!("{library}{it}"))
+}
+
+fn named(library: &str) -> impl Iterator<Item = PathBuf> {
+    versions(library).into_iter().map(PathBuf::from)
+}
+
+/// Those of the names that are in a folder.
+fn there(folder: &Path, names: &[String]) -> Vec<PathBuf> {
+    names.iter().map(|name| folder.join(name)).filter(|it| it.is_file()).collect()
+}
+
+/// Those of the names that are in the folder of a file, or in that of the file it is a link to.
+fn beside(file: &Path, names: &[String]) -> Vec<PathBuf> {
+    let real = file.canonicalize();
+    let files = [Some(file), real.as_deref().ok()].into_iter().flatten();
+    files.filter_map(Path::parent).flat_map(|folder| there(folder, names)).collect()
+}
+
+fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for path in paths {
+        if !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    all
+}
+
+/// What of files is mapped into this process; empty where the system does not tell.
+fn maps() -> String {
+    std::fs::read_to_string("/proc/self/maps").unwrap_or_default()
+}
+
+/// The files of a library in such a list: a path is what begins with a slash in a line.
+fn loaded(maps: &str, library: &str) -> Vec<PathBuf> {
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
+    let ours = paths.filter(|path| {
+        let name = path.file_name().and_then(|it| it.to_str());
+        name.is_some_and(|it| it.starts_with(library)) && path.is_file()
+    });
+    distinct(ours.map(Path::to_path_buf))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("pygpu-hip-{name}-{}", std::process::id());
+            Folder(std::env::temp_dir().join(name))
+        }
+
+        fn file(&self, path: &str) -> PathBuf {
+            let path = self.0.join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+            fs::write(&path, "").expect("a file");
+            path
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn places(rocm: &Path, packages: &[PathBuf], loaded: &[PathBuf]) -> Places {
+        let variable = |name: &str| (name == "ROCM_PATH").then(|| rocm.as_os_str().to_owned());
+        Places::new(variable, packages.to_vec(), loaded.to_vec())
+    }
+
+    #[test]
+    fn a_loaded_runtime_comes_before_the_loaders_and_those_before_installed_ones() {
+        let folder = Folder::new("drivers");
+        let installed = folder.file("rocm/lib/libamdhip64.so.6");
+        let packaged = folder.file("site/_rocm_sdk_core/lib/libamdhip64.so.7");
+        let torch = folder.file("site/torch/lib/libamdhip64.so");
+        let loaded = folder.file("other/libamdhip64.so.6");
+        let places = places(&folder.0.join("rocm"), &[folder.0.join("site")], &[loaded.clone()]);
+        let names = named(DRIVER).collect::<Vec<_>>();
+        let expected = [vec![loaded], names, vec![installed, packaged, torch]].concat();
+        assert_eq!(places.drivers(), expected);
+        let advice = places.advice("it", DRIVER_VARIABLE);
+        for part in ["rocm/lib", "/opt/rocm/lib", "site/_rocm_sdk_core/lib", "PYGPU_HIP_LIBRARY"] {
+            assert!(advice.contains(part), "{advice}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_compiler_is_that_of_the_runtime() {
+        let folder = Folder::new("compilers");
+        let real = folder.file("rocm/lib/libamdhip64.so.6.2.1");
+        let beside = folder.file("rocm/lib/libhiprtc.so.6");
+        let other = folder.file("other/lib/libhiprtc.so.7");
+        let link = folder.file("link/libamdhip64.so.6");
+        fs::remove_file(&link).expect("the file");
+        std::os::unix::fs::symlink(real, &link).expect("a link");
+        let places = places(&folder.0.join("other"), &[], &[]);
+        let names = named(COMPILER).collect::<Vec<_>>();
+        let expected = [vec![beside.canonicalize().expect("a path"), link.clone()], names.clone()];
+        assert_eq!(
+            places.compilers(Some(&link)),
+            [expected.concat(), vec![other.clone()]].concat()
+        );
+        assert_eq!(places.compilers(None), [names, vec![other]].concat());
+        let comgr = folder.file("rocm/lib/libamd_comgr.so.2");
+        assert_eq!(Places::comgrs(&beside)[0], comgr);
+    }
+
+    #[test]
+    fn headers_are_those_of_the_library_else_those_of_an_installation() {
+        let folder = Folder::new("headers");
+        let rocm = folder.0.join("rocm");
+        let places = places(&rocm, &[], &[]);
+        let library = folder.file("usr/lib/x86_64-linux-gnu/libamdhip64.so.5");
+        folder.file("rocm/include/hip/hip_fp16.h");
+        assert_eq!(places.headers(&library), Some(rocm.join("include")));
+        folder.file("usr/include/hip/hip_fp16.h");
+        assert_eq!(places.headers(&library), Some(folder.0.join("usr/include")));
+        assert_eq!(places.headers(Path::new("libamdhip64.so")), Some(rocm.join("include")));
+    }
+
+    #[test]
+    fn loaded_files_are_read_from_the_list_of_mappings() {
+        let folder = Folder::new("maps");
+        let file = folder.file("with space/libamdhip64.so.6");
+        let path = file.display();
+        let maps = format!(
+            "7f00-7f10 r-xp 00000000 08:01 42    {path}\n7f10-7f20 r--p 1 08:01 42    {path}\n\
+             7f20-7f30 r--p 1 08:01 43    /gone/libamdhip64.so.5\n7f30-7f40 rw-p 0 00:00 0\n\
+             7f40-7f50 r--p 1 08:01 44    {}/libamdhip64_other.txt\n",
+            folder.0.display()
+        );
+        assert_eq!(loaded(&maps, DRIVER), [file]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_c_library_is_among_what_is_loaded() {
+        assert_eq!(loaded(&maps(), "libc.so").len(), 1);
+    }
+}

@@ -1,0 +1,272 @@
+//! What HIP does differently from CUDA.
+//!
+//! A device's context is the device itself here: the token of one is its number plus one,
+//! because 0 stands for none. The runtime makes a primary context when it is first needed and
+//! keeps it; `hipDevicePrimaryCtxRetain` and `hipCtxSetCurrent` are deprecated.
+
+use crate::attribute;
+use crate::bindings as sys;
+use crate::hiprtc::Hiprtc;
+use crate::table::{NAMES, OwnCalls};
+use hal::driver::calls::{Calls, Handle, Names};
+use hal::driver::compiler::{Compiled, Compiler};
+use hal::driver::vendor::{Vendor, common_kind};
+use hal::source::HIPRTC_OPTIONS;
+use hal::{Api, Direction, Error, ErrorKind, LinkInput, LoadOptions, Result, Status, Transfer};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// AMD's HIP runtime.
+#[derive(Debug)]
+pub(crate) struct Hip {
+    pub(crate) calls: OwnCalls,
+    pub(crate) compiler: Arc<Hiprtc>,
+}
+
+/// Results of a call that has no symbol.
+const NO_SYMBOL: c_int = Status::NOT_SUPPORTED;
+
+/// The numbers of `hipError_t` for arguments that the other vendor has no number for, or
+/// another one.
+const REFUSED: [sys::hipError_t::Type; 5] = [
+    sys::hipError_t::hipErrorInvalidConfiguration,
+    sys::hipError_t::hipErrorInvalidDevicePointer,
+    sys::hipError_t::hipErrorInvalidMemcpyDirection,
+    sys::hipError_t::hipErrorInvalidDeviceFunction,
+    sys::hipError_t::hipErrorUnsupportedLimit,
+];
+
+impl Hip {
+    /// A code whose failure, if it is one, nobody else is to see.
+    fn own(&self, code: c_int) -> c_int {
+        if code != Status::SUCCESS {
+            self.forget_failure();
+        }
+        code
+    }
+
+    /// True if the runtime knows an address. Runtimes differ in what they say of one that they
+    /// do not know, a status or a type, and in the numbers of the types; none gives addresses.
+    fn knows(&self, address: u64) -> bool {
+        let mut all = MaybeUninit::<sys::hipPointerAttribute_t>::zeroed();
+        // SAFETY: the struct is of the header's layout; the runtime only looks the address up.
+        let code =
+            unsafe { (self.calls.pointer_attributes)(all.as_mut_ptr(), address as *const c_void) };
+        // SAFETY: zeros are valid for every field.
+        let all = unsafe { all.assume_init() };
+        let known = !all.devicePointer.is_null() || !all.hostPointer.is_null();
+        self.own(code) == Status::SUCCESS && known
+    }
+
+    /// A text of the properties of a device that `read` fills, which `text` is taken from.
+    fn property<P, const N: usize>(
+        read: unsafe extern "C" fn(*mut P, c_int) -> c_int,
+        device: c_int,
+        text: impl FnOnce(&P) -> &[c_char; N],
+    ) -> (c_int, String) {
+        let mut properties = MaybeUninit::<P>::zeroed();
+        // SAFETY: the struct is the one that this function fills.
+        let code = unsafe { read(properties.as_mut_ptr(), device) };
+        // SAFETY: all fields are numbers, texts and pointers, for which zeros are valid.
+        let properties = unsafe { properties.assume_init() };
+        let bytes = text(&properties).map(|it| it as u8);
+        let text = CStr::from_bytes_until_nul(&bytes).map(CStr::to_string_lossy);
+        (code, text.unwrap_or_default().into_owned())
+    }
+
+    fn error(&self, call: &'static str, code: c_int) -> Error {
+        let name = self.status_name(code).unwrap_or("a status without a name");
+        let detail = format!("the driver returned {name}");
+        Error::new(self.kind(self.own(code)), Status::new(Api::Hip, code), call, detail)
+    }
+}
+
+impl Vendor for Hip {
+    fn name(&self) -> &'static str {
+        "hip"
+    }
+
+    fn api(&self) -> Api {
+        Api::Hip
+    }
+
+    fn status_name(&self, code: i32) -> Option<&'static str> {
+        // SAFETY: the result is null or a constant of the library, which is never unloaded.
+        let name = unsafe {
+            let name = self.calls.error_name?(code);
+            if name.is_null() {
+                return None;
+            }
+            CStr::from_ptr(name).to_str().ok()?
+        };
+        // What the runtime calls every number that it does not know.
+        (name != "hipErrorUnknown" || code == Status::UNKNOWN).then_some(name)
+    }
+
+    fn names(&self) -> &'static Names {
+        &NAMES
+    }
+
+    fn kind(&self, code: i32) -> ErrorKind {
+        if REFUSED.contains(&(code as u32)) {
+            return ErrorKind::InvalidArgument;
+        }
+        common_kind(code)
+    }
+
+    /// `hipGetLastError` gives other libraries the thread's last failed call, whoever made it,
+    /// and they check kernels' launches so. Up to ROCm 6 the next successful call erases it;
+    /// since 7 it stays until somebody asks.
+    fn forget_failure(&self) {
+        // SAFETY: no argument.
+        unsafe { (self.calls.last_error)() };
+    }
+
+    /// `HIP_VERSION` is ten million times the major, plus a hundred thousand times the minor.
+    fn version(&self, driver_version: c_int) -> i32 {
+        driver_version / 10_000_000 * 1000 + driver_version / 100_000 % 100 * 10
+    }
+
+    fn device_attribute(&self, number: i32) -> Option<c_int> {
+        attribute::of_hip(number)
+    }
+
+    /// The flag has had a value since ROCm 6, before which there were no flags.
+    fn ipc_open_flags(&self) -> c_uint {
+        match self.calls.properties {
+            Some(_) => sys::hipIpcMemLazyEnablePeerAccess,
+            None => 0,
+        }
+    }
+
+    fn retain_context(&self, device: c_int) -> (c_int, Handle) {
+        (Status::SUCCESS, device as Handle + 1)
+    }
+
+    fn release_context(&self, _device: c_int) -> c_int {
+        Status::SUCCESS
+    }
+
+    fn reset_context(&self, device: c_int) -> c_int {
+        let (code, previous) = self.current();
+        if code != Status::SUCCESS {
+            return code;
+        }
+        let code = self.set_current(device as Handle + 1);
+        if code != Status::SUCCESS {
+            return code;
+        }
+        // SAFETY: no argument.
+        let code = unsafe { (self.calls.reset)() };
+        let back = self.own(self.set_current(previous));
+        if code == Status::SUCCESS { back } else { code }
+    }
+
+    #[inline]
+    fn current(&self) -> (c_int, Handle) {
+        let mut device = 0;
+        // SAFETY: the number is written before the call returns.
+        let code = unsafe { (self.calls.device)(&mut device) };
+        (code, device as Handle + 1)
+    }
+
+    fn set_current(&self, context: Handle) -> c_int {
+        match context.checked_sub(1) {
+            // SAFETY: the number is one that the runtime gave.
+            Some(device) => unsafe { (self.calls.set_device)(device as c_int) },
+            None => Status::SUCCESS,
+        }
+    }
+
+    fn architecture(&self, _calls: &Calls, device: c_int) -> Result<String> {
+        let (code, name) = match (self.calls.properties, self.calls.old_properties) {
+            (Some(read), _) => Hip::property(read, device, |it| &it.gcnArchName),
+            (None, Some(read)) => Hip::property(read, device, |it| &it.gcnArchName),
+            (None, None) => (NO_SYMBOL, String::new()),
+        };
+        if code == Status::SUCCESS { Ok(name) } else { Err(self.error("architecture", code)) }
+    }
+
+    unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {
+        use sys::hipMemcpyKind as Kind;
+        let slices = |slice: usize, pitch: usize| {
+            if transfer.depth == 1 { transfer.height } else { slice / pitch }
+        };
+        let rows = |address: u64, pitch: usize, slice: usize| sys::hipPitchedPtr {
+            ptr: address as *mut c_void,
+            pitch,
+            xsize: transfer.width,
+            ysize: slices(slice, pitch),
+        };
+        let start = sys::hipPos { x: 0, y: 0, z: 0 };
+        let Transfer { width, height, depth, .. } = *transfer;
+        let description = sys::hipMemcpy3DParms {
+            srcArray: std::ptr::null_mut(),
+            srcPos: start,
+            srcPtr: rows(transfer.source, transfer.source_pitch, transfer.source_slice),
+            dstArray: std::ptr::null_mut(),
+            dstPos: start,
+            dstPtr: rows(
+                transfer.destination,
+                transfer.destination_pitch,
+                transfer.destination_slice,
+            ),
+            extent: sys::hipExtent { width, height, depth },
+            kind: match transfer.direction {
+                Direction::HostToDevice => Kind::hipMemcpyHostToDevice,
+                Direction::DeviceToHost => Kind::hipMemcpyDeviceToHost,
+                Direction::DeviceToDevice => Kind::hipMemcpyDeviceToDevice,
+            },
+        };
+        // SAFETY: the caller's promise; the runtime reads the description before it returns.
+        unsafe { (self.calls.copy_3d)(&description, stream) }
+    }
+
+    unsafe fn copy_peer(
+        &self,
+        destination: (u64, c_int, Handle),
+        source: (u64, c_int, Handle),
+        bytes: usize,
+        stream: Handle,
+    ) -> c_int {
+        let ((to, to_device, _), (from, from_device, _)) = (destination, source);
+        // SAFETY: the caller's promise.
+        unsafe { (self.calls.copy_peer)(to, to_device, from, from_device, bytes, stream) }
+    }
+
+    fn enable_peer(&self, device: c_int, _context: Handle) -> c_int {
+        // SAFETY: the runtime gave the number.
+        self.own(self.calls.enable_peer.map_or(NO_SYMBOL, |enable| unsafe { enable(device, 0) }))
+    }
+
+    fn disable_peer(&self, device: c_int, _context: Handle) -> c_int {
+        // SAFETY: the runtime gave the number.
+        self.own(self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(device) }))
+    }
+
+    fn is_pinned(&self, pointer: u64) -> bool {
+        self.knows(pointer)
+    }
+
+    fn is_device_address(&self, address: u64) -> bool {
+        self.knows(address)
+    }
+
+    fn compiler(&self) -> Result<Arc<dyn Compiler>> {
+        Ok(self.compiler.clone())
+    }
+
+    fn builtin_options(&self) -> &'static [&'static str] {
+        HIPRTC_OPTIONS
+    }
+
+    fn link(&self, inputs: &[LinkInput<'_>], _options: &LoadOptions) -> Result<Compiled> {
+        let kind = inputs.first().map(|input| input.kind);
+        let detail = format!(
+            "hip links LLVM bitcode alone, no input of kind {}; compile all of the source at once",
+            kind.map_or_else(String::new, |kind| format!("{kind:?}"))
+        );
+        Err(Error::unsupported("link", detail))
+    }
+}

@@ -1,0 +1,437 @@
+//! The bindings and what relies on them, against real headers of four versions: a C file that
+//! asserts every number, layout and declaration, handed to a C compiler.
+//!
+//! The headers are fetched; without them the tests are skipped, unless
+//! `PYGPU_REQUIRE_HIP_HEADERS=1`.
+
+#![allow(clippy::print_stderr, reason = "a skip has its reason printed")]
+
+#[allow(dead_code, reason = "of another crate's tables, only what is checked is used")]
+#[path = "../src/attribute.rs"]
+mod attribute;
+#[allow(
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub,
+    reason = "made from headers"
+)]
+#[path = "../src/bindings.rs"]
+mod bindings;
+mod fetched;
+
+use bindings as sys;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::mem::offset_of;
+use std::path::Path;
+use std::process::Command;
+
+const REQUIRED: &str = "PYGPU_REQUIRE_HIP_HEADERS";
+const BINDINGS: &str = include_str!("../src/bindings.rs");
+
+/// A number of 5.2 that is another one since.
+const RENUMBERED: &[(&str, u32)] = &[
+    // Without flags, the only value was 0: `Vendor::ipc_open_flags`.
+    ("hipIpcMemLazyEnablePeerAccess", 0),
+    // No number of a memory type is looked at: `Hip::knows`.
+    ("hipMemoryTypeHost", 0),
+    ("hipMemoryTypeDevice", 1),
+    ("hipMemoryTypeArray", 2),
+    ("hipMemoryTypeUnified", 3),
+];
+
+/// Names of the bindings that 5.2 does not have.
+const YOUNGER_THAN_5_2: &[&str] = &[
+    // Not looked at.
+    "hipMemoryTypeUnregistered",
+    "hipMemoryTypeManaged",
+    "hipMemcpyDeviceToDeviceNoCU",
+    "hipLimitRange",
+    "HIPRTC_ERROR_LINKING",
+    // Refused as invalid values by a runtime that does not know them.
+    "hipLimitStackSize",
+    "hipDeviceAttributeVirtualMemoryManagementSupported",
+    "hipDeviceAttributeHostRegisterSupported",
+    "hipDeviceAttributeMemoryPoolSupportedHandleTypes",
+    "hipDeviceAttributeWallClockRate",
+    // Places of attributes that were texts, which the translation leaves out.
+    "hipDeviceAttributeUnused1",
+    "hipDeviceAttributeUnused2",
+    "hipDeviceAttributeUnused3",
+    "hipDeviceAttributeUnused4",
+    "hipDeviceAttributeUnused5",
+    // Optional, or with a fallback: `names!` and `own_calls!`.
+    "hipDeviceSetLimit",
+    "hipModuleLaunchCooperativeKernel",
+    "hipGetDevicePropertiesR0600",
+];
+
+/// Numbers that grow with each version, as the ends of enumerations do.
+const ENDS: &[&str] = &["hipLimitRange", "hipJitOptionNumOptions"];
+
+/// A version whose headers can be had.
+struct Version {
+    name: &'static str,
+    /// hiprtc.h is in the package.
+    hiprtc: bool,
+    /// Has `hipDeviceProp_tR0600` beside the older struct, and that under a name of its own.
+    properties: bool,
+    /// The source of a copy to the device is a pointer to constants.
+    constant_sources: bool,
+    /// `hipMemPoolProps` has a size at the start of what was reserved.
+    pool_size: bool,
+}
+
+const VERSIONS: [Version; 4] = [
+    Version {
+        name: "5.2",
+        hiprtc: true,
+        properties: false,
+        constant_sources: false,
+        pool_size: false,
+    },
+    Version {
+        name: "6.1",
+        hiprtc: true,
+        properties: true,
+        constant_sources: false,
+        pool_size: false,
+    },
+    Version {
+        name: "6.2",
+        hiprtc: true,
+        properties: true,
+        constant_sources: false,
+        pool_size: true,
+    },
+    Version {
+        name: "7.1",
+        hiprtc: false,
+        properties: true,
+        constant_sources: true,
+        pool_size: true,
+    },
+];
+
+/// Numbers by name, of macros and enumerations.
+fn numbers() -> BTreeMap<&'static str, u32> {
+    let constants = BINDINGS.lines().filter_map(|line| line.trim().strip_prefix("pub const "));
+    constants
+        .map(|it| {
+            let (name, rest) = it.split_once(": ").expect("a type");
+            let number = rest.split_once("= ").expect("a value").1.trim_end_matches(';');
+            (name, number.parse().expect("a number"))
+        })
+        .collect()
+}
+
+/// The declarations of functions in C, by name.
+fn functions() -> BTreeMap<&'static str, String> {
+    let mut all = BTreeMap::new();
+    for part in BINDINGS.split("pub fn ").skip(1) {
+        let (name, rest) = part.split_once('(').expect("arguments");
+        let (arguments, rest) = rest.split_once(") -> ").expect("a result");
+        let result = c_type(rest.split_once(';').expect("an end").0);
+        let arguments: Vec<String> = arguments
+            .split(',')
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+            .map(|it| c_type(it.split_once(": ").expect("a type").1))
+            .collect();
+        let arguments = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
+        all.insert(name, format!("{result} (*)({arguments})"));
+    }
+    all
+}
+
+/// A type of the bindings as it is written in C.
+fn c_type(rust: &str) -> String {
+    let rust = rust.trim();
+    if let Some(rest) = rust.strip_prefix("*mut ") {
+        return format!("{} *", c_type(rest));
+    }
+    if let Some(rest) = rust.strip_prefix("*const ") {
+        return format!("{} const *", c_type(rest));
+    }
+    let name = rust.strip_prefix("::std::ffi::").unwrap_or(rust);
+    match name.strip_suffix("::Type").unwrap_or(name) {
+        "c_void" => "void",
+        "c_char" => "char",
+        "c_uchar" => "unsigned char",
+        "c_ushort" => "unsigned short",
+        "c_int" => "int",
+        "c_uint" => "unsigned int",
+        "c_ulonglong" => "unsigned long long",
+        "usize" => "size_t",
+        "f32" => "float",
+        // Has no name of its own in C.
+        "hipLimit_t" => "enum hipLimit_t",
+        other => other,
+    }
+    .to_owned()
+}
+
+/// The size of a struct and the places of its fields, as assertions in C.
+macro_rules! layout {
+    ($name:ident { $($field:ident: $header:literal),* $(,)? }) => {{
+        let size = size_of::<sys::$name>();
+        let mut text = format!("_Static_assert(sizeof({0}) == {size}, \"{0}\");\n", stringify!($name));
+        $(
+            let place = offset_of!(sys::$name, $field);
+            let (name, field) = (stringify!($name), $header);
+            writeln!(text, "_Static_assert(offsetof({name}, {field}) == {place}, \"{name}.{field}\");")
+                .expect("text");
+        )*
+        text
+    }};
+}
+
+fn layouts(version: &Version) -> String {
+    let mut text = [
+        layout!(hipPointerAttribute_t {
+            devicePointer: "devicePointer",
+            hostPointer: "hostPointer"
+        }),
+        layout!(hipPos { x: "x", y: "y", z: "z" }),
+        layout!(hipExtent { width: "width", height: "height", depth: "depth" }),
+        layout!(hipPitchedPtr { ptr: "ptr", pitch: "pitch", xsize: "xsize", ysize: "ysize" }),
+        layout!(hipMemcpy3DParms {
+            srcArray: "srcArray",
+            srcPos: "srcPos",
+            srcPtr: "srcPtr",
+            dstArray: "dstArray",
+            dstPos: "dstPos",
+            dstPtr: "dstPtr",
+            extent: "extent",
+            kind: "kind",
+        }),
+        layout!(hipMemLocation { type_: "type", id: "id" }),
+        layout!(hipMemAccessDesc { location: "location", flags: "flags" }),
+        layout!(hipMemPoolProps {
+            allocType: "allocType",
+            handleTypes: "handleTypes",
+            location: "location",
+            win32SecurityAttributes: "win32SecurityAttributes",
+        }),
+        layout!(hipUUID { bytes: "bytes" }),
+        layout!(hipIpcMemHandle_t { reserved: "reserved" }),
+        layout!(hipIpcEventHandle_t { reserved: "reserved" }),
+        layout!(hipDeviceProp_tR0000 { gcnArchName: "gcnArchName" }),
+        // A zero where there is no size yet: no limit.
+        match version.pool_size {
+            true => layout!(hipMemPoolProps { maxSize: "maxSize", reserved: "reserved" }),
+            false => layout!(hipMemPoolProps { maxSize: "reserved" }),
+        },
+    ]
+    .concat();
+    if version.properties {
+        text += &layout!(hipDeviceProp_tR0600 { gcnArchName: "gcnArchName" });
+    }
+    text
+}
+
+/// All words of the headers in a folder.
+fn words(folder: &Path) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for file in std::fs::read_dir(folder.join("hip")).expect("headers").flatten() {
+        let text = std::fs::read(file.path()).unwrap_or_default();
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        words.extend(
+            text.split(|byte| !is_part(byte)).map(|it| String::from_utf8_lossy(it).into_owned()),
+        );
+    }
+    words
+}
+
+/// The assertions of a version, and how many numbers and functions they are about.
+fn source(version: &Version, words: &BTreeSet<String>) -> (String, usize) {
+    let old = version.name == "5.2";
+    let mut text = String::from("#include <stddef.h>\n#include <hip/hip_runtime_api.h>\n");
+    if version.hiprtc {
+        text += "#include <hip/hiprtc.h>\n";
+    }
+    if version.properties {
+        text += "#include <hip/hip_deprecated.h>\n#undef hipGetDeviceProperties\n\
+                 hipError_t hipGetDeviceProperties(hipDeviceProp_tR0000 *, int);\n";
+    } else {
+        text += "typedef hipDeviceProp_t hipDeviceProp_tR0000;\n";
+    }
+    if old {
+        text += "#include <amd_comgr.h>\n\
+            #define IS(f, ...) _Static_assert( \\\n\
+            __builtin_types_compatible_p(__typeof__(&f), __VA_ARGS__), #f);\n\
+            _Static_assert(sizeof(amd_comgr_action_info_t) == 8, \"\");\n\
+            _Static_assert(sizeof(amd_comgr_status_t) == 4 && !AMD_COMGR_STATUS_SUCCESS, \"\");\n\
+            IS(amd_comgr_get_version, void (*)(size_t *, size_t *))\n\
+            IS(amd_comgr_create_action_info, amd_comgr_status_t (*)(amd_comgr_action_info_t *))\n\
+            IS(amd_comgr_action_info_set_isa_name,\n\
+               amd_comgr_status_t (*)(amd_comgr_action_info_t, char const *))\n\
+            IS(amd_comgr_destroy_action_info, amd_comgr_status_t (*)(amd_comgr_action_info_t))\n";
+    }
+    text += &layouts(version);
+    let is_absent = |name: &str| {
+        let is_compiler = name.starts_with("hiprtc") || name.starts_with("HIPRTC");
+        let absent = (old && YOUNGER_THAN_5_2.contains(&name)) || (is_compiler && !version.hiprtc);
+        assert_eq!(absent, !words.contains(name), "{name} in the headers of {}", version.name);
+        absent
+    };
+    let mut count = 0;
+    for (name, number) in numbers() {
+        if is_absent(name) || ENDS.contains(&name) {
+            continue;
+        }
+        let other = RENUMBERED.iter().find(|(other, _)| old && *other == name);
+        let number = other.map_or(number, |(_, number)| *number);
+        writeln!(text, "_Static_assert({name} == {number}, \"{name}\");").expect("text");
+        count += 1;
+    }
+    for (name, declaration) in functions() {
+        if is_absent(name) {
+            continue;
+        }
+        let declaration = match name {
+            "hipMemcpyHtoD" | "hipMemcpyHtoDAsync" if version.constant_sources => {
+                declaration.replace("hipDeviceptr_t, void *", "hipDeviceptr_t, void const *")
+            }
+            _ => declaration,
+        };
+        writeln!(
+            text,
+            "_Static_assert(__builtin_types_compatible_p(__typeof__(&{name}), {declaration}), \
+             \"{name}\");"
+        )
+        .expect("text");
+        count += 1;
+    }
+    (text, count)
+}
+
+/// What a C compiler has to say of a text; nothing if it compiles.
+fn compile(text: &str, headers: &Path) -> String {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        "abi-{}-{}.c",
+        std::process::id(),
+        text.len()
+    ));
+    std::fs::write(&file, text).expect("a file");
+    let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+        .args(["-std=c11", "-fsyntax-only", "-w", "-D__HIP_PLATFORM_AMD__", "-I"])
+        .args([&headers.join("include"), &file])
+        .output()
+        .expect("a C compiler");
+    std::fs::remove_file(file).expect("the file");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.success(), errors.is_empty(), "{errors}");
+    errors
+}
+
+#[test]
+fn bindings_are_those_of_every_version() {
+    for version in &VERSIONS {
+        let folder = format!("hip-headers/{}", version.name);
+        let Some(headers) = fetched::fetched(&["headers", version.name], &folder, REQUIRED) else {
+            continue;
+        };
+        let (text, count) = source(version, &words(&headers.join("include")));
+        // As many as there are, but for what the version lacks.
+        assert!(count + 60 > numbers().len() + functions().len() && count > 350, "{count}");
+        let errors = compile(&text, &headers);
+        assert!(errors.is_empty(), "{}: {errors}", version.name);
+        // The compiler does look: each kind of assertion fails where it should.
+        for (right, wrong) in [
+            ("(hipErrorNotReady == 600,", "(hipErrorNotReady == 601,"),
+            ("(sizeof(hipMemPoolProps) == 88,", "(sizeof(hipMemPoolProps) == 80,"),
+            ("offsetof(hipMemcpy3DParms, dstPtr)", "offsetof(hipMemcpy3DParms, srcPtr)"),
+            (
+                "hipError_t (*)(hipStream_t, hipEvent_t, unsigned int)",
+                "hipError_t (*)(hipStream_t, hipEvent_t, size_t)",
+            ),
+        ] {
+            assert!(text.contains(right), "{}: {right}", version.name);
+            let errors = compile(&text.replace(right, wrong), &headers);
+            assert!(errors.contains("assertion failed"), "{}: {wrong}: {errors}", version.name);
+        }
+    }
+}
+
+#[test]
+fn structs_have_the_sizes_that_were_observed() {
+    assert_eq!(size_of::<sys::hipDeviceProp_tR0600>(), 1472);
+    assert_eq!(offset_of!(sys::hipDeviceProp_tR0600, gcnArchName), 1160);
+    assert_eq!(size_of::<sys::hipDeviceProp_tR0000>(), 792);
+    assert_eq!(offset_of!(sys::hipDeviceProp_tR0000, gcnArchName), 396);
+}
+
+/// `case hipDeviceAttributeX: cdattr = cudaDevAttrY;` in AMD's headers for NVIDIA.
+fn amd_says(headers: &Path) -> BTreeMap<String, String> {
+    let file = headers.join("include/hip/nvidia_detail/nvidia_hip_runtime_api.h");
+    let text = std::fs::read_to_string(file).expect("AMD's headers for NVIDIA");
+    let cases = text.split("case hipDeviceAttribute").skip(1);
+    cases
+        .filter_map(|case| {
+            let (hip, rest) = case.split_once(':')?;
+            let cuda = rest.trim().strip_prefix("cdattr = cudaDevAttr")?.split_once(';')?.0;
+            Some((hip.to_owned(), cuda.to_owned()))
+        })
+        .collect()
+}
+
+/// CUDA's attributes: name by number.
+fn cuda_says(headers: &Path) -> BTreeMap<i32, String> {
+    let file = headers.join("include/driver_types.h");
+    let text = std::fs::read_to_string(file).expect("CUDA's headers");
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("cudaDevAttr"));
+    lines
+        .filter_map(|line| {
+            let (name, rest) = line.split_once('=')?;
+            let number = rest.trim().split(|it: char| !it.is_ascii_digit()).next()?;
+            Some((number.parse().ok()?, name.trim().to_owned()))
+        })
+        .collect()
+}
+
+/// Attributes with names that differ, beyond those in AMD's own translation.
+const RENAMED: &[(&str, &str)] = &[
+    ("DeviceOverlap", "GpuOverlap"),
+    ("PersistingL2CacheMaxSize", "MaxPersistingL2CacheSize"),
+    ("AccessPolicyMaxWindowSize", "MaxAccessPolicyWindowSize"),
+    ("ReservedSharedMemPerBlock", "ReservedSharedMemoryPerBlock"),
+    // Kernels of HIP need not ask for more.
+    ("MaxSharedMemoryPerBlock", "MaxSharedMemoryPerBlockOptin"),
+];
+
+#[test]
+fn attributes_are_translated_as_the_vendors_name_them() {
+    let amd = fetched::fetched(&["headers", "5.2"], "hip-headers/5.2", REQUIRED);
+    let cuda = fetched::fetched(&["cuda"], "cuda-headers", REQUIRED);
+    let (Some(amd), Some(cuda)) = (amd, cuda) else { return };
+    let (translation, cuda) = (amd_says(&amd), cuda_says(&cuda));
+    assert!(translation.len() > 40 && cuda.len() > 100, "{translation:?} {cuda:?}");
+    let hip_names: BTreeMap<u32, Vec<&str>> = numbers().into_iter().fold(
+        BTreeMap::new(),
+        |mut names: BTreeMap<u32, Vec<&str>>, (name, number)| {
+            if let Some(name) = name.strip_prefix("hipDeviceAttribute") {
+                names.entry(number).or_default().push(name);
+            }
+            names
+        },
+    );
+    for (number, hip) in attribute::CUDA {
+        let cuda_name = cuda[number].as_str();
+        let agrees = hip_names[hip].iter().any(|hip_name| {
+            hip_name.eq_ignore_ascii_case(cuda_name)
+                || translation.get(*hip_name).is_some_and(|it| it == cuda_name)
+                || RENAMED.contains(&(hip_name, cuda_name))
+        });
+        assert!(agrees, "{number}: {cuda_name} of CUDA, {:?} of HIP", hip_names[hip]);
+    }
+    // Nothing that AMD translates is left out.
+    for (hip, cuda_name) in &translation {
+        let number = cuda.iter().find(|(_, name)| *name == cuda_name).expect("CUDA's name").0;
+        let ours = attribute::of_hip(*number).unwrap_or_else(|| panic!("{cuda_name}"));
+        assert!(hip_names[&(ours as u32)].contains(&hip.as_str()), "{hip} is not {ours}");
+    }
+}

@@ -1,0 +1,182 @@
+//! What an AMDGPU code object says of itself: machine, target, kernels and their arguments.
+//! Its note is a value of MessagePack, as LLVM's "User Guide for AMDGPU Backend" describes it.
+
+use object::elf::{EM_AMDGPU, FileHeader64};
+use object::read::elf::{ElfFile, FileHeader};
+use object::{Endianness, Object, ObjectSymbol};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts of the ELF header's flags: `EF_AMDGPU_MACH` and some of its values, and features of
+/// code objects since version 4.
+pub(crate) const MACHINE: u32 = 0xff;
+pub(crate) const GFX90A: u32 = 0x3f;
+pub(crate) const GFX1030: u32 = 0x36;
+pub(crate) const XNACK_ANY: u32 = 0x100;
+pub(crate) const XNACK_OFF: u32 = 0x200;
+pub(crate) const SRAMECC_ANY: u32 = 0x400;
+pub(crate) const SRAMECC_ON: u32 = 0xc00;
+
+/// The type of the note with the metadata.
+const NT_AMDGPU_METADATA: u32 = 32;
+
+#[derive(Debug)]
+pub(crate) struct CodeObject {
+    /// Machine and features: `EF_AMDGPU_*`.
+    pub(crate) flags: u32,
+    /// As in `amdgcn-amd-amdhsa--gfx90a:xnack-`.
+    pub(crate) target: String,
+    /// Kernels by name.
+    pub(crate) kernels: BTreeMap<String, Kernel>,
+    /// Names of what the object defines.
+    pub(crate) symbols: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    /// The symbol of its descriptor.
+    pub(crate) symbol: String,
+    /// Without those that the runtime adds.
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) argument_bytes: u64,
+    pub(crate) wavefront: u64,
+    pub(crate) most_threads: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    /// `global_buffer`, `by_value`.
+    pub(crate) kind: String,
+}
+
+impl CodeObject {
+    pub(crate) fn parse(bytes: &[u8]) -> CodeObject {
+        let file = ElfFile::<FileHeader64<Endianness>>::parse(bytes).expect("an ELF file");
+        let (header, endian) = (file.elf_header(), file.endian());
+        assert_eq!(header.e_machine(endian), EM_AMDGPU);
+        let segments = header.program_headers(endian, bytes).expect("segments");
+        let mut metadata = None;
+        for segment in segments {
+            use object::read::elf::ProgramHeader;
+            let Ok(Some(mut notes)) = segment.notes(endian, bytes) else { continue };
+            while let Some(note) = notes.next().expect("a note") {
+                if note.name() == b"AMDGPU" && note.n_type(endian) == NT_AMDGPU_METADATA {
+                    metadata = Some(Value::parse(&mut &*note.desc()));
+                }
+            }
+        }
+        let metadata = metadata.expect("a note with metadata");
+        let kernels = metadata.get("amdhsa.kernels").list().iter().map(Kernel::of);
+        let symbols = file.symbols().chain(file.dynamic_symbols());
+        let defined = symbols.filter(|it| it.is_definition());
+        CodeObject {
+            flags: header.e_flags(endian),
+            target: metadata.get("amdhsa.target").text().to_owned(),
+            kernels: kernels.collect(),
+            symbols: defined.map(|it| it.name().expect("a name").to_owned()).collect(),
+        }
+    }
+}
+
+impl Kernel {
+    fn of(value: &Value) -> (String, Kernel) {
+        let arguments =
+            value.find(".args").map_or(&[][..], Value::list).iter().map(|it| Argument {
+                offset: it.get(".offset").number(),
+                size: it.get(".size").number(),
+                kind: it.get(".value_kind").text().to_owned(),
+            });
+        let kernel = Kernel {
+            symbol: value.get(".symbol").text().to_owned(),
+            arguments: arguments.filter(|it| !it.kind.starts_with("hidden_")).collect(),
+            argument_bytes: value.get(".kernarg_segment_size").number(),
+            wavefront: value.get(".wavefront_size").number(),
+            most_threads: value.get(".max_flat_workgroup_size").number(),
+        };
+        (value.get(".name").text().to_owned(), kernel)
+    }
+}
+
+/// A value of MessagePack, of the kinds that occur.
+#[derive(Debug)]
+enum Value {
+    Number(u64),
+    Boolean,
+    Text(String),
+    List(Vec<Value>),
+    Map(Vec<(String, Value)>),
+}
+
+impl Value {
+    fn parse(rest: &mut &[u8]) -> Value {
+        fn number(rest: &mut &[u8], bytes: usize) -> usize {
+            let (number, behind) = rest.split_at(bytes);
+            *rest = behind;
+            number.iter().fold(0, |all, byte| all << 8 | usize::from(*byte))
+        }
+        let kind = number(rest, 1);
+        match kind {
+            0x00..=0x7f => Value::Number(kind as u64),
+            0x80..=0x8f => Value::map(rest, kind & 15),
+            0x90..=0x9f => Value::list_of(rest, kind & 15),
+            0xa0..=0xbf => Value::text_of(rest, kind & 31),
+            0xc2 | 0xc3 => Value::Boolean,
+            0xcc..=0xcf => Value::Number(number(rest, 1 << (kind - 0xcc)) as u64),
+            0xd9..=0xdb => {
+                let length = number(rest, 1 << (kind - 0xd9));
+                Value::text_of(rest, length)
+            }
+            0xdc | 0xdd => {
+                let length = number(rest, 2 << (kind - 0xdc));
+                Value::list_of(rest, length)
+            }
+            0xde | 0xdf => {
+                let length = number(rest, 2 << (kind - 0xde));
+                Value::map(rest, length)
+            }
+            other => panic!("a value of kind {other:#x}"),
+        }
+    }
+
+    fn text_of(rest: &mut &[u8], length: usize) -> Value {
+        let (text, behind) = rest.split_at(length);
+        *rest = behind;
+        Value::Text(String::from_utf8(text.to_vec()).expect("text"))
+    }
+
+    fn list_of(rest: &mut &[u8], length: usize) -> Value {
+        Value::List((0..length).map(|_| Value::parse(rest)).collect())
+    }
+
+    fn map(rest: &mut &[u8], length: usize) -> Value {
+        let pair = |_| {
+            let key = Value::parse(rest).text().to_owned();
+            (key, Value::parse(rest))
+        };
+        Value::Map((0..length).map(pair).collect())
+    }
+
+    fn find(&self, name: &str) -> Option<&Value> {
+        match self {
+            Value::Map(pairs) => pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value),
+            other => panic!("{name} of {other:?}"),
+        }
+    }
+
+    fn get(&self, name: &str) -> &Value {
+        self.find(name).unwrap_or_else(|| panic!("{name} of {self:?}"))
+    }
+
+    fn number(&self) -> u64 {
+        if let Value::Number(number) = self { *number } else { panic!("no number: {self:?}") }
+    }
+
+    fn text(&self) -> &str {
+        if let Value::Text(text) = self { text } else { panic!("no text: {self:?}") }
+    }
+
+    fn list(&self) -> &[Value] {
+        if let Value::List(list) = self { list } else { panic!("no list: {self:?}") }
+    }
+}

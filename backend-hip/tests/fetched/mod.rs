@@ -1,0 +1,43 @@
+//! Real headers and a real runtime, fetched into the target folder when a test first needs
+//! them, by the script that `make bindings` uses.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of a thing that `bindings/fetch.py` knows; `None`, with the reason printed, where
+/// it cannot be had and `required` is not set to 1.
+pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("bindings/fetch.py");
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    let output = Command::new(&python).arg(script).args(what).arg(&folder).output();
+    let reason = match output {
+        Ok(output) if output.status.success() => return Some(folder),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => format!("{python}: {error}"),
+    };
+    let is_required = std::env::var(required).is_ok_and(|it| it == "1");
+    assert!(!is_required, "{required} is 1, but {what:?} cannot be had: {reason}");
+    eprintln!("skipped: {what:?} cannot be had: {reason}");
+    None
+}
+
+/// Runs one ignored test of this program in a process of its own, with a runtime of `folder`,
+/// no other one, and gives its output.
+#[allow(dead_code, reason = "not every test has processes")]
+pub(crate) fn in_process(test: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
+    let output = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env("LD_LIBRARY_PATH", folder.join("lib"))
+        .env_remove("ROCM_PATH")
+        .env_remove("HIP_PATH")
+        .env_remove("PYGPU_HIP_LIBRARY")
+        .env_remove("PYGPU_HIPRTC")
+        .envs(variables.iter().copied())
+        .output()
+        .expect("a process");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+    text
+}

@@ -1,0 +1,318 @@
+//! The real hipRTC of Debian's HIP runtime, which needs no GPU: every builtin operation, and
+//! what users' kernels need. Each test is a process of its own, so that the loader finds the
+//! runtime that was fetched.
+//!
+//! Without the runtime the tests are skipped, unless `PYGPU_REQUIRE_HIP_RUNTIME=1`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a module of another crate's tests unwraps, and a skip has its reason printed"
+)]
+#![cfg(target_os = "linux")]
+
+// The list of operations is that of hal's tests, under the name that it has there.
+extern crate hal as gpuarray_hal;
+
+mod code_object;
+mod fetched;
+#[path = "../../hal/tests/source/operations.rs"]
+mod operations;
+
+use code_object::{
+    CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
+};
+use gpuarray_backend_hip::hiprtc::Hiprtc;
+use hal::driver::compiler::{Compilation, Compiled, Compiler};
+use hal::source::{HIPRTC_OPTIONS, Plan, Spec, unit};
+use hal::{Api, Error, ErrorKind, Result, Status};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Runs a test in a process with the fetched runtime.
+fn with_runtime(test: &str) {
+    if let Some(folder) = fetched::fetched(&["runtime"], "hip-runtime", "PYGPU_REQUIRE_HIP_RUNTIME")
+    {
+        fetched::in_process(test, &folder, &[]);
+    }
+}
+
+/// Pairs of a test and its process.
+macro_rules! in_processes {
+    ($($test:ident => $process:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            with_runtime(stringify!($process));
+        }
+    )*};
+}
+
+in_processes! {
+    every_builtin_operation_compiles => compile_all;
+    failures_and_warnings_are_kept => keep_logs;
+    targets_have_features => compile_with_features;
+    a_target_that_the_compiler_does_not_know_is_an_error => refuse_targets;
+    an_architecture_among_the_options_wins => compile_for_option;
+    templates_are_made_for_their_names => make_templates;
+    headers_are_found_when_they_are_asked_for => include_headers;
+    the_identity_names_version_and_file => tell_identity;
+}
+
+/// hipRTC in the runtime that was fetched, which the loader finds.
+fn hiprtc() -> Hiprtc {
+    Hiprtc::new(Some("libamdhip64.so.5".into()))
+}
+
+/// A kernel that needs nothing.
+const KERNEL: Compilation<'static> = Compilation {
+    text: "extern \"C\" __global__ void double_all(float *a) { a[threadIdx.x] *= 2; }",
+    name: "kernel.cu",
+    target: "gfx90a",
+    options: &[],
+    names: &[],
+    headers: false,
+};
+
+fn refused(result: Result<Compiled>) -> Error {
+    result.map(|it| it.code.len()).expect_err("it does not compile")
+}
+
+#[test]
+#[ignore = "a process of every_builtin_operation_compiles"]
+fn compile_all() {
+    let hiprtc = hiprtc();
+    let mut plans: HashMap<Spec, Plan> = HashMap::new();
+    let mut specs = Vec::new();
+    for operation in operations::all() {
+        let plan = Plan::new(&operation).expect("a plan");
+        let spec = plan.spec();
+        if plans.insert(spec, plan).is_none() {
+            specs.push(spec);
+        }
+    }
+    let parts: Vec<_> = [("gfx90a", GFX90A, 64), ("gfx1030", GFX1030, 32)]
+        .into_iter()
+        .flat_map(|target| specs.chunks(50).map(move |part| (target, part)))
+        .collect();
+    let (next, kernels) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let compile = || {
+        while let Some((target, part)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (target, machine, wavefront) = *target;
+            let text = unit(part.iter().copied());
+            let options = HIPRTC_OPTIONS;
+            let unit = Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };
+            let compiled = hiprtc.compile(&unit).expect(target);
+            assert_eq!(compiled.log, "");
+            let object = CodeObject::parse(&compiled.code);
+            assert_eq!(object.flags & MACHINE, machine);
+            assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{target}"));
+            for spec in *part {
+                check_kernels(&object, &plans[spec], wavefront);
+            }
+            let names = part.iter().map(|it| it.kernel_names().len()).sum();
+            assert_eq!(object.kernels.len(), names);
+            kernels.fetch_add(names, Ordering::Relaxed);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(compile);
+        }
+    });
+    let kernels = kernels.into_inner();
+    assert!(specs.len() > 1500 && kernels > 2 * specs.len(), "{} {kernels}", specs.len());
+}
+
+/// The kernels of a specification are there, with the arguments that a plan of it has.
+fn check_kernels(object: &CodeObject, plan: &Plan, wavefront: u64) {
+    let names = plan.spec().kernel_names();
+    for name in &names {
+        let kernel = object.kernels.get(name).unwrap_or_else(|| panic!("no kernel {name}"));
+        assert_eq!(kernel.symbol, format!("{name}.kd"));
+        assert!(object.symbols.contains(&kernel.symbol), "{name}");
+        assert!(object.symbols.contains(name), "{name}");
+        assert_eq!(kernel.wavefront, wavefront, "{name}");
+    }
+    for launch in plan.launches() {
+        let name = &names[launch.kernel];
+        let kernel = &object.kernels[name];
+        let given = plan.arguments(launch);
+        assert_eq!(given.len(), kernel.arguments.len(), "{name}: {kernel:?}");
+        let threads: u32 = launch.config.block.iter().product();
+        assert!(u64::from(threads) <= kernel.most_threads, "{name}: {kernel:?}");
+        let mut end = 0;
+        for (i, argument) in kernel.arguments.iter().enumerate() {
+            assert!(argument.offset >= end, "{name}: {kernel:?}");
+            end = argument.offset + argument.size;
+            assert!(["global_buffer", "by_value"].contains(&argument.kind.as_str()), "{name}");
+            if let Some(next) = given.get(i + 1) {
+                let room = *next as usize - given[i] as usize;
+                assert!(argument.size as usize <= room, "{name}: {kernel:?}");
+            }
+        }
+        assert!(end <= kernel.argument_bytes, "{name}: {kernel:?}");
+    }
+}
+
+#[test]
+#[ignore = "a process of failures_and_warnings_are_kept"]
+fn keep_logs() {
+    let hiprtc = hiprtc();
+    let text = "__global__ void broken() {\n  undeclared = 1;\n}\n";
+    let error = refused(hiprtc.compile(&Compilation { text, ..KERNEL }));
+    assert_eq!(error.kind(), ErrorKind::CompileFailed);
+    assert_eq!(error.status(), Status::new(Api::Hiprtc, 6));
+    assert_eq!(error.call(), "hiprtcCompileProgram");
+    assert!(error.detail().starts_with("kernel.cu:2:3: error: "), "{error}");
+    assert!(error.detail().contains("undeclared identifier 'undeclared'"), "{error}");
+    let error = refused(hiprtc.compile(&Compilation { options: &["--bogus"], ..KERNEL }));
+    assert!(error.detail().contains("--bogus"), "{error}");
+    let text = &format!("#warning mind the gap\n{}", KERNEL.text);
+    let compiled = hiprtc.compile(&Compilation { text, ..KERNEL }).expect("it compiles");
+    assert!(compiled.log.starts_with("kernel.cu:1:2: warning: mind the gap"), "{}", compiled.log);
+    let error = refused(hiprtc.compile(&Compilation { text: "a\0b", ..KERNEL }));
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+#[ignore = "a process of targets_have_features"]
+fn compile_with_features() {
+    let hiprtc = hiprtc();
+    for (target, machine, features) in [
+        ("gfx90a", GFX90A, XNACK_ANY | SRAMECC_ANY),
+        ("gfx90a:sramecc+:xnack-", GFX90A, XNACK_OFF | SRAMECC_ON),
+        ("gfx1030", GFX1030, 0),
+    ] {
+        let compiled = hiprtc.compile(&Compilation { target, ..KERNEL }).expect(target);
+        let object = CodeObject::parse(&compiled.code);
+        assert_eq!(object.flags, machine | features, "{target}: {:#x}", object.flags);
+        let kernel = &object.kernels["double_all"];
+        assert_eq!(kernel.arguments.len(), 1, "{kernel:?}");
+        assert_eq!((kernel.arguments[0].offset, kernel.arguments[0].size), (0, 8));
+    }
+}
+
+#[test]
+#[ignore = "a process of a_target_that_the_compiler_does_not_know_is_an_error"]
+fn refuse_targets() {
+    let hiprtc = hiprtc();
+    // hipRTC of ROCm 5 aborts the process for each of these.
+    for target in ["gfx1100", "gfx9000", "gfx90a:foo+", "gfx1030:xnack+"] {
+        let error = refused(hiprtc.compile(&Compilation { target, ..KERNEL }));
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.detail().contains(&format!("no code for {target}")), "{error}");
+        assert!(error.detail().contains("libamdhip64.so.5"), "{error}");
+        let option = format!("--offload-arch={target}");
+        let error = refused(hiprtc.compile(&Compilation { options: &[&option], ..KERNEL }));
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    }
+    let error = refused(hiprtc.compile(&Compilation { target: "sm_90", ..KERNEL }));
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+#[test]
+#[ignore = "a process of an_architecture_among_the_options_wins"]
+fn compile_for_option() {
+    let hiprtc = hiprtc();
+    for option in ["--offload-arch=gfx1030", "--gpu-architecture=gfx1030"] {
+        let compiled = hiprtc.compile(&Compilation { options: &[option], ..KERNEL });
+        let object = CodeObject::parse(&compiled.expect(option).code);
+        assert_eq!(object.flags & MACHINE, GFX1030);
+    }
+}
+
+#[test]
+#[ignore = "a process of templates_are_made_for_their_names"]
+fn make_templates() {
+    let hiprtc = hiprtc();
+    let text = "namespace n { template <class T> __global__ void scale(T *a, T b) { *a *= b; } }
+        __constant__ int table[4];
+        extern \"C\" __global__ void read(int *a) { a[threadIdx.x] = table[threadIdx.x]; }";
+    let names = ["n::scale<float>", "n::scale<unsigned char>", "&table"];
+    let compilation = Compilation { text, names: &names, ..KERNEL };
+    let Compiled { code, lowered, .. } = hiprtc.compile(&compilation).expect("it compiles");
+    assert_eq!(lowered, ["_ZN1n5scaleIfEEvPT_S1_", "_ZN1n5scaleIhEEvPT_S1_", "table"]);
+    let object = CodeObject::parse(&code);
+    for name in &lowered[..2] {
+        assert_eq!(object.kernels[name].arguments.len(), 2, "{name}");
+    }
+    assert!(object.symbols.contains("table"), "{:?}", object.symbols);
+    let wrong = Compilation { names: &["n::shift<float>"], ..compilation };
+    let error = refused(hiprtc.compile(&wrong));
+    assert_eq!(error.kind(), ErrorKind::CompileFailed);
+    assert!(error.detail().contains("shift"), "{error}");
+}
+
+#[test]
+#[ignore = "a process of headers_are_found_when_they_are_asked_for"]
+fn include_headers() {
+    let root = std::env::temp_dir().join(format!("pygpu-hip-include-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("include/hip")).expect("folders");
+    // What tells that the folder has HIP's headers, and another one.
+    for name in ["hip/hip_fp16.h", "own.h"] {
+        let text = "#pragma once\nstruct own { float value; };\n";
+        std::fs::write(root.join("include").join(name), text).expect("a header");
+    }
+    // SAFETY: no other thread of this process reads the environment.
+    unsafe { std::env::set_var("HIP_PATH", &root) };
+    let hiprtc = hiprtc();
+    let text = "#include <own.h>
+        extern \"C\" __global__ void twice(own *a) { a[0].value *= 2; }";
+    let compilation = Compilation { text, headers: true, ..KERNEL };
+    let compiled = hiprtc.compile(&compilation);
+    let without = hiprtc.compile(&Compilation { headers: false, ..compilation });
+    std::fs::remove_dir_all(root).expect("the folder");
+    let code = compiled.expect("the header is found").code;
+    assert!(CodeObject::parse(&code).kernels.contains_key("twice"));
+    assert!(refused(without).detail().contains("own.h"));
+    // hipRTC has binary16 of its own.
+    let text = "extern \"C\" __global__ void twice(__half *a) { a[0] = a[0] + a[0]; }";
+    hiprtc.compile(&Compilation { text, headers: true, ..KERNEL }).expect("it is there");
+}
+
+#[test]
+#[ignore = "a process of the_identity_names_version_and_file"]
+fn tell_identity() {
+    let hiprtc = hiprtc();
+    let identity = hiprtc.identity("gfx90a").expect("hipRTC");
+    let file = hiprtc.file().expect("hipRTC");
+    assert!(file.is_absolute() && file.ends_with("libamdhip64.so.5"), "{file:?}");
+    let real = file.canonicalize().expect("a file");
+    let name = real.file_name().unwrap().to_str().expect("text");
+    assert!(identity.contains(name) && identity.contains("comgr 2."), "{identity}");
+    assert!(identity.starts_with("hipRTC "), "{identity}");
+    let error = hiprtc.identity("compute_90").expect_err("another vendor's");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_unsupported() {
+    let test = "find_no_compiler";
+    let nowhere = [("PYGPU_HIPRTC", "/nowhere/libhiprtc.so.7")];
+    fetched::in_process(test, &PathBuf::from("/nowhere"), &nowhere);
+    fetched::in_process(test, &PathBuf::from("/nowhere"), &[("ROCM_PATH", "/nowhere")]);
+}
+
+#[test]
+#[ignore = "a process of a_compiler_that_is_not_there_is_unsupported"]
+fn find_no_compiler() {
+    let hiprtc = Hiprtc::new(None);
+    let Err(error) = hiprtc.file() else {
+        assert!(std::env::var_os("PYGPU_HIPRTC").is_none());
+        println!("this machine has ROCm");
+        return;
+    };
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let expected: &[&str] = match std::env::var_os("PYGPU_HIPRTC") {
+        Some(_) => &["PYGPU_HIPRTC is \"/nowhere/libhiprtc.so.7\""],
+        None => &["libhiprtc.so, libhiprtc.so.7, libhiprtc.so.6", "/nowhere/lib", "/opt/rocm/lib"],
+    };
+    for part in expected {
+        assert!(error.detail().contains(part), "{error}");
+    }
+    // It is looked for again each time: nothing is remembered of a failure.
+    assert!(hiprtc.compile(&KERNEL).is_err());
+}

@@ -1,0 +1,102 @@
+//! The driver's own functions, as another library in the process would call them.
+
+use crate::context::Context;
+use libloading::{Library, Symbol};
+use std::ffi::{c_int, c_uint};
+
+/// A driver's library, opened once more.
+pub(crate) struct Raw {
+    library: Library,
+    hip: bool,
+}
+
+/// A status, and what a function that gives it gave besides.
+type Given<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn check(name: &str, code: c_int) -> Given<()> {
+    if code == 0 { Ok(()) } else { Err(format!("{name} gave status {code}").into()) }
+}
+
+/// Calls `$name` of the library: `call!(self, "cuCtxGetCurrent", (*mut usize), (&mut handle))`.
+macro_rules! call {
+    ($raw:expr, $name:expr, ($($type:ty),*), ($($value:expr),*)) => {{
+        let name: &str = $name;
+        // SAFETY: the type is that of the driver's documentation.
+        let function: Symbol<'_, unsafe extern "C" fn($($type),*) -> c_int> =
+            unsafe { $raw.library.get(name.as_bytes())? };
+        // SAFETY: pointers are to values of this function, handles are live.
+        check(name, unsafe { function($($value),*) })
+    }};
+}
+
+impl Raw {
+    /// The library of the context's backend, which is loaded already.
+    pub(crate) fn new(context: &Context) -> Given<Raw> {
+        let hip = context.backend.name() == "hip";
+        let (variable, name) = match hip {
+            true => ("PYGPU_HIP_LIBRARY", "libamdhip64.so"),
+            false => ("PYGPU_CUDA_LIBRARY", "libcuda.so.1"),
+        };
+        let path = std::env::var_os(variable).unwrap_or_else(|| name.into());
+        // SAFETY: the library is loaded already.
+        Ok(Raw { library: unsafe { Library::new(path)? }, hip })
+    }
+
+    fn name<'a>(&self, cuda: &'a str, hip: &'a str) -> &'a str {
+        if self.hip { hip } else { cuda }
+    }
+
+    /// Bytes that the driver has free, pools counted as used.
+    pub(crate) fn free_memory(&self) -> Given<usize> {
+        let (mut free, mut total) = (0, 0);
+        let name = self.name("cuMemGetInfo_v2", "hipMemGetInfo");
+        call!(self, name, (*mut usize, *mut usize), (&mut free, &mut total))?;
+        Ok(free)
+    }
+
+    /// A stream that the library under test does not know.
+    pub(crate) fn create_stream(&self) -> Given<usize> {
+        let (mut stream, non_blocking) = (0, 1);
+        let name = self.name("cuStreamCreate", "hipStreamCreateWithFlags");
+        call!(self, name, (*mut usize, c_uint), (&mut stream, non_blocking))?;
+        Ok(stream)
+    }
+
+    /// The end of it.
+    pub(crate) fn destroy_stream(&self, stream: usize) -> Given<()> {
+        let name = self.name("cuStreamDestroy_v2", "hipStreamDestroy");
+        call!(self, name, (usize), (stream))
+    }
+
+    /// True once all work of a stream has run: the handle is live.
+    pub(crate) fn synchronize_stream(&self, stream: usize) -> Given<()> {
+        let name = self.name("cuStreamSynchronize", "hipStreamSynchronize");
+        call!(self, name, (usize), (stream))
+    }
+
+    /// The calling thread's context; 0 for none.
+    pub(crate) fn current_context(&self) -> Given<usize> {
+        let mut context = 0;
+        call!(self, "cuCtxGetCurrent", (*mut usize), (&mut context))?;
+        Ok(context)
+    }
+
+    /// Makes a context the calling thread's; 0 for none.
+    pub(crate) fn set_context(&self, context: usize) -> Given<()> {
+        call!(self, "cuCtxSetCurrent", (usize), (context))
+    }
+
+    /// A context beside the primary one, which is the calling thread's from now on.
+    pub(crate) fn create_context(&self, device: usize) -> Given<usize> {
+        let (mut context, flags) = (0, 0);
+        let device = device as c_int;
+        let name = "cuCtxCreate_v2";
+        call!(self, name, (*mut usize, c_uint, c_int), (&mut context, flags, device))?;
+        Ok(context)
+    }
+
+    /// The end of it.
+    pub(crate) fn destroy_context(&self, context: usize) -> Given<()> {
+        call!(self, "cuCtxDestroy_v2", (usize), (context))
+    }
+}

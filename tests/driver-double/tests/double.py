@@ -1,0 +1,163 @@
+"""The double's libraries through ctypes, for its own tests."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import unittest
+
+FOLDER = pathlib.Path(os.environ["DOUBLE"]) / "cuda"
+driver = ctypes.CDLL(str(FOLDER / "libcuda.so.1"))
+rtc = ctypes.CDLL(str(FOLDER / "libnvrtc.so"))
+for library in (driver, rtc):
+    library.double_calls.restype = ctypes.c_uint64
+    library.double_live.restype = ctypes.c_uint64
+    library.double_log.restype = ctypes.c_size_t
+
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p)
+
+
+def out(kind=ctypes.c_uint64, value=0):
+    return kind(value)
+
+
+def call(name, *arguments, library=driver):
+    """The status of a call; integers are passed in 64 bits, objects of ctypes by reference."""
+    converted = []
+    for argument in arguments:
+        if isinstance(argument, int):
+            argument = ctypes.c_int64(argument)
+        elif isinstance(argument, (ctypes._SimpleCData, ctypes.Structure)) and not isinstance(
+            argument, (ctypes.c_char_p, ctypes.c_void_p)
+        ):
+            argument = ctypes.byref(argument)
+        converted.append(argument)
+    return getattr(library, name)(*converted)
+
+
+def make(name, *arguments, kind=ctypes.c_uint64, library=driver):
+    """What a call that must succeed returns through its first argument."""
+    value = kind()
+    status = call(name, value, *arguments, library=library)
+    assert status == 0, f"{name}: {status}"
+    return value.value
+
+
+def compile_program(source, options=(), names=(), headers=()):
+    """A program after nvrtcCompileProgram: handle, status, log."""
+    count = len(headers)
+    texts = (ctypes.c_char_p * max(count, 1))(*[text.encode() for _, text in headers])
+    titles = (ctypes.c_char_p * max(count, 1))(*[name.encode() for name, _ in headers])
+    program = ctypes.c_uint64()
+    source = textwrap.dedent(source).encode()
+    call("nvrtcCreateProgram", program, source, b"test.cu", count, texts, titles, library=rtc)
+    for name in names:
+        assert rtc.nvrtcAddNameExpression(program, name.encode()) == 0
+    options = [option.encode() for option in options or ("-arch=sm_90",)]
+    array = (ctypes.c_char_p * len(options))(*options)
+    status = rtc.nvrtcCompileProgram(program, len(options), array)
+    size = ctypes.c_size_t()
+    rtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    rtc.nvrtcGetProgramLog(program, log)
+    return program, status, log.value.decode()
+
+
+def output(program, what="CUBIN"):
+    size = ctypes.c_size_t()
+    getattr(rtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    data = ctypes.create_string_buffer(size.value)
+    getattr(rtc, f"nvrtcGet{what}")(program, data)
+    return data.raw
+
+
+def load(source, **keywords):
+    program, status, log = compile_program(source, **keywords)
+    assert status == 0, log
+    module = make("cuModuleLoadData", output(program))
+    rtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return module
+
+
+def kernel(module, name):
+    return make("cuModuleGetFunction", module, name.encode())
+
+
+def launch(function, *arguments, grid=(1, 1, 1), block=(1, 1, 1), shared=0, stream=0):
+    """Launches with arguments that are objects of ctypes; integers are addresses."""
+    values = [ctypes.c_uint64(it) if isinstance(it, int) else it for it in arguments]
+    pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(it) for it in values])
+    return call("cuLaunchKernel", function, *grid, *block, shared, stream, pointers, None)
+
+
+def read(address, kind, count=1):
+    """The elements at a device address, after the legacy stream."""
+    array = (kind * count)()
+    status = call("cuMemcpyDtoH_v2", array, address, ctypes.sizeof(array))
+    assert status == 0, status
+    return list(array)
+
+
+def write(address, kind, values):
+    array = (kind * len(values))(*values)
+    status = call("cuMemcpyHtoD_v2", address, array, ctypes.sizeof(array))
+    assert status == 0, status
+
+
+def run_python(code, **environment):
+    """Runs code that has all of this module, in a process of its own."""
+    code = "from double import *\n" + textwrap.dedent(code)
+    here = str(pathlib.Path(__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": here, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+class DriverTest(unittest.TestCase):
+    """Each test in a fresh primary context, and nothing of it left at the end."""
+
+    def setUp(self):
+        driver.double_fail(None, ctypes.c_uint64(0), 0, 0)
+        assert driver.cuInit(0) == 0
+        self.context = make("cuDevicePrimaryCtxRetain", 0)
+        self.ok("cuCtxSetCurrent", self.context)
+        driver.double_reset_calls()
+
+    def tearDown(self):
+        driver.double_fail(None, ctypes.c_uint64(0), 0, 0)
+        driver.cuCtxSetCurrent(None)
+        while driver.cuDevicePrimaryCtxRelease_v2(0) == 0:
+            pass
+        driver.cuDevicePrimaryCtxReset_v2(0)
+        for kind in (b"streams", b"events", b"modules", b"graphs", b"graph_execs", b"queued"):
+            self.assertEqual(driver.double_live(kind), 0, kind)
+
+    def ok(self, name, *arguments):
+        self.fails(0, name, *arguments)
+
+    def fails(self, status, name, *arguments):
+        self.assertEqual(call(name, *arguments), status, name)
+
+    def allocate(self, size):
+        return make("cuMemAlloc_v2", size)
+
+    def stream(self, blocking=False):
+        return make("cuStreamCreate", 0 if blocking else 1)
+
+    def event(self, flags=2):
+        return make("cuEventCreate", flags)
+
+    def pinned(self, size):
+        return make("cuMemHostAlloc", size, 0)

@@ -1,0 +1,10 @@
+"""Tests of kernels from source: on a backend that compiles them.
+
+With the host backend they are left out here, and run on the driver double by `../test_double.py`.
+"""
+
+from __future__ import annotations
+
+from pygpu import choose_backend
+
+collect_ignore_glob = ["test_*.py"] if choose_backend() == "host" else []
