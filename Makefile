@@ -1,7 +1,9 @@
 # make demo    the main job on a real photograph, then the Rust example
-# make test    the Rust tests, the Python tests, and PyCUDA's own tests of its arrays
+# make test    the Rust tests, the CUDA backend over a double of the driver, the Python tests, and
+#              PyCUDA's own tests of its arrays and its driver
 # make bench   numpy against pygpu, then the Rust benchmarks
 # make lint    rustfmt, clippy, ruff, and the stubs against the module
+# make bindings   backend-hip/src/bindings.rs from HIP's headers; needs libclang
 # make clean   everything that the above made
 #
 # Each sets up what it needs in .venv and target/, once.
@@ -11,10 +13,13 @@ PYTHON ?= python3
 CARGO  ?= cargo
 
 VENV   := .venv
+# Where the virtual environment's packages lie.
+PACKAGES = $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --quiet --disable-pip-version-check
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 WHEELS := $(TARGET)/wheels
+DOUBLE := $(abspath $(TARGET))/double
 
 # The photograph lies inside this package, which is installed alone: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
@@ -28,17 +33,26 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-rust test-python test-pycuda bench lint wheel clean
+.PHONY: demo test test-rust test-double test-python test-pycuda bench bindings lint wheel clean
 
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
 	$(PY) -m pygpu run examples/photograph.py
 	$(CARGO) run --quiet --release --example glue
 
-test: test-rust test-python test-pycuda
+test: test-rust test-double test-python test-pycuda
 
-test-rust:
-	$(CARGO) test --workspace --exclude pygpu --no-fail-fast
+# NVRTC compiles without a GPU; it is found among the virtual environment's packages.
+test-rust: $(VENV)/.requirements
+	PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1 \
+	  $(CARGO) test --workspace --exclude pygpu --no-fail-fast
+
+# The CUDA backend over a double of the driver, which runs kernels on the processor.
+test-double:
+	sh tests/driver-double/build.sh $(TARGET)/double test
+	GPUARRAY_REQUIRE=cuda PYGPU_CUDA_LIBRARY=$(DOUBLE)/cuda/libcuda.so.1 \
+	  PYGPU_NVRTC=$(DOUBLE)/cuda/libnvrtc.so.12 PYGPU_CACHE_DIR=$(DOUBLE)/cache \
+	  $(CARGO) test --test conformance -- --quiet cuda::
 
 test-python: $(VENV)/.installed
 	$(PY) -m pytest tests/python
@@ -50,6 +64,9 @@ test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS)
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
 	$(CARGO) bench --bench '*'
+
+bindings:
+	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh backend-hip/bindings/generate.sh $(TARGET)/bindings
 
 lint: $(VENV)/.installed
 	$(CARGO) fmt --all --check

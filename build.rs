@@ -1,15 +1,22 @@
-//! Reads `PYBIND_GPU_TARGET`, which names the devices that kernels are compiled for ahead of
-//! time. This version embeds none, so it only has to say so.
+//! Compiles the builtin operations for the devices that `PYBIND_GPU_TARGET` names, and decides
+//! which backend is tried first. Without that variable it looks for no compiler.
+
+#[path = "build/mod.rs"]
+mod embed;
+
+use embed::environment::Environment;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=PYBIND_GPU_TARGET");
-    if let Ok(target) = std::env::var("PYBIND_GPU_TARGET")
-        && !target.trim().is_empty()
-    {
-        println!(
-            "cargo::error=PYBIND_GPU_TARGET is {target:?}, but this version of gpuarray embeds no \
-             device code yet; unset it to build for the host"
-        );
+    println!("cargo::rerun-if-changed=build");
+    let environment = Environment::of_process();
+    let result = embed::run(&environment);
+    for name in environment.names() {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    match result {
+        Ok(warnings) => warnings.iter().for_each(|it| println!("cargo::warning={it}")),
+        // An error and no exit status: cargo then shows this line and nothing else.
+        Err(message) => println!("cargo::error={message}"),
     }
 }

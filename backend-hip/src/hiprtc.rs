@@ -21,6 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 type Program = sys::_hiprtcProgram;
 
+/// Held while a text is compiled: hipRTC of ROCm 5 crashes if two threads compile at once
+/// before it has ever compiled.
+static COMPILING: Mutex<()> = Mutex::new(());
+
 /// Options that give the architecture.
 const ARCHITECTURE_OPTIONS: [&str; 2] = ["--offload-arch=", "--gpu-architecture="];
 
@@ -92,6 +96,7 @@ impl Compiler for Hiprtc {
         let own = own.iter().map(String::as_str);
         let options: Vec<&str> = own.chain(compilation.options.iter().copied()).collect();
         let named = |log: &str| named(log, compilation.name);
+        let _compiling = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
         match found.calls.compile(compilation, &options) {
             Ok(compiled) => Ok(Compiled { log: named(&compiled.log), ..compiled }),
             Err(error) => Err(Error::new(

@@ -51,7 +51,7 @@ pub(crate) struct IPCMemoryHandle;
 #[pymethods]
 impl IPCMemoryHandle {
     #[new]
-    #[pyo3(signature = (handle, flags = LAZY_ENABLE_PEER_ACCESS))]
+    #[pyo3(signature = (handle, flags = 1))]
     fn new(
         py: Python<'_>,
         handle: &Bound<'_, PyAny>,

@@ -180,10 +180,7 @@ fn run_selected(
     out: &mut dyn Write,
 ) -> std::result::Result<bool, Box<dyn std::error::Error>> {
     let required = required(backends)?;
-    let limit = match env::var("GPUARRAY_TEST_SECONDS") {
-        Ok(text) => text.parse().map_err(|_| format!("GPUARRAY_TEST_SECONDS is {text:?}"))?,
-        Err(_) => 60,
-    };
+    let limit = time_limit()?;
     let mut total = Counts::default();
     let mut failures = Vec::new();
     for backend in backends {
@@ -260,6 +257,14 @@ fn run_selected(
     let Counts { passed, failed, skipped, .. } = total;
     writeln!(out, "\n{passed} passed, {failed} failed, {skipped} skipped")?;
     Ok(failed == 0)
+}
+
+/// Seconds that one test may take.
+pub(crate) fn time_limit() -> std::result::Result<u64, String> {
+    match env::var("GPUARRAY_TEST_SECONDS") {
+        Ok(text) => text.parse().map_err(|_| format!("GPUARRAY_TEST_SECONDS is {text:?}")),
+        Err(_) => Ok(60),
+    }
 }
 
 /// The backends that `GPUARRAY_REQUIRE` names.

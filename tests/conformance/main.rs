@@ -20,6 +20,7 @@ mod harness;
 mod hazards;
 mod identity;
 mod indexed;
+mod isolated;
 mod kernels;
 mod launches;
 mod memory;
@@ -33,6 +34,7 @@ mod reductions;
 mod reference;
 mod renamed;
 mod rows;
+mod scenarios;
 mod sharing;
 mod streams;
 mod threads;
@@ -42,6 +44,10 @@ mod views;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A process that a test has started.
+    if let Some(end) = scenarios::run() {
+        return end;
+    }
     let tables = [
         ("identity", identity::TESTS),
         ("memory", memory::TESTS),
@@ -66,6 +72,7 @@ fn main() -> ExitCode {
         ("contexts", contexts::TESTS),
         ("sharing", sharing::TESTS),
         ("peers", peers::TESTS),
+        ("isolated", isolated::TESTS),
     ];
     harness::run(&tables, &backends::BACKENDS)
 }

@@ -128,7 +128,7 @@ pub(crate) const fn grid(blocks: u32, threads: u32) -> LaunchConfig {
 /// One thread.
 pub(crate) const ONE: LaunchConfig = grid(1, 1);
 
-/// Copies the bytes of `values` to `address`, and waits.
+/// Copies the bytes of `values` to `address`, and waits until every stream sees them.
 pub(crate) fn write<T: gpuarray::Element>(
     stream: &dyn Stream,
     address: u64,
@@ -137,7 +137,9 @@ pub(crate) fn write<T: gpuarray::Element>(
     let from = values.as_ptr() as u64;
     let copy = Transfer::linear(Direction::HostToDevice, address, from, size_of_val(values), true);
     // SAFETY: the callers pass an address of as many bytes, and the call waits.
-    unsafe { stream.transfer(&copy) }
+    unsafe { stream.transfer(&copy)? };
+    // A driver may keep pageable bytes for a while, in its stream's order.
+    stream.synchronize()
 }
 
 /// Copies device memory at `address` into `values`, and waits.

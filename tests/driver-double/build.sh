@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the driver double: build.sh OUTDIR [test]
 #
-# Makes OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so), and
-# OUTDIR/hip/libamdhip64.so. With `test`, runs the double's own tests as well.
+# Makes OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so). With `test`, runs the
+# double's own tests as well.
 # HIDE (names with spaces or commas between) leaves symbols out, so that a program that looks
 # for them does not find them; CXX names the compiler, PYTHON what runs the tests.
 set -eu
@@ -57,7 +57,7 @@ link() { # output, soname, pattern of its symbols, sources
 
 core=$(echo core/*.cpp)
 loader="compiler/image.cpp compiler/loaded.cpp"
-compiler="compiler/compile.cpp compiler/scan.cpp compiler/shim.cpp $loader"
+compiler="compiler/compile.cpp compiler/scan.cpp compiler/shim.cpp compiler/tokens.cpp $loader"
 rtc="nvrtc/nvrtc.cpp nvrtc/options.cpp nvrtc/program.cpp"
 cuda="cuda/exports.cpp cuda/vendor.cpp"
 # shellcheck disable=SC2086

@@ -8,11 +8,11 @@ that way. A listed test that passes, fails otherwise, or does not exist fails th
 from __future__ import annotations
 
 import builtins
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from pygpu import choose_backend, driver
 from pygpu._alias import install_as_pycuda
 
 try:
@@ -25,18 +25,32 @@ install_as_pycuda()
 EXPECTED = Path(__file__).with_name("expected.toml")
 
 
+def exceptions(entry: dict) -> tuple[type[BaseException], ...]:
+    """The classes that an entry names: Python's, or those of `pygpu.driver`."""
+    return tuple(getattr(builtins, name, None) or getattr(driver, name) for name in entry["raises"])
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     with EXPECTED.open("rb") as file:
-        expected = {entry["test"]: entry for entry in tomllib.load(file)["failure"]}
-    found: Counter[str] = Counter()
+        entries = tomllib.load(file)["failure"]
+    backend = choose_backend()
+    expected = {
+        (entry["file"], test): entry
+        for entry in entries
+        if backend in entry.get("backends", [backend])
+        for test in entry["tests"]
+    }
+    found = set()
     for item in items:
         # A function's name stands for all its cases, a name with [parameters] for one.
-        for name in {item.name, getattr(item, "originalname", item.name)} & expected.keys():
-            found[name] += 1
-            entry = expected[name]
-            raises = tuple(getattr(builtins, error) for error in entry["raises"])
-            item.add_marker(pytest.mark.xfail(strict=True, reason=entry["reason"], raises=raises))
-    stale = sorted(expected.keys() - found.keys())
+        names = {item.name, getattr(item, "originalname", item.name)}
+        for key in {(item.path.name, name) for name in names} & expected.keys():
+            found.add(key)
+            entry = expected[key]
+            mark = pytest.mark.xfail(strict=True, reason=entry["reason"], raises=exceptions(entry))
+            item.add_marker(mark)
+    run = {item.path.name for item in items}
+    stale = sorted(key for key in expected.keys() - found if key[0] in run)
     whole_files = not config.option.keyword and not any("::" in arg for arg in config.args)
     if stale and whole_files:
         raise pytest.UsageError(f"{EXPECTED.name} names tests that do not exist: {stale}")

@@ -7,7 +7,16 @@ import pytest
 from pairs import check
 from processes import run_python
 
-from pygpu import autoinit, characterize, compiler, curandom, driver, gpuarray, tools
+from pygpu import (
+    autoinit,
+    characterize,
+    choose_backend,
+    compiler,
+    curandom,
+    driver,
+    gpuarray,
+    tools,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -56,7 +65,8 @@ def test_context_dependent_memoize():
 
 
 def test_bitlog2():
-    assert [tools.bitlog2(n) for n in (1, 2, 3, 4, 1023, 1024, 2**62)] == [0, 1, 1, 2, 9, 10, 62]
+    assert [tools.bitlog2(n) for n in (0, 1, 2, 3, 4, 1023, 1024)] == [0, 0, 1, 1, 2, 9, 10]
+    assert [tools.bitlog2(n) for n in (0xAFFE, 0xCC3AFFE, 2**62)] == [15, 27, 62]
 
 
 def test_a_context_around_a_test():
@@ -105,10 +115,62 @@ def test_what_the_device_can_do():
     assert autoinit.context is not None
 
 
+@pytest.mark.skipif(choose_backend() != "host", reason="the backend compiles kernels")
 def test_kernels_from_source_are_refused_by_name():
-    for call in (compiler.SourceModule, compiler.compile):
-        with pytest.raises(NotImplementedError, match="source"):
-            call("__global__ void f() {}")
+    source = "__global__ void f() {}"
+    for call in (
+        lambda: compiler.SourceModule(source),
+        lambda: compiler.compile(source),
+        lambda: compiler.compile(source, target="ptx"),
+        lambda: compiler.DynamicModule().add_source(source),
+        lambda: driver.module_from_buffer(b"code"),
+        lambda: driver.managed_empty(3, np.float32),
+        lambda: driver.Linker().link_module(),
+        driver.Stream().begin_capture,
+        lambda: driver.mem_get_ipc_handle(driver.mem_alloc(4)),
+        driver.Context.get_device().reset,
+        lambda: driver.Context.get_limit(driver.limit.STACK_SIZE),
+        lambda: driver.Stream.from_handle(1234567),
+        driver.start_profiler,
+    ):
+        with pytest.raises(NotImplementedError) as caught:
+            call()
+        assert isinstance(caught.value, driver.Unsupported)
+        assert str(caught.value)
+
+
+@pytest.mark.skipif(choose_backend() != "host", reason="about the host as a device")
+def test_device_data():
+    with pytest.raises(driver.Error):
+        tools.DeviceData()
+
+
+class Device:
+    """What `DeviceData` asks of a device of capability 9.0."""
+
+    max_threads_per_block = 1024
+    warp_size = 32
+    max_registers_per_block = 65536
+    max_shared_memory_per_block = 49152
+
+    def compute_capability(self):
+        return (9, 0)
+
+
+def test_occupancy():
+    # What PyCUDA 2026.1 gives for the same numbers.
+    data = tools.DeviceData(Device())
+    assert (data.warps_per_mp, data.thread_blocks_per_mp) == (64, 8)
+    assert (data.align(100), data.align(100, 8), data.align_words(8)) == (128, 128, 16)
+    assert (data.align_dtype(20, 8), data.coalesce(17)) == (32, 32)
+    assert data.make_valid_tex_channel_count(3) == 4
+    record = tools.OccupancyRecord(data, 256, 16384, 32)
+    assert (record.tb_per_mp, record.limited_by) == (3, "smem")
+    assert (record.warps_per_mp, record.occupancy) == (24, 0.375)
+    assert tools.OccupancyRecord(data, 128).limited_by == "device"
+    for arguments in ((2048,), (1024, 0, 100), (32, 50000)):
+        with pytest.raises(ValueError, match="too m"):
+            tools.OccupancyRecord(data, *arguments)
 
 
 def test_vector_types():

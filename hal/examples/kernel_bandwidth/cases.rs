@@ -305,7 +305,9 @@ fn reductions(at: &Buffers, list: &mut Vec<Case>) {
     let mut sum = |name: &str, shape: &[usize], strides: &[isize], output: &[isize], shift| {
         let input = Mapped::Identity(operand(at.x + shift, F32, strides));
         let sum = reduce(Reduction::Sum, F32, shape, input, operand(at.out, F32, output));
-        let bytes = 4 * shape.iter().product::<usize>();
+        let kept = |axis: &usize| output[*axis] != 0;
+        let results = (0..shape.len()).filter(kept).map(|axis| shape[axis]).product::<usize>();
+        let bytes = 4 * (shape.iter().product::<usize>() + results);
         push(list, name, bytes, sum, at.sum_reference());
     };
     sum("sum of a[1:]", &[N], &[1], &[0], 4);

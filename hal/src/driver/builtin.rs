@@ -1,10 +1,12 @@
-//! Builtin operations: generated source, compiled once per device and kept.
+//! Builtin operations: code from the program itself, from the on-disk cache or compiled from
+//! generated source, loaded once per device and kept.
 
 use super::calls::Handle;
-use super::compiler::Compilation;
+use super::compiler::{Compilation, compile_cached};
 use super::context::{Context, lock};
+use super::embedded::{Found, ObjectId, registered};
 use super::stream::DriverStream;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::operation::Operation;
 use crate::source::{Launch, Plan, Spec};
 use crate::stream::Stream;
@@ -12,7 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// The kernels of a specification, in the order of their names.
 type Kernels = SmallVec<[Handle; 3]>;
@@ -20,95 +22,165 @@ type Kernels = SmallVec<[Handle; 3]>;
 /// The loaded builtin kernels of one device.
 #[derive(Debug, Default)]
 pub(super) struct Builtins {
-    loaded: RwLock<FxHashMap<Spec, Kernels>>,
-    /// Held while one is compiled, so that no two threads compile the same.
-    compiling: Mutex<()>,
+    loaded: RwLock<Loaded>,
+    /// Held while one is compiled or loaded, so that no two threads do the same.
+    loading: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Loaded {
+    kernels: FxHashMap<Spec, Kernels>,
+    /// The modules of embedded objects, each with kernels of many specifications; `None` for
+    /// those that the driver refused.
+    embedded: FxHashMap<ObjectId, Option<Handle>>,
 }
 
 impl Builtins {
     /// The kernels of a specification, compiled if need be.
     #[inline]
     fn get(&self, context: &Context, spec: Spec) -> Result<Kernels> {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernels) = loaded.get(&spec) {
+        let loaded = self.read();
+        if let Some(kernels) = loaded.kernels.get(&spec) {
             return Ok(kernels.clone());
         }
         drop(loaded);
         self.load(context, spec)
     }
 
+    #[inline]
+    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[cold]
     fn load(&self, context: &Context, spec: Spec) -> Result<Kernels> {
-        let _compiling = lock(&self.compiling);
-        let known = self.loaded.read().unwrap_or_else(PoisonError::into_inner).get(&spec).cloned();
+        let _loading = lock(&self.loading);
+        let known = self.read().kernels.get(&spec).cloned();
         if let Some(kernels) = known {
             return Ok(kernels);
         }
-        let code = code(context, spec)?;
-        let kernels = load_kernels(context, &code, &spec.kernel_names())?;
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        loaded.insert(spec, kernels.clone());
+        let epoch = context.epoch();
+        let (source, names) = (spec.source(), spec.kernel_names());
+        let module = match self.embedded_module(context, &source)? {
+            Some(module) => module,
+            None => load_module(context, &compile(context, &source, &names)?)?,
+        };
+        let kernels = find_kernels(context, module, &names)?;
+        self.keep(context, epoch, |loaded| loaded.kernels.insert(spec, kernels.clone()))?;
         Ok(kernels)
     }
 
-    /// Forgets everything: the device is being reset.
+    /// The module with the kernels of a source that is part of the program, if there is one
+    /// that the driver takes.
+    fn embedded_module(&self, context: &Context, source: &str) -> Result<Option<Handle>> {
+        let Some(found) = Found::of(context.architecture()?, source) else {
+            return Ok(None);
+        };
+        let known = self.read().embedded.get(&found.id).copied();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (epoch, name) = (context.epoch(), found.target.name());
+        let module = match found.code().map(|code| load_module(context, &code)) {
+            Some(Ok(module)) => Some(module),
+            // Made by a compiler that is too new for this driver, for example.
+            Some(Err(error)) if error.kind() == ErrorKind::CompileFailed => {
+                log::warn!("embedded code for {name} is not used: {error}");
+                None
+            }
+            Some(Err(error)) => return Err(error),
+            None => {
+                log::warn!("embedded code for {name} is not used: it is damaged");
+                None
+            }
+        };
+        self.keep(context, epoch, |loaded| loaded.embedded.insert(found.id, module))?;
+        Ok(module)
+    }
+
+    /// Enters what was loaded, unless a reset has taken it since `epoch`.
+    fn keep<T>(
+        &self,
+        context: &Context,
+        epoch: u64,
+        enter: impl FnOnce(&mut Loaded) -> T,
+    ) -> Result<()> {
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        context.check_epoch(epoch)?;
+        enter(&mut loaded);
+        Ok(())
+    }
+
+    /// Forgets everything: the device is being reset. Waits for nobody who could wait for a
+    /// reset.
     pub(super) fn forget(&self) {
-        self.loaded.write().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Loaded::default();
     }
 }
 
-/// The code of a specification's kernels for the device: from the on-disk cache, else
-/// compiled.
-fn code(context: &Context, spec: Spec) -> Result<Arc<[u8]>> {
+/// Code for the device from the on-disk cache, else compiled.
+fn compile(context: &Context, source: &str, names: &[String]) -> Result<Vec<u8>> {
     let driver = &context.driver;
-    let source = spec.source();
     let target = context.architecture()?;
-    let compiler = driver.vendor.compiler().map_err(|error| {
-        Error::new(
-            error.kind(),
-            error.status(),
-            "execute",
-            format!(
-                "array operations on {target} are compiled when they are first used: {}",
-                error.detail()
-            ),
-        )
-    })?;
-    let names = spec.kernel_names();
     let compilation = Compilation {
-        text: &source,
+        text: source,
         name: names.first().map_or("gpuarray", String::as_str),
         target,
         options: driver.vendor.builtin_options(),
         ..Compilation::default()
     };
-    super::compiler::compile_cached(compiler.as_ref(), driver.cache()?, &compilation)
-        .map(|compiled| compiled.code.into())
+    let cache = driver.cache()?;
+    let compiler = driver.vendor.compiler();
+    match compiler.and_then(|it| compile_cached(it.as_ref(), cache, &compilation)) {
+        Ok(compiled) => Ok(compiled.code),
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            let embedded = match &registered()[..] {
+                [] => "this build embeds none".to_owned(),
+                list => format!("this build embeds some for {} but not this", list.join(", ")),
+            };
+            let kept = match cache.folder() {
+                Some(folder) => format!("{} has none of a compiler here", folder.display()),
+                None => "the on-disk cache is off".to_owned(),
+            };
+            let detail = format!(
+                "{} needs code for {target}: {embedded} (PYBIND_GPU_TARGET={target} when \
+                 building adds it), {kept}, and nothing can compile it: {}",
+                compilation.name,
+                error.detail()
+            );
+            Err(Error::new(error.kind(), error.status(), "execute", detail))
+        }
+        Err(error) => Err(error),
+    }
 }
 
-/// Loads code and finds its kernels. Builtin kernels stay loaded.
-fn load_kernels(context: &Context, code: &[u8], names: &[String]) -> Result<Kernels> {
+/// Loads code. Builtin kernels stay loaded.
+fn load_module(context: &Context, code: &[u8]) -> Result<Handle> {
     let _scope = context.enter()?;
-    let calls = &context.driver.calls;
     let mut module = 0;
-    // SAFETY: the code was made by the compiler and is whole; the handle is written before
-    // the call returns.
+    // SAFETY: the code was made by a compiler and is whole; the handle is written before the
+    // call returns.
     let status = context.outside_captures(|| unsafe {
-        (calls.module_load)(&mut module, code.as_ptr().cast(), 0, null_mut(), null_mut())
+        let load = context.driver.calls.module_load;
+        load(&mut module, code.as_ptr().cast(), 0, null_mut(), null_mut())
     });
     context.check("load_module", status)?;
-    names
-        .iter()
-        .map(|name| {
-            let text = CString::new(name.as_str())
-                .map_err(|_| Error::invalid("execute", "a kernel's name has a zero in it"))?;
-            let mut function = 0;
-            // SAFETY: module and name are valid; the handle is written before the call returns.
-            let status = unsafe { (calls.module_function)(&mut function, module, text.as_ptr()) };
-            context.check("kernel", status)?;
-            Ok(function)
-        })
-        .collect()
+    Ok(module)
+}
+
+fn find_kernels(context: &Context, module: Handle, names: &[String]) -> Result<Kernels> {
+    let _scope = context.enter()?;
+    let find = context.driver.calls.module_function;
+    let kernel = |name: &String| {
+        let text = CString::new(name.as_str())
+            .map_err(|_| Error::invalid("execute", "a kernel's name has a zero in it"))?;
+        let mut function = 0;
+        // SAFETY: module and name are valid; the handle is written before the call returns.
+        let status = unsafe { find(&mut function, module, text.as_ptr()) };
+        context.check("kernel", status)?;
+        Ok(function)
+    };
+    names.iter().map(kernel).collect()
 }
 
 /// Queues a builtin operation.

@@ -14,6 +14,7 @@ mod capture;
 pub mod compiler;
 mod context;
 mod device;
+pub mod embedded;
 mod event;
 mod graph;
 mod image;

@@ -130,7 +130,9 @@ impl Pool {
         let mut address = 0;
         let code = match context.driver.calls.pool_allocate {
             // SAFETY: pool and stream are live; the address is written before the call returns.
-            Some(allocate) => unsafe { allocate(&mut address, bytes, pool, stream) },
+            Some(allocate) => {
+                context.outside_captures(|| unsafe { allocate(&mut address, bytes, pool, stream) })
+            }
             None => Status::NOT_SUPPORTED,
         };
         (address, code)
@@ -148,7 +150,8 @@ impl Pool {
         }
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
-        let code = unsafe { (context.driver.calls.allocate)(&mut address, bytes) };
+        let code = context
+            .outside_captures(|| unsafe { (context.driver.calls.allocate)(&mut address, bytes) });
         Ok((address, code))
     }
 
@@ -158,12 +161,13 @@ impl Pool {
     /// As for [`FreeBlocks::free`].
     pub(super) unsafe fn put(&self, context: &Context, stream: Handle, address: u64) -> Result<()> {
         let calls = &context.driver.calls;
-        let code = match (self.handle(context)?, calls.free_async) {
+        let pool = self.handle(context)?;
+        let code = context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
             (Some(_), Some(free)) => unsafe { free(address, stream) },
             // SAFETY: the caller's promise; the plain call waits for the device's work.
             _ => unsafe { (calls.free)(address) },
-        };
+        });
         context.check("free", code)
     }
 

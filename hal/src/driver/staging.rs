@@ -14,8 +14,10 @@ mod ring;
 mod tests;
 
 use super::context::{Context, lock};
+use super::event::DriverEvent;
 use super::stream::DriverStream;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventOptions};
 use crate::setting;
 use crate::status::Status;
 use crate::stream::{Direction, Transfer};
@@ -179,9 +181,11 @@ pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
         advise_huge_pages(host as usize, bytes);
     }
     let Some(ring) = context.staging.ring(context, sizes, bytes)? else { return Ok(false) };
-    // SAFETY: the handle is a live stream.
-    let code = unsafe { (context.driver.calls.stream_synchronize)(stream.raw()) };
-    context.check("transfer", code)?;
+    // An event is queued work, which waits for what the stream waits for; to wait for the
+    // stream itself is not.
+    let before = DriverEvent::new(context, EventOptions::ORDERING)?;
+    before.record_on(context, stream.raw())?;
+    before.synchronize()?;
     // SAFETY: the caller's promise; the work before has run.
     match unsafe { ring.run(Part { direction, device, host, bytes, job: 0 }) } {
         Ok(()) => Ok(true),

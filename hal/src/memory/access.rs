@@ -121,7 +121,15 @@ impl Usage {
         }
         match access {
             Access::Read if writer.id() == id => {}
-            Access::Read => shared.readers.push(stream.clone()),
+            Access::Read => {
+                // Streams that only this list still holds, and that are done, need not be
+                // waited for: memory that is read for long would keep all there ever were.
+                let is_needed = |reader: &mut Arc<dyn Stream>| {
+                    Arc::strong_count(reader) > 1 || !matches!(reader.query(), Ok(true))
+                };
+                shared.readers.retain(is_needed);
+                shared.readers.push(stream.clone());
+            }
             Access::Write => {
                 for reader in shared.readers.iter().filter(|reader| reader.id() != id) {
                     wait_for(memory.device.as_ref(), stream, reader)?;

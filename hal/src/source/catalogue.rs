@@ -4,7 +4,7 @@
 //!
 //! What is not here is compiled at run time, so this list decides about time and size only.
 
-use super::Spec;
+use super::{Plan, Spec};
 use crate::dtype::DType;
 use crate::dtype::DType::{
     Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
@@ -18,13 +18,20 @@ use crate::operation::{
 use crate::scalar::Scalar;
 use std::collections::HashSet;
 
-/// Specifications that are compiled as one unit, because programs use them together.
+/// Operations that are compiled as one unit, because programs use them together.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// A name that no other group has, of letters, digits and underscores.
     pub name: String,
-    /// The specifications; no other group has one of them.
-    pub specs: Vec<Spec>,
+    /// A plan of an operation for each specification; no other group has one of these.
+    pub plans: Vec<Plan>,
+}
+
+impl Group {
+    /// The specifications.
+    pub fn specs(&self) -> Vec<Spec> {
+        self.plans.iter().map(Plan::spec).collect()
+    }
 }
 
 /// Everything that is worth compiling ahead of time, in an order that does not change.
@@ -79,6 +86,10 @@ const FAMILIES: [Family; 4] = [
 /// What most arrays are made of.
 const MAIN: [DType; 4] = [Float32, Float64, Int32, Int64];
 
+fn is_main(dtype: DType) -> bool {
+    MAIN.contains(&dtype)
+}
+
 /// What is mostly stored and seldom calculated with.
 fn is_rare(dtype: DType) -> bool {
     matches!(dtype, DType::Int8 | DType::Int16 | UInt16 | UInt64 | DType::Float16)
@@ -99,10 +110,10 @@ struct Catalogue {
 impl Catalogue {
     /// Adds a group of what is new among the operations that are defined.
     fn add(&mut self, name: String, operations: impl IntoIterator<Item = Operation>) {
-        let specs = operations.into_iter().filter_map(|operation| Spec::of(&operation).ok());
-        let specs: Vec<Spec> = specs.filter(|spec| self.seen.insert(*spec)).collect();
-        if !specs.is_empty() {
-            self.groups.push(Group { name: name.to_ascii_lowercase(), specs });
+        let plans = operations.into_iter().filter_map(|operation| Plan::new(&operation).ok());
+        let plans: Vec<Plan> = plans.filter(|plan| self.seen.insert(plan.spec())).collect();
+        if !plans.is_empty() {
+            self.groups.push(Group { name: name.to_ascii_lowercase(), plans });
         }
     }
 }
@@ -183,17 +194,18 @@ fn number(dtype: DType) -> Scalar {
     zero.cast(dtype).unwrap_or(zero)
 }
 
-/// True for what takes few instructions on elements of the type.
-fn is_short(compute: DType, dtype: DType, function: Function) -> bool {
-    use BinaryFunction::{Atan2, Fmod, FloorDivide, Ldexp, Power, Remainder};
-    let long = [FloorDivide, Remainder, Fmod, Power, Ldexp, Atan2];
-    compute == dtype && !long.iter().any(|&it| function == Function::Binary(it))
+/// True for what is worth its size: on what is mostly stored and seldom calculated with only
+/// functions of few instructions are.
+fn is_worth(function: Function, compute: DType, dtype: DType) -> bool {
+    use BinaryFunction::{FloorDivide, Fmod, Power, Remainder};
+    let long = [FloorDivide, Remainder, Fmod, Power].map(Function::Binary);
+    is_main(dtype) || dtype.is_complex() || (compute == dtype && !long.contains(&function))
 }
 
 fn unary(function: UnaryFunction, dtype: DType) -> Vec<Operation> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let (slots, function) = ([Array(dtype)], Function::Unary(function));
-    if is_rare(dtype) && !is_short(signature.compute, dtype, function) {
+    if !is_worth(function, signature.compute, dtype) {
         return Vec::new();
     }
     walks(dtype, false)
@@ -205,7 +217,7 @@ fn unary(function: UnaryFunction, dtype: DType) -> Vec<Operation> {
 /// The walks worth having for a function on a dtype; `arithmetic` is used most.
 fn walks(dtype: DType, arithmetic: bool) -> &'static [Walk] {
     match dtype {
-        _ if arithmetic && (MAIN.contains(&dtype) || dtype.is_complex()) => &[
+        _ if arithmetic && (is_main(dtype) || dtype.is_complex()) => &[
             Walk::Run,
             Walk::LongRun,
             Walk::Steps,
@@ -229,7 +241,7 @@ fn binary(function: BinaryFunction, dtype: DType) -> Vec<Operation> {
     // Programs write a number first for arithmetic; a comparison is turned round.
     let reflected = arithmetic || matches!(function, FloorDivide | Power | Remainder);
     let function = Function::Binary(function);
-    if is_rare(dtype) && !is_short(compute, dtype, function) {
+    if !is_worth(function, compute, dtype) {
         return Vec::new();
     }
     let mut operations = Vec::new();
@@ -277,13 +289,14 @@ fn mixed(function: BinaryFunction) -> Vec<Operation> {
 
 fn casts(to: DType) -> Vec<Operation> {
     let copy = Function::Unary(UnaryFunction::Copy);
-    let others = DType::ALL.into_iter().filter(|&from| from != to);
+    let worth = |&from: &DType| from != to && !(is_rare(from) && is_rare(to));
+    let others = DType::ALL.into_iter().filter(worth);
     others.map(|from| elementwise(copy, to, &[Array(from)], to, Walk::Run)).collect()
 }
 
 /// Selections and linear combinations.
 fn ternary(dtype: DType) -> Vec<Operation> {
-    if !MAIN.contains(&dtype) && !dtype.is_complex() && dtype != UInt8 {
+    if !is_main(dtype) && !dtype.is_complex() && dtype != UInt8 {
         return Vec::new();
     }
     let combination = [Number(dtype), Array(dtype), Number(dtype), Array(dtype)];
@@ -305,15 +318,9 @@ fn ternary(dtype: DType) -> Vec<Operation> {
 /// Copies and fills of words.
 fn moves(word: DType) -> Vec<Operation> {
     let copy = Function::Unary(UnaryFunction::Copy);
-    let copied = [
-        Walk::Run,
-        Walk::LongRun,
-        Walk::Steps,
-        Walk::Rows,
-        Walk::Pieces,
-        Walk::Transposed(0),
-    ]
-    .map(|walk| elementwise(copy, word, &[Array(word)], word, walk));
+    let copied =
+        [Walk::Run, Walk::LongRun, Walk::Steps, Walk::Rows, Walk::Pieces, Walk::Transposed(0)]
+            .map(|walk| elementwise(copy, word, &[Array(word)], word, walk));
     let filled = [Walk::Run, Walk::LongRun, Walk::Rows, Walk::Pieces]
         .map(|walk| elementwise(copy, word, &[Number(word)], word, walk));
     copied.into_iter().chain(filled).collect()
@@ -337,7 +344,7 @@ fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
         let input = Mapped::Identity(operand(dtype, input));
         reduction(function, dtype, shape, input, output)
     };
-    let main = MAIN.contains(&dtype);
+    let main = is_main(dtype);
     let defined = match function {
         Reduction::Sum => true,
         Reduction::Product => main || dtype.is_complex(),
@@ -418,11 +425,13 @@ fn scans(reduction: Reduction, dtype: DType) -> Vec<Operation> {
         })
     };
     let mut operations = Vec::new();
-    for exclusive in [false, true] {
-        operations.push(of(&[4096], &[1], 0, exclusive));
-        operations.push(of(&[1 << 24], &[1], 0, exclusive));
+    for length in [4096, 1 << 24] {
+        operations.push(of(&[length], &[1], 0, false));
     }
     if reduction == Reduction::Sum {
+        for length in [4096, 1 << 24] {
+            operations.push(of(&[length], &[1], 0, true));
+        }
         operations.push(of(&[1000, 1000], &[1000, 1], 0, false));
         operations.push(of(&[1 << 20, 64], &[64, 1], 1, false));
         operations.push(of(&[1 << 20, 64], &[64, 1], 0, false));

@@ -40,18 +40,19 @@ pub(super) enum Walk {
     Elements,
     /// Neighbours in packs, by so many threads.
     Packs(u32),
+    /// Packs of elements of neighbouring outputs, so many outputs' packs by a block.
+    Columns(u32),
 }
 
 /// How blocks share the work; it depends on nothing but the operation, so that the order in
 /// which elements are combined does not, either.
 #[derive(Clone, Copy, Debug)]
 struct Partition {
-    /// A block serves `1 << split` outputs.
+    /// A block serves `1 << split` outputs, or packs of them.
     split: u32,
     /// Neighbouring threads share an output.
     across: bool,
-    /// Elements or packs of each output, and elements behind the packs.
-    length: u64,
+    /// Elements behind the packs of each output.
     tail: u64,
     /// Elements or packs of a chunk, and chunks of each output.
     chunk: u64,
@@ -70,7 +71,7 @@ struct Prepared<'a> {
 }
 
 /// Blocks that fill any device.
-const ENOUGH_BLOCKS: u64 = 1024;
+const ENOUGH_BLOCKS: u64 = 2048;
 
 /// Outputs that fill any device with a thread each.
 const ENOUGH_OUTPUTS: u64 = 1 << 18;
@@ -125,20 +126,12 @@ pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
             }
         })
         .collect();
-    let sizes = operands[1..].iter().map(|operand| operand.dtype.size());
-    let packed = source.pack().filter(|&pack| {
-        let mut strides = reduced.strides.iter().zip(sizes);
-        let neighbours = strides.all(|(strides, size)| strides[..] == [size as isize]);
-        let count = reduced.count();
-        neighbours && (count >= FEWEST_PACKS * pack || (count > 0 && count % pack == 0))
-    });
-    let partition = match packed {
-        Some(pack) => Partition::of_packs(&kept, &reduced, pack),
-        None => Partition::of(&kept, &reduced),
-    };
     let wide = kept.wide()
         || reduced.wide()
         || kept.count().saturating_mul(reduced.count().max(1)) >= 1 << 31;
+    let sizes = operands[1..].iter().map(|operand| operand.dtype.size()).collect();
+    let places = Places { sizes, addresses: &addresses[1..] };
+    let (walk, partition) = places.walk(source, &kept, &mut reduced);
     let key = Key {
         reduction: *reduction,
         compute: *compute,
@@ -147,10 +140,7 @@ pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
         ranks: (kept.rank(), reduced.rank()),
         wide,
         staged: partition.chunks > 1,
-        walk: match packed {
-            Some(_) => Walk::Packs(THREADS >> partition.split),
-            None => Walk::Elements,
-        },
+        walk,
     };
     let mut plan = Plan::begin(Spec::from(key));
     let spaces = (&kept, &reduced);
@@ -166,20 +156,20 @@ impl Prepared<'_> {
             return;
         }
         let Key { wide, staged, walk, ranks, .. } = self.key;
-        let Partition { split, across, length, tail, chunk, chunks } = self.partition;
-        let mut launch = plan.launch(0, blocks(outputs.div_ceil(1 << split) * chunks));
+        let Partition { split, across, tail, chunk, chunks } = self.partition;
+        let groups = match (walk, self.key.source.columns()) {
+            (Walk::Columns(_), Some(pack)) => (outputs / pack).div_ceil(1 << split),
+            _ => outputs.div_ceil(1 << split),
+        };
+        let mut launch = plan.launch(0, blocks(groups * chunks));
         kept.pack(&mut launch, ranks.0, wide);
+        reduced.pack(&mut launch, ranks.1, wide);
+        launch.index(chunk, wide).index(chunks, wide);
         match walk {
-            Walk::Packs(_) => {
-                launch.index(length, wide).word(tail as u32);
-                launch.index(chunk, wide).index(chunks, wide);
-            }
-            Walk::Elements => {
-                reduced.pack(&mut launch, ranks.1, wide);
-                launch.index(chunk, wide).index(chunks, wide);
-                launch.word(split).word(u32::from(across));
-            }
-        }
+            Walk::Packs(_) => launch.word(tail as u32),
+            Walk::Columns(_) => &mut launch,
+            Walk::Elements => launch.word(split).word(u32::from(across)),
+        };
         for (position, &address) in self.addresses.iter().enumerate() {
             if staged && position == 0 {
                 launch.workspace();
@@ -194,8 +184,8 @@ impl Prepared<'_> {
         if !staged {
             return;
         }
-        // A thread reads eight chunks at once.
-        let by_block = chunks >= 32;
+        // A thread reads eight chunks at once; neighbours read neighbouring outputs.
+        let by_block = chunks >= 32 && outputs <= ENOUGH_BLOCKS;
         let work = if by_block { outputs } else { outputs.div_ceil(u64::from(THREADS)) };
         let mut launch = plan.launch(1, blocks(work));
         kept.pack(&mut launch, ranks.0, wide);
@@ -229,43 +219,116 @@ impl Partition {
         Partition::new(outputs, length, split, across)
     }
 
-    /// The partition in packs. A few packs for each thread keep more memory in flight, and
-    /// fewer threads waiting for each other, than one.
-    fn of_packs(kept: &Space, reduced: &Space, pack: u64) -> Partition {
-        let packs = reduced.count() / pack;
-        let deep = match packs {
-            ..4 => 1_u32,
-            4..64 => 4,
-            64..512 => 32,
-            _ => THREADS,
-        };
-        let split = THREADS.ilog2() - deep.ilog2();
-        let tail = reduced.count() % pack;
-        Partition { tail, ..Partition::new(kept.count(), packs, split, true) }
-    }
-
     fn new(outputs: u64, length: u64, split: u32, across: bool) -> Partition {
         let deep = u64::from(THREADS >> split);
         let groups = outputs.div_ceil(1 << split).max(1);
-        let wanted = match length {
-            _ if length <= deep * THREAD_READS => 1,
-            _ => length.div_ceil(deep * STAGED_READS).min(ENOUGH_BLOCKS / groups).max(1),
+        // Twice as many blocks are not worth a second launch.
+        let wanted = match ENOUGH_BLOCKS / groups {
+            more @ 4.. if length > deep * THREAD_READS => {
+                length.div_ceil(deep * STAGED_READS).min(more)
+            }
+            _ => 1,
         }
         .max(length.div_ceil(deep * MOST_READS));
         let chunk = length.div_ceil(wanted).next_multiple_of(deep).max(1);
         let chunks = length.div_ceil(chunk).max(1);
-        Partition { split, across, length, tail: 0, chunk, chunks }
+        Partition { split, across, tail: 0, chunk, chunks }
     }
 }
 
 impl Source {
+    fn widest(self) -> Option<usize> {
+        match self {
+            Source::Identity(a) => Some(a.size()),
+            Source::Product(a, b) => Some(a.size().max(b.size())),
+            Source::Indexed(..) => None,
+        }
+    }
+
     /// Elements of a pack, of which the wider input's has 16 bytes; an indexed input has none.
     pub(super) fn pack(self) -> Option<u64> {
-        let widest = match self {
-            Source::Identity(a) => a.size(),
-            Source::Product(a, b) => a.size().max(b.size()),
-            Source::Indexed(..) => return None,
+        self.widest().map(|widest| 16 / widest as u64)
+    }
+
+    /// Elements of a pack whose elements belong to different outputs.
+    pub(super) fn columns(self) -> Option<u64> {
+        self.pack().map(|pack| pack.min(4)).filter(|&pack| pack > 1)
+    }
+}
+
+/// The inputs' elements.
+struct Places<'a> {
+    sizes: SmallVec<[usize; 2]>,
+    addresses: &'a [u64],
+}
+
+impl Places<'_> {
+    /// How the elements are read, and by whom. Where they are read in packs along several
+    /// axes, `reduced` counts packs afterwards.
+    fn walk(&self, source: Source, kept: &Space, reduced: &mut Space) -> (Walk, Partition) {
+        let (outputs, length) = (kept.count(), reduced.count());
+        let by_element = |reduced: &Space| (Walk::Elements, Partition::of(kept, reduced));
+        let Some(pack) = source.pack() else {
+            return by_element(reduced);
         };
-        Some(16 / widest as u64)
+        let enough = length >= FEWEST_PACKS * pack || (length > 0 && length % pack == 0);
+        let mut inputs = reduced.strides.iter().zip(&self.sizes);
+        let neighbours = inputs.all(|(strides, &size)| strides[..] == [size as isize]);
+        if enough && (neighbours || self.aligned(reduced, 0, kept, 1, pack)) {
+            if let Some(last) = reduced.shape.last_mut() {
+                *last /= pack as usize;
+            }
+            for list in &mut reduced.strides {
+                if let Some(last) = list.last_mut() {
+                    *last *= pack as isize;
+                }
+            }
+            // A few packs for each thread keep more memory in flight, and fewer threads
+            // waiting for each other, than one.
+            let deep = match length / pack {
+                ..4 => 1_u32,
+                4..64 => 4,
+                64..512 => 32,
+                _ => THREADS,
+            };
+            let split = THREADS.ilog2() - deep.ilog2();
+            let partition = Partition::new(outputs, length / pack, split, true);
+            return (Walk::Packs(deep), Partition { tail: length % pack, ..partition });
+        }
+        match source.columns() {
+            Some(pack) if self.aligned(kept, 1, reduced, 0, pack) => {
+                let columns = outputs / pack;
+                let wide = match columns {
+                    _ if length <= 8 || columns >= ENOUGH_OUTPUTS / 2 => THREADS,
+                    32.. => 32,
+                    _ => 1 << columns.max(1).ilog2(),
+                };
+                (Walk::Columns(wide), Partition::new(columns, length, wide.ilog2(), false))
+            }
+            _ => by_element(reduced),
+        }
+    }
+
+    /// True if the last axis of `space`, in which the inputs begin at operand `first`, consists
+    /// of whole packs whose addresses are multiples of their size.
+    fn aligned(
+        &self,
+        space: &Space,
+        first: usize,
+        other: &Space,
+        other_first: usize,
+        pack: u64,
+    ) -> bool {
+        let Some(last) = space.shape.len().checked_sub(1) else {
+            return false;
+        };
+        space.shape[last] as u64 % pack == 0
+            && self.sizes.iter().zip(self.addresses).enumerate().all(|(input, (&size, address))| {
+                let strides = &space.strides[first + input];
+                let others = other.strides[other_first + input].iter();
+                let outside = strides[..last].iter().chain(others);
+                let places = outside.fold(*address, |all, &stride| all | stride as u64);
+                strides[last] == size as isize && places % (pack * size as u64) == 0
+            })
     }
 }

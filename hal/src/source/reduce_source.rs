@@ -33,6 +33,7 @@ impl Key {
             if self.wide { 64 } else { 32 },
             match self.walk {
                 Walk::Packs(deep) => format!("_packed{deep}"),
+                Walk::Columns(wide) => format!("_columns{wide}"),
                 Walk::Elements => String::new(),
             },
             if self.staged { "_staged" } else { "" },
@@ -64,7 +65,7 @@ impl Key {
         let kept = type_name(self.ranks.0, 1 + self.types().len(), self.wide);
         let mut text = ctype::operator(name, self.reduction, self.compute);
         text += &match self.walk {
-            Walk::Packs(_) => self.packs(name),
+            Walk::Packs(_) | Walk::Columns(_) => self.packs(name),
             Walk::Elements => self.elements(name),
         };
         text += &format!(
@@ -95,18 +96,25 @@ impl Key {
         };
         let reduced = type_name(self.ranks.1, self.types().len(), self.wide);
         let (_, parameters, arguments, _) = self.extra();
-        let (shape, fill, call) = match self.walk {
+        let (shape, call) = match self.walk {
             Walk::Packs(deep) => (
-                format!("{index} packs, u32 tail, {index} chunk, {index} chunks"),
-                "",
+                ", u32 tail",
                 format!(
-                    "reduce_packs<{name}_operator, {}, {deep}>(source, sink, kept.count, packs, tail, chunk, chunks)",
+                    "reduce_packs<{name}_operator, {}, {deep}>(source, sink, kept.count, reduced.count, tail, chunk, chunks)",
                     self.source.pack().unwrap_or(1)
                 ),
             ),
+            Walk::Columns(wide) => {
+                let pack = self.source.columns().unwrap_or(1);
+                (
+                    "",
+                    format!(
+                        "reduce_columns<{name}_operator, {pack}, {wide}>(source, sink, kept.count / {pack}, reduced.count, chunk, chunks)"
+                    ),
+                )
+            }
             Walk::Elements => (
-                format!("{reduced} reduced, {index} chunk, {index} chunks, u32 split, u32 across"),
-                "source.reduced = &reduced;",
+                ", u32 split, u32 across",
                 format!(
                     "reduce_elements<{name}_operator>(source, sink, kept.count, reduced.count, chunk, chunks, split, across)"
                 ),
@@ -114,10 +122,11 @@ impl Key {
         };
         text += &format!(
             "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
-             {shape}, {target}, const char* a{parameters}) {{
+             {reduced} reduced, {index} chunk, {index} chunks{shape}, {target}, \
+             const char* a{parameters}) {{
     {name}_source source;
     source.kept = &kept;
-    {fill}
+    source.reduced = &reduced;
     source.a = a;
     {arguments}
     {sink}
@@ -170,60 +179,70 @@ impl Key {
     fn elements(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (accumulator, inputs) = (self.accumulator(), self.types().len());
-        let reduced = type_name(self.ranks.1, inputs, self.wide);
         let element = self.element("offset[0]", "offset[1]");
-        let row = format!(
-            "struct {name}_row {{
-    const {reduced}* reduced;
-    const char* a;
-{fields}    METHOD {accumulator} operator()({index} i) const {{
+        let methods = format!(
+            "    METHOD {accumulator} operator()({index} i) const {{
         {offset} offset[{inputs}];
         reduced->locate(i, offset);
 {element}    }}
-}};
-",
-            fields = self.extra().0,
+"
         );
-        let field = format!("    const {reduced}* reduced;\n");
-        row + &self.source_struct(name, &field, "row.reduced = reduced;")
+        self.row_and_source(name, &methods)
     }
 
-    /// The structs that read an output's elements in packs.
+    /// The structs that read packs, of one output's elements or of one of each output.
     fn packs(&self, name: &str) -> String {
-        let (index, accumulator) = (ctype::index(self.wide).0, self.accumulator());
-        let (mut aligned, mut fetches) = (Vec::new(), String::new());
-        let pack = self.source.pack().unwrap_or(1);
-        for (input, dtype) in ["a", "b"].into_iter().zip(self.types()) {
+        let (index, offset) = ctype::index(self.wide);
+        let (accumulator, inputs) = (self.accumulator(), self.types().len());
+        let columns = matches!(self.walk, Walk::Columns(_));
+        let pack = if columns { self.source.columns() } else { self.source.pack() }.unwrap_or(1);
+        // Packs of one axis are neighbours, and need not be aligned.
+        let run = !columns && self.ranks.1 == 1;
+        let (mut arrays, mut fetches, mut aligned) = (String::new(), String::new(), Vec::new());
+        for (position, (input, dtype)) in ["a", "b"].into_iter().zip(self.types()).enumerate() {
             let kind = format!("{}, {pack}", ctype::stored(dtype));
-            aligned.push(format!("packable<{kind}>({input})"));
-            fetches += &format!(
-                "        const char* from_{input} = {input} + (u64)i * sizeof(Pack<{kind}>);
-        Pack<{kind}> pack_{input}[COUNT];
-#pragma unroll
-        for (int j = 0; j < COUNT; ++j) {{
-            pack_{input}[j] = fetch<ALIGNED, {kind}>(from_{input} + j * STEP * sizeof(Pack<{kind}>));
-        }}
-"
-            );
+            arrays += &format!("        Pack<{kind}> pack_{input}[COUNT];\n");
+            if run {
+                arrays += &format!(
+                    "        const char* from_{input} = {input} + (u64)i * sizeof(Pack<{kind}>);\n"
+                );
+                fetches += &format!(
+                    "            pack_{input}[j] = fetch<ALIGNED, {kind}>(from_{input} + j * STEP * sizeof(Pack<{kind}>));\n"
+                );
+                aligned.push(format!("packable<{kind}>({input})"));
+            } else {
+                fetches += &format!(
+                    "            pack_{input}[j] = fetch<true, {kind}>({input} + offset[{position}]);\n"
+                );
+            }
         }
-        let size = |dtype: DType| format!("i * sizeof({})", ctype::stored(dtype));
-        let places: Vec<String> = self.types().into_iter().map(size).collect();
-        let (a, b) = (&places[0], places.last().unwrap_or(&places[0]));
-        let item = |input: &str, dtype: DType| {
-            format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
+        let locate = match run {
+            true => String::new(),
+            false => format!(
+                "            {offset} offset[{inputs}];
+            reduced->locate(i + ({index})j * STEP, offset);
+"
+            ),
         };
-        let row = format!(
-            "struct {name}_row {{
-    const char* a;
-{fields}    METHOD bool aligned() const {{ return {aligned}; }}
-    METHOD {accumulator} element({index} i) const {{
-{element}    }}
-    template <bool ALIGNED, int COUNT, u32 STEP>
-    METHOD {accumulator} gather({index} i) const {{
-{fetches}        {accumulator} folded[COUNT];
-#pragma unroll
-        for (int j = 0; j < COUNT; ++j) {{
-            {accumulator} leaf[{pack}];
+        let value = self.value(|input, dtype| {
+            format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
+        });
+        let (result, combine) = match columns {
+            true => (
+                format!("Beside<{name}_operator, {pack}>::value"),
+                format!(
+                    "            for (int k = 0; k < {pack}; ++k) {{
+                folded[j].item[k] = {value};
+            }}
+        }}
+        return fold<Beside<{name}_operator, {pack}>, COUNT>(folded);
+"
+                ),
+            ),
+            false => (
+                accumulator.to_owned(),
+                format!(
+                    "            {accumulator} leaf[{pack}];
 #pragma unroll
             for (int k = 0; k < {pack}; ++k) {{
                 leaf[k] = {value};
@@ -231,39 +250,61 @@ impl Key {
             folded[j] = fold<{name}_operator, {pack}>(leaf);
         }}
         return fold<{name}_operator, COUNT>(folded);
-    }}
-}};
+"
+                ),
+            ),
+        };
+        let size = |dtype: DType| format!("i * sizeof({})", ctype::stored(dtype));
+        let sizes: SmallVec<[String; 2]> = self.types().into_iter().map(size).collect();
+        let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]));
+        let methods = format!(
+            "    METHOD bool aligned() const {{ return {aligned}; }}
+    METHOD {accumulator} element({index} i) const {{
+{element}    }}
+    template <bool ALIGNED, int COUNT, u32 STEP>
+    METHOD {result} gather({index} i) const {{
+{arrays}#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+{locate}{fetches}        }}
+        {result} folded[COUNT];
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+{combine}    }}
 ",
-            fields = self.extra().0,
-            aligned = aligned.join(" && "),
-            element = self.element(a, b),
-            value = self.value(item),
+            aligned = if run { aligned.join(" && ") } else { "true".to_owned() },
         );
-        row + &self.source_struct(name, "", "")
+        self.row_and_source(name, &methods)
     }
 
-    /// The struct that finds an output's row.
-    fn source_struct(&self, name: &str, field: &str, copy: &str) -> String {
+    /// The struct of an output's elements, with these methods, and the one that finds it.
+    fn row_and_source(&self, name: &str, methods: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let operands = 1 + self.types().len();
-        let kept = type_name(self.ranks.0, operands, self.wide);
+        let inputs = self.types().len();
+        let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
+        let reduced = type_name(self.ranks.1, inputs, self.wide);
         let (fields, _, _, copies) = self.extra();
         format!(
-            "struct {name}_source {{
+            "struct {name}_row {{
+    const {reduced}* reduced;
+    const char* a;
+{fields}{methods}}};
+struct {name}_source {{
     typedef {name}_row Row;
     const {kept}* kept;
-{field}    const char* a;
+    const {reduced}* reduced;
+    const char* a;
 {fields}    METHOD Row at({index} output) const {{
-        {offset} offset[{operands}];
+        {offset} offset[{}];
         kept->locate(output, offset);
         Row row;
+        row.reduced = reduced;
         row.a = a + offset[1];
-        {copy}
         {copies}
         return row;
     }}
 }};
-"
+",
+            1 + inputs
         )
     }
 

@@ -8,7 +8,8 @@ use crate::operation::Operation;
 use smallvec::SmallVec;
 
 /// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
-/// class of its layout and the width of its indices; never addresses, extents or values.
+/// class of its layout and the width of its indices; never values, nor addresses and extents
+/// but for the class that they make possible.
 ///
 /// Operations that differ only in how they are written share one: a copy between equal types
 /// is a copy of words, a fill converts its value before the launch.

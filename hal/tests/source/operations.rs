@@ -65,7 +65,8 @@ pub(crate) fn all() -> Vec<Operation> {
     let mut list = Vec::new();
     for (function, dtype) in functions() {
         let contiguous = elementwise(function, dtype, &[1 << 12]);
-        let mut strided = elementwise(function, dtype, &[3, 40, 70]);
+        // No whole packs along the last axis.
+        let mut strided = elementwise(function, dtype, &[3, 40, 71]);
         strided.output.strides[0] += 64;
         list.push(Operation::Elementwise(strided));
         list.push(Operation::Elementwise(contiguous));
@@ -73,11 +74,16 @@ pub(crate) fn all() -> Vec<Operation> {
     for dtype in DType::ALL {
         let size = dtype.size() as isize;
         let add = Function::Binary(BinaryFunction::Add);
-        let mut tiled = elementwise(add, dtype, &[64, 64]);
-        if let Input::Array(input) = &mut tiled.inputs[1] {
-            input.strides.reverse();
+        for side in [64, 40] {
+            let mut tiled = elementwise(add, dtype, &[side, side]);
+            if let Input::Array(input) = &mut tiled.inputs[1] {
+                input.strides.reverse();
+            }
+            list.push(Operation::Elementwise(tiled));
         }
-        list.push(Operation::Elementwise(tiled));
+        let mut rows = elementwise(add, dtype, &[3, 40, 64]);
+        rows.output.strides[0] += 64;
+        list.push(Operation::Elementwise(rows));
         for to in DType::ALL {
             let mut cast = elementwise(Function::Unary(UnaryFunction::Copy), dtype, &[1 << 12]);
             cast.output.dtype = to;
@@ -117,6 +123,26 @@ pub(crate) fn all() -> Vec<Operation> {
                     }));
                 }
             }
+            // Elements with gaps, columns, and rows with gaps.
+            for (shape, strides, kept) in [
+                ([1, 100], [0, 2], None),
+                ([1, 1 << 20], [0, 2], None),
+                ([64, 96], [96, 1], Some(1)),
+                ([1 << 20, 96], [96, 1], Some(1)),
+                ([1 << 14, 64], [96, 1], None),
+            ] {
+                let mut output = [0; 2];
+                if let Some(axis) = kept {
+                    output[axis] = result.size() as isize;
+                }
+                list.push(Operation::Reduce(Reduce {
+                    reduction,
+                    compute: dtype,
+                    shape: shape[..].into(),
+                    input: Mapped::Identity(operand(0x10000, dtype, &strides.map(|it| it * size))),
+                    output: operand(0x20000, result, &output),
+                }));
+            }
             list.push(Operation::Reduce(Reduce {
                 reduction,
                 compute: dtype,
@@ -145,6 +171,23 @@ pub(crate) fn all() -> Vec<Operation> {
                 }
             }
         }
+        let gaps = operand(0x20000, dtype, &[2 * size]);
+        list.push(Operation::Scan(Scan {
+            reduction: Reduction::Sum,
+            compute: dtype,
+            shape: [3000][..].into(),
+            axis: 0,
+            exclusive: false,
+            initial: zero(dtype),
+            input: gaps.clone(),
+            output: gaps,
+        }));
+        let mut rows = indexed(dtype, DType::Int64);
+        rows.base.strides = [0, size][..].into();
+        rows.indices.strides = [8, 0][..].into();
+        rows.axis_stride = 64 * size;
+        let output = operand(0x20000, dtype, &[64 * size, size]);
+        list.push(Operation::Gather(Gather { shape: [100, 64][..].into(), source: rows, output }));
         for index in DType::ALL.into_iter().filter(|dtype| dtype.is_integer()) {
             let source = indexed(dtype, index);
             list.push(Operation::Gather(Gather {

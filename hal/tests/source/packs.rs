@@ -207,6 +207,76 @@ fn columns_few_and_many() {
     }
 }
 
+/// Sums along the middle axis, or the outer and the inner one, of blocks with these pitches.
+fn blocks<T: Element, R: Element + PartialEq + Debug>(
+    cases: &[([usize; 3], [isize; 2], bool, &str)],
+    make: impl Fn(u32) -> T,
+    exact: impl Fn(u64) -> R,
+) {
+    let small = |i: usize| (i * 7 % 5) as u32 % 3;
+    let mut operations = Vec::new();
+    let mut memories = Vec::new();
+    for (shape, [plane, row], middle, way) in cases {
+        let [planes, rows, columns] = *shape;
+        let count = *plane as usize * planes + *row as usize * rows + columns;
+        let input = Memory::new(&(0..count).map(|i| make(small(i))).collect::<Vec<_>>());
+        let strides = [*plane, *row, 1];
+        let kept = if *middle { planes * columns } else { rows };
+        let out = Memory::<R>::zeros(kept);
+        let to = if *middle { [columns as isize, 0, 1] } else { [0, 1, 0] };
+        let source = Mapped::Identity(input.operand(&strides));
+        let sum = reduce(Reduction::Sum, R::DTYPE, shape, source, out.operand(&to));
+        assert!(name(&sum).contains(way), "{} {shape:?}", name(&sum));
+        let mut expected = vec![0; kept];
+        for i in 0..planes {
+            for j in 0..rows {
+                for k in 0..columns {
+                    let value = small(i * *plane as usize + j * *row as usize + k);
+                    expected[if *middle { i * columns + k } else { j }] += u64::from(value);
+                }
+            }
+        }
+        operations.push(sum);
+        memories.push((input, out, expected));
+    }
+    if !run(&operations) {
+        return;
+    }
+    for (operation, (_, out, expected)) in operations.iter().zip(memories) {
+        for (i, sum) in expected.into_iter().enumerate() {
+            assert_eq!(out.at(i), exact(sum), "{i} of {}", name(operation));
+        }
+    }
+}
+
+#[test]
+fn columns_in_packs_and_packs_along_two_axes() {
+    let cases: [([usize; 3], [isize; 2], bool, &str); 12] = [
+        ([1, 7, 4], [0, 4], true, "_columns256"),
+        ([1, 9, 4], [0, 4], true, "_columns1"),
+        ([1, 3000, 12], [0, 12], true, "_columns2"),
+        ([1, 300, 64], [0, 64], true, "_columns16"),
+        ([1, 9000, 128], [0, 160], true, "_columns32_staged"),
+        ([3, 100, 132], [100 * 160, 160], true, "_columns32"),
+        ([3, 40, 36], [1616, 40], true, "_columns16"),
+        // No whole packs, or not in their place.
+        ([1, 300, 66], [0, 66], true, "1by1_32"),
+        ([1, 300, 64], [0, 67], true, "1by1_32"),
+        // Packs of rows with gaps.
+        ([5, 30, 64], [30 * 80, 80], false, "1by2_32_packed"),
+        ([70, 3, 64], [240, 80], false, "1by2_32_packed"),
+        ([700, 2, 160], [320, 160], false, "1by2_32_packed256_staged"),
+    ];
+    blocks(&cases, |x| x as f32, |sum| sum as f32);
+    blocks(&cases[..8], |x| x as u8, |sum| sum as i64);
+    let complex = |x: f64| Complex::new(x, -x);
+    blocks(&cases[9..], |x| complex(f64::from(x)), |sum| complex(sum as f64));
+    let narrow = [cases[1], cases[4], cases[5], cases[9]];
+    let wide =
+        narrow.map(|case| (case.0, case.1, case.2, if case.2 { "_columns" } else { "_packed" }));
+    blocks(&wide, f64::from, |sum| sum as f64);
+}
+
 #[test]
 fn short_sums_take_one_launch() {
     let launches = |length: usize, dtype: DType| {
@@ -221,7 +291,7 @@ fn short_sums_take_one_launch() {
         assert_eq!(launches(length, DType::Float32), (1, 1), "{length}");
     }
     assert_eq!(launches(128 << 10, DType::UInt8), (1, 1));
-    assert_eq!(launches(64 << 20, DType::Float32), (2, 1024));
+    assert_eq!(launches(64 << 20, DType::Float32), (2, 2048));
 }
 
 /// Running sums in `R` along an axis of a dense array, compared exactly.

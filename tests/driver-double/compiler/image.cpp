@@ -13,7 +13,8 @@ namespace {
 constexpr char MAGIC[] = "driver double: program";
 constexpr size_t ARCHITECTURE_AT = 24, ARCHITECTURE_BYTES = 24, SUM_AT = 48;
 constexpr char PTX_MARK[] = "// driver double: ";
-constexpr char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"; // no slash: comments have it
+// No slash is among them, for comments have it.
+constexpr char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 uint64_t sum_of(const std::string& bytes) {
     uint64_t sum = 0xcbf29ce484222325u;

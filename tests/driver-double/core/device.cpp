@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <strings.h>
 
 namespace core {
 namespace {
@@ -75,10 +74,12 @@ int cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
 int cuDeviceGetByPCIBusId(CUdevice* device, const char* text) {
     if (!device || !text) return INVALID_VALUE;
     unsigned domain = 0, bus = 0, slot = 0, function = 0;
-    const bool whole = std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4;
-    const bool part = whole || (domain = 0, std::sscanf(text, "%x:%x.%x", &bus, &slot, &function)) == 3;
-    if (!whole && !part) return INVALID_VALUE;
-    if (domain != 0 || slot != 0 || function != 0 || !device_at(int(bus) - 1)) return INVALID_DEVICE;
+    if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4) {
+        domain = 0;
+        if (std::sscanf(text, "%x:%x.%x", &bus, &slot, &function) != 3) return INVALID_VALUE;
+    }
+    const bool there = domain == 0 && slot == 0 && function == 0 && device_at(int(bus) - 1);
+    if (!there) return INVALID_DEVICE;
     *device = int(bus) - 1;
     return 0;
 }

@@ -126,11 +126,9 @@ void prepare(Machine& it, unsigned fiber) {
 #ifdef __x86_64__
     *--top = nullptr; // where a caller's address would be, for the alignment
     *--top = reinterpret_cast<void*>(fiber_main);
-    top -= 6;
-    std::memset(top, 0, 6 * sizeof *top);
+    for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
 #else
-    top -= 20;
-    std::memset(top, 0, 20 * sizeof *top);
+    for (int saved = 0; saved < 20; ++saved) *--top = nullptr;
     top[11] = reinterpret_cast<void*>(fiber_main); // x30
 #endif
     it.fibers[fiber] = {Fiber::Ready, top};

@@ -142,13 +142,13 @@ class DriverTest(unittest.TestCase):
             pass
         driver.cuDevicePrimaryCtxReset_v2(0)
         for kind in (b"streams", b"events", b"modules", b"graphs", b"graph_execs", b"queued"):
-            self.assertEqual(driver.double_live(kind), 0, kind)
+            assert driver.double_live(kind) == 0, kind
 
     def ok(self, name, *arguments):
         self.fails(0, name, *arguments)
 
     def fails(self, status, name, *arguments):
-        self.assertEqual(call(name, *arguments), status, name)
+        assert call(name, *arguments) == status, name
 
     def allocate(self, size):
         return make("cuMemAlloc_v2", size)

@@ -22,7 +22,7 @@ class Graphs(DriverTest):
         self.ok("cuCtxSynchronize")
 
     def digit(self, number, stream):
-        self.assertEqual(launch(self.add, self.memory, INT(number), stream=stream), 0)
+        assert launch(self.add, self.memory, INT(number), stream=stream) == 0
 
     def end_capture(self, stream):
         graph = ctypes.c_uint64()
@@ -37,16 +37,16 @@ class Graphs(DriverTest):
         graph = self.end_capture(stream)
         count = ctypes.c_size_t()
         self.ok("cuGraphGetNodes", graph, None, count)
-        self.assertEqual(count.value, 2)
+        assert count.value == 2
         self.ok("cuCtxSynchronize")
-        self.assertEqual(read(self.memory, INT), [0])
+        assert read(self.memory, INT) == [0]
         exec_ = make("cuGraphInstantiateWithFlags", graph, 0)
         self.ok("cuGraphDestroy", graph)
         self.ok("cuGraphLaunch", exec_, stream)
         self.digit(3, stream)
         self.ok("cuGraphLaunch", exec_, stream)
         self.ok("cuStreamSynchronize", stream)
-        self.assertEqual(read(self.memory, INT), [12312])
+        assert read(self.memory, INT) == [12312]
         self.ok("cuGraphExecDestroy", exec_)
         self.fails(1, "cuGraphLaunch", exec_, stream)
 
@@ -64,7 +64,7 @@ class Graphs(DriverTest):
         graph = self.end_capture(stream)
         exec_ = make("cuGraphInstantiateWithFlags", graph, 0)
         self.ok("cuGraphLaunch", exec_, 0)
-        self.assertEqual(read(self.memory, INT), [123])
+        assert read(self.memory, INT) == [123]
         self.fails(1, "cuEventQuery", fork)
         self.ok("cuGraphDestroy", graph)
         self.ok("cuGraphExecDestroy", exec_)
@@ -92,7 +92,7 @@ class Graphs(DriverTest):
         self.fails(status, name, *arguments)
         state = INT()
         self.ok("cuStreamIsCapturing", stream, state)
-        self.assertEqual(state.value, 2 if spoils else 1, name)
+        assert state.value == (2 if spoils else 1), name
         expected = INVALIDATED if spoils else 0
         graph = ctypes.c_uint64()
         self.fails(expected, "cuStreamEndCapture", stream, graph)
@@ -160,17 +160,17 @@ class Graphs(DriverTest):
             stream = self.stream()
             self.ok("cuStreamBeginCapture_v2", stream, mode)
             memory = ctypes.c_uint64()
-            self.assertEqual(on_another_thread("cuMemAlloc_v2", memory, 4), status)
+            assert on_another_thread("cuMemAlloc_v2", memory, 4) == status
             graph = ctypes.c_uint64()
             call("cuStreamEndCapture", stream, graph)
             call("cuGraphDestroy", graph.value)
         stream = self.stream()
         self.ok("cuStreamBeginCapture_v2", stream, GLOBAL)
         status = on_another_thread("cuStreamEndCapture", stream, ctypes.c_uint64())
-        self.assertEqual(status, 908)
+        assert status == 908
         mode = INT(RELAXED)
         self.ok("cuThreadExchangeStreamCaptureMode", mode)
-        self.assertEqual(mode.value, GLOBAL)
+        assert mode.value == GLOBAL
         stream = self.stream()
         self.ok("cuStreamBeginCapture_v2", stream, GLOBAL)
         self.allocate(4)
@@ -182,17 +182,17 @@ class Graphs(DriverTest):
         self.ok("cuStreamBeginCapture_v2", stream, GLOBAL)
         memory = make("cuMemAllocAsync", 4, stream)
         self.ok("cuMemsetD8Async", memory, 0, 4, stream)
-        self.assertEqual(launch(self.add, memory, INT(7), stream=stream), 0)
+        assert launch(self.add, memory, INT(7), stream=stream) == 0
         graph = self.end_capture(stream)
         exec_ = make("cuGraphInstantiateWithFlags", graph, 0)
         self.fails(1, "cuMemsetD8Async", memory, 1, 4, stream)
         self.ok("cuGraphLaunch", exec_, stream)
         self.fails(1, "cuGraphLaunch", exec_, stream)
         self.ok("cuStreamSynchronize", stream)
-        self.assertEqual(read(memory, INT), [7])
+        assert read(memory, INT) == [7]
         self.ok("cuMemFreeAsync", memory, stream)
         self.ok("cuGraphLaunch", exec_, stream)
         self.ok("cuStreamSynchronize", stream)
-        self.assertEqual(read(memory, INT), [7])
+        assert read(memory, INT) == [7]
         self.ok("cuGraphDestroy", graph)
         self.ok("cuGraphExecDestroy", exec_)

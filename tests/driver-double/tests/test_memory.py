@@ -6,6 +6,8 @@ import mmap
 from double import DriverTest, driver, make, read, run_python, write
 
 UBYTE = ctypes.c_ubyte
+# The members of CUDA_MEMCPY3D for the source, and again for the destination.
+SIDE = ("x", "y", "z", "l", "type", "host", "dev", "arr", "ctx", "pitch", "height")
 
 
 class Allocation(DriverTest):
@@ -15,7 +17,7 @@ class Allocation(DriverTest):
         return total.value - free.value
 
     def test_fresh_memory_is_full_of_garbage(self):
-        self.assertEqual(read(self.allocate(3), UBYTE, 3), [0xCD] * 3)
+        assert read(self.allocate(3), UBYTE, 3) == [205] * 3
 
     def test_sizes_and_addresses_are_checked(self):
         memory = self.allocate(1000)
@@ -32,7 +34,7 @@ class Allocation(DriverTest):
     def test_the_device_has_a_size(self):
         before = self.used()
         memory = self.allocate(400 << 20)
-        self.assertEqual(self.used() - before, 400 << 20)
+        assert self.used() - before == 400 << 20
         self.fails(2, "cuMemAlloc_v2", ctypes.c_uint64(), 200 << 20)
         self.ok("cuMemFree_v2", memory)
         self.allocate(200 << 20)
@@ -57,7 +59,7 @@ class Allocation(DriverTest):
         memory, other, stream = self.allocate(4), self.allocate(4), self.stream()
         self.ok("cuMemsetD8Async", other, 7, 4, stream)
         self.ok("cuMemFree_v2", memory)
-        self.assertEqual(driver.double_live(b"queued"), 0)
+        assert driver.double_live(b"queued") == 0
 
     def test_writes_beside_an_allocation_are_counted(self):
         run_python(
@@ -75,10 +77,10 @@ class Allocation(DriverTest):
     def test_rows_with_a_pitch(self):
         address, pitch = ctypes.c_uint64(), ctypes.c_size_t()
         self.ok("cuMemAllocPitch_v2", address, pitch, 100, 4, 4)
-        self.assertEqual(pitch.value, 512)
+        assert pitch.value == 512
         self.ok("cuMemsetD2D8Async", address.value, 512, 9, 100, 4, 0)
         row = read(address.value + 3 * 512, UBYTE, 101)
-        self.assertEqual((row[0], row[99], row[100]), (9, 9, 0xCD))
+        assert (row[0], row[99], row[100]) == (9, 9, 205)
 
 
 class InStreamOrder(DriverTest):
@@ -89,7 +91,7 @@ class InStreamOrder(DriverTest):
         # Another stream that is not ordered behind the allocation comes too early.
         self.ok("cuMemcpyHtoDAsync_v2", memory, data, 4, stream)
         self.ok("cuStreamSynchronize", stream)
-        self.assertEqual(read(memory, UBYTE, 4), [1, 2, 3, 4])
+        assert read(memory, UBYTE, 4) == [1, 2, 3, 4]
         early = make("cuMemAllocAsync", 64, stream)
         self.ok("cuMemsetD8Async", early, 1, 4, other)
         self.fails(700, "cuStreamSynchronize", other)
@@ -124,12 +126,12 @@ class InStreamOrder(DriverTest):
 
         self.ok("cuMemPoolSetAttribute", pool, 4, ctypes.c_uint64(1 << 30))
         memory = make("cuMemAllocAsync", 1000, stream)
-        self.assertEqual((attribute(7), attribute(5)), (1000, 1024))
+        assert (attribute(7), attribute(5)) == (1000, 1024)
         self.ok("cuMemFreeAsync", memory, stream)
         self.ok("cuStreamSynchronize", stream)
-        self.assertEqual((attribute(7), attribute(5)), (0, 1024))
+        assert (attribute(7), attribute(5)) == (0, 1024)
         self.ok("cuMemPoolTrimTo", pool, 0)
-        self.assertEqual(attribute(5), 0)
+        assert attribute(5) == 0
         self.ok("cuMemPoolSetAttribute", pool, 4, ctypes.c_uint64(0))
 
 
@@ -143,7 +145,7 @@ class HostMemory(DriverTest):
         self.ok("cuMemcpyHtoDAsync_v2", memory, address, 4, stream)
         pages[0] = 5
         self.ok("cuStreamSynchronize", stream)
-        self.assertEqual(read(memory, UBYTE), [5])
+        assert read(memory, UBYTE) == [5]
         self.ok("cuMemHostUnregister", address)
         self.fails(713, "cuMemHostUnregister", address)
 
@@ -151,8 +153,8 @@ class HostMemory(DriverTest):
         memory = self.pinned(100)
         kind = ctypes.c_uint()
         self.ok("cuPointerGetAttribute", kind, 2, memory + 99)
-        self.assertEqual(kind.value, 1)
-        self.assertGreaterEqual(driver.double_live(b"pinned_bytes"), 100)
+        assert kind.value == 1
+        assert driver.double_live(b"pinned_bytes") >= 100
         self.ok("cuMemFreeHost", memory)
         self.fails(1, "cuMemFreeHost", memory)
 
@@ -160,9 +162,9 @@ class HostMemory(DriverTest):
 class Boxes(DriverTest):
     class Box(ctypes.Structure):
         _fields_ = [
-            (name, ctypes.c_size_t)
-            for name in "sx sy sz sl stype shost sdev sarr r0 spitch sheight "
-            "dx dy dz dl dtype dhost ddev darr r1 dpitch dheight w h d".split()
+            *((f"s{name}", ctypes.c_size_t) for name in SIDE),
+            *((f"d{name}", ctypes.c_size_t) for name in SIDE),
+            *((name, ctypes.c_size_t) for name in ("w", "h", "d")),
         ]
 
     def test_a_box_inside_a_box(self):
@@ -180,7 +182,7 @@ class Boxes(DriverTest):
             for y in range(3):
                 for x in range(2):
                     expected[(3 + z) * 20 + (2 + y) * 4 + 1 + x] = source[z * 12 + y * 4 + x]
-        self.assertEqual(got, expected)
+        assert got == expected
         box.dz = 5
         self.fails(1, "cuMemcpy3D_v2", box)
         box.dz, box.dpitch = 3, 2
@@ -215,7 +217,7 @@ class BetweenProcesses(DriverTest):
                 assert call("cuIpcCloseMemHandle", address.value) == status
             """
         )
-        self.assertEqual(read(memory, UBYTE, 3), [9, 2, 3])
+        assert read(memory, UBYTE, 3) == [9, 2, 3]
 
     def test_a_process_does_not_open_its_own(self):
         class Handle(ctypes.Structure):
@@ -223,6 +225,4 @@ class BetweenProcesses(DriverTest):
 
         handle = Handle()
         self.ok("cuIpcGetMemHandle", handle, self.allocate(8))
-        self.assertEqual(
-            driver.cuIpcOpenMemHandle_v2(ctypes.byref(ctypes.c_uint64()), handle, 1), 201
-        )
+        assert driver.cuIpcOpenMemHandle_v2(ctypes.byref(ctypes.c_uint64()), handle, 1) == 201

@@ -123,7 +123,12 @@ def test_structures_are_cut_and_filled(module):
     two = module.get_function("echo_two")
     dtype = np.dtype([("x", "f4"), ("y", "f4")])
     record = np.array((1, 2), dtype)[()]
-    for given in (record, record.tobytes(), bytearray(record.tobytes() + b"more"), np.array(record)):
+    for given in (
+        record,
+        record.tobytes(),
+        bytearray(record.tobytes() + b"more"),
+        np.array(record),
+    ):
         assert prepared_echo(two, "8s", given, dtype) == record
         assert prepared_echo(two, dtype, given, dtype) == record
     assert prepared_echo(two, "8s", np.float32(1).tobytes(), dtype) == np.array((1, 0), dtype)[()]

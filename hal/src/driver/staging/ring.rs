@@ -302,3 +302,20 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
     condition.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_take_turns() {
+        let mut state = State::default();
+        for job in [1, 2] {
+            let rest =
+                Part { direction: Direction::HostToDevice, device: 0, host: 0, bytes: 192, job };
+            state.jobs.push_back(Job { rest, part: 64, busy: 0, failure: None });
+        }
+        let turns: Vec<_> = std::iter::from_fn(|| state.take_part()).map(|it| it.job).collect();
+        assert_eq!(turns, [1, 2, 1, 2, 1, 2]);
+    }
+}

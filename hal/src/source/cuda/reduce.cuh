@@ -85,37 +85,42 @@ DEVICE typename Op::value accumulate_packs(const Row& row, Index first, Index en
     return accumulate<Op, Index>(packs, first, end, (Index)DEEP);
 }
 
-// The values of each `DEEP` threads beside one another, combined for the first of them.
-template <class Op, u32 DEEP>
+// The values of `DEEP` threads, `STEP` apart, combined for the first of them.
+template <class Op, u32 DEEP, u32 STEP>
 DEVICE typename Op::value together(typename Op::value value) {
     typedef typename Op::value A;
     constexpr u32 FEW = DEEP > 16 ? DEEP / 16 : 1;
     __shared__ A scratch[256];
     __shared__ A halfway[256 / DEEP * FEW];
     const u32 thread = threadIdx.x;
-    const u32 row = thread % DEEP;
+    const u32 row = thread / STEP % DEEP;
     if (DEEP == 1) {
         return value;
     }
     scratch[thread] = value;
     __syncthreads();
     if (row < FEW) {
+        A leaf[DEEP / FEW];
 #pragma unroll
-        for (u32 k = FEW; k < DEEP; k += FEW) {
-            value = Op::combine(value, scratch[thread + k]);
+        for (u32 k = 0; k < DEEP / FEW; ++k) {
+            leaf[k] = scratch[thread + k * FEW * STEP];
         }
+        value = fold<Op, DEEP / FEW>(leaf);
     }
     if (FEW > 1) {
-        const u32 first = thread / DEEP * FEW;
+        // Either STEP or the number of those who share it is 1.
+        const u32 first = (STEP == 1 ? thread / DEEP : thread % STEP) * FEW;
         if (row < FEW) {
             halfway[first + row] = value;
         }
         __syncthreads();
         if (row == 0) {
+            A leaf[FEW];
 #pragma unroll
-            for (u32 k = 1; k < FEW; ++k) {
-                value = Op::combine(value, halfway[first + k]);
+            for (u32 k = 0; k < FEW; ++k) {
+                leaf[k] = halfway[first + k];
             }
+            value = fold<Op, FEW>(leaf);
         }
     } else {
         __syncthreads();
@@ -162,14 +167,67 @@ DEVICE void reduce_packs(const Source& source, const Sink& sink, Index outputs, 
                 }
             }
         }
-        value = together<Op, DEEP>(value);
+        value = together<Op, DEEP, 1>(value);
         if (row == 0 && output < outputs) {
             sink(output, part, value);
         }
     }
 }
 
-// The same element by element: a block serves `1 << split` outputs with `256 >> split` threads
+// The values of `WIDTH` outputs beside one another.
+template <class Op, int WIDTH>
+struct Beside {
+    struct value {
+        typename Op::value item[WIDTH];
+    };
+    static METHOD value identity() {
+        value all;
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) {
+            all.item[k] = Op::identity();
+        }
+        return all;
+    }
+    static METHOD value combine(const value& x, const value& y) {
+        value all;
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) {
+            all.item[k] = Op::combine(x.item[k], y.item[k]);
+        }
+        return all;
+    }
+};
+
+// Packs hold elements of `WIDTH` outputs; a block serves `WIDE` such `columns`.
+template <class Op, int WIDTH, u32 WIDE, class Index, class Source, class Sink>
+DEVICE void reduce_columns(const Source& source, const Sink& sink, Index columns, Index length,
+                           Index chunk, Index chunks) {
+    typedef Beside<Op, WIDTH> Each;
+    typedef typename Each::value A;
+    constexpr u32 DEEP = 256 / WIDE;
+    const u32 row = threadIdx.x / WIDE;
+    const Index groups = (columns + WIDE - 1) / WIDE;
+    for (Index work = blockIdx.x; work < groups * chunks; work += gridDim.x) {
+        Index group, part;
+        divide_work(work, groups, chunks, &group, &part);
+        const Index column = group * WIDE + threadIdx.x % WIDE;
+        const Index begin = part * chunk;
+        const Index end = length - begin < chunk ? length : begin + chunk;
+        A value = Each::identity();
+        if (column < columns) {
+            value = accumulate_packs<Each, true, DEEP>(source.at(column * WIDTH), begin + row, end);
+        }
+        value = together<Each, DEEP, WIDE>(value);
+        if (row == 0 && column < columns) {
+#pragma unroll
+            for (int k = 0; k < WIDTH; ++k) {
+                sink(column * WIDTH + k, part, value.item[k]);
+            }
+        }
+    }
+}
+
+// Element by element: a block serves `1 << split` outputs with `256 >> split` threads
 // each; `across` says that neighbouring threads share an output (the reduced axis is the fast
 // one).
 template <class Op, class Index, class Source, class Sink>
@@ -246,7 +304,7 @@ DEVICE void reduce_partials(const Sink& sink, const typename Op::value* values, 
                 const A next = gather_partials<Op, Index>(values + output, outputs, chunks, first, 256);
                 value = Op::combine(value, next);
             }
-            value = together<Op, 256>(value);
+            value = together<Op, 256, 1>(value);
             if (threadIdx.x == 0) {
                 sink(output, (Index)0, value);
             }

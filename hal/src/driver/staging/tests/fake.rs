@@ -252,10 +252,6 @@ unsafe extern "C" fn stream_destroy(stream: Handle) -> c_int {
 }
 
 unsafe extern "C" fn stream_synchronize(stream: Handle) -> c_int {
-    let shut = || call("is_shut", |state| c_int::from(state.shut.contains(&stream)));
-    while shut() == 1 {
-        thread::sleep(Duration::from_millis(1));
-    }
     call("stream_synchronize", |state| state.run(stream, None))
 }
 
@@ -285,6 +281,13 @@ unsafe extern "C" fn event_record(event: Handle, stream: Handle) -> c_int {
 }
 
 unsafe extern "C" fn event_synchronize(event: Handle) -> c_int {
+    let shut = |state: &mut State| {
+        let stream = state.events.get(&event).map_or(0, |mark| mark.0);
+        c_int::from(state.shut.contains(&stream))
+    };
+    while call("is_shut", shut) == 1 {
+        thread::sleep(Duration::from_millis(1));
+    }
     call("event_synchronize", |state| {
         let Some(&(stream, number)) = state.events.get(&event) else {
             return Status::INVALID_HANDLE;

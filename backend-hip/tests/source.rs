@@ -1,0 +1,106 @@
+//! The source of builtin operations, as hipRTC sees it: valid for wavefronts of 32 and of 64
+//! threads, without what only CUDA has, and with the mathematics of AMD's device library.
+
+#![allow(clippy::unwrap_used, reason = "a module of another crate's tests unwraps")]
+
+// The list of operations is that of hal's tests, under the name that it has there.
+extern crate hal as gpuarray_hal;
+
+#[path = "../../hal/tests/source/operations.rs"]
+mod operations;
+
+use hal::source::{Spec, unit};
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::process::Command;
+
+/// What the language has for kernels; hipRTC has it without a header.
+const LANGUAGE: [&str; 6] = [
+    "__device__",
+    "__forceinline__",
+    "__global__",
+    "__launch_bounds__",
+    "__shared__",
+    // All threads of a block wait for each other, in whatever wavefronts they are.
+    "__syncthreads",
+];
+
+/// All builtin operations after preprocessing with the macros that hipRTC has.
+fn text() -> String {
+    let mut seen = HashSet::new();
+    let operations = operations::all();
+    let specs = operations.iter().map(|operation| Spec::of(operation).expect("a specification"));
+    let text = unit(specs.filter(|spec| seen.insert(*spec)));
+    assert!(seen.len() > 1500 && text.contains("__CUDA_ARCH__"));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hip-source.cpp");
+    std::fs::write(&file, text).expect("a file");
+    let keep = |name: &&str| format!("-D{name}={name}");
+    let output = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()))
+        .args([
+            "-E",
+            "-P",
+            "-w",
+            "-undef",
+            "-D__HIP__=1",
+            "-D__AMDGCN__=1",
+            "-D__cplusplus=201402L",
+        ])
+        .args(LANGUAGE.iter().map(keep))
+        .arg(&file)
+        .output()
+        .expect("a C++ compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn is_word(it: char) -> bool {
+    it.is_ascii_alphanumeric() || it == '_'
+}
+
+#[test]
+fn nothing_depends_on_the_vendor_or_the_width_of_a_wavefront() {
+    let text = text();
+    let words: BTreeSet<&str> = text.split(|it| !is_word(it)).collect();
+    // Names with two underscores in front are the compilers': the language's alone are used.
+    let reserved: Vec<_> = words.iter().filter(|it| it.starts_with("__")).copied().collect();
+    assert_eq!(reserved, LANGUAGE);
+    for word in &words {
+        let lower = word.to_ascii_lowercase();
+        for part in ["warp", "wave", "shfl", "ballot", "cuda", "nvvm", "ptx", "atomic"] {
+            assert!(!lower.contains(part), "{word}");
+        }
+        // Without a barrier, threads would rely on running in step.
+        assert!(!["asm", "volatile"].contains(word), "{word}");
+    }
+    // What a kernel may ask of its place, in one dimension.
+    for name in ["threadIdx", "blockIdx", "blockDim", "gridDim"] {
+        for (at, _) in text.match_indices(name) {
+            assert!(text[at + name.len()..].starts_with(".x"), "{}", &text[at..at + 40]);
+        }
+    }
+}
+
+#[test]
+fn mathematics_is_the_device_librarys() {
+    let text = text();
+    // A function of no namespace: `::` that follows neither a name nor a template's end.
+    let free = text.match_indices("::").filter_map(|(at, _)| {
+        let before = text[..at].trim_end().chars().next_back();
+        let name: String = text[at + 2..].chars().take_while(|it| is_word(*it)).collect();
+        before.is_none_or(|it| !is_word(it) && it != '>').then_some(name)
+    });
+    // `return ::name` is one too.
+    let returned = text.split("return ::").skip(1);
+    let returned = returned.map(|it| it.chars().take_while(|it| is_word(*it)).collect());
+    let used: BTreeSet<String> = free.chain(returned).collect();
+    // Those of double precision that AMD's library has as `__ocml_NAME_f64`, which HIP's own
+    // headers give these names; with an f behind, those of single precision.
+    let library = [
+        "acos", "asin", "asinh", "atan", "atan2", "ceil", "copysign", "cos", "cosh", "exp", "fabs",
+        "floor", "fmod", "hypot", "ldexp", "log", "log10", "log1p", "log2", "pow", "rint", "sin",
+        "sinh", "sqrt", "tan", "tanh", "trunc",
+    ];
+    let expected: BTreeSet<String> =
+        library.iter().flat_map(|name| [(*name).to_owned(), format!("{name}f")]).collect();
+    assert_eq!(used, expected);
+}

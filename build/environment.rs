@@ -1,0 +1,71 @@
+//! Environment variables and programs, as the process has them or as a test makes them up.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::{env, fs, thread};
+
+/// Variables, and which of them were asked for.
+pub(crate) struct Environment {
+    read: Box<dyn Fn(&str) -> Option<OsString>>,
+    names: RefCell<BTreeSet<String>>,
+}
+
+impl Environment {
+    /// The process's.
+    pub(crate) fn of_process() -> Environment {
+        Environment::new(|name| env::var_os(name))
+    }
+
+    /// Variables that a function gives.
+    pub(crate) fn new(read: impl Fn(&str) -> Option<OsString> + 'static) -> Environment {
+        Environment { read: Box::new(read), names: RefCell::default() }
+    }
+
+    /// The value of a variable that is set and not empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        self.names.borrow_mut().insert(name.to_owned());
+        (self.read)(name).filter(|value| !value.is_empty())
+    }
+
+    /// The variables that the result depends on: those asked for, but for what cargo itself
+    /// sets.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let own = ["OUT_DIR", "NUM_JOBS", "HOST"];
+        let names = self.names.borrow();
+        names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect()
+    }
+
+    /// Folders that variables name.
+    pub(crate) fn folders(&self, names: &[&str]) -> Vec<PathBuf> {
+        names.iter().filter_map(|name| self.variable(name)).map(PathBuf::from).collect()
+    }
+
+    /// Programs of these names in `PATH`.
+    pub(crate) fn in_path(&self, names: &[impl AsRef<str>]) -> Vec<PathBuf> {
+        let path = self.variable("PATH").unwrap_or_default();
+        let folders: Vec<PathBuf> = env::split_paths(&path).collect();
+        let named = |name| folders.iter().map(move |folder| folder.join(name));
+        let all = names.iter().flat_map(|name| named(name.as_ref()));
+        all.filter(|program| is_program(program)).collect()
+    }
+
+    /// How many compilers may run at a time.
+    pub(crate) fn jobs(&self) -> usize {
+        let given = self.variable("NUM_JOBS").and_then(|it| it.to_str()?.parse().ok());
+        let here = || thread::available_parallelism().map_or(1, usize::from);
+        given.filter(|jobs| *jobs > 0).unwrap_or_else(here)
+    }
+}
+
+pub(crate) fn is_program(path: &PathBuf) -> bool {
+    #[cfg(unix)]
+    let may_run = |it: &fs::Metadata| {
+        use std::os::unix::fs::PermissionsExt;
+        it.permissions().mode() & 0o111 != 0
+    };
+    #[cfg(not(unix))]
+    let may_run = |_: &fs::Metadata| true;
+    fs::metadata(path).is_ok_and(|it| it.is_file() && may_run(&it))
+}

@@ -1,0 +1,105 @@
+//! Compiles the units of a target, as many at a time as there are processors.
+
+use super::compiler::{Compiler, run};
+use super::{Embedded, TARGET_VARIABLE};
+use hal::driver::cache::{CodeCache, CodeKey};
+use hal::driver::compiler::Compilation;
+use hal::driver::embedded::PackedObject;
+use hal::source::catalogue::Group;
+use hal::source::unit;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Compiles every group with a compiler that works; `scratch` is a folder for its files.
+///
+/// # Errors
+/// A line that names the unit and the compiler, with what it said.
+pub(crate) fn compile(
+    compiler: &Compiler,
+    groups: &[Group],
+    cache: &CodeCache,
+    scratch: &Path,
+    jobs: usize,
+) -> Result<Embedded, String> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(groups.len()));
+    let keep = |number, result: Result<Option<PackedObject>, String>| {
+        if result.is_err() {
+            next.store(groups.len(), Ordering::Relaxed);
+        }
+        results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+    };
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(group) = groups.get(number) else { break };
+            keep(number, object(compiler, group, cache, scratch));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..jobs.min(groups.len()) {
+            scope.spawn(work);
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // In the catalogue's order, whichever was ready first.
+    results.sort_by_key(|(number, _)| *number);
+    let mut embedded = Embedded {
+        target: compiler.target.clone(),
+        compiler: compiler.version.clone(),
+        objects: Vec::with_capacity(groups.len()),
+        left_out: Vec::new(),
+    };
+    for (number, result) in results {
+        match result? {
+            Some(object) => embedded.objects.push(object),
+            None => embedded.left_out.push(groups[number].name.clone()),
+        }
+    }
+    Ok(embedded)
+}
+
+/// The object of a group, from the last build if nothing has changed; `None` if it needs
+/// AMD's device library where there is none.
+fn object(
+    compiler: &Compiler,
+    group: &Group,
+    cache: &CodeCache,
+    scratch: &Path,
+) -> Result<Option<PackedObject>, String> {
+    let specs = group.specs();
+    let text = unit(specs.iter().copied());
+    let target = compiler.target.to_string();
+    let options: Vec<&str> = compiler.options.iter().map(String::as_str).collect();
+    let (name, options) = (&group.name, &options[..]);
+    let made_from =
+        Compilation { text: &text, name, target: &target, options, ..Compilation::default() };
+    let identity = format!("{} {}", compiler.program.display(), compiler.version);
+    let key = CodeKey::new(&made_from, &identity);
+    if let Some(code) = cache.load(&key) {
+        return Ok(Some(PackedObject::new(&specs, &code)));
+    }
+    let failed = |what: String| {
+        let program = compiler.program.display();
+        format!(
+            "{TARGET_VARIABLE}: {program} failed on the unit {name} for {target}: {what}; if it is \
+             not a version that is supported, install one, or unset {TARGET_VARIABLE}"
+        )
+    };
+    let file = |end: &str| scratch.join(format!("{name}.{}.{end}", target.replace(':', "_")));
+    let (source, output) = (file("cu"), file("out"));
+    fs::write(&source, text).map_err(|error| failed(error.to_string()))?;
+    match run(&mut compiler.command(&source, &output)) {
+        Err(error) if compiler.is_bare && error.contains("__ocml_") => return Ok(None),
+        result => result.map_err(failed)?,
+    }
+    let code = fs::read(&output).map_err(|error| failed(error.to_string()))?;
+    cache.store(&key, &code);
+    for made in [source, output] {
+        fs::remove_file(&made).map_err(|error| failed(error.to_string()))?;
+    }
+    Ok(Some(PackedObject::new(&specs, &code)))
+}

@@ -1,0 +1,232 @@
+//! Kernels that fail, and resets.
+
+use super::{backend, check_error, check_works, device};
+use crate::harness::Outcome;
+use crate::programs::{ONE, grid};
+use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
+use gpuarray::{
+    CaptureMode, Device, DeviceArray, ErrorKind, Event, EventOptions, Graph, Kernel, LoadOptions,
+    Module, ModuleSource, Result, Stream, StreamOptions,
+};
+use std::sync::Arc;
+
+const SOURCE: &str = r#"
+extern "C" {
+__global__ void set(int* out, int value) { *out = value; }
+__global__ void out_of_bounds(int* out) { *(volatile int*)16 = *out; }
+__global__ void trap(int* out) { if (*out == 0) __trap(); }
+__global__ void assertion(int* out) { assert(*out != 0); }
+__global__ void misaligned(char* out) { *(volatile int*)(out + 1) = 1; }
+}
+"#;
+
+/// One object of each kind, all of them in use.
+struct Objects {
+    device: Arc<dyn Device>,
+    stream: Arc<dyn Stream>,
+    event: Arc<dyn Event>,
+    array: DeviceArray<i32>,
+    plain: DeviceMemory,
+    pooled: DeviceMemory,
+    pinned: PinnedMemory,
+    module: Arc<dyn Module>,
+    kernel: Arc<dyn Kernel>,
+    graph: Arc<dyn Graph>,
+}
+
+impl Objects {
+    fn new(device: &Arc<dyn Device>) -> Result<Objects> {
+        let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+        let event = device.create_event(EventOptions::default())?;
+        let mut array = DeviceArray::<i32>::zeros(device, &[100])?.on(&stream)?.copy()?;
+        array.update_scalar(gpuarray::function::BinaryFunction::Add, 0)?;
+        let plain = DeviceMemory::plain(device, 4096)?;
+        let pooled = DeviceMemory::for_stream(device, &stream, 5 << 20)?;
+        let pinned = PinnedMemory::new(device, 4096)?;
+        let source = ModuleSource::Source { text: SOURCE, name: "faults.cu", options: &[] };
+        let module = device.load_module(&source, &LoadOptions::default())?;
+        let kernel = module.kernel("set")?;
+        stream.begin_capture(CaptureMode::default())?;
+        array.fill(0)?;
+        let graph = stream.end_capture()?;
+        stream.record(event.as_ref())?;
+        stream.synchronize()?;
+        let device = device.clone();
+        Ok(Objects { device, stream, event, array, plain, pooled, pinned, module, kernel, graph })
+    }
+
+    /// Launches a kernel that takes the array.
+    fn launch(&self, name: &str) -> Result<()> {
+        let kernel = self.module.kernel(name)?;
+        // SAFETY: what the kernel does with the array is what is tested.
+        unsafe { kernel.launch(ONE, &self.stream, (&mut self.array.clone(),)) }
+    }
+
+    fn launch_set(&self) -> Result<()> {
+        // SAFETY: the kernel takes an array and a number.
+        unsafe { self.kernel.launch(grid(1, 1), &self.stream, (&mut self.array.clone(), 1)) }
+    }
+
+    /// Checks that every kind of call fails so.
+    fn check_all(&self, kind: ErrorKind, named: &[&str]) {
+        let Objects { device, stream, event, .. } = self;
+        let check = |what: &str, result: Result<()>| drop(check_error(what, result, kind, named));
+        check("synchronize", stream.synchronize());
+        check("query", stream.query().map(drop));
+        check("record", stream.record(event.as_ref()));
+        check("event synchronize", event.synchronize());
+        check("event query", event.query().map(drop));
+        check("launch", self.launch_set());
+        check("kernel", self.module.kernel("set").map(drop));
+        // SAFETY: the graph is refused.
+        check("graph launch", unsafe { self.graph.launch(stream.as_ref()) });
+        check("operation", (&self.array + &self.array).map(drop));
+        check("download", self.array.to_vec().map(drop));
+        // SAFETY: the range lies in the allocation, and the call is refused.
+        check("fill", unsafe { stream.fill(self.plain.address(), 0, 1, 64) });
+        check("large allocation", stream.allocate(9 << 20).map(drop));
+        let _ = device;
+    }
+
+    /// Checks that calls which make something new fail so.
+    fn check_new(&self, kind: ErrorKind, named: &[&str]) {
+        let device = &self.device;
+        let check = |what: &str, result: Result<()>| drop(check_error(what, result, kind, named));
+        check("create_stream", device.create_stream(StreamOptions::default()).map(drop));
+        check("create_event", device.create_event(EventOptions::default()).map(drop));
+        check("allocate", device.allocate(64).map(drop));
+        check("memory_info", device.memory_info().map(drop));
+        check("device synchronize", device.synchronize());
+        let source = ModuleSource::Source { text: SOURCE, name: "faults.cu", options: &[] };
+        let loaded = device.load_module(&source, &LoadOptions::default());
+        check("load_module", loaded.map(drop));
+    }
+}
+
+/// A fault, what every call says afterwards, and the way back.
+pub(super) fn fault(kernel: &str) -> Outcome {
+    let device = device()?;
+    let objects = Objects::new(&device)?;
+    objects.launch(kernel)?;
+    let first = objects.stream.synchronize();
+    check_error("the first call", first, ErrorKind::LaunchFailed, &["kernel", "reset", "cuda:0"]);
+    objects.check_all(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
+    objects.check_new(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
+    recover(&device)?;
+    objects.check_all(ErrorKind::InvalidHandle, &["reset"]);
+    check_works(&device)?;
+    drop(objects);
+    check_works(&device)?;
+    // Once more: what was learnt of the first failure is forgotten.
+    let objects = Objects::new(&device)?;
+    objects.launch(kernel)?;
+    let first = objects.stream.synchronize();
+    check_error("the first call", first, ErrorKind::LaunchFailed, &["kernel", "reset"]);
+    drop(objects);
+    recover(&device)?;
+    check_works(&device)
+}
+
+fn recover(device: &Arc<dyn Device>) -> Result<()> {
+    let epoch = device.epoch();
+    // SAFETY: nobody else in the process uses the device, and nothing of before is read.
+    unsafe { device.reset()? };
+    assert!(device.epoch() > epoch);
+    Ok(())
+}
+
+/// Different calls that are the first to notice.
+pub(super) fn noticed(by: &str) -> Outcome {
+    let device = device()?;
+    let objects = Objects::new(&device)?;
+    let event = device.create_event(EventOptions::default())?;
+    let plain = DeviceMemory::plain(&device, 64)?;
+    objects.launch("out_of_bounds")?;
+    let result = match by {
+        "event" => {
+            objects.stream.record(event.as_ref())?;
+            event.synchronize()
+        }
+        "download" => objects.array.to_vec().map(drop),
+        "device" => device.synchronize(),
+        "drop" => {
+            // Its free waits for the device, and a failure has nowhere to go but the log.
+            drop(plain);
+            objects.stream.synchronize()
+        }
+        other => return Err(format!("{other} notices nothing").into()),
+    };
+    let kind = match last_failed_free() {
+        0 => ErrorKind::LaunchFailed,
+        _ => ErrorKind::DeviceLost,
+    };
+    check_error(by, result, kind, &["kernel", "reset"]);
+    assert!(kind == ErrorKind::LaunchFailed || by == "drop");
+    objects.check_all(ErrorKind::DeviceLost, &["reset"]);
+    Ok(())
+}
+
+/// The device beside the one that a kernel failed on.
+pub(super) fn beside() -> Outcome {
+    let backend = backend()?;
+    let (first, second) = (backend.device(0)?, backend.device(1)?);
+    let (objects, others) = (Objects::new(&first)?, Objects::new(&second)?);
+    objects.launch("trap")?;
+    check_error("fault", objects.stream.synchronize(), ErrorKind::LaunchFailed, &["reset"]);
+    check_works(&second)?;
+    others.launch_set()?;
+    assert_eq!(others.array.to_vec()?[0], 1);
+    recover(&first)?;
+    check_works(&first)?;
+    assert_eq!(others.array.to_vec()?[0], 1);
+    check_works(&second)
+}
+
+/// The end of a process after a fault: what is left is dropped on the way.
+pub(super) fn exit() -> Outcome {
+    let objects = Objects::new(&device()?)?;
+    objects.launch("trap")?;
+    assert!(objects.stream.synchronize().is_err());
+    Ok(())
+}
+
+/// A reset without a fault.
+pub(super) fn reset() -> Outcome {
+    let device = device()?;
+    let mut bytes = vec![0u8; 8192];
+    for round in 1..=2 {
+        let objects = Objects::new(&device)?;
+        let registered = RegisteredMemory::new(&device, &mut bytes)?;
+        objects.launch_set()?;
+        let unused = device.create_stream(StreamOptions::default())?;
+        recover(&device)?;
+        assert_eq!(device.epoch(), round);
+        objects.check_all(ErrorKind::InvalidHandle, &["reset"]);
+        let error = unused.synchronize();
+        check_error("another stream", error, ErrorKind::InvalidHandle, &["reset"]);
+        check_works(&device)?;
+        // New objects beside the old ones, which go in any order.
+        let new = Objects::new(&device)?;
+        new.launch_set()?;
+        assert_eq!(new.array.to_vec()?[0], 1);
+        drop((registered, unused, objects));
+        assert_eq!(last_failed_free(), 0, "nothing is freed that the reset took");
+        assert_eq!(new.array.to_vec()?[0], 1);
+        assert!(new.pinned.iter().all(|&byte| byte == 0) && new.pooled.is_allocated());
+    }
+    check_works(&device)
+}
+
+/// The device beside one that is reset.
+pub(super) fn reset_beside() -> Outcome {
+    let backend = backend()?;
+    let (first, second) = (backend.device(0)?, backend.device(1)?);
+    let others = Objects::new(&second)?;
+    check_works(&first)?;
+    recover(&first)?;
+    assert_eq!(second.epoch(), 0);
+    others.launch_set()?;
+    assert_eq!(others.array.to_vec()?[0], 1);
+    check_works(&first)?;
+    check_works(&second)
+}

@@ -1,0 +1,75 @@
+"""Recorded work."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from pygpu import driver
+from pygpu.compiler import SourceModule
+
+SOURCE = "__global__ void add(int *x, int value) { x[threadIdx.x] += value; }"
+
+
+@pytest.fixture
+def add():
+    return SourceModule(SOURCE).get_function("add")
+
+
+def test_capture_and_launch(add):
+    stream = driver.Stream()
+    memory = driver.mem_alloc(32)
+    driver.memset_d32(memory, 0, 8)
+    address = np.uintp(memory)
+    driver.Context.synchronize()
+    assert not stream.is_capturing()
+    stream.begin_capture()
+    assert stream.is_capturing()
+    for value in (1, 10):
+        add(address, np.int32(value), block=(8, 1, 1), stream=stream)
+    graph = stream.end_capture()
+    assert not stream.is_capturing()
+    assert isinstance(graph, driver.Graph)
+    assert graph.node_count == 2
+    assert driver.from_device(memory, 8, np.int32).tolist() == [0] * 8
+    for _ in range(3):
+        graph.launch(stream)
+    stream.synchronize()
+    assert driver.from_device(memory, 8, np.int32).tolist() == [33] * 8
+    graph.launch()
+    driver.Context.synchronize()
+    assert driver.from_device(memory, 8, np.int32).tolist() == [44] * 8
+
+
+def test_prepared_launches_are_recorded(add):
+    stream = driver.Stream(1)
+    memory = driver.mem_alloc(32)
+    driver.memset_d32(memory, 0, 8)
+    add.prepare("Pi")
+    driver.Context.synchronize()
+    stream.begin_capture("relaxed")
+    for _ in range(600):
+        add.prepared_async_call((1, 1), (8, 1, 1), stream, int(memory), 1)
+    graph = stream.end_capture()
+    assert graph.node_count == 600
+    graph.launch(stream)
+    stream.synchronize()
+    assert driver.from_device(memory, 8, np.int32).tolist() == [600] * 8
+
+
+def test_what_is_refused(add):
+    stream = driver.Stream()
+    with pytest.raises(ValueError, match="thread_local"):
+        stream.begin_capture("sometimes")
+    with pytest.raises(driver.Error):
+        stream.end_capture()
+    stream.begin_capture()
+    with pytest.raises(driver.Error):
+        stream.begin_capture()
+    # The second call may have spoilt the first; either way the stream works again.
+    with contextlib.suppress(driver.Error):
+        stream.end_capture()
+    stream.synchronize()
+    assert stream.is_done()

@@ -1,0 +1,264 @@
+"""Compiling, loading and linking."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from pygpu import compiler, driver
+from pygpu.compiler import DynamicModule, SourceModule
+
+FILL = "__global__ void fill(int *x, int value) { x[threadIdx.x] = value; }"
+
+GLOBALS = """
+__constant__ float table[32];
+__device__ int counter = 3;
+__global__ void copy_table(float *out) { out[threadIdx.x] = table[threadIdx.x]; }
+__global__ void count(int *out) { *out = ++counter; }
+"""
+
+
+def run_fill(module, name="fill"):
+    memory = driver.mem_alloc(32)
+    module.get_function(name)(memory, np.int32(7), block=(8, 1, 1))
+    return driver.from_device(memory, 8, np.int32).tolist() == [7] * 8
+
+
+def test_a_function_outlives_its_module():
+    function = SourceModule(FILL).get_function("fill")
+    memory = driver.mem_alloc(32)
+    function(memory, np.int32(7), block=(8, 1, 1))
+    np.testing.assert_array_equal(driver.from_device(memory, 8, np.int32), [7] * 8)
+
+
+def test_variables():
+    module = SourceModule(GLOBALS)
+    address, size = module.get_global("table")
+    assert isinstance(address, int)
+    assert size == 128
+    table = np.arange(32, dtype=np.float32)
+    driver.memcpy_htod(address, table)
+    out = np.zeros(32, np.float32)
+    module.get_function("copy_table")(driver.Out(out), block=(32, 1, 1))
+    np.testing.assert_array_equal(out, table)
+    address, size = module.get_global("counter")
+    counter = np.zeros(1, np.int32)
+    module.get_function("count")(driver.Out(counter), block=(1, 1, 1))
+    driver.memcpy_dtoh(out[:1].view(np.int32), address)
+    assert (counter[0], out.view(np.int32)[0], size) == (4, 4, 4)
+
+
+def test_names_that_are_not_there():
+    module = SourceModule(GLOBALS)
+    with pytest.raises(driver.Error, match="no_such_kernel"):
+        module.get_function("no_such_kernel")
+    with pytest.raises(driver.Error, match="no_such_variable"):
+        module.get_global("no_such_variable")
+    for look in (module.get_texref, module.get_surfref):
+        with pytest.raises(driver.Unsupported, match="references"):
+            look("table")
+
+
+def test_code_from_memory_and_from_a_file(tmp_path):
+    code = compiler.compile(FILL)
+    assert isinstance(code, bytes)
+    assert run_fill(driver.module_from_buffer(code))
+    assert run_fill(driver.module_from_buffer(bytearray(code)))
+    path = tmp_path / "fill.cubin"
+    path.write_bytes(code)
+    assert run_fill(driver.module_from_file(str(path)))
+    assert run_fill(driver.module_from_file(path))
+    assert isinstance(driver.module_from_file(path), driver.Module)
+
+
+def test_code_that_is_none(tmp_path):
+    for load in (
+        lambda: driver.module_from_buffer(b"no code at all"),
+        lambda: driver.module_from_buffer(b""),
+        lambda: driver.module_from_file(tmp_path / "absent"),
+    ):
+        with pytest.raises(driver.Error):
+            load()
+    with pytest.raises(TypeError, match="buffer"):
+        driver.module_from_buffer(3)
+
+
+def test_options_of_loading():
+    code, option = compiler.compile(FILL, target="ptx"), driver.jit_option
+    calls = []
+    pairs = [(option.MAX_REGISTERS, 32), (option.OPTIMIZATION_LEVEL, 2), (option.LOG_VERBOSE, 1)]
+    module = driver.module_from_buffer(code, pairs, lambda *args: calls.append(args))
+    assert run_fill(module)
+    ((success, info, error),) = calls
+    assert (success, error) == (True, "")
+    assert isinstance(info, str)
+    with pytest.raises(driver.Error):
+        driver.module_from_buffer(b"no code", message_handler=lambda *args: calls.append(args))
+    assert calls[-1][0] is False
+    assert calls[-1][2]
+    for pairs in ([(option.WALL_TIME, 1)], [(option.MAX_REGISTERS, -1)]):
+        with pytest.raises(driver.LogicError, match="option"):
+            driver.module_from_buffer(code, pairs)
+
+
+# ---- the compiler -------------------------------------------------------------------------------
+
+
+def test_names_are_those_of_c_unless_asked_for():
+    assert run_fill(SourceModule(FILL))
+    own = f'extern "C" {{ {FILL} }}'
+    assert run_fill(SourceModule(own, no_extern_c=True))
+    with pytest.raises(driver.Error, match="fill"):
+        SourceModule(FILL, no_extern_c=True).get_function("fill")
+
+
+def test_refused_source():
+    with pytest.raises(driver.CompileError, match=r"kernel\.cu") as caught:
+        SourceModule("__global__ void f() { no_such_thing(); }", options=["-DX=1"])
+    error = caught.value
+    assert "no_such_thing" in error.stderr
+    assert error.msg
+    assert error.stdout is None
+    assert "-DX=1" in error.command_line
+    text = str(error)
+    assert error.msg in text
+    assert "-DX=1" in text
+    assert error.stderr in text
+
+
+def test_options_of_nvcc_are_refused():
+    with pytest.raises(driver.CompileError, match="no-such-option"):
+        SourceModule(FILL, options=["--no-such-option"])
+
+
+def test_missing_headers():
+    with pytest.raises(driver.CompileError, match=r"pycuda-complex\.hpp"):
+        SourceModule("#include <pycuda-complex.hpp>\n" + FILL)
+
+
+def test_options_and_folders(tmp_path):
+    (tmp_path / "seven.h").write_text("#define VALUE SEVEN\n")
+    source = '#include "seven.h"\n__global__ void fill(int *x) { x[threadIdx.x] = VALUE; }'
+    module = SourceModule(source, options=["-DSEVEN=7"], include_dirs=[str(tmp_path)])
+    memory = driver.mem_alloc(32)
+    module.get_function("fill")(memory, block=(8, 1, 1))
+    np.testing.assert_array_equal(driver.from_device(memory, 8, np.int32), [7] * 8)
+
+
+def test_architectures():
+    device = driver.Context.get_device()
+    assert run_fill(SourceModule(FILL, arch=device.architecture()))
+    with pytest.warns(UserWarning, match="higher than selected GPU"), pytest.raises(driver.Error):
+        SourceModule(FILL, arch="sm_999")
+
+
+def test_targets():
+    text = compiler.compile(FILL, target="ptx")
+    assert run_fill(driver.module_from_buffer(text))
+    with pytest.raises(driver.Unsupported, match="fat"):
+        compiler.compile(FILL, target="fatbin")
+    with pytest.raises(AssertionError, match="elf"):
+        compiler.compile(FILL, target="elf")
+
+
+def test_keep(capsys):
+    from pathlib import Path
+
+    code = compiler.compile(FILL, keep=True)
+    folder = Path(capsys.readouterr().out.split()[-1])
+    assert FILL in (folder / "kernel.cu").read_text()
+    assert (folder / "kernel.cubin").read_bytes() == code
+
+
+def test_nothing_is_said_without_a_reason(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SourceModule(FILL)
+    assert capsys.readouterr() == ("", "")
+
+
+# ---- linking ------------------------------------------------------------------------------------
+
+OUTER = """
+extern __device__ int seven();
+__global__ void outer(int *x) { x[threadIdx.x] = seven(); }
+"""
+INNER = "__device__ int seven() { return 7; }"
+
+
+def run_outer(module):
+    memory = driver.mem_alloc(32)
+    module.get_function("outer")(memory, block=(8, 1, 1))
+    return driver.from_device(memory, 8, np.int32).tolist() == [7] * 8
+
+
+@pytest.fixture
+def links_several():
+    if driver.Context.get_device().name() == "Driver Double":
+        pytest.skip("the driver double links one program only")
+
+
+def test_one_piece():
+    messages = []
+    linker = driver.Linker(lambda *args: messages.append(args), None, True)
+    linker.add_data(compiler.compile(FILL, target="ptx"), driver.jit_input_type.PTX, "fill")
+    assert run_fill(linker.link_module())
+    assert messages[0][0] is True
+    assert run_fill(DynamicModule().add_source(FILL, ["-rdc=true", "-lcudadevrt"]).link())
+
+
+@pytest.mark.usefixtures("links_several")
+def test_linker():
+    linker = driver.Linker()
+    for name, source in (("outer", OUTER), ("inner", INNER)):
+        text = compiler.compile(source, options=["-rdc=true"], target="ptx")
+        linker.add_data(text, driver.jit_input_type.PTX, name)
+    assert run_outer(linker.link_module())
+
+
+@pytest.mark.usefixtures("links_several")
+def test_dynamic_module():
+    module = DynamicModule()
+    options = ["-rdc=true", "-lcudadevrt"]
+    assert module.add_source(OUTER, options) is module
+    assert module.add_source(INNER, nvcc_options=options, name="inner.ptx") is module
+    assert module.link() is module
+    assert run_outer(module)
+
+
+@pytest.mark.usefixtures("links_several")
+def test_names_that_are_in_no_piece():
+    module = DynamicModule().add_source(OUTER, ["-rdc=true"])
+    with pytest.raises(driver.Error, match="seven"):
+        module.link()
+
+
+def test_a_linked_module_takes_no_more():
+    module = DynamicModule().add_source(FILL, ["-rdc=true"]).link()
+    with pytest.raises(ValueError, match="linked already"):
+        module.add_source(INNER)
+
+
+def test_files_to_link(tmp_path):
+    path = tmp_path / "fill.ptx"
+    path.write_bytes(compiler.compile(FILL, options=["-rdc=true"], target="ptx"))
+    assert run_fill(DynamicModule().add_file(str(path), driver.jit_input_type.PTX).link())
+    with pytest.raises(FileNotFoundError):
+        DynamicModule().add_file(str(tmp_path / "absent"), driver.jit_input_type.PTX)
+    with pytest.raises(driver.LogicError, match="9"):
+        DynamicModule().add_data(b"", 9)
+    with pytest.raises(OSError, match=r"libno_such_library\.a"):
+        DynamicModule().add_stdlib("no_such_library")
+
+
+def test_pieces_that_are_refused():
+    messages = []
+    module = DynamicModule(message_handler=lambda *args: messages.append(args))
+    module.add_data(b"no code at all", driver.jit_input_type.CUBIN)
+    with pytest.raises(driver.Error):
+        module.link()
+    assert messages[0][0] is False
+    with pytest.raises(driver.Error):
+        driver.Linker().link_module()

@@ -1,0 +1,266 @@
+"""Copies of rows and slices, fills of rows, and copies between contexts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pygpu import driver, gpuarray
+
+
+def copy2d(**settings):
+    copy = driver.Memcpy2D()
+    for name, value in settings.items():
+        setattr(copy, name, value)
+    return copy
+
+
+# ---- Memcpy2D -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["aligned", "unaligned", "stream"])
+def test_rows_to_the_device_and_back(how):
+    a = np.arange(60, dtype=np.int32).reshape(6, 10)
+    memory, pitch = driver.mem_alloc_pitch(40, 6, 4)
+    assert pitch >= 40
+    up, down = driver.Memcpy2D(), driver.Memcpy2D()
+    b = driver.pagelocked_zeros((6, 10), np.int32)
+    up.set_src_host(a)
+    up.set_dst_device(memory)
+    down.set_src_device(memory)
+    down.set_dst_host(b)
+    up.src_pitch = down.dst_pitch = 40
+    up.dst_pitch = down.src_pitch = pitch
+    for copy in (up, down):
+        copy.width_in_bytes, copy.height = 40, 6
+    stream = driver.Stream()
+    for copy in (up, down):
+        if how == "stream":
+            copy(stream)
+        else:
+            copy(aligned=how == "aligned")
+    stream.synchronize()
+    np.testing.assert_array_equal(a, b)
+
+
+def test_a_part_of_each():
+    a = np.arange(60, dtype=np.int16).reshape(6, 10)
+    a_gpu = gpuarray.zeros((8, 20), np.int16)
+    copy = copy2d(width_in_bytes=6, height=4, src_pitch=20, dst_pitch=40)
+    copy.src_x_in_bytes, copy.src_y = 4, 1
+    copy.dst_x_in_bytes, copy.dst_y = 10, 2
+    copy.set_src_host(a)
+    copy.set_dst_device(a_gpu)
+    copy(True)
+    expected = np.zeros((8, 20), np.int16)
+    expected[2:6, 5:8] = a[1:5, 2:5]
+    np.testing.assert_array_equal(a_gpu.get(), expected)
+
+
+def test_inside_the_device():
+    a = np.arange(30, dtype=np.uint8).reshape(5, 6)
+    a_gpu, b_gpu = gpuarray.to_gpu(a), gpuarray.zeros((5, 10), np.uint8)
+    copy = copy2d(width_in_bytes=6, height=5, src_pitch=6, dst_pitch=10, dst_x_in_bytes=2)
+    copy.set_src_device(a_gpu.gpudata)
+    copy.set_dst_device(int(b_gpu.gpudata))
+    copy(False)
+    np.testing.assert_array_equal(b_gpu.get()[:, 2:8], a)
+    assert b_gpu.get()[:, [0, 1, 8, 9]].sum() == 0
+
+
+def test_arrays_with_gaps():
+    # The pitch is that of the array's rows, as PyCUDA's users have it from `strides`.
+    whole = np.arange(120, dtype=np.float64).reshape(10, 12)
+    part = whole[2:8, 3:9]
+    a_gpu = gpuarray.empty((6, 6), np.float64)
+    copy = copy2d(width_in_bytes=48, height=6, src_pitch=part.strides[0], dst_pitch=48)
+    copy.set_src_host(part)
+    copy.set_dst_device(a_gpu.gpudata)
+    copy(True)
+    np.testing.assert_array_equal(a_gpu.get(), part)
+    back = np.zeros_like(whole)
+    copy = copy2d(width_in_bytes=48, height=6, src_pitch=48, dst_pitch=part.strides[0])
+    copy.set_src_device(a_gpu)
+    copy.set_dst_host(back[2:8, 3:9])
+    copy(True)
+    np.testing.assert_array_equal(back[2:8, 3:9], part)
+    assert back.sum() == part.sum()
+
+
+def test_one_row_needs_no_pitch():
+    a_gpu = gpuarray.zeros(10, np.uint8)
+    copy = copy2d(width_in_bytes=4, height=1, dst_x_in_bytes=3)
+    copy.set_src_host(b"abcd")
+    copy.set_dst_device(a_gpu.gpudata)
+    copy(True)
+    assert a_gpu.get().tobytes() == b"\0\0\0abcd\0\0\0"
+    copy2d().set_src_host(b"")
+
+
+def test_nothing_is_copied_without_an_extent():
+    copy = copy2d()
+    copy.set_src_host(np.ones(4))
+    copy.set_dst_device(driver.mem_alloc(4))
+    copy(True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"height": 3, "dst_pitch": 8}, "src_pitch is 0"),
+        ({"height": 2, "src_pitch": 7, "dst_pitch": 8}, "src_pitch is 7"),
+        ({"height": 2, "src_pitch": 8, "dst_pitch": 8, "dst_x_in_bytes": 1}, "dst_pitch is 8"),
+        ({"height": 5, "src_y": 5, "src_pitch": 8, "dst_pitch": 8}, "src has 64 bytes"),
+        ({"height": 5, "src_pitch": 8, "dst_pitch": 8, "dst_y": 1}, "dst has 40 bytes"),
+        ({"height": 1, "dst_x_in_bytes": 2**64 - 1}, "outside the address space"),
+    ],
+)
+def test_what_does_not_fit(settings, text):
+    copy = copy2d(width_in_bytes=8, **settings)
+    copy.set_src_host(np.zeros(16, np.int32))
+    copy.set_dst_device(driver.mem_alloc(40))
+    with pytest.raises(driver.LogicError, match=text):
+        copy(True)
+
+
+def test_what_is_no_memory():
+    copy = copy2d(width_in_bytes=8, height=1)
+    copy.set_dst_device(driver.mem_alloc(8))
+    with pytest.raises(driver.LogicError, match="set_src_host"):
+        copy(True)
+    copy.set_src_host(np.zeros(8, np.uint8))
+    read_only = np.zeros(8, np.uint8)
+    read_only.flags.writeable = False
+    for memory, error in (
+        (read_only, ValueError),
+        (b"12345678", ValueError),
+        (3, TypeError),
+        (np.zeros(8)[::-1], ValueError),
+    ):
+        copy.set_dst_host(memory)
+        copy.set_src_device(driver.mem_alloc(8))
+        with pytest.raises(error):
+            copy(True)
+    copy.set_src_host(np.zeros(8, np.uint8))
+    copy.set_dst_host(np.zeros(8, np.uint8))
+    with pytest.raises(driver.Unsupported, match="numpy"):
+        copy(True)
+    for call in (copy.set_src_array, copy.set_dst_array):
+        with pytest.raises(driver.Unsupported, match="texture"):
+            call(None)
+    with pytest.raises(TypeError, match="stream"):
+        copy("stream")
+
+
+# ---- Memcpy3D -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [None, 0, "own"])
+def test_slices(stream):
+    stream = driver.Stream() if stream == "own" else stream
+    a = driver.pagelocked_empty((4, 5, 6), np.float32)
+    a[:] = np.random.default_rng(1).random(a.shape)
+    a_gpu = gpuarray.zeros((5, 7, 8), np.float32)
+    copy = driver.Memcpy3D()
+    copy.set_src_host(a)
+    copy.set_dst_device(a_gpu.gpudata)
+    copy.width_in_bytes, copy.height, copy.depth = 16, 3, 2
+    copy.src_pitch, copy.src_height = 24, 5
+    copy.dst_pitch, copy.dst_height = 32, 7
+    copy.src_x_in_bytes, copy.src_y, copy.src_z = 4, 1, 2
+    copy.dst_x_in_bytes, copy.dst_y, copy.dst_z = 8, 3, 1
+    copy(stream)
+    driver.Context.synchronize()
+    expected = np.zeros((5, 7, 8), np.float32)
+    expected[1:3, 3:6, 2:6] = a[2:4, 1:4, 1:5]
+    np.testing.assert_array_equal(a_gpu.get(), expected)
+
+
+def test_the_height_of_slices():
+    copy = driver.Memcpy3D()
+    copy.set_src_host(np.zeros(1000, np.uint8))
+    copy.set_dst_device(driver.mem_alloc(1000))
+    copy.width_in_bytes, copy.height, copy.depth = 4, 3, 2
+    copy.src_pitch = copy.dst_pitch = 4
+    copy.dst_height = 3
+    with pytest.raises(driver.LogicError, match="src_height is 0"):
+        copy()
+
+
+# ---- fills --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("as_address", [False, True])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_fills_of_rows(bits, as_address, asynchronous):
+    dtype = np.dtype(f"u{bits // 8}")
+    rows = np.arange(7 * 16, dtype=dtype).reshape(7, 16)
+    memory = driver.to_device(rows)
+    dest = int(memory) + 2 * dtype.itemsize if as_address else memory
+    pitch = rows.strides[0]
+    value = 0xDEADBEEF % (1 << bits)
+    if asynchronous:
+        stream = driver.Stream()
+        getattr(driver, f"memset_d2d{bits}_async")(dest, pitch, value, 9, 5, stream)
+        stream.synchronize()
+    else:
+        getattr(driver, f"memset_d2d{bits}")(dest, pitch, value, 9, 5)
+    start = 2 if as_address else 0
+    rows[:5, start : start + 9] = value
+    np.testing.assert_array_equal(driver.from_device(memory, rows.shape, dtype), rows)
+
+
+def test_fills_of_nothing_and_of_whole_rows():
+    memory = driver.to_device(np.zeros(64, np.uint8))
+    driver.memset_d2d8(memory, 16, 1, 0, 4)
+    driver.memset_d2d8(memory, 16, 1, 4, 0)
+    assert driver.from_device(memory, 64, np.uint8).sum() == 0
+    driver.memset_d2d8(memory, 16, 1, 16, 4)
+    assert driver.from_device(memory, 64, np.uint8).sum() == 64
+    driver.memset_d2d8(memory, 0, 2, 16, 1)
+    assert driver.from_device(memory, 64, np.uint8).sum() == 80
+
+
+def test_fills_that_do_not_fit():
+    memory = driver.mem_alloc(64)
+    for arguments, text in [
+        ((memory, 8, 0, 9, 2), "pitch is 8"),
+        ((memory, 16, 0, 16, 5), "64 bytes"),
+        ((memory, 16, 0, -1, 5), "width -1"),
+        ((memory, 16, 0, 1, -5), "height -5"),
+        ((memory, 2**62, 0, 1, 2**40), "height is"),
+    ]:
+        with pytest.raises(driver.LogicError, match=text):
+            driver.memset_d2d8(*arguments)
+    with pytest.raises(OverflowError, match="256"):
+        driver.memset_d2d8(memory, 16, 256, 1, 1)
+
+
+# ---- between contexts ---------------------------------------------------------------------------
+
+
+def test_copies_between_contexts_of_a_device():
+    context = driver.Context.get_current()
+    a = np.arange(100, dtype=np.float32)
+    source, target = driver.to_device(a), driver.mem_alloc(a.nbytes)
+    driver.memcpy_peer(target, source, a.nbytes)
+    np.testing.assert_array_equal(driver.from_device_like(target, a), a)
+    stream = driver.Stream()
+    driver.memcpy_htod(source, -a)
+    driver.memcpy_peer_async(target, source, a.nbytes, context, context, stream)
+    stream.synchronize()
+    np.testing.assert_array_equal(driver.from_device_like(target, a), -a)
+    with pytest.raises(driver.LogicError, match="400"):
+        driver.memcpy_peer(target, source, 401)
+
+
+def test_peers():
+    device = driver.Context.get_device()
+    assert device.can_access_peer(device) is False
+    context = driver.Context.get_current()
+    for call in (driver.Context.enable_peer_access, driver.Context.disable_peer_access):
+        with pytest.raises(driver.Error):
+            call(context)
+    with pytest.raises(driver.LogicError, match="flags"):
+        driver.Context.enable_peer_access(context, 1)

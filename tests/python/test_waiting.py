@@ -1,0 +1,91 @@
+"""Waiting for the device: Ctrl-C ends it, and other threads go on meanwhile."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from processes import run_python
+
+from pygpu import driver, gpuarray
+
+# Queues more work than ends soon, then waits; a signal comes while it does.
+INTERRUPTED = """
+    import os, signal, sys, threading, time
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    stream = driver.Stream(1)
+    a = gpuarray.zeros(30_000_000, np.float64)
+    event = driver.Event()
+    for value in range(3000):
+        a.fill(value, stream)
+    event.record(stream)
+    waits = {
+        "stream": stream.synchronize,
+        "event": event.synchronize,
+        "context": driver.Context.synchronize,
+    }
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    try:
+        waits[sys.argv[1]]()
+    except KeyboardInterrupt:
+        assert not stream.is_done()
+        print(time.monotonic() - start)
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("what", ["stream", "event", "context"])
+def test_an_interrupt_ends_a_wait(what):
+    done = run_python(INTERRUPTED, what, PYGPU_BACKEND="host")
+    assert 0 < float(done.stdout) < 60
+
+
+@pytest.mark.parametrize("what", ["stream", "event", "context"])
+def test_other_threads_run_during_a_wait(what):
+    stream, event = driver.Stream(), driver.Event()
+    a = gpuarray.zeros(4_000_000, np.float64)
+    for value in range(100):
+        a.fill(value, stream)
+    event.record(stream)
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(1)
+            stop.wait(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    {
+        "stream": stream.synchronize,
+        "event": event.synchronize,
+        "context": driver.Context.synchronize,
+    }[what]()
+    assert event.query()
+    stop.set()
+    thread.join()
+    assert ticks
+    assert float(a[-1].get()) == 99
+
+
+def test_a_device_waits_for_every_stream():
+    streams = [driver.Stream(flags) for flags in (0, 1, 0, 1)]
+    arrays = [gpuarray.zeros(1_000_000, np.float32) for _ in streams]
+    for value in range(10):
+        for stream, a in zip(streams, arrays):
+            a.fill(value, stream)
+    driver.Context.synchronize()
+    assert all(stream.is_done() for stream in streams)
+
+
+def test_waiting_for_nothing():
+    driver.Context.synchronize()
+    assert driver.Stream().synchronize() is None
+    event = driver.Event()
+    assert event.synchronize() is event
