@@ -5,7 +5,6 @@ use super::TARGET_VARIABLE;
 use super::environment::{Environment, is_program};
 use hal::driver::embedded::Target;
 use hal::source::{CLANG_OPTIONS, NVRTC_OPTIONS};
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,14 +40,14 @@ const BARE_KERNEL: &str =
     "extern \"C\" __attribute__((global)) void probe(double* x) { *x += 1; }\n";
 const CUDA_KERNEL: &str = "extern \"C\" __global__ void probe(double* x) { *x = sin(*x); }\n";
 
-/// Where distributions keep AMD's device library, if clang does not find it.
+/// Where distributions keep AMD's device library, if clang does not find it by itself.
 const BITCODE: [&str; 6] = [
-    "/opt/rocm/amdgcn/bitcode",
-    "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
-    "/usr/lib/aarch64-linux-gnu/amdgcn/bitcode",
-    "/usr/lib64/amdgcn/bitcode",
-    "/usr/lib/amdgcn/bitcode",
-    "/usr/amdgcn/bitcode",
+    "opt/rocm/amdgcn/bitcode",
+    "usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
+    "usr/lib/aarch64-linux-gnu/amdgcn/bitcode",
+    "usr/lib64/amdgcn/bitcode",
+    "usr/lib/amdgcn/bitcode",
+    "usr/amdgcn/bitcode",
 ];
 
 impl Compiler {
@@ -159,7 +158,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 /// hipcc, then the clang of ROCm, then any other.
 fn hip_programs(environment: &Environment) -> Vec<PathBuf> {
     let mut roots = environment.folders(&["ROCM_PATH", "HIP_PATH"]);
-    roots.push("/opt/rocm".into());
+    roots.push(environment.system("opt/rocm"));
     let below = |names: &[&str]| -> Vec<PathBuf> {
         roots.iter().flat_map(|root| names.iter().map(|name| root.join(name))).collect()
     };
@@ -176,7 +175,7 @@ fn cuda_programs(environment: &Environment) -> Vec<PathBuf> {
     let roots = environment.folders(&["CUDA_HOME", "CUDA_PATH"]);
     let mut programs: Vec<PathBuf> = roots.iter().map(|root| root.join("bin/nvcc")).collect();
     programs.extend(environment.in_path(&["nvcc"]));
-    programs.push("/usr/local/cuda/bin/nvcc".into());
+    programs.push(environment.system("usr/local/cuda/bin/nvcc"));
     distinct(programs)
 }
 
@@ -217,7 +216,7 @@ fn candidates(target: &Target, program: &Path, environment: &Environment) -> Vec
     let mut folders = environment.folders(&["HIP_DEVICE_LIB_PATH"]);
     let roots = environment.folders(&["ROCM_PATH"]);
     folders.extend(roots.iter().map(|root| root.join("amdgcn/bitcode")));
-    folders.extend(BITCODE.map(PathBuf::from));
+    folders.extend(BITCODE.map(|folder| environment.system(folder)));
     for folder in folders.iter().filter(|it| it.is_dir()) {
         let library = format!("--rocm-device-lib-path={}", folder.display());
         all.push(compiler(hip(Some(library)), false));

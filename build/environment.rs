@@ -3,24 +3,36 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
 
-/// Variables, and which of them were asked for.
+/// Gives the value of a variable.
+type Reader = Box<dyn Fn(&str) -> Option<OsString>>;
+
+/// Variables, and which of them were asked for; where the system's folders are.
 pub(crate) struct Environment {
-    read: Box<dyn Fn(&str) -> Option<OsString>>,
+    read: Reader,
     names: RefCell<BTreeSet<String>>,
+    root: PathBuf,
 }
 
 impl Environment {
     /// The process's.
     pub(crate) fn of_process() -> Environment {
-        Environment::new(|name| env::var_os(name))
+        Environment::new(|name| env::var_os(name), "/")
     }
 
-    /// Variables that a function gives.
-    pub(crate) fn new(read: impl Fn(&str) -> Option<OsString> + 'static) -> Environment {
-        Environment { read: Box::new(read), names: RefCell::default() }
+    /// Variables that a function gives, and the system's folders below `root`.
+    pub(crate) fn new(
+        read: impl Fn(&str) -> Option<OsString> + 'static,
+        root: impl Into<PathBuf>,
+    ) -> Environment {
+        Environment { read: Box::new(read), names: RefCell::default(), root: root.into() }
+    }
+
+    /// A folder of the system, given without the leading slash.
+    pub(crate) fn system(&self, folder: impl AsRef<Path>) -> PathBuf {
+        self.root.join(folder)
     }
 
     /// The value of a variable that is set and not empty.
@@ -48,7 +60,7 @@ impl Environment {
         let folders: Vec<PathBuf> = env::split_paths(&path).collect();
         let named = |name| folders.iter().map(move |folder| folder.join(name));
         let all = names.iter().flat_map(|name| named(name.as_ref()));
-        all.filter(|program| is_program(program)).collect()
+        all.filter(|path| is_program(path.as_path())).collect()
     }
 
     /// How many compilers may run at a time.
@@ -59,7 +71,7 @@ impl Environment {
     }
 }
 
-pub(crate) fn is_program(path: &PathBuf) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     #[cfg(unix)]
     let may_run = |it: &fs::Metadata| {
         use std::os::unix::fs::PermissionsExt;

@@ -112,6 +112,7 @@ fn write(request: &Request, all: &[Embedded], out: &Path) -> io::Result<()> {
             embedded.compiler,
         );
     }
-    let _ = writeln!(text, "];\n\npub(crate) const PREFERRED: Choice = Choice::{};", request.preferred);
+    let _ =
+        writeln!(text, "];\n\npub(crate) const PREFERRED: Choice = Choice::{};", request.preferred);
     fs::write(out.join("embedded.rs"), text)
 }

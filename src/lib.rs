@@ -18,7 +18,9 @@
 //! that uses it, on whatever streams that runs. Everything comes from the vendor-neutral
 //! layer, re-exported here.
 
+mod embedded;
 mod registry;
 
+pub use embedded::{BuildInfo, build_info};
 pub use hal::*;
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

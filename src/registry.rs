@@ -1,5 +1,6 @@
 //! Which backends there are, and how one is chosen.
 
+use crate::embedded::{self, PREFERRED};
 use hal::{Backend, DeviceProperties, Error, Result};
 use std::env;
 use std::fmt;
@@ -13,7 +14,9 @@ pub const BACKEND_VARIABLE: &str = "PYGPU_BACKEND";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Choice {
-    /// What `PYGPU_BACKEND` says; without it the best one present: CUDA, HIP, host.
+    /// What `PYGPU_BACKEND` says; without it the best one present: the one that this library
+    /// was built for ([`BuildInfo::default_backend`](crate::BuildInfo::default_backend)), then
+    /// CUDA, HIP, host.
     Auto,
     /// NVIDIA GPUs.
     Cuda,
@@ -81,7 +84,7 @@ struct Entry {
     opened: OnceLock<Result<Arc<dyn Backend>>>,
 }
 
-/// Every backend, the best first.
+/// Every backend, the best first where the build prefers none.
 static ENTRIES: [Entry; 3] = [
     Entry { choice: Choice::Cuda, open: backend_cuda::open, opened: OnceLock::new() },
     Entry { choice: Choice::Hip, open: backend_hip::open, opened: OnceLock::new() },
@@ -90,7 +93,11 @@ static ENTRIES: [Entry; 3] = [
 
 impl Entry {
     fn get(&self) -> Result<Arc<dyn Backend>> {
-        self.opened.get_or_init(self.open).clone()
+        let open = || {
+            embedded::register();
+            (self.open)()
+        };
+        self.opened.get_or_init(open).clone()
     }
 
     fn describe(&self) -> Result<Opened> {
@@ -102,8 +109,8 @@ impl Entry {
     }
 }
 
-/// Every backend that this library knows, the best first, each with its version and devices
-/// or the reason why it cannot be used. Opens them, which touches no device's memory.
+/// Every backend that this library knows, each with its version and devices or the reason why
+/// it cannot be used. Opens them, which touches no device's memory.
 pub fn backends() -> Vec<BackendInfo> {
     ENTRIES
         .iter()
@@ -123,7 +130,9 @@ pub fn open(choice: Choice) -> Result<Arc<dyn Backend>> {
         named => named,
     };
     let mut reasons = Vec::new();
-    for entry in &ENTRIES {
+    let preferred = |entry: &&Entry| entry.choice == PREFERRED;
+    let others = ENTRIES.iter().filter(|entry| !preferred(entry));
+    for entry in ENTRIES.iter().filter(preferred).chain(others) {
         if choice != Choice::Auto && choice != entry.choice {
             continue;
         }

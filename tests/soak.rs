@@ -60,7 +60,7 @@ impl Worker<'_> {
             // SAFETY: the kernel takes these arguments and stays inside the memory.
             unsafe { kernel.launch(config, &self.stream, (memory.clone(), 1, count as i32))? };
         }
-        if number % 4 == 0 {
+        if number.is_multiple_of(4) {
             let one = DeviceArray::<i32>::ones(self.device, &[100])?;
             drop((&self.shared.on(&self.stream)? + &one)?);
         }
@@ -147,8 +147,8 @@ fn run(device: &Arc<dyn Device>, cycles: usize, threads: usize) -> Result<()> {
 fn soak(choice: Choice, cycles: usize, threads: usize) {
     let backend = gpuarray::open(choice).unwrap();
     let device = backend.device(0).unwrap();
-    // Caches, lists of free blocks and the libraries' own memory fill up first.
-    run(&device, (cycles / 10).max(threads * RARELY), threads).unwrap();
+    // Caches, lists of free blocks and the libraries' own memory fill up in the first half.
+    run(&device, cycles / 2, threads).unwrap();
     let before = Figures::now(&device).unwrap();
     let begun = Instant::now();
     run(&device, cycles, threads).unwrap();

@@ -22,7 +22,8 @@ impl MadeUp {
         let mut source = String::new();
         for name in names {
             let code = answers.iter().find(|(other, _)| other == name).map_or(0, |(_, code)| *code);
-            writeln!(source, "int {name}(int *result) {{ (void)result; return {code}; }}").unwrap();
+            writeln!(source, "int {name}(int *result) {{ (void)result; return {code}; }}")
+                .expect("text");
         }
         // One device, so that what is missing is looked for further on.
         let source = source.replace(

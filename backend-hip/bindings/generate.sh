@@ -3,6 +3,8 @@
 # (Debian: libclang-dev; or LIBCLANG_PATH) and, to install bindgen the first time, cargo.
 # generate.sh FOLDER: a folder for the headers and for bindgen, kept.
 set -eu
+# bindgen would take it for that of the headers.
+unset TARGET
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 work=$(cd "$1" && pwd)
@@ -50,5 +52,6 @@ alternatives() { printf '%s' "$1" | tr '\n' '|'; }
     --raw-line '// Made by `make bindings` from the headers of HIP 6.2, which are' \
     --raw-line '// Copyright (c) Advanced Micro Devices, Inc., under the MIT licence. Do not edit.' \
     --formatter rustfmt --rustfmt-configuration-file "$here/../../rustfmt.toml" \
-    --output "$here/../src/bindings.rs" \
+    --output "$work/bindings.rs" \
     -- -D__HIP_PLATFORM_AMD__ -I "$work/hip-headers/6.2/include"
+mv "$work/bindings.rs" "$here/../src/bindings.rs"

@@ -189,7 +189,8 @@ mod tests {
         let packaged = folder.file("site/_rocm_sdk_core/lib/libamdhip64.so.7");
         let torch = folder.file("site/torch/lib/libamdhip64.so");
         let loaded = folder.file("other/libamdhip64.so.6");
-        let places = places(&folder.0.join("rocm"), &[folder.0.join("site")], &[loaded.clone()]);
+        let places =
+            places(&folder.0.join("rocm"), &[folder.0.join("site")], std::slice::from_ref(&loaded));
         let names = named(DRIVER).collect::<Vec<_>>();
         let expected = [vec![loaded], names, vec![installed, packaged, torch]].concat();
         assert_eq!(places.drivers(), expected);

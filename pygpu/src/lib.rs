@@ -119,6 +119,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         runtime::inject_fault,
         runtime::set_current_device,
     );
+    kernel::install(module.py())?;
     allocator::remember_mem_alloc(module.getattr("mem_alloc")?);
     Ok(())
 }

@@ -136,7 +136,7 @@ fn a_process_exits_from_another_thread(context: &Context) -> Outcome {
 }
 
 fn a_process_that_panics_with_work_in_flight_ends(context: &Context) -> Outcome {
-    let error = run(context, "exit panic").err().expect("a panic is no success").to_string();
+    let error = run(context, "exit panic").expect_err("a panic is no success").to_string();
     assert!(error.contains("101") && error.contains("on purpose"), "{error}");
     Ok(())
 }

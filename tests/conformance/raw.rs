@@ -21,9 +21,9 @@ fn check(name: &str, code: c_int) -> Given<()> {
 macro_rules! call {
     ($raw:expr, $name:expr, ($($type:ty),*), ($($value:expr),*)) => {{
         let name: &str = $name;
+        type Function = unsafe extern "C" fn($($type),*) -> c_int;
         // SAFETY: the type is that of the driver's documentation.
-        let function: Symbol<'_, unsafe extern "C" fn($($type),*) -> c_int> =
-            unsafe { $raw.library.get(name.as_bytes())? };
+        let function: Symbol<'_, Function> = unsafe { $raw.library.get(name.as_bytes())? };
         // SAFETY: pointers are to values of this function, handles are live.
         check(name, unsafe { function($($value),*) })
     }};

@@ -14,6 +14,7 @@ pub(crate) const GFX1030: u32 = 0x36;
 pub(crate) const XNACK_ANY: u32 = 0x100;
 pub(crate) const XNACK_OFF: u32 = 0x200;
 pub(crate) const SRAMECC_ANY: u32 = 0x400;
+#[allow(dead_code, reason = "not every test that includes this file asks for it")]
 pub(crate) const SRAMECC_ON: u32 = 0xc00;
 
 /// The type of the note with the metadata.
@@ -62,7 +63,8 @@ impl CodeObject {
             let Ok(Some(mut notes)) = segment.notes(endian, bytes) else { continue };
             while let Some(note) = notes.next().expect("a note") {
                 if note.name() == b"AMDGPU" && note.n_type(endian) == NT_AMDGPU_METADATA {
-                    metadata = Some(Value::parse(&mut &*note.desc()));
+                    let mut description = note.desc();
+                    metadata = Some(Value::parse(&mut description));
                 }
             }
         }

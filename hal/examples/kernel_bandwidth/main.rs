@@ -74,7 +74,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// An operation's launches with their kernels, or a reference's.
 enum Work<'a> {
-    Generated(Plan, Vec<Handle>),
+    Generated(Box<Plan>, Vec<Handle>),
     ByHand(&'a Reference, Handle),
 }
 
@@ -202,7 +202,7 @@ impl<'a> Bench<'a> {
         let names = plan.spec().kernel_names();
         let kernels = names.iter().map(|name| self.kernel(module, name));
         let kernels = kernels.collect::<Outcome<_>>()?;
-        Ok(Work::Generated(plan, kernels))
+        Ok(Work::Generated(Box::new(plan), kernels))
     }
 
     fn by_hand<'r>(&self, reference: &'r Reference) -> Outcome<Work<'r>> {

@@ -75,13 +75,16 @@ impl DriverBackend {
         // SAFETY: here and below, results are written before a call returns, and the device
         // is one that the driver gave.
         check("device", unsafe { (calls.device_get)(&mut device, ordinal as c_int) })?;
-        let (code, name) =
-            text(|buffer, bytes| unsafe { (calls.device_name)(buffer, bytes, device) });
+        // SAFETY: the buffer has so many bytes.
+        let name = |buffer, bytes| unsafe { (calls.device_name)(buffer, bytes, device) };
+        let (code, name) = text(name);
         check("device_name", code)?;
-        let (code, bus) =
-            text(|buffer, bytes| unsafe { (calls.device_pci_bus_id)(buffer, bytes, device) });
+        // SAFETY: as above.
+        let bus = |buffer, bytes| unsafe { (calls.device_pci_bus_id)(buffer, bytes, device) };
+        let (code, bus) = text(bus);
         check("device_pci_bus_id", code)?;
         let mut memory = 0;
+        // SAFETY: the number is written before the call returns.
         check("device_total_memory", unsafe { (calls.device_total_memory)(&mut memory, device) })?;
         let context = Arc::new(Context::new(self.driver.clone(), ordinal, device));
         let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u32);
@@ -93,6 +96,7 @@ impl DriverBackend {
         properties.architecture = context.architecture()?.to_owned();
         if let Some(read) = calls.device_uuid {
             let mut uuid = [0; 16];
+            // SAFETY: a UUID has 16 bytes.
             match unsafe { read(&mut uuid, device) } {
                 Status::SUCCESS => properties.uuid = Some(uuid),
                 _ => self.driver.vendor.forget_failure(),

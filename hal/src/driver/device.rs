@@ -1,7 +1,7 @@
 //! Devices of a driver.
 
-use super::compiler::{Compilation, Compiled, compile_cached};
 use super::calls::Handle;
+use super::compiler::{Compilation, Compiled, compile_cached};
 use super::context::Context;
 use super::event::DriverEvent;
 use super::module::DriverModule;
@@ -286,10 +286,16 @@ impl Device for DriverDevice {
                 format!("element is {element} bytes; allowed are 4, 8 and 16"),
             ));
         }
+        let Some(bytes) = width.checked_mul(height) else {
+            return Err(Error::overflow(
+                "allocate_pitched",
+                format!("width {width} times height {height} does not fit"),
+            ));
+        };
         let allocate = optional!(self.context.driver, allocate_pitched, "allocate_pitched")?;
         let (mut address, mut pitch) = (0, 0);
         // SAFETY: both are written before the call returns.
-        self.allocate_with(width.saturating_mul(height), || unsafe {
+        self.allocate_with(bytes, || unsafe {
             allocate(&mut address, &mut pitch, width, height, element as c_uint)
         })?;
         Ok((address, pitch))

@@ -131,10 +131,12 @@ impl Captures {
     }
 
     pub(super) fn release_all(&self, context: &Context, blocks: &[u64]) -> Result<()> {
-        blocks
-            .iter()
-            .filter_map(|&address| self.release_one(context, address))
-            .fold(Ok(()), |all, one| all.and(one))
+        let mut result = Ok(());
+        for &address in blocks {
+            // One that cannot be freed keeps none of the others.
+            result = result.and(self.release_one(context, address).unwrap_or(Ok(())));
+        }
+        result
     }
 
     /// Forgets everything: the device is being reset.

@@ -16,6 +16,10 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+/// The attributes of a kernel that can be set: shared memory, its share of the on-chip
+/// memory, and the extents of clusters.
+const SETTABLE: std::ops::RangeInclusive<i32> = 8..=15;
+
 /// Dynamic shared memory that a kernel has without being asked.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
@@ -271,8 +275,20 @@ impl Kernel for DriverKernel {
     fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
         let context = self.context();
         let set = optional!(context.driver, function_set_attribute, "set_attribute")?;
+        // A driver was seen to read past its table for a number that it does not know.
+        if !SETTABLE.contains(&attribute.0) {
+            return Err(Error::invalid(
+                "set_attribute",
+                format!(
+                    "attribute is {}; those that can be set are {} to {}",
+                    attribute.0,
+                    SETTABLE.start(),
+                    SETTABLE.end()
+                ),
+            ));
+        }
         let _scope = context.enter_for(self.module.epoch)?;
-        // SAFETY: the function is live.
+        // SAFETY: the function is live, and the attribute one that the driver knows.
         context.check("set_attribute", unsafe { set(self.handle, attribute.0, value) })?;
         if attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES {
             self.shared_limit.store(value.max(0) as u32, Ordering::Release);

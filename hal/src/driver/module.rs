@@ -125,9 +125,9 @@ impl Module for DriverModule {
         let code = unsafe {
             (context.driver.calls.module_function)(&mut function, *handle, text.as_ptr())
         };
-        if code == Status::NOT_FOUND {
+        if code == Status::NOT_FOUND || (code == Status::INVALID_VALUE && name.is_empty()) {
             let detail = format!("the module has no kernel named {name:?}");
-            return Err(context.driver.error_with("kernel", code, &detail));
+            return Err(context.driver.error_with("kernel", Status::NOT_FOUND, &detail));
         }
         context.check("kernel", code)?;
         Ok(Arc::new(DriverKernel::new(self.0.clone(), function, name)))
@@ -142,9 +142,9 @@ impl Module for DriverModule {
         let code = unsafe {
             (context.driver.calls.module_global)(&mut address, &mut bytes, *handle, text.as_ptr())
         };
-        if code == Status::NOT_FOUND {
+        if code == Status::NOT_FOUND || (code == Status::INVALID_VALUE && name.is_empty()) {
             let detail = format!("the module has no variable named {name:?}");
-            return Err(context.driver.error_with("global", code, &detail));
+            return Err(context.driver.error_with("global", Status::NOT_FOUND, &detail));
         }
         context.check("global", code)?;
         Ok((address, bytes))

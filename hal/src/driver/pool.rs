@@ -129,8 +129,8 @@ impl Pool {
     ) -> (u64, c_int) {
         let mut address = 0;
         let code = match context.driver.calls.pool_allocate {
-            // SAFETY: pool and stream are live; the address is written before the call returns.
             Some(allocate) => {
+                // SAFETY: pool and stream are live; the address is written before the call returns.
                 context.outside_captures(|| unsafe { allocate(&mut address, bytes, pool, stream) })
             }
             None => Status::NOT_SUPPORTED,

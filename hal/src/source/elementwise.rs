@@ -294,7 +294,7 @@ fn pack_rows(pack: usize, space: &mut Space, views: &[View<'_>]) -> bool {
             || (strides[last] == 0 && position > 0)
     };
     if pack == 1
-        || space.shape[last] % pack != 0
+        || !space.shape[last].is_multiple_of(pack)
         || !space.strides.iter().zip(views).enumerate().all(packs)
     {
         return false;

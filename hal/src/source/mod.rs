@@ -5,9 +5,10 @@
 //! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
 //! the grid, packed arguments.
 //!
-//! Memory is read and written 16 bytes at a time where runs of elements allow it; one run in
-//! each array needs no alignment for that, several axes do. What is combined is combined in
-//! an order that shapes and strides decide, and neither addresses nor the device do.
+//! Memory is read and written 16 bytes at a time where elements are neighbours and aligned,
+//! else several elements of a thread are on their way at once. Kernels for one run in each
+//! array see for themselves whether it is aligned. What is combined is combined in an order
+//! that neither the device nor, in a run, the address has a part in.
 //!
 //! The source needs no header, no fast-math option and no wavefront size: blocks have 256
 //! threads and meet in shared memory only. Products and sums must not be contracted into

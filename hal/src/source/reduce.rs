@@ -322,7 +322,7 @@ impl Places<'_> {
         let Some(last) = space.shape.len().checked_sub(1) else {
             return false;
         };
-        space.shape[last] as u64 % pack == 0
+        (space.shape[last] as u64).is_multiple_of(pack)
             && self.sizes.iter().zip(self.addresses).enumerate().all(|(input, (&size, address))| {
                 let strides = &space.strides[first + input];
                 let others = other.strides[other_first + input].iter();

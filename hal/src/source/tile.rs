@@ -104,18 +104,18 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
     // read along the other axis has lanes down and rows to the right.
     let start = |operand: usize, turned: bool| {
         let (down, right) = if turned { ("lane", "row") } else { ("row", "lane") };
-        let stride = |axis: usize| format!("space.stride[{operand}][{axis}]");
+        // Beyond the margins this may wrap, and is not used.
+        let stride = |axis: usize| format!("({index})space.stride[{operand}][{axis}]");
         let (slow, fast) = (stride(rank - 2), stride(rank - 1));
         let (by_j, by_k) = if turned { (&fast, &slow) } else { (&slow, &fast) };
         format!(
-            "        const {offset} start{operand} = base[{operand}] + ({offset})(top + {down}) * {slow} + ({offset})(left + {right}) * {fast};
-        const {offset} j{operand} = 8 * {by_j}, k{operand} = 32 * {by_k};
+            "        const {index} start{operand} = ({index})base[{operand}] + (top + {down}) * {slow} + (left + {right}) * {fast};
+        const {index} j{operand} = 8 * {by_j}, k{operand} = 32 * {by_k};
 "
         )
     };
-    let place = |operand: usize| {
-        format!("start{operand} + ({offset})j * j{operand} + ({offset})k * k{operand}")
-    };
+    let place =
+        |operand: usize| format!("({offset})(start{operand} + j * j{operand} + k * k{operand})");
     let inside = |turned: bool| {
         let (down, right) = match turned {
             true => ("lane + 32 * k", "row + 8 * j"),
@@ -131,7 +131,7 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
         read += &start(operand, is_tiled(position));
         read += &format!(
             "        {stored} ahead{position}[{}][{}];\n{loops}{}\
-             \x20                   ahead{position}[j][k] = *(const {stored}*)(in{position} + ({}));\n{end}",
+             \x20                   ahead{position}[j][k] = *(const {stored}*)(in{position} + {});\n{end}",
             side / 8,
             side / 32,
             inside(is_tiled(position)),
@@ -173,7 +173,7 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
         {offset} base[{operands}];
         space.outside(outer, base);
 {read}{pass}        __syncthreads();
-{start}{loops}{inside}                    store<{output}>(out + ({target}), {call});
+{start}{loops}{inside}                    store<{output}>(out + {target}, {call});
 {end}        __syncthreads();
     }}
 ",

@@ -326,7 +326,7 @@ fn scans<T: Element, R: Element + PartialEq + Debug>(
             let step = strides[*axis] as usize;
             let mut expected = vec![0_i64; count];
             for i in 0..count {
-                let first = i / step % shape[*axis] == 0;
+                let first = (i / step).is_multiple_of(shape[*axis]);
                 let start = if exclusive { 5 } else { i64::from(small(i)) };
                 let added = if exclusive && !first { small(i - step) } else { small(i) };
                 expected[i] = if first { start } else { expected[i - step] + i64::from(added) };
@@ -358,7 +358,7 @@ fn scans_at_the_edges_of_tiles_and_chunks() {
         (&[2, 5, 300], 2, "_blocks"),
     ];
     scans(&long, |x| x as f32, |sum| sum as f32);
-    scans(&[(&[2049], 0, "_blocks"), (&[40_001], 0, "_chunks")], |x| x as u8, |sum| sum as i64);
+    scans(&[(&[2049], 0, "_blocks"), (&[40_001], 0, "_chunks")], |x| x as u8, |sum| sum);
     let complex = |sum: i64| Complex::new(sum as f64, 0.0);
     scans(
         &[(&[1025], 0, "_blocks"), (&[5000], 0, "_chunks")],

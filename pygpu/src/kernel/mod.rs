@@ -2,6 +2,7 @@
 
 mod arguments;
 mod config;
+mod fast;
 mod format;
 mod handlers;
 
@@ -10,6 +11,7 @@ use crate::runtime::Current;
 use crate::stream::stream_argument;
 use crate::wait;
 use config::config;
+pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
@@ -51,14 +53,15 @@ impl Function {
     /// Launches with arguments packed as `prepare` said.
     fn launch_prepared(
         &self,
+        py: Python<'_>,
         config: &LaunchConfig,
         stream: &Arc<dyn Stream>,
-        arguments: &Bound<'_, PyTuple>,
+        arguments: &[Borrowed<'_, '_, PyAny>],
     ) -> PyResult<()> {
         let format = self.formats.current();
         if format.codes.len() != arguments.len() {
             return Err(struct_error(
-                arguments.py(),
+                py,
                 format!(
                     "pack requires exactly {} arguments; {} were given",
                     format.codes.len(),
@@ -67,10 +70,10 @@ impl Function {
             ));
         }
         let mut list = ArgumentList::new();
-        for (position, (value, &code)) in arguments.iter_borrowed().zip(&format.codes).enumerate() {
+        for (position, (&value, &code)) in arguments.iter().zip(&format.codes).enumerate() {
             arguments::push_as(code, value, position, &mut list)?;
         }
-        self.launch(arguments.py(), &list, config, stream)
+        self.launch(py, &list, config, stream)
     }
 
     fn set(&self, attribute: KernelAttribute, value: i32) -> PyResult<()> {
@@ -181,37 +184,6 @@ impl Function {
         Ok(slf)
     }
 
-    /// Launches with arguments of the types that `prepare` fixed.
-    #[pyo3(signature = (grid, block, *args, shared_size = 0))]
-    fn prepared_call(
-        &self,
-        grid: &Bound<'_, PyAny>,
-        block: &Bound<'_, PyAny>,
-        args: &Bound<'_, PyTuple>,
-        shared_size: u32,
-    ) -> PyResult<()> {
-        self.launch_prepared(&config(grid, block, shared_size)?, &self.home.stream, args)
-    }
-
-    /// As `prepared_call`, on a stream.
-    #[pyo3(signature = (grid, block, stream, *args, shared_size = 0))]
-    fn prepared_async_call(
-        &self,
-        grid: &Bound<'_, PyAny>,
-        block: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
-        args: &Bound<'_, PyTuple>,
-        shared_size: u32,
-    ) -> PyResult<()> {
-        let config = config(grid, block, shared_size)?;
-        match stream.cast::<crate::stream::PyStream>() {
-            Ok(stream) => self.launch_prepared(&config, &stream.get().stream, args),
-            Err(_) => {
-                self.launch_prepared(&config, &stream_argument(Some(stream), &self.home)?, args)
-            }
-        }
-    }
-
     /// As `prepared_call`; gives a function that waits for the kernel and gives the seconds that
     /// it took.
     #[pyo3(signature = (grid, block, *args, shared_size = 0))]
@@ -227,7 +199,8 @@ impl Function {
         let (start, end) = (event().or_raise()?, event().or_raise()?);
         let stream = &self.home.stream;
         stream.record(start.as_ref()).or_raise()?;
-        self.launch_prepared(&config, stream, args)?;
+        let arguments: Vec<_> = args.iter_borrowed().collect();
+        self.launch_prepared(args.py(), &config, stream, &arguments)?;
         stream.record(end.as_ref()).or_raise()?;
         Ok(CallTime { start, end })
     }

@@ -65,7 +65,10 @@ pub(super) fn exit(how: &str) -> Outcome {
     }
     let busy = start_work(&device)?;
     match how {
-        "return" => Ok(drop(busy)),
+        "return" => {
+            drop(busy);
+            Ok(())
+        }
         "call" => std::process::exit(0),
         "panic" => panic!("on purpose"),
         "thread" => {

@@ -118,7 +118,10 @@ fn parts_are_cut_at_multiples_of_the_hosts_address() {
             assert_eq!((part.host - whole.host, part.device - device), (sum, sum));
             assert!(part.bytes > 0 && part.bytes <= unit && part.job == 3, "{part:?}");
             sum += part.bytes as u64;
-            assert!(rest.bytes == 0 || (part.host as usize + part.bytes) % unit == 0, "{part:?}");
+            assert!(
+                rest.bytes == 0 || (part.host as usize + part.bytes).is_multiple_of(unit),
+                "{part:?}"
+            );
         }
         assert_eq!(sum, bytes as u64);
     }
@@ -186,6 +189,20 @@ fn work_queued_before_runs_before() {
         unsafe { stream.fill(address, 7, 1, LEAST) }.expect("a fill");
         let mut back = vec![0; LEAST];
         copy(&stream, DeviceToHost, &mut back, &there).expect("a copy");
+        assert!(back.iter().all(|byte| *byte == 7));
+    }
+}
+
+#[test]
+fn work_that_the_stream_waits_for_runs_before() {
+    let device = Device::new();
+    let streams = [device.default_stream(), device.stream()];
+    for (first, then) in [(&streams[0], &streams[1]), (&streams[1], &streams[0])] {
+        let mut there = vec![0; LEAST];
+        // SAFETY: the buffer lives until the fill has run.
+        unsafe { first.fill(there.as_mut_ptr() as u64, 7, 1, LEAST) }.expect("a fill");
+        let mut back = vec![0; LEAST];
+        copy(then, DeviceToHost, &mut back, &there).expect("a copy");
         assert!(back.iter().all(|byte| *byte == 7));
     }
 }

@@ -1,5 +1,6 @@
 //! A driver of functions that do nothing until they must: what is queued on a stream runs
-//! when somebody waits for it, and no sooner. Device memory is memory of the test.
+//! when somebody waits for it, or for what must come after it, and no sooner. Device memory is
+//! memory of the test.
 
 use crate::driver::calls::{Calls, Handle, Names};
 use crate::driver::compiler::{Compiled, Compiler};
@@ -36,6 +37,8 @@ enum Work {
 struct State {
     last: usize,
     streams: BTreeMap<Handle, VecDeque<Work>>,
+    /// Streams that do not wait for the default stream, nor it for them.
+    non_blocking: BTreeSet<Handle>,
     /// The stream and the number of the last mark.
     events: BTreeMap<Handle, (Handle, usize)>,
     pinned: BTreeMap<usize, Vec<u8>>,
@@ -64,9 +67,11 @@ impl State {
         while let Some(work) = queue.pop_front() {
             // SAFETY: the tests' buffers live until their streams are idle.
             match work {
+                // SAFETY: the test keeps both ranges until the work has run.
                 Work::Copy { to, from, bytes } => unsafe {
                     copy_nonoverlapping(from as *const u8, to as *mut u8, bytes);
                 },
+                // SAFETY: as above.
                 Work::Fill { to, value, count } => unsafe {
                     (to as *mut u8).write_bytes(value, count);
                 },
@@ -163,7 +168,16 @@ fn call(name: &'static str, run: impl FnOnce(&mut State) -> c_int) -> c_int {
     }
 }
 
+/// Queues work, before which that of the streams that wait for each other runs. To wait for a
+/// stream is no work: CUDA does not wait for the other streams then.
 fn queue(state: &mut State, stream: Handle, work: Work) -> c_int {
+    let others: Vec<_> = state.streams.keys().copied().collect();
+    for other in others.into_iter().filter(|other| *other != stream) {
+        let pair = other == 0 || stream == 0;
+        if pair && !state.non_blocking.contains(&other) && !state.non_blocking.contains(&stream) {
+            state.run(other, None);
+        }
+    }
     match state.streams.get_mut(&stream) {
         Some(queue) => queue.push_back(work),
         None => return Status::INVALID_HANDLE,
@@ -234,9 +248,12 @@ unsafe extern "C" fn free_pinned(pointer: *mut c_void) -> c_int {
     })
 }
 
-unsafe extern "C" fn stream_create(result: *mut Handle, _: c_uint, _: c_int) -> c_int {
+unsafe extern "C" fn stream_create(result: *mut Handle, flags: c_uint, _: c_int) -> c_int {
     call("stream_create", |state| {
         let handle = state.new_handle();
+        if flags == 1 {
+            state.non_blocking.insert(handle);
+        }
         state.streams.insert(handle, VecDeque::new());
         // SAFETY: the caller's result.
         unsafe { *result = handle };

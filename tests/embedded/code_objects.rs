@@ -1,0 +1,95 @@
+//! What a real clang makes for AMD's GPUs: machine, features, kernels, arguments.
+
+use crate::code_object::{CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, XNACK_ANY, XNACK_OFF};
+use crate::embed::compiler::Compiler;
+use crate::embed::environment::Environment;
+use crate::embed::units;
+use crate::skip;
+use hal::driver::cache::CodeCache;
+use hal::driver::embedded::{EmbeddedTarget, Target, pack};
+use hal::source::Plan;
+use hal::source::catalogue::catalogue;
+use std::path::Path;
+
+#[test]
+fn everything_compiles_for_gfx90a() {
+    compile("gfx90a", GFX90A | XNACK_ANY | SRAMECC_ANY, 64, 1);
+}
+
+#[test]
+fn wavefronts_of_32_compile_too() {
+    compile("gfx1030", GFX1030, 32, 8);
+}
+
+#[test]
+fn features_are_in_the_code() {
+    compile("gfx90a:xnack-", GFX90A | XNACK_OFF | SRAMECC_ANY, 64, 16);
+}
+
+/// Compiles one group of the catalogue in so many, packs the code and checks what is found.
+fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedded");
+    let scratch = folder.join(target.replace(':', "_"));
+    std::fs::create_dir_all(&scratch).unwrap();
+    let environment = Environment::of_process();
+    let parsed: Target = target.parse().unwrap();
+    let compiler = match Compiler::find(&parsed, &environment, &scratch) {
+        Ok(compiler) if !compiler.is_bare => compiler,
+        Ok(_) => return skip("PYGPU_REQUIRE_CLANG", "AMD's device library is not here"),
+        Err(error) => return skip("PYGPU_REQUIRE_CLANG", &error),
+    };
+    let groups: Vec<_> = catalogue().into_iter().step_by(one_in).collect();
+    let cache = CodeCache::new(folder.join("objects"), 1 << 28);
+    let made = units::compile(&compiler, &groups, &cache, &scratch, environment.jobs()).unwrap();
+    assert!(made.left_out.is_empty() && made.objects.len() == groups.len());
+    let embedded = EmbeddedTarget::new("", "", pack(&made.objects).leak());
+    let mut kernels = 0;
+    for group in &groups {
+        let code = embedded.code(&group.plans[0].spec().source()).unwrap();
+        let object = CodeObject::parse(&code);
+        assert_eq!(object.flags, flags, "{}: {:#x}", group.name, object.flags);
+        assert_eq!(object.flags & MACHINE, flags & MACHINE);
+        assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{target}"));
+        let mut expected = 0;
+        for plan in &group.plans {
+            expected += check_kernels(&object, plan, wavefront);
+            assert_eq!(embedded.code(&plan.spec().source()).as_ref(), Some(&code));
+        }
+        assert_eq!(object.kernels.len(), expected, "{}", group.name);
+        kernels += expected;
+    }
+    assert_eq!(embedded.kernels(), kernels);
+    assert!(one_in > 1 || kernels > 1500, "{kernels}");
+}
+
+/// The kernels of a plan are there and take the arguments that it packs; gives their number.
+fn check_kernels(object: &CodeObject, plan: &Plan, wavefront: u64) -> usize {
+    let names = plan.spec().kernel_names();
+    for name in &names {
+        let kernel = object.kernels.get(name).unwrap_or_else(|| panic!("no kernel {name}"));
+        assert_eq!(kernel.symbol, format!("{name}.kd"));
+        assert!(object.symbols.contains(name) && object.symbols.contains(&kernel.symbol));
+        assert_eq!(kernel.wavefront, wavefront, "{name}");
+    }
+    for launch in plan.launches() {
+        let name = &names[launch.kernel];
+        let kernel = &object.kernels[name];
+        let given = plan.arguments(launch);
+        assert_eq!(given.len(), kernel.arguments.len(), "{name}: {kernel:?}");
+        let threads: u32 = launch.config.block.iter().product();
+        assert!(u64::from(threads) <= kernel.most_threads, "{name}: {kernel:?}");
+        let mut end = 0;
+        for (i, argument) in kernel.arguments.iter().enumerate() {
+            assert!(argument.offset >= end, "{name}: {kernel:?}");
+            end = argument.offset + argument.size;
+            assert!(["global_buffer", "by_value"].contains(&argument.kind.as_str()), "{name}");
+            // The plan packs each argument into words, right behind the one before.
+            if let Some(next) = given.get(i + 1) {
+                let packed = (*next as usize - given[i] as usize) as u64;
+                assert_eq!(argument.size.next_multiple_of(8), packed, "{name}: {kernel:?}");
+            }
+        }
+        assert!(end <= kernel.argument_bytes, "{name}: {kernel:?}");
+    }
+    names.len()
+}

@@ -1,0 +1,216 @@
+//! Which code a device runs: what is in the program, else the cache, else the compiler's.
+//! On a double of the CUDA driver; each test is a process of its own, because backends and
+//! registered code belong to the process.
+
+use crate::Folder;
+use backend_cuda::nvrtc::Nvrtc;
+use gpuarray::{Choice, Device, DeviceArray, ErrorKind};
+use hal::driver::compiler::{Compilation, Compiler};
+use hal::driver::embedded::{EmbeddedTarget, PackedObject, pack, register};
+use hal::source::catalogue::catalogue;
+use hal::source::{NVRTC_OPTIONS, Spec, unit};
+use std::ffi::{CString, c_char};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::{env, fs};
+
+/// Where a process finds the archive, and the driver's library.
+const ARCHIVE_VARIABLE: &str = "GPUARRAY_TEST_ARCHIVE";
+const LIBRARY_VARIABLE: &str = "PYGPU_CUDA_LIBRARY";
+
+/// Where there is no compiler.
+const NOWHERE: &str = "/nowhere/libnvrtc.so";
+
+/// Builds the double, unless it is as new as its source.
+fn double() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let folder = target.join("double");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver-double/build.sh");
+    let output = Command::new("sh").arg(script).arg(&folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder.join("cuda")
+}
+
+/// Runs one ignored test of this program in a process of its own on the double.
+fn in_process(test: &str, variables: &[(&str, &str)]) {
+    let double = double();
+    let output = Command::new(env::current_exe().unwrap())
+        .args(["--exact", &format!("lookup::{test}"), "--ignored", "--nocapture"])
+        .env(LIBRARY_VARIABLE, double.join("libcuda.so.1"))
+        .env("PYGPU_NVRTC", double.join("libnvrtc.so.12"))
+        .env("PYGPU_CACHE", "off")
+        .env_remove("PYGPU_CACHE_DIR")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{errors}");
+}
+
+/// Makes an archive in a process, and runs a test with it in another.
+fn with_archive(test: &str, variables: &[(&str, &str)]) {
+    let folder = Folder::new();
+    let archive = folder.path().join("archive");
+    let archive = (ARCHIVE_VARIABLE, archive.to_str().unwrap());
+    in_process("make_archive", &[archive]);
+    in_process(test, &[&[archive], variables].concat());
+}
+
+/// `a + b`, `a + 2` and `2 + a` of 32-bit floats.
+fn additions() -> Vec<Spec> {
+    let named = |spec: &Spec| {
+        let name = &spec.kernel_names()[0];
+        name.starts_with("gpuarray_add_f32_") && name.ends_with("_contiguous_32")
+    };
+    let specs: Vec<Spec> = catalogue().iter().flat_map(|group| group.specs()).collect();
+    let found: Vec<Spec> = specs.into_iter().filter(named).collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    found
+}
+
+fn device() -> Arc<dyn Device> {
+    gpuarray::open(Choice::Cuda).unwrap().device(0).unwrap()
+}
+
+/// Makes code known for the device.
+fn embed(device: &Arc<dyn Device>, archive: Vec<u8>) {
+    let name = device.properties().architecture.clone().leak();
+    register(&[EmbeddedTarget::new(name, "the double", archive.leak())]);
+}
+
+fn arrays(device: &Arc<dyn Device>) -> (DeviceArray<f32>, DeviceArray<f32>) {
+    let a = DeviceArray::from_slice(device, &[1.0, 2.0, 3.0]).unwrap();
+    let b = DeviceArray::from_slice(device, &[10.0, 20.0, 30.0]).unwrap();
+    (a, b)
+}
+
+/// How often a function of the driver was called.
+fn calls(name: &str) -> u64 {
+    let path = env::var_os(LIBRARY_VARIABLE).unwrap();
+    let name = CString::new(name).unwrap();
+    // SAFETY: the library is loaded already, and has the function with this type.
+    unsafe {
+        let library = libloading::Library::new(path).unwrap();
+        let count = library.get::<unsafe extern "C" fn(*const c_char) -> u64>(b"double_calls");
+        count.unwrap()(name.as_ptr())
+    }
+}
+
+fn is_nvrtc_loaded() -> bool {
+    fs::read_to_string("/proc/self/maps").unwrap().contains("libnvrtc")
+}
+
+#[test]
+#[ignore = "a process of other tests"]
+fn make_archive() {
+    let (device, specs) = (device(), additions());
+    let (text, options) = (unit(specs.iter().copied()), NVRTC_OPTIONS);
+    let target = &device.properties().architecture;
+    let (name, text) = ("add", &*text);
+    let compilation = Compilation { text, name, target, options, ..Compilation::default() };
+    let code = Nvrtc::new(12040).compile(&compilation).unwrap().code;
+    let archive = pack(&[PackedObject::new(&specs, &code)]);
+    fs::write(env::var_os(ARCHIVE_VARIABLE).unwrap(), archive).unwrap();
+}
+
+#[test]
+fn embedded_code_needs_no_compiler() {
+    with_archive("add_without_compiler", &[("PYGPU_NVRTC", NOWHERE)]);
+}
+
+#[test]
+#[ignore = "a process of embedded_code_needs_no_compiler"]
+fn add_without_compiler() {
+    let device = device();
+    embed(&device, fs::read(env::var_os(ARCHIVE_VARIABLE).unwrap()).unwrap());
+    let (a, b) = arrays(&device);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    // Of the same object, which is loaded once.
+    assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
+    assert_eq!(calls("cuModuleLoadDataEx"), 1);
+    // What it does not have.
+    let error = (&a - &b).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let architecture = &device.properties().architecture;
+    let parts = [
+        "gpuarray_subtract_f32_f32_f32_to_f32_contiguous_32",
+        &format!("this build embeds some for {architecture} but not this"),
+        &format!("PYBIND_GPU_TARGET={architecture}"),
+        "the on-disk cache is off",
+        "nothing can compile it",
+        NOWHERE,
+    ];
+    for part in parts {
+        assert!(error.detail().contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn embedded_code_comes_before_cache_and_compiler() {
+    let folder = Folder::new();
+    let cache = folder.path().join("cache");
+    let variables = [("PYGPU_CACHE", "on"), ("PYGPU_CACHE_DIR", cache.to_str().unwrap())];
+    with_archive("add_then_subtract", &variables);
+}
+
+#[test]
+#[ignore = "a process of embedded_code_comes_before_cache_and_compiler"]
+fn add_then_subtract() {
+    let device = device();
+    embed(&device, fs::read(env::var_os(ARCHIVE_VARIABLE).unwrap()).unwrap());
+    let (a, b) = arrays(&device);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    let cache = PathBuf::from(env::var_os("PYGPU_CACHE_DIR").unwrap());
+    assert!(!is_nvrtc_loaded() && !cache.exists());
+    assert_eq!((&b - &a).unwrap().to_vec().unwrap(), [9.0, 18.0, 27.0]);
+    assert!(is_nvrtc_loaded() && cache.exists());
+    // A reset takes the module, and the next operation loads it again.
+    drop((a, b));
+    // SAFETY: nothing of the device is in use.
+    unsafe { device.reset() }.unwrap();
+    let (a, b) = arrays(&device);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert_eq!(calls("cuModuleLoadDataEx"), 3);
+}
+
+#[test]
+fn code_that_the_driver_refuses_is_compiled() {
+    in_process("add_with_bad_code", &[]);
+}
+
+#[test]
+#[ignore = "a process of code_that_the_driver_refuses_is_compiled"]
+fn add_with_bad_code() {
+    let device = device();
+    embed(&device, pack(&[PackedObject::new(&additions(), b"\x7fELF of somebody else")]));
+    let (a, b) = arrays(&device);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
+    // The bad one once, then each one's own.
+    assert_eq!(calls("cuModuleLoadDataEx"), 3);
+}
+
+#[test]
+fn without_code_and_compiler_the_error_names_all_ways_to_it() {
+    let folder = Folder::new();
+    let cache = folder.path().join("cache");
+    let cache = ("PYGPU_CACHE_DIR", cache.to_str().unwrap());
+    in_process("add_without_code", &[("PYGPU_NVRTC", NOWHERE), ("PYGPU_CACHE", "on"), cache]);
+}
+
+#[test]
+#[ignore = "a process of without_code_and_compiler_the_error_names_all_ways_to_it"]
+fn add_without_code() {
+    let device = device();
+    let (a, b) = arrays(&device);
+    let error = (&a + &b).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let cache = env::var("PYGPU_CACHE_DIR").unwrap();
+    let architecture = &device.properties().architecture;
+    for part in ["this build embeds none", architecture, &cache, "nothing can compile it", NOWHERE]
+    {
+        assert!(error.detail().contains(part), "{part}: {error}");
+    }
+}

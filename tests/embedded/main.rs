@@ -1,0 +1,83 @@
+//! Code compiled ahead of time: the logic of the build script, what real compilers make, and
+//! the choice of code at run time.
+//!
+//! What needs a compiler is skipped without it, with the reason printed, unless
+//! `PYGPU_REQUIRE_CLANG=1` (clang and AMD's device library) or `PYGPU_REQUIRE_NVCC=1`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a panic is how a test fails, and a skip has its reason printed"
+)]
+#![cfg(target_os = "linux")]
+
+#[path = "../../build/mod.rs"]
+mod embed;
+
+// A module of another crate's tests.
+#[path = "../../backend-hip/tests/code_object/mod.rs"]
+mod code_object;
+mod code_objects;
+mod cubins;
+mod lookup;
+mod request;
+mod search;
+
+use embed::environment::Environment;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder of its own, removed again.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("gpuarray-embedded-{}-{number}", std::process::id());
+        let path = env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a program.
+    fn program(&self, name: &str, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{script}")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Variables made up, on a system with nothing installed.
+fn environment(folder: &Folder, variables: &[(&str, &str)]) -> Environment {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), OsString::from(value));
+    let variables: Vec<_> = variables.iter().map(owned).collect();
+    let read = move |name: &str| {
+        let mut named = variables.iter().filter(|(known, _)| known == name);
+        named.next().map(|(_, value)| value.clone())
+    };
+    Environment::new(read, folder.path().join("root"))
+}
+
+/// Prints why a test is skipped, or fails where `required` is set to 1.
+fn skip(required: &str, reason: &str) {
+    let is_required = env::var(required).is_ok_and(|it| it == "1");
+    assert!(!is_required, "{required} is 1, but {reason}");
+    eprintln!("skipped: {reason}");
+}

@@ -1,0 +1,198 @@
+//! Which compiler is taken, with made-up ones, and what is said without any.
+
+use crate::embed::compiler::Compiler;
+use crate::embed::environment::Environment;
+use crate::embed::{self, units};
+use crate::{Folder, environment};
+use hal::driver::cache::CodeCache;
+use hal::driver::embedded::{EmbeddedTarget, Target, pack};
+use hal::source::catalogue::catalogue;
+use std::fs;
+
+/// Writes its arguments to `calls` and makes what it is told to by `-o`.
+fn working(folder: &Folder, version: &str) -> String {
+    format!(
+        "case $1 in --version) echo 'Copyright'; echo '{version}'; exit;; esac
+         echo \"$0 $*\" >>{}/calls
+         while [ $# -gt 1 ]; do source=$1; out=$3; shift; [ \"$2\" = -o ] && break; done
+         {{ printf '\\177ELF'; echo \"made of $source\"; }} >\"${{2:+$3}}\"",
+        folder.path().display()
+    )
+}
+
+fn calls(folder: &Folder) -> Vec<String> {
+    let text = fs::read_to_string(folder.path().join("calls")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn find(target: &str, environment: &Environment, folder: &Folder) -> Result<Compiler, String> {
+    let target: Target = target.parse().unwrap();
+    Compiler::find(&target, environment, folder.path())
+}
+
+#[test]
+fn hipcc_of_rocm_comes_first_and_clang_of_the_path_last() {
+    let folder = Folder::new();
+    let root = folder.path().display().to_string();
+    let places = ["rocm/bin/hipcc", "path/hipcc", "rocm/llvm/bin/clang", "path/clang-19"];
+    for place in places {
+        folder.program(place, &working(&folder, &format!("clang version of {place}")));
+    }
+    let variables = [("ROCM_PATH", &*format!("{root}/rocm")), ("PATH", &*format!("{root}/path"))];
+    let environment = environment(&folder, &variables);
+    for place in places {
+        let compiler = find("gfx90a:xnack-", &environment, &folder).unwrap();
+        assert_eq!(compiler.program, folder.path().join(place));
+        assert_eq!(compiler.version, format!("clang version of {place}"));
+        fs::remove_file(&compiler.program).unwrap();
+    }
+    for name in ["HIP_PATH", "PATH", "ROCM_PATH"] {
+        assert!(environment.names().contains(&name.to_owned()), "{:?}", environment.names());
+    }
+    for option in ["-x hip", "--offload-arch=gfx90a:xnack-", "-ffp-contract=off"] {
+        assert!(calls(&folder).iter().all(|call| call.contains(option)), "{option}");
+    }
+}
+
+#[test]
+fn nvcc_is_told_the_target_and_the_c_compiler() {
+    let folder = Folder::new();
+    let root = folder.path().display().to_string();
+    for place in ["home/bin/nvcc", "path/nvcc", "root/usr/local/cuda/bin/nvcc"] {
+        folder.program(place, &working(&folder, "Cuda compilation tools, release 12.9, V12.9.86"));
+    }
+    let (home, path) = (format!("{root}/home"), format!("{root}/path"));
+    let host = "x86_64-unknown-linux-gnu";
+    let environment =
+        environment(&folder, &[("CUDA_PATH", &home), ("PATH", &path), ("HOST", host)]);
+    for place in ["home/bin/nvcc", "path/nvcc", "root/usr/local/cuda/bin/nvcc"] {
+        let compiler = find("sm_90", &environment, &folder).unwrap();
+        assert_eq!(compiler.program, folder.path().join(place));
+        assert_eq!(compiler.version, "Cuda compilation tools, release 12.9, V12.9.86");
+        fs::remove_file(&compiler.program).unwrap();
+    }
+    let calls = calls(&folder);
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    for option in ["-cubin", "-arch=sm_90", "-fmad=false", "-x cu", "-ccbin "] {
+        assert!(calls.iter().all(|call| call.contains(option)), "{option}: {calls:?}");
+    }
+}
+
+#[test]
+fn what_does_not_work_is_passed_over() {
+    let folder = Folder::new();
+    let path = folder.path().join("path");
+    folder.program("path/hipcc", "echo 'warning: old'; echo 'error: no clang here' >&2; exit 1");
+    folder.program("path/clang", "exit 0");
+    folder.program("path/clang-18", &working(&folder, "clang version 18"));
+    // No program at all.
+    fs::write(path.join("clang-19"), "").unwrap();
+    let environment = environment(&folder, &[("PATH", path.to_str().unwrap())]);
+    let compiler = find("gfx1030", &environment, &folder).unwrap();
+    assert_eq!(compiler.program, path.join("clang-18"));
+    fs::remove_file(compiler.program).unwrap();
+    let error = find("gfx1030", &environment, &folder).unwrap_err();
+    for part in ["hipcc says \"error: no clang here\"", "clang says", "made no code", "gfx1030"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(error.contains("install") && error.contains("unset PYBIND_GPU_TARGET"), "{error}");
+    assert_eq!(error.lines().count(), 1);
+}
+
+#[test]
+fn without_a_compiler_the_build_says_what_to_install() {
+    let folder = Folder::new();
+    let out = folder.path().to_str().unwrap();
+    for (target, missing, advice) in
+        [("gfx90a", "neither hipcc nor clang", "ROCm"), ("sm_90", "nvcc is not in", "CUDA toolkit")]
+    {
+        let variables = [("PYBIND_GPU_TARGET", target), ("PATH", ""), ("OUT_DIR", out)];
+        let error = embed::run(&environment(&folder, &variables)).unwrap_err();
+        for part in [target, missing, advice, "unset PYBIND_GPU_TARGET"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+/// A clang that makes code of all but some units.
+fn partial(folder: &Folder, refuses: &str) -> Compiler {
+    let script = format!(
+        "case $* in {refuses}*) echo 'In file x:' >&2; echo 'x:1: error: it is broken' >&2
+         exit 1;; esac\n{}",
+        working(folder, "clang version 20")
+    );
+    let path = folder.path().join("path");
+    folder.program("path/clang", &script);
+    let environment = environment(folder, &[("PATH", path.to_str().unwrap())]);
+    find("gfx90a", &environment, folder).unwrap()
+}
+
+#[test]
+fn a_unit_that_fails_stops_the_build() {
+    let folder = Folder::new();
+    let compiler = partial(&folder, "*/negative_float.");
+    let cache = CodeCache::disabled();
+    let error = units::compile(&compiler, &catalogue(), &cache, folder.path(), 2).unwrap_err();
+    for part in ["PYBIND_GPU_TARGET", "negative_float", "gfx90a", "x:1: error: it is broken"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!(error.lines().count(), 1);
+}
+
+#[test]
+fn what_did_not_change_is_not_compiled_again() {
+    let folder = Folder::new();
+    let compiler = partial(&folder, "never");
+    let groups = &catalogue()[..5];
+    let cache = CodeCache::new(folder.path().join("objects"), 1 << 20);
+    let compile = |compiler: &Compiler| {
+        let before = calls(&folder).len();
+        let embedded = units::compile(compiler, groups, &cache, folder.path(), 3).unwrap();
+        assert!(embedded.left_out.is_empty());
+        assert_eq!(embedded.compiler, "clang version 20");
+        let archive = pack(&embedded.objects).leak();
+        let embedded = EmbeddedTarget::new("gfx90a", "", archive);
+        // Every unit's code is found by the source of each of its specifications.
+        for group in groups {
+            for spec in group.specs() {
+                let code = embedded.code(&spec.source()).unwrap();
+                let made_of = format!("{}.gfx90a.cu", group.name);
+                assert!(String::from_utf8_lossy(&code).contains(&made_of), "{made_of}");
+            }
+        }
+        let specs: usize = groups.iter().map(|group| group.plans.len()).sum();
+        assert!(embedded.kernels() >= specs);
+        calls(&folder).len() - before
+    };
+    assert_eq!(compile(&compiler), 5);
+    assert_eq!(compile(&compiler), 0);
+    let mut other = compiler;
+    other.options.push("-g".into());
+    assert_eq!(compile(&other), 5);
+}
+
+#[test]
+fn units_that_need_a_missing_device_library_are_left_out() {
+    let folder = Folder::new();
+    let script = format!(
+        "case $* in *-nogpulib*) ;; *--version*) ;; *) echo 'error: no ROCm device library' >&2
+         exit 1;; esac
+         case $* in *negative_float.*) echo 'lld: error: undefined hidden symbol: __ocml_fabs_f32' >&2
+         exit 1;; esac\n{}",
+        working(&folder, "clang version 20")
+    );
+    folder.program("path/clang", &script);
+    let path = folder.path().join("path");
+    let out = folder.path().to_str().unwrap();
+    let variables =
+        [("PATH", path.to_str().unwrap()), ("OUT_DIR", out), ("PYBIND_GPU_TARGET", "gfx90a")];
+    let warnings = embed::run(&environment(&folder, &variables)).unwrap();
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    let units = catalogue().len();
+    assert!(warning.contains(&format!("1 of {units} units for gfx90a")), "{warning}");
+    let text = fs::read_to_string(folder.path().join("embedded.rs")).unwrap();
+    assert!(text.contains("EmbeddedTarget::new(\"gfx90a\", \"clang version 20\""), "{text}");
+    assert!(text.contains("Choice::Hip"), "{text}");
+    assert!(fs::metadata(folder.path().join("code0.bin")).unwrap().len() > 10_000);
+}
