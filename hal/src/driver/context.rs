@@ -174,7 +174,7 @@ impl Context {
             return Ok(known);
         }
         let (code, handle) = self.driver.vendor.retain_context(self.device);
-        self.driver.check("retain_context", code)?;
+        self.check("retain_context", code)?;
         self.handle.store(handle, Ordering::Release);
         Ok(handle)
     }
@@ -195,7 +195,8 @@ impl Context {
         let error = driver.error(call, code);
         let detail = format!(
             "{}; device {}:{} cannot be used by this process until it is reset \
-             (Device::reset, Device.reset() in Python), which loses what is in its memory",
+             (Device::reset, Device.reset() in Python), which loses what is in its memory; a \
+             driver that refuses that needs the program started again",
             error.detail(),
             driver.vendor.name(),
             self.ordinal
@@ -239,21 +240,39 @@ impl Context {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
-        let _opening = lock(&self.opening);
-        // From here on nothing made before is handed to the driver again.
-        self.epoch.fetch_add(1, Ordering::AcqRel);
-        let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
-        self.staging.close(self);
-        self.pool.forget();
-        self.builtins.forget();
-        self.captures.forget();
-        let code = self.driver.vendor.reset_context(self.device);
-        if retained {
-            // The reset keeps the uses counted; the next call counts a new one.
-            self.driver.vendor.release_context(self.device);
+        let failure = {
+            let _opening = lock(&self.opening);
+            // From here on nothing made before is handed to the driver again.
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+            let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
+            self.staging.close(self);
+            self.pool.forget();
+            self.builtins.forget();
+            self.captures.forget();
+            let code = self.driver.vendor.reset_context(self.device);
+            if retained {
+                // The reset keeps the uses counted; the next call counts a new one.
+                self.driver.vendor.release_context(self.device);
+            }
+            self.driver.check("reset", code)?;
+            self.lost.swap(Status::SUCCESS, Ordering::AcqRel)
+        };
+        if failure == Status::SUCCESS {
+            return Ok(());
         }
-        self.lost.store(Status::SUCCESS, Ordering::Release);
-        self.driver.check("reset", code)
+        // Some drivers do not get over a kernel's failure in the same process, and say so
+        // when the context is opened again.
+        self.open().map(drop).map_err(|error| {
+            self.lost.store(failure, Ordering::Release);
+            let detail = format!(
+                "the driver does not recover device {}:{} from the failure in this process: \
+                 start the program again; other devices and processes are not affected ({})",
+                self.driver.vendor.name(),
+                self.ordinal,
+                self.driver.vendor.status_name(error.status().code).unwrap_or("no name")
+            );
+            Error::new(ErrorKind::DeviceLost, error.status(), "reset", detail)
+        })
     }
 }
 

@@ -57,6 +57,8 @@ pub(super) fn exit(how: &str) -> Outcome {
         let module = device.load_module(&source, &LoadOptions::default())?;
         let kernel = module.kernel("forever")?;
         let mut flag = DeviceArray::<i32>::zeros(&device, &[1])?;
+        // Loaded now: the driver loads no code while a kernel runs.
+        flag.update_scalar(BinaryFunction::Add, 0)?;
         // SAFETY: the kernel takes an array of one number.
         unsafe { kernel.launch(ONE, &stream, (&mut flag,))? };
         flag.clone().update_scalar(BinaryFunction::Add, 1)?;
