@@ -108,8 +108,13 @@ fn compile_all(target: &str, machine: u32, wavefront: u64) {
             specs.push(spec);
         }
     }
+    // All of them take the runtime's old compiler ten minutes a target.
+    let all = std::env::var_os("PYGPU_HIPRTC_ALL").is_some_and(|value| !value.is_empty());
     let mut kernels = 0;
-    for part in specs.chunks(50) {
+    let units = specs.chunks(50).step_by(if all { 1 } else { 8 });
+    let (mut compiled_specs, least) = (0, if all { 1500 } else { 150 });
+    for part in units {
+        compiled_specs += part.len();
         let text = unit(part.iter().copied());
         let options = HIPRTC_OPTIONS;
         let unit = Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };
@@ -125,7 +130,7 @@ fn compile_all(target: &str, machine: u32, wavefront: u64) {
         assert_eq!(object.kernels.len(), names);
         kernels += names;
     }
-    assert!(specs.len() > 1500 && kernels > specs.len(), "{} {kernels}", specs.len());
+    assert!(compiled_specs > least && kernels > compiled_specs, "{compiled_specs} {kernels}");
 }
 
 /// The kernels of a specification are there, with the arguments that a plan of it has.
