@@ -217,6 +217,16 @@ int cuStreamIsCapturing(Handle handle, int* out) {
     return 0;
 }
 
+int cuStreamGetCaptureInfo(Handle handle, int* state, uint64_t* number) {
+    if (!state || !number) return INVALID_VALUE;
+    const int status = cuStreamIsCapturing(handle, state);
+    Ref<Stream> stream;
+    if (status != 0 || *state == 0 || find_stream(handle, stream) != 0) return status;
+    // The address of a capture is its own while it goes on.
+    *number = reinterpret_cast<uint64_t>(stream->capture.get());
+    return 0;
+}
+
 int cuThreadExchangeStreamCaptureMode(int* mode) {
     if (!mode || *mode < 0 || *mode > 2) return INVALID_VALUE;
     std::swap(*mode, thread().capture_mode);

@@ -106,6 +106,8 @@
     X(cuStreamBeginCapture_v2, CONTEXT, (Handle stream, int mode), (stream, mode)) \
     X(cuStreamEndCapture, CONTEXT, (Handle stream, Handle* graph), (stream, graph)) \
     X(cuStreamIsCapturing, CONTEXT, (Handle stream, int* status), (stream, status)) \
+    X(cuStreamGetCaptureInfo, CONTEXT, (Handle stream, int* status, uint64_t* number), \
+      (stream, status, number)) \
     X(cuThreadExchangeStreamCaptureMode, INIT, (int* mode), (mode)) \
     X(cuGraphInstantiateWithFlags, CONTEXT | UNSAFE, (Handle* exec, Handle graph, unsigned long long flags), (exec, graph, flags)) \
     X(cuGraphLaunch, CONTEXT, (Handle exec, Handle stream), (exec, stream)) \
