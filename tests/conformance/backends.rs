@@ -83,7 +83,7 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
 
 fn cuda(backend: &dyn Backend) -> Result<Vec<Capability>> {
     let mut all = gpu(backend)?;
-    all.extend([Capability::Ptx, Capability::ForeignContexts]);
+    all.extend([Capability::Ptx, Capability::ForeignContexts, Capability::KernelAttributes]);
     if !is_double(backend)? {
         all.extend([Capability::Jit, Capability::Linker]);
     }

@@ -38,6 +38,8 @@ pub(crate) enum Capability {
     Jit,
     /// It links code from several inputs.
     Linker,
+    /// Attributes of its kernels can be set.
+    KernelAttributes,
     /// It tells which parameters a kernel has.
     ParameterInfo,
     /// All blocks of a cooperative launch run at once.

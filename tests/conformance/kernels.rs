@@ -12,7 +12,8 @@ use std::sync::Arc;
 tests![
     attributes_are_those_of_the_code needs [Kernels],
     an_unknown_attribute_is_refused needs [Kernels],
-    attributes_that_can_be_set_are_kept needs [Kernels],
+    attributes_that_can_be_set_are_kept needs [Kernels, KernelAttributes],
+    all_shared_memory_of_a_block_can_be_asked_for needs [Kernels],
     a_value_that_an_attribute_cannot_have_is_refused needs [Kernels],
     occupancy_falls_with_threads_and_shared_memory needs [Kernels],
     static_shared_memory_is_the_kernels_own needs [Kernels],
@@ -63,6 +64,20 @@ fn attributes_that_can_be_set_are_kept(context: &Context) -> Outcome {
     let config = LaunchConfig { shared_bytes: 8192, ..grid(1, 64) };
     launch(&kernel, config, &stream, (&mut out, 2048))?;
     assert_eq!(out.item()?, 2047 * 1024);
+    Ok(())
+}
+
+fn all_shared_memory_of_a_block_can_be_asked_for(context: &Context) -> Outcome {
+    let kernel = programs::kernel(context, "dynamic")?;
+    // `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
+    let most = context.device.attribute(DeviceAttribute(97))?;
+    kernel.set_attribute(KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES, most)?;
+    let stream = context.stream()?;
+    let mut out = DeviceArray::<i32>::zeros(&context.device, &[1])?;
+    let config = LaunchConfig { shared_bytes: most as u32, ..grid(1, 64) };
+    launch(&kernel, config, &stream, (&mut out, most / 4))?;
+    let last = i64::from(most / 4) - 1;
+    assert_eq!(i64::from(out.item()?), last * (last + 1) / 2);
     Ok(())
 }
 

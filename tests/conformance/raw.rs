@@ -56,9 +56,10 @@ impl Raw {
 
     /// A stream that the library under test does not know.
     pub(crate) fn create_stream(&self) -> Given<usize> {
-        let (mut stream, non_blocking) = (0, 1);
-        let name = self.name("cuStreamCreate", "hipStreamCreateWithFlags");
-        call!(self, name, (*mut usize, c_uint), (&mut stream, non_blocking))?;
+        let (mut stream, non_blocking, priority) = (0, 1, 0);
+        let name = self.name("cuStreamCreateWithPriority", "hipStreamCreateWithPriority");
+        let stream_out = &mut stream;
+        call!(self, name, (*mut usize, c_uint, c_int), (stream_out, non_blocking, priority))?;
         Ok(stream)
     }
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Builds the driver double: build.sh OUTDIR [test]
 #
-# Makes OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so). With `test`, runs the
+# Makes OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so), and in OUTDIR/hip5, hip6 and
+# hip7 the libamdhip64.so and libhiprtc.so of three generations of ROCm. With `test`, runs the
 # double's own tests as well.
 # HIDE (names with spaces or commas between) leaves symbols out, so that a program that looks
 # for them does not find them; CXX names the compiler, PYTHON what runs the tests.
@@ -9,16 +10,17 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 objects=$out/objects
-mkdir -p "$objects" "$out/cuda"
+mkdir -p "$objects" "$out/cuda" "$out/hip5" "$out/hip6" "$out/hip7"
 cxx=${CXX:-c++}
+python=${PYTHON:-python3}
 flags="-std=c++17 -O2 -g -Wall -Wextra -fPIC -fvisibility=hidden -pthread -U_FORTIFY_SOURCE"
-flags="$flags -I. -Wa,-Icompiler"
+flags="$flags -I. -I$objects -Wa,-Icompiler"
 cd "$here"
 
 object() {
@@ -30,7 +32,7 @@ compile() {
     printf 'exec %s %s -c "$1" -o "$2"\n' "$cxx" "$flags" >"$objects/compile.new"
     cmp -s "$objects/compile.new" "$objects/compile" || mv "$objects/compile.new" "$objects/compile"
     # shellcheck disable=SC2012
-    newest=$(ls -t ./*/*.hpp compiler/*.h "$objects/compile" | head -n 1)
+    newest=$(ls -t ./*/*.hpp compiler/*.h "$objects/hip_api.hpp" "$objects/compile" | head -n 1)
     for source in "$@"; do
         made=$(object "$source")
         if [ ! "$made" -nt "$source" ] || [ ! "$made" -nt "$newest" ]; then
@@ -44,7 +46,7 @@ link() { # output, soname, pattern of its symbols, sources
     {
         printf '{ global: %s double_calls; double_reset_calls; ' "$3"
         printf 'double_fail; double_log; double_live;\nlocal: '
-        for name in $(printf '%s' "${HIDE:-}" | tr ',' ' '); do printf '%s; ' "$name"; done
+        for name in $(printf '%s' "${HIDE:-} ${absent:-}" | tr ',' ' '); do printf '%s; ' "$name"; done
         printf '*; };\n'
     } >"$map"
     shift 3
@@ -55,20 +57,40 @@ link() { # output, soname, pattern of its symbols, sources
         -Wl,--version-script="$map" $made -ldl -pthread
 }
 
+# The declarations of HIP come from the bindings that the backend calls by.
+"$python" hip/declare.py ../../backend-hip/src/bindings.rs "$objects/hip_api.hpp"
+
 core=$(echo core/*.cpp)
 loader="compiler/image.cpp compiler/loaded.cpp"
 compiler="compiler/compile.cpp compiler/scan.cpp compiler/shim.cpp compiler/tokens.cpp $loader"
-rtc="nvrtc/nvrtc.cpp nvrtc/options.cpp nvrtc/program.cpp"
+nvrtc="nvrtc/nvrtc.cpp nvrtc/options.cpp nvrtc/program.cpp nvrtc/exports.cpp"
 cuda="cuda/exports.cpp cuda/vendor.cpp"
+hip="hip/attribute.cpp hip/device.cpp hip/hip.cpp hip/memory.cpp hip/module.cpp hip/stream.cpp"
+hip="$hip hip/vendor.cpp"
+target_names=hip/target.cpp
+hiprtc="hip/hiprtc.cpp hip/rtc_options.cpp nvrtc/program.cpp"
+generations="hip/rocm5.cpp hip/rocm6.cpp hip/rocm7.cpp"
+alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no driver
 # shellcheck disable=SC2086
 {
-    compile $core $compiler $rtc $cuda nvrtc/exports.cpp
+    compile $core $compiler $nvrtc nvrtc/live.cpp $cuda $hip $target_names $hiprtc $generations
     link "$out/cuda/libcuda.so.1" libcuda.so.1 'cu*;' $core $loader $cuda
-    link "$out/cuda/libnvrtc.so.12" libnvrtc.so.12 'nvrtc*;' core/control.cpp $compiler $rtc \
-        nvrtc/exports.cpp
+    link "$out/cuda/libnvrtc.so.12" libnvrtc.so.12 'nvrtc*;' $alone $compiler $nvrtc
+    # ROCm 5 has hipRTC inside; what 5.2 lacks is left out.
+    absent='hipDeviceSetLimit hipGetDevicePropertiesR0600 hipLaunchHostFunc'
+    absent="$absent hipModuleLaunchCooperativeKernel"
+    link "$out/hip5/libamdhip64.so.5" libamdhip64.so.5 'hip*;' $core $compiler $hip $target_names \
+        $hiprtc hip/rocm5.cpp
+    absent=
+    for generation in 6 7; do
+        link "$out/hip$generation/libamdhip64.so.$generation" libamdhip64.so.$generation 'hip*;' \
+            $core $loader $hip $target_names hip/rocm$generation.cpp
+        link "$out/hip$generation/libhiprtc.so.$generation" libhiprtc.so.$generation 'hiprtc*;' \
+            $alone $compiler $target_names $hiprtc
+    done
 }
 ln -sf libnvrtc.so.12 "$out/cuda/libnvrtc.so"
 
 if [ "${2:-}" = test ]; then
-    DOUBLE=$out PYTHONDONTWRITEBYTECODE=1 "${PYTHON:-python3}" -m unittest discover -s tests -t tests
+    DOUBLE=$out PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s tests -t tests
 fi

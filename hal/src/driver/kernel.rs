@@ -274,7 +274,6 @@ impl Kernel for DriverKernel {
 
     fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
         let context = self.context();
-        let set = optional!(context.driver, function_set_attribute, "set_attribute")?;
         // A driver was seen to read past its table for a number that it does not know.
         if !SETTABLE.contains(&attribute.0) {
             return Err(Error::invalid(
@@ -288,9 +287,25 @@ impl Kernel for DriverKernel {
             ));
         }
         let _scope = context.enter_for(self.module.epoch)?;
+        let is_permission = attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        if is_permission && context.driver.calls.function_set_attribute.is_none() {
+            // Where no call gives permission, none is needed.
+            let granted = self.attribute(attribute)?;
+            return match (0..=granted).contains(&value) {
+                true => Ok(()),
+                false => Err(Error::invalid(
+                    "set_attribute",
+                    format!(
+                        "value is {value} for kernel {}; allowed are 0 to {granted}",
+                        self.name
+                    ),
+                )),
+            };
+        }
+        let set = optional!(context.driver, function_set_attribute, "set_attribute")?;
         // SAFETY: the function is live, and the attribute one that the driver knows.
         context.check("set_attribute", unsafe { set(self.handle, attribute.0, value) })?;
-        if attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES {
+        if is_permission {
             self.shared_limit.store(value.max(0) as u32, Ordering::Release);
         }
         Ok(())

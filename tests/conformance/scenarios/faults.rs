@@ -109,7 +109,8 @@ pub(super) fn fault(kernel: &str) -> Outcome {
     let objects = Objects::new(&device)?;
     objects.launch(kernel)?;
     let first = objects.stream.synchronize();
-    check_error("the first call", first, ErrorKind::LaunchFailed, &["kernel", "reset", "cuda:0"]);
+    let name = &device.id().to_string();
+    check_error("the first call", first, ErrorKind::LaunchFailed, &["kernel", "reset", name]);
     objects.check_all(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
     objects.check_new(ErrorKind::DeviceLost, &["reset", "Device.reset()"]);
     if !recover(&device)? {

@@ -130,15 +130,14 @@ const Tool& tool() {
 std::vector<std::string> command(const Program& program) {
     std::vector<std::string> words = tool().words;
     for (const char* word : {"-x", "c++", "-nostdinc", "-fno-diagnostics-show-caret",
-                             "-fno-exceptions", "-D__CUDACC__", "-D__CUDACC_RTC__"}) {
+                             "-fno-exceptions"}) {
         words.push_back(word);
     }
-    if (program.hip) {
-        for (const char* word : {"-D__HIP__", "-D__HIPCC__", "-D__HIPCC_RTC__",
-                                 "-D__HIP_DEVICE_COMPILE__", "-D__HIP_PLATFORM_AMD__"}) {
-            words.push_back(word);
-        }
-    }
+    const std::vector<const char*> cuda = {"-D__CUDACC__", "-D__CUDACC_RTC__"};
+    const std::vector<const char*> hip = {"-D__HIP__", "-D__HIPCC__", "-D__HIPCC_RTC__",
+                                          "-D__HIP_DEVICE_COMPILE__", "-D__HIP_PLATFORM_AMD__"};
+    for (const char* word : program.hip ? hip : cuda) words.push_back(word);
+    words.push_back("-DDOUBLE_WARP=" + std::to_string(program.warp));
     words.insert(words.end(), program.options.begin(), program.options.end());
     return words;
 }
@@ -212,6 +211,11 @@ Compiled compile(const Program& program) {
         write_file(source, line + program.text);
         std::vector<std::string> expand = words;
         const std::string expanded = folder.file("expanded.cpp");
+        // In HIP these are macros, for which programs ask; the shim comes later.
+        for (const char* word : {"__global__", "__device__", "__host__", "__shared__",
+                                 "__constant__"}) {
+            if (program.hip) expand.push_back("-D" + std::string(word) + "=" + word);
+        }
         for (const std::string& word : {std::string("-E"), source, std::string("-o"), expanded}) {
             expand.push_back(word);
         }

@@ -12,6 +12,7 @@ struct Program {
     std::vector<std::string> name_expressions;
     std::vector<std::string> options; // for the C++ compiler
     bool hip = false;
+    unsigned warp = 32; // threads of one
 };
 
 struct Compiled {

@@ -59,11 +59,7 @@ struct dim3 {
 
 static uint3 threadIdx, blockIdx;
 static dim3 blockDim, gridDim;
-#ifdef __HIP__
-static const int warpSize = 64;
-#else
-static const int warpSize = 32;
-#endif
+static const int warpSize = DOUBLE_WARP;
 
 // What the driver double and a program know of each other.
 struct double_entry {
@@ -174,37 +170,64 @@ template <class T> static inline T double_shuffle(T value, unsigned lane, bool v
     if (valid) memcpy(&value, &bits, sizeof value);
     return value;
 }
-template <class T> static inline T __shfl_sync(unsigned, T value, int from, int width = warpSize) {
+#if DOUBLE_WARP > 32
+typedef unsigned long long double_mask; // a bit for each thread
+#else
+typedef unsigned double_mask;
+#endif
+template <class T> static inline T double_shfl(T value, int from, int width) {
     const unsigned lane = double_rank() % warpSize;
     return double_shuffle(value, lane / width * width + from % width, true);
 }
-template <class T>
-static inline T __shfl_up_sync(unsigned, T value, unsigned by, int width = warpSize) {
+template <class T> static inline T double_shfl_up(T value, unsigned by, int width) {
     const unsigned lane = double_rank() % warpSize;
     return double_shuffle(value, lane - by, lane % width >= by);
 }
-template <class T>
-static inline T __shfl_down_sync(unsigned, T value, unsigned by, int width = warpSize) {
+template <class T> static inline T double_shfl_down(T value, unsigned by, int width) {
     const unsigned lane = double_rank() % warpSize;
     return double_shuffle(value, lane + by, lane % width + by < (unsigned)width);
 }
-template <class T>
-static inline T __shfl_xor_sync(unsigned, T value, int mask, int width = warpSize) {
+template <class T> static inline T double_shfl_xor(T value, int mask, int width) {
     const unsigned lane = double_rank() % warpSize;
     const unsigned other = lane ^ mask;
     return double_shuffle(value, other, other / width <= lane / width);
 }
-static inline unsigned __ballot_sync(unsigned, int vote) {
-    unsigned all = 0;
-    for (unsigned lane = 0; lane < 32; ++lane) {
-        const int its = __shfl_sync(~0u, vote, lane);
+static inline double_mask double_ballot(int vote) {
+    double_mask all = 0;
+    for (int lane = 0; lane < warpSize; ++lane) {
+        const int its = double_shfl(vote, lane, warpSize);
         const unsigned rank = double_rank() / warpSize * warpSize + lane;
-        all |= (unsigned)(its != 0 && rank < blockDim.x * blockDim.y * blockDim.z) << lane;
+        all |= (double_mask)(its != 0 && rank < blockDim.x * blockDim.y * blockDim.z) << lane;
     }
     return all;
 }
-static inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
-static inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, !vote) == 0; }
+#define DOUBLE_SHUFFLE(name, type)                                                          \
+    template <class T>                                                                      \
+    static inline T __##name##_sync(double_mask, T value, type by, int width = warpSize) {  \
+        return double_##name(value, by, width);                                             \
+    }
+DOUBLE_SHUFFLE(shfl, int)
+DOUBLE_SHUFFLE(shfl_up, unsigned)
+DOUBLE_SHUFFLE(shfl_down, unsigned)
+DOUBLE_SHUFFLE(shfl_xor, int)
+static inline double_mask __ballot_sync(double_mask, int vote) { return double_ballot(vote); }
+static inline int __any_sync(double_mask, int vote) { return double_ballot(vote) != 0; }
+static inline int __all_sync(double_mask, int vote) { return double_ballot(!vote) == 0; }
+#ifdef __HIP__
+// HIP has these without a mask as well.
+#define DOUBLE_UNMASKED(name, type)                                                         \
+    template <class T>                                                                      \
+    static inline T __##name(T value, type by, int width = warpSize) {                      \
+        return double_##name(value, by, width);                                             \
+    }
+DOUBLE_UNMASKED(shfl, int)
+DOUBLE_UNMASKED(shfl_up, unsigned)
+DOUBLE_UNMASKED(shfl_down, unsigned)
+DOUBLE_UNMASKED(shfl_xor, int)
+static inline double_mask __ballot(int vote) { return double_ballot(vote); }
+static inline int __any(int vote) { return double_ballot(vote) != 0; }
+static inline int __all(int vote) { return double_ballot(!vote) == 0; }
+#endif
 
 // Threads take turns only at barriers, so that plain accesses are atomic.
 template <class T> struct double_same { typedef T type; };

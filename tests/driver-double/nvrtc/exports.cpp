@@ -1,10 +1,7 @@
 // libnvrtc.so: each function of the list, behind the gate. It needs no lock of the driver.
 #include "core/call.hpp"
-#include "core/control.hpp"
 #include "functions.hpp"
 #include "program.hpp"
-
-#include <cstring>
 
 namespace {
 
@@ -27,11 +24,3 @@ struct Gate {
 NVRTC_FUNCTIONS(EXPORTED)
 
 EXPORT const char* nvrtcGetErrorString(int status) { return nvrtc::nvrtcGetErrorString(status); }
-
-namespace core {
-
-uint64_t live(const char* kind) {
-    return std::strcmp(kind, "programs") == 0 ? nvrtc::live_programs() : 0;
-}
-
-} // namespace core

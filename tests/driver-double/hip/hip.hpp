@@ -1,0 +1,83 @@
+// What the functions of HIP share: the driver beneath them, the thread's device, the gate.
+//
+// Each function of HIP is made of calls of CUDA's driver API: of the double's own, or, where
+// DOUBLE_FORWARD names a file, of a real libcuda.
+#pragma once
+
+#include "core/call.hpp"
+#include "core/functions.hpp"
+#include "hip_api.hpp" // made by declare.py
+
+#include <string>
+
+namespace hip {
+
+// Which generation of ROCm the library is: 5, 6 or 7.
+extern const int ROCM;
+
+struct Cuda {
+#define MEMBER(name, rule, parameters, arguments) int(*name) parameters;
+    DRIVER_FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+// Complete once `initialise` has succeeded.
+extern Cuda cuda;
+
+// What a function needs before it runs.
+enum Needs : unsigned {
+    NOTHING,
+    DRIVER, // the driver beneath, initialised
+    DEVICE, // the thread's device, with its primary context current
+};
+
+int prepare(unsigned needs);
+
+// The primary context of a device, retained when it is first asked for.
+int primary(int device, Handle* context);
+
+// Destroys what the thread's device holds.
+int reset();
+
+int thread_device();
+void set_thread_device(int device);
+
+bool forked();
+hipError_t remember(int status);
+hipError_t last_error();
+
+// The status with which a test wants the call to fail, or 0.
+template <class... A> int recorded(core::Function& function, A... arguments) {
+    const uint64_t numbers[] = {core::number_of(arguments)..., 0};
+    const char* text = nullptr;
+    (core::find_text(text, arguments), ...);
+    const int wanted = core::note(function, numbers, sizeof...(A), text);
+    return core::hidden(function.name) ? int(hipErrorNotSupported) : wanted;
+}
+
+template <class Body, class... A>
+hipError_t call(core::Function& function, Body body, A... arguments) {
+    if (forked()) return hipErrorNotInitialized;
+    const int wanted = recorded(function, arguments...);
+    if (wanted != 0) return remember(wanted);
+    const int status = prepare(function.rule);
+    return remember(status != 0 ? status : body(arguments...));
+}
+
+template <class T> uint64_t at(T* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// Where a handle or an address is returned.
+template <class T> uint64_t* out(T** pointer) { return reinterpret_cast<uint64_t*>(pointer); }
+
+} // namespace hip
+
+// Defines an exported function: its body gives a status.
+#define HIP(name, needs, parameters, arguments)                                              \
+    static int body_##name parameters;                                                       \
+    static core::Function function_##name(#name, hip::needs);                                \
+    template <class... A> static hipError_t call_##name(A... values) {                       \
+        return hip::call(                                                                    \
+            function_##name, [](A... inner) { return body_##name(inner...); }, values...);   \
+    }                                                                                        \
+    EXPORT hipError_t name parameters { return call_##name arguments; }                      \
+    static int body_##name parameters

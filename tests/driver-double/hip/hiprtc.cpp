@@ -1,0 +1,181 @@
+// hipRTC: the double's own compiler, or, where DOUBLE_FORWARD names a libcuda, the NVRTC in the
+// file that DOUBLE_NVRTC names.
+#include "core/call.hpp"
+#include "hip_api.hpp" // made by declare.py
+#include "nvrtc/functions.hpp"
+#include "nvrtc/program.hpp"
+#include "rtc_options.hpp"
+#include "target.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace {
+
+struct Nvrtc {
+#define MEMBER(name, parameters, arguments) int(*name) parameters;
+    NVRTC_FUNCTIONS(MEMBER)
+#undef MEMBER
+};
+
+// The real compiler, null for the double's own.
+const Nvrtc* real() {
+    static Nvrtc all = {};
+    static const bool loaded = [] {
+        const char* path = std::getenv("DOUBLE_NVRTC");
+        void* library = dlopen(path && *path ? path : "libnvrtc.so", RTLD_NOW | RTLD_LOCAL);
+        if (!library) std::fprintf(stderr, "driver double: DOUBLE_NVRTC: %s\n", dlerror());
+        bool complete = library != nullptr;
+        const auto find = [&](auto& member, const char* name) {
+            void* symbol = complete ? dlsym(library, name) : nullptr;
+            complete = symbol != nullptr;
+            member = reinterpret_cast<std::decay_t<decltype(member)>>(symbol);
+        };
+#define FIND(name, parameters, arguments) find(all.name, #name);
+        NVRTC_FUNCTIONS(FIND)
+        if (!complete) std::abort(); // asked for by hand, and of use for nothing else
+        return complete;
+    }();
+    return loaded ? &all : nullptr;
+}
+
+const Nvrtc* forwarded() { return hip::forwarded() ? real() : nullptr; }
+
+uint64_t at(hiprtcProgram program) { return reinterpret_cast<uintptr_t>(program); }
+uint64_t* out(hiprtcProgram* program) { return reinterpret_cast<uint64_t*>(program); }
+
+template <class... A> int recorded(core::Function& function, A... arguments) {
+    const uint64_t numbers[] = {core::number_of(arguments)..., 0};
+    const char* text = nullptr;
+    (core::find_text(text, arguments), ...);
+    const int wanted = core::note(function, numbers, sizeof...(A), text);
+    return core::hidden(function.name) ? int(HIPRTC_ERROR_INTERNAL_ERROR) : wanted;
+}
+
+int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOptions& read) {
+    const std::string architecture = hip::forwarded_architecture(read.target);
+    if (architecture.empty() || !read.wrong.empty()) {
+        const std::string wrong = read.wrong.empty() ? "no target " + read.target : read.wrong;
+        std::fprintf(stderr, "driver double: %s\n", wrong.c_str());
+        return HIPRTC_ERROR_INVALID_OPTION;
+    }
+    std::vector<const char*> options;
+    const std::string first = "-arch=" + architecture;
+    options.push_back(first.c_str());
+    for (const std::string& option : read.nvrtc) options.push_back(option.c_str());
+    return nvrtc.nvrtcCompileProgram(program, int(options.size()), options.data());
+}
+
+int compile_here(uint64_t handle, const hip::RtcOptions& read) {
+    const auto program = nvrtc::find_program(handle);
+    if (!program) return HIPRTC_ERROR_INVALID_PROGRAM;
+    std::lock_guard<std::mutex> lock(program->mutex);
+    program->log.clear();
+    if (read.target.empty()) return HIPRTC_ERROR_COMPILATION; // with an empty log, as hipRTC
+    if (!read.wrong.empty() || !hip::is_target(read.target)) {
+        const std::string wrong =
+            read.wrong.empty() ? "invalid target ID '" + read.target + "'" : read.wrong;
+        program->log = "error: " + wrong + "\n";
+        return HIPRTC_ERROR_COMPILATION;
+    }
+    program->source.hip = true;
+    program->source.warp = hip::wavefront(read.target);
+    // What hipRTC names the text in its log.
+    program->source.name = "/tmp/comgr-d0b1e5/input/CompileSource";
+    program->source.options = read.passed;
+    return nvrtc::compile(*program, read.target, true, false);
+}
+
+} // namespace
+
+#define RTC(name, parameters, arguments)                                                     \
+    static int body_##name parameters;                                                       \
+    static core::Function function_##name(#name, 0);                                         \
+    template <class... A> static hiprtcResult call_##name(A... values) {                     \
+        const int wanted = recorded(function_##name, values...);                             \
+        return hiprtcResult(wanted != 0 ? wanted : body_##name(values...));                  \
+    }                                                                                        \
+    EXPORT hiprtcResult name parameters { return call_##name arguments; }                    \
+    static int body_##name parameters
+
+RTC(hiprtcVersion, (int* major, int* minor), (major, minor)) {
+    if (!major || !minor) return HIPRTC_ERROR_INVALID_INPUT;
+    *major = 9; // in every generation
+    *minor = 0;
+    return 0;
+}
+
+RTC(hiprtcCreateProgram,
+    (hiprtcProgram * program, const char* text, const char* name, int count, const char** headers,
+     const char** names),
+    (program, text, name, count, headers, names)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcCreateProgram(out(program), text, name, count, headers, names)
+                 : nvrtc::create(out(program), text, name, count, headers, names);
+}
+
+RTC(hiprtcDestroyProgram, (hiprtcProgram * program), (program)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcDestroyProgram(out(program)) : nvrtc::destroy(out(program));
+}
+
+RTC(hiprtcCompileProgram, (hiprtcProgram program, int count, const char** options),
+    (program, count, options)) {
+    if (count < 0 || (count > 0 && !options)) return HIPRTC_ERROR_INVALID_INPUT;
+    const hip::RtcOptions read = hip::read_rtc_options(count, options);
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? compile_forwarded(*nvrtc, at(program), read) : compile_here(at(program), read);
+}
+
+RTC(hiprtcAddNameExpression, (hiprtcProgram program, const char* expression),
+    (program, expression)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcAddNameExpression(at(program), expression)
+                 : nvrtc::add_name(at(program), expression);
+}
+
+RTC(hiprtcGetLoweredName, (hiprtcProgram program, const char* expression, const char** name),
+    (program, expression, name)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcGetLoweredName(at(program), expression, name)
+                 : nvrtc::lowered_name(at(program), expression, name);
+}
+
+RTC(hiprtcGetProgramLogSize, (hiprtcProgram program, size_t* bytes), (program, bytes)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcGetProgramLogSize(at(program), bytes)
+                 : nvrtc::size_of(at(program), &nvrtc::Program::log, true, bytes);
+}
+
+RTC(hiprtcGetProgramLog, (hiprtcProgram program, char* log), (program, log)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcGetProgramLog(at(program), log)
+                 : nvrtc::copy_of(at(program), &nvrtc::Program::log, true, log);
+}
+
+RTC(hiprtcGetCodeSize, (hiprtcProgram program, size_t* bytes), (program, bytes)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcGetCUBINSize(at(program), bytes)
+                 : nvrtc::size_of(at(program), &nvrtc::Program::code, false, bytes);
+}
+
+RTC(hiprtcGetCode, (hiprtcProgram program, char* code), (program, code)) {
+    const Nvrtc* nvrtc = forwarded();
+    return nvrtc ? nvrtc->nvrtcGetCUBIN(at(program), code)
+                 : nvrtc::copy_of(at(program), &nvrtc::Program::code, false, code);
+}
+
+EXPORT const char* hiprtcGetErrorString(hiprtcResult status) {
+    struct Named {
+        hiprtcResult status;
+        const char* name;
+    };
+#define NAMED(name) {name, #name},
+    static constexpr Named NAMES[] = {EACH_hiprtcResult(NAMED)};
+    const auto found = std::find_if(std::begin(NAMES), std::end(NAMES),
+                                    [&](const Named& it) { return it.status == status; });
+    return found == std::end(NAMES) ? "Invalid HIPRTC error code" : found->name;
+}

@@ -1,0 +1,5 @@
+#include "hip.hpp"
+
+namespace hip {
+const int ROCM = 7;
+} // namespace hip
