@@ -37,7 +37,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
         name: "hip",
         open: || gpuarray::open(Choice::Hip),
         second: |backend| backend.device(1),
-        capabilities: gpu,
+        capabilities: hip,
         expected_failures: &[],
         skipped: &[],
     },
@@ -66,13 +66,13 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
         Capability::Kernels,
         Capability::Graphs,
         Capability::Pool,
+        Capability::DriverPool,
         Capability::Sharing,
         Capability::ForeignStreams,
         Capability::Reset,
     ];
     let mut add = |capability, present: bool| all.extend(present.then_some(capability));
     add(Capability::Progress, !double);
-    add(Capability::ResidentBlocks, !double && has(COOPERATIVE_LAUNCH));
     add(Capability::ManagedMemory, has(DeviceAttribute::MANAGED_MEMORY));
     if backend.device_count()? > 1 {
         add(Capability::SecondDevice, true);
@@ -81,9 +81,33 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
     Ok(all)
 }
 
+fn hip(backend: &dyn Backend) -> Result<Vec<Capability>> {
+    let mut all = gpu(backend)?;
+    // The calls came with ROCm 5.3 and 5.5.
+    if backend.version()? >= 6_000 {
+        all.extend([Capability::Limits, Capability::CooperativeLaunch]);
+    }
+    all.extend(resident_blocks(backend, &all)?);
+    Ok(all)
+}
+
+fn resident_blocks(backend: &dyn Backend, all: &[Capability]) -> Result<Option<Capability>> {
+    let together = all.contains(&Capability::CooperativeLaunch)
+        && !is_double(backend)?
+        && backend.device(0)?.attribute(COOPERATIVE_LAUNCH).is_ok_and(|it| it != 0);
+    Ok(together.then_some(Capability::ResidentBlocks))
+}
+
 fn cuda(backend: &dyn Backend) -> Result<Vec<Capability>> {
     let mut all = gpu(backend)?;
-    all.extend([Capability::Ptx, Capability::ForeignContexts, Capability::KernelAttributes]);
+    all.extend([
+        Capability::Ptx,
+        Capability::ForeignContexts,
+        Capability::KernelAttributes,
+        Capability::Limits,
+        Capability::CooperativeLaunch,
+    ]);
+    all.extend(resident_blocks(backend, &all)?);
     if !is_double(backend)? {
         all.extend([Capability::Jit, Capability::Linker]);
     }

@@ -18,7 +18,7 @@ tests![
     devices_are_found_by_their_pci_bus_id,
     devices_are_found_by_their_uuid,
     what_names_no_device_is_refused_with_the_devices_there_are,
-    limits_of_the_context_are_read_and_set needs [Kernels],
+    limits_of_the_context_are_read_and_set needs [Kernels, Limits],
     a_profiler_is_started_and_stopped needs [Kernels],
     what_a_host_has_not_is_refused_by_name needs [HostAddresses],
     two_devices_have_identities_of_their_own needs [SecondDevice, Kernels],

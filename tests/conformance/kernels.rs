@@ -17,9 +17,9 @@ tests![
     a_value_that_an_attribute_cannot_have_is_refused needs [Kernels],
     occupancy_falls_with_threads_and_shared_memory needs [Kernels],
     static_shared_memory_is_the_kernels_own needs [Kernels],
-    a_cooperative_launch_runs needs [Kernels],
+    a_cooperative_launch_runs needs [Kernels, CooperativeLaunch],
     blocks_of_a_cooperative_launch_wait_for_each_other needs [Kernels, ResidentBlocks],
-    a_cooperative_launch_that_does_not_fit_is_refused needs [Kernels],
+    a_cooperative_launch_that_does_not_fit_is_refused needs [Kernels, CooperativeLaunch],
     a_kernel_is_used_by_many_threads_at_first_use needs [Kernels],
 ];
 

@@ -3,7 +3,7 @@
 //! `cargo test --test conformance -- [FILTER] [--exact] [--skip TEXT] [--list]`. A test that
 //! a backend lacks a capability for is skipped; a backend that cannot be opened is skipped
 //! with its reason, unless `GPUARRAY_REQUIRE` (names with commas between) lists it.
-//! `GPUARRAY_TEST_SECONDS` sets how long one test may take (60).
+//! `GPUARRAY_WITHOUT` lists capabilities of a GPU that its driver lacks; `GPUARRAY_TEST_SECONDS` sets how long one test may take (60).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

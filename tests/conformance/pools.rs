@@ -14,8 +14,8 @@ tests![
     a_freed_block_does_not_serve_another_stream_at_once needs [Pool],
     freed_blocks_of_many_sizes_are_found_again needs [Pool],
     the_device_gets_freed_memory_when_it_is_trimmed needs [Pool],
-    the_device_gets_memory_above_the_threshold needs [Pool],
-    what_a_pool_keeps_counts_as_free needs [Pool],
+    the_device_gets_memory_above_the_threshold needs [DriverPool],
+    what_a_pool_keeps_counts_as_free needs [DriverPool],
     running_out_says_how_much_there_is needs [Pool],
     the_pool_gives_way_to_plain_memory needs [Pool],
     the_pool_of_one_stream_gives_way_to_another needs [Pool],
@@ -35,7 +35,7 @@ fn trimming_gives_memory_back_and_takes_none_in_use(context: &Context) -> Outcom
 }
 
 fn a_release_threshold_is_refused_by_name_without_a_pool(context: &Context) -> Outcome {
-    if context.can(Capability::Pool) {
+    if context.can(Capability::DriverPool) {
         return Ok(context.device.set_release_threshold(usize::MAX)?);
     }
     let refused = context.device.set_release_threshold(0);
@@ -225,7 +225,7 @@ fn memory_can_be_used_after_running_out(context: &Context) -> Outcome {
 fn an_address_tells_its_allocation(context: &Context) -> Outcome {
     let memory = DeviceMemory::plain(&context.device, 10_000)?;
     let inside = memory.address() + 777;
-    if !context.can(Capability::Pool) {
+    if !context.can(Capability::Kernels) {
         let refused = context.device.address_range(inside);
         return expect_error(refused, ErrorKind::Unsupported, &["address_range"]);
     }

@@ -9,7 +9,7 @@ tests![
     sharing_is_refused_by_name,
     an_event_is_either_shared_or_timed needs [Sharing],
     plain_memory_is_exported needs [Sharing],
-    memory_of_the_pool_is_not_exported needs [Sharing, Pool],
+    memory_of_the_pool_is_not_exported needs [Sharing, DriverPool],
     an_event_made_for_one_process_is_not_exported needs [Sharing],
     an_event_for_other_processes_works_in_its_own needs [Sharing],
     handles_that_are_none_are_refused needs [Sharing],

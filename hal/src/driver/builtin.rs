@@ -83,12 +83,13 @@ impl Builtins {
         let (epoch, name) = (context.epoch(), found.target.name());
         let module = match found.code().map(|code| load_module(context, &code)) {
             Some(Ok(module)) => Some(module),
-            // Made by a compiler that is too new for this driver, for example.
-            Some(Err(error)) if error.kind() == ErrorKind::CompileFailed => {
+            Some(Err(error)) if would_fail_again(&error) => return Err(error),
+            // Made by a compiler that is too new for this driver, for example. Drivers have
+            // many statuses for it.
+            Some(Err(error)) => {
                 log::warn!("embedded code for {name} is not used: {error}");
                 None
             }
-            Some(Err(error)) => return Err(error),
             None => {
                 log::warn!("embedded code for {name} is not used: it is damaged");
                 None
@@ -116,6 +117,12 @@ impl Builtins {
     pub(super) fn forget(&self) {
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Loaded::default();
     }
+}
+
+/// True for a failure to load code that says nothing of the code.
+fn would_fail_again(error: &Error) -> bool {
+    use ErrorKind::{DeviceLost, InvalidHandle, LaunchFailed, OutOfMemory};
+    matches!(error.kind(), DeviceLost | InvalidHandle | LaunchFailed | OutOfMemory)
 }
 
 /// Code for the device from the on-disk cache, else compiled.

@@ -84,20 +84,25 @@ impl DriverDevice {
     }
 
     /// The result of an allocation, with a second try after unused memory was given back.
-    fn allocate_with(&self, bytes: usize, mut call: impl FnMut() -> c_int) -> Result<()> {
+    fn allocate_with(
+        &self,
+        name: &'static str,
+        bytes: usize,
+        mut call: impl FnMut() -> c_int,
+    ) -> Result<()> {
         let context = &self.context;
         let is_short = |code| context.driver.is_out_of_memory(code);
         let scope = context.enter()?;
         let code = context.outside_captures(&mut call);
         if !is_short(code) {
-            return context.check("allocate", code);
+            return context.check(name, code);
         }
         drop(scope);
         context.pool.trim(context, 0)?;
         let _scope = context.enter()?;
         match context.outside_captures(&mut call) {
             code if is_short(code) => Err(out_of_memory(context, bytes, code)),
-            code => context.check("allocate", code),
+            code => context.check(name, code),
         }
     }
 
@@ -145,7 +150,7 @@ impl Device for DriverDevice {
     fn allocate(&self, bytes: usize) -> Result<u64> {
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
-        self.allocate_with(bytes, || unsafe {
+        self.allocate_with("allocate", bytes, || unsafe {
             (self.context.driver.calls.allocate)(&mut address, bytes)
         })?;
         Ok(address)
@@ -172,7 +177,7 @@ impl Device for DriverDevice {
         let mut pointer = std::ptr::null_mut();
         let flags = Self::pinned_flags(options);
         // SAFETY: the pointer is written before the call returns.
-        self.allocate_with(bytes, || unsafe {
+        self.allocate_with("allocate_pinned", bytes, || unsafe {
             (self.context.driver.calls.allocate_pinned)(&mut pointer, bytes, flags)
         })?;
         Ok(pointer.cast())
@@ -295,7 +300,7 @@ impl Device for DriverDevice {
         let allocate = optional!(self.context.driver, allocate_pitched, "allocate_pitched")?;
         let (mut address, mut pitch) = (0, 0);
         // SAFETY: both are written before the call returns.
-        self.allocate_with(bytes, || unsafe {
+        self.allocate_with("allocate_pitched", bytes, || unsafe {
             allocate(&mut address, &mut pitch, width, height, element as c_uint)
         })?;
         Ok((address, pitch))
@@ -305,7 +310,9 @@ impl Device for DriverDevice {
         let allocate = optional!(self.context.driver, allocate_managed, "allocate_managed")?;
         let mut address = 0;
         // SAFETY: the address is written before the call returns; 1 is "every stream".
-        self.allocate_with(bytes, || unsafe { allocate(&mut address, bytes, 1) })?;
+        self.allocate_with("allocate_managed", bytes, || unsafe {
+            allocate(&mut address, bytes, 1)
+        })?;
         Ok(address)
     }
 
