@@ -38,8 +38,13 @@ struct Control {
     std::vector<Fault> faults;
     std::deque<Line> lines;
     std::set<std::string> hidden;
+    std::atomic<bool> watched{true}; // calls are logged, or some are to fail
+    bool logged = true;
 
     Control() {
+        const char* log = std::getenv("DOUBLE_LOG");
+        watched = logged = !log || std::strcmp(log, "0") != 0;
+
         const char* list = std::getenv("DOUBLE_HIDE");
         std::string names = list ? list : "";
         for (size_t begin = 0; begin < names.size();) {
@@ -85,13 +90,16 @@ Function::Function(const char* name, unsigned rule) : name(name), rule(rule) {
 
 int note(Function& function, const uint64_t* arguments, unsigned count, const char* text) {
     function.calls.fetch_add(1, std::memory_order_relaxed);
+    if (!control().watched.load(std::memory_order_acquire)) return 0;
     Line line = {function.name, count, {}, ""};
     std::memcpy(line.arguments, arguments, count * sizeof *arguments);
     if (text) std::snprintf(line.text, sizeof line.text, "%s", text);
     Control& it = control();
     std::lock_guard<std::mutex> lock(it.mutex);
-    if (it.lines.size() >= LINES) it.lines.pop_front();
-    it.lines.push_back(line);
+    if (it.logged) {
+        if (it.lines.size() >= LINES) it.lines.pop_front();
+        it.lines.push_back(line);
+    }
     return it.faults.empty() ? 0 : injected_locked(it, function.name);
 }
 
@@ -139,6 +147,7 @@ EXPORT void double_fail(const char* name, uint64_t after, int status, int once) 
     }
     it.faults = kept;
     if (name && status != 0) it.faults.push_back({name, after, status, once != 0});
+    it.watched = it.logged || !it.faults.empty();
 }
 
 EXPORT size_t double_log(char* text, size_t size) {

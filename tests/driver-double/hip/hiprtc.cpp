@@ -56,12 +56,9 @@ template <class... A> int recorded(core::Function& function, A... arguments) {
 }
 
 int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOptions& read) {
-    const std::string architecture = hip::forwarded_architecture(read.target);
-    if (architecture.empty() || !read.wrong.empty()) {
-        const std::string wrong = read.wrong.empty() ? "no target " + read.target : read.wrong;
-        std::fprintf(stderr, "driver double: %s\n", wrong.c_str());
-        return HIPRTC_ERROR_INVALID_OPTION;
-    }
+    // NVRTC refuses what is none of its architectures, as hipRTC does.
+    const std::string known = hip::forwarded_architecture(read.target);
+    const std::string architecture = known.empty() ? read.target : known;
     std::vector<const char*> options;
     const std::string first = "-arch=" + architecture;
     options.push_back(first.c_str());

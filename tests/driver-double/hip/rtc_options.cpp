@@ -53,8 +53,8 @@ RtcOptions read_rtc_options(int count, const char* const* options) {
             if (text == "-ffp-contract=off") out.nvrtc.push_back("--fmad=false");
             if (text == "-ffast-math") out.nvrtc.push_back("--use_fast_math");
         } else {
-            out.wrong = "unknown argument: '" + text + "'";
-            return out;
+            if (out.wrong.empty()) out.wrong = "unknown argument: '" + text + "'";
+            out.nvrtc.push_back(text); // NVRTC says so itself
         }
     }
     return out;
