@@ -70,7 +70,8 @@ impl Compiler {
             _ => (
                 cuda_programs(environment),
                 "nvcc is not in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda",
-                "install NVIDIA's CUDA toolkit and a C++ compiler that its nvcc takes",
+                "install NVIDIA's CUDA toolkit (its folder in CUDA_HOME) and a C++ compiler that \
+                 its nvcc takes",
             ),
         };
         let mut refusals = Vec::new();
@@ -92,10 +93,13 @@ impl Compiler {
         if let Some(compiler) = bare {
             return Ok(compiler.with_version());
         }
-        let reason = if refusals.is_empty() { what.to_owned() } else { refusals.join("; ") };
+        let (reason, check) = match &refusals[..] {
+            [] => (what.to_owned(), ""),
+            all => (all.join("; "), "check the name, "),
+        };
         Err(format!(
-            "{TARGET_VARIABLE}: nothing here compiles for {target}: {reason}; {advice}, or unset \
-             {TARGET_VARIABLE}"
+            "{TARGET_VARIABLE}: nothing here compiles for {target}: {reason}; {check}{advice}, or \
+             unset {TARGET_VARIABLE}"
         ))
     }
 
@@ -141,7 +145,8 @@ impl Compiler {
     }
 }
 
-/// Runs a compiler; the error is the first line of its output that tells of one.
+/// Runs a compiler; the error is the first line of its output that tells of one, without the
+/// advice of its own behind a semicolon.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -152,6 +157,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let told = |line: &&str| line.contains("error") || line.contains("fatal");
     let line = lines().find(told).or_else(|| lines().next());
+    let line = line.map(|it| it.split("; ").next().unwrap_or(it));
     Err(line.map_or_else(|| format!("nothing ({})", output.status), str::to_owned))
 }
 

@@ -68,7 +68,7 @@ impl Request {
         let text = |name| environment.variable(name).unwrap_or_default();
         let list = text(TARGET_VARIABLE);
         let targets = Target::parse_list(&list.to_string_lossy()).map_err(|error| {
-            format!("{TARGET_VARIABLE} is {list:?}: {}, or unset it", error.detail())
+            format!("{TARGET_VARIABLE}: {}; name one or more of these, or unset it", error.detail())
         })?;
         let preferred = text(PREFERRED_VARIABLE);
         let preferred = match (preferred.to_string_lossy().trim(), targets.first()) {

@@ -129,10 +129,16 @@ pub fn open(choice: Choice) -> Result<Arc<dyn Backend>> {
         Choice::Auto => from_environment()?,
         named => named,
     };
+    open_one_of(&ENTRIES, PREFERRED, choice)
+}
+
+/// Opens the entry of a choice; with [`Choice::Auto`] the preferred one, else the first that
+/// can be used.
+fn open_one_of(entries: &[Entry], preferred: Choice, choice: Choice) -> Result<Arc<dyn Backend>> {
     let mut reasons = Vec::new();
-    let preferred = |entry: &&Entry| entry.choice == PREFERRED;
-    let others = ENTRIES.iter().filter(|entry| !preferred(entry));
-    for entry in ENTRIES.iter().filter(preferred).chain(others) {
+    let is_preferred = |entry: &&Entry| entry.choice == preferred;
+    let others = entries.iter().filter(|entry| !is_preferred(entry));
+    for entry in entries.iter().filter(is_preferred).chain(others) {
         if choice != Choice::Auto && choice != entry.choice {
             continue;
         }
@@ -170,6 +176,54 @@ mod tests {
         let error = "opencl".parse::<Choice>().map_err(|e| e.to_string());
         let text = error.expect_err("opencl is no backend");
         assert!(text.contains("\"opencl\"") && text.contains("auto, cuda, hip and host"), "{text}");
+    }
+
+    /// Backends of which those named are here.
+    fn entries(present: &[Choice]) -> Vec<Entry> {
+        let missing: fn() -> Result<Arc<dyn Backend>> =
+            || Err(Error::unavailable("open", "no driver"));
+        let entry = |choice| {
+            let is_here = present.contains(&choice);
+            let open = if is_here { backend_host::HostBackend::open } else { missing };
+            Entry { choice, open, opened: OnceLock::new() }
+        };
+        [Choice::Cuda, Choice::Hip, Choice::Host].map(entry).into()
+    }
+
+    /// Which of them is opened.
+    fn opened(entries: &[Entry], preferred: Choice, choice: Choice) -> Result<Choice, String> {
+        let backend = open_one_of(entries, preferred, choice).map_err(|error| error.to_string())?;
+        let is_it = |entry: &&Entry| {
+            let result = entry.opened.get().and_then(|it| it.as_ref().ok());
+            result.is_some_and(|it| Arc::ptr_eq(it, &backend))
+        };
+        let of_it: Vec<_> = entries.iter().filter(is_it).map(|entry| entry.choice).collect();
+        assert_eq!(of_it.len(), 1, "{of_it:?}");
+        Ok(of_it[0])
+    }
+
+    #[test]
+    fn the_preferred_backend_is_tried_first_and_the_next_if_it_is_not_here() {
+        use Choice::{Auto, Cuda, Hip, Host};
+        let first = |preferred, present: &[Choice]| opened(&entries(present), preferred, Auto);
+        assert_eq!(first(Auto, &[Cuda, Hip, Host]), Ok(Cuda));
+        assert_eq!(first(Cuda, &[Cuda, Hip, Host]), Ok(Cuda));
+        assert_eq!(first(Hip, &[Cuda, Hip, Host]), Ok(Hip));
+        assert_eq!(first(Hip, &[Cuda, Host]), Ok(Cuda));
+        assert_eq!(first(Cuda, &[Hip, Host]), Ok(Hip));
+        assert_eq!(first(Hip, &[Host]), Ok(Host));
+        let error = first(Hip, &[]).expect_err("none is here");
+        let reasons = ["hip: no driver", "cuda: no driver", "host: no driver"];
+        let places: Vec<_> = reasons.iter().map(|reason| error.find(reason)).collect();
+        assert!(places.is_sorted() && places[0].is_some(), "{error}");
+    }
+
+    #[test]
+    fn a_backend_that_is_named_is_not_replaced() {
+        let all = entries(&[Choice::Cuda, Choice::Host]);
+        assert_eq!(opened(&all, Choice::Cuda, Choice::Host), Ok(Choice::Host));
+        let error = opened(&all, Choice::Cuda, Choice::Hip).expect_err("hip is not here");
+        assert!(error.contains("no driver"), "{error}");
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::sequence,
         array::take,
         array::to_gpu,
+        runtime::build_info,
         runtime::choose_backend,
         runtime::fault_calls,
         runtime::inject_fault,

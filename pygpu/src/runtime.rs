@@ -6,6 +6,7 @@ use gpuarray::driver::library::add_search_directory;
 use gpuarray::{Backend, Choice, Device, ErrorKind, Stream};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -94,6 +95,27 @@ pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn choose_backend() -> PyResult<&'static str> {
     Ok(backend()?.name())
+}
+
+/// How this library was built, as a dictionary: the backend that is tried first, or `None`, and
+/// for each target of `PYBIND_GPU_TARGET` its name, compiler, kernels and bytes. Opens nothing.
+#[pyfunction]
+pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let info = gpuarray::build_info();
+    let preferred = Some(info.default_backend).filter(|choice| *choice != Choice::Auto);
+    let targets = PyList::empty(py);
+    for embedded in info.targets {
+        let target = PyDict::new(py);
+        target.set_item("name", embedded.name())?;
+        target.set_item("compiler", embedded.compiler())?;
+        target.set_item("kernels", embedded.kernels())?;
+        target.set_item("bytes", embedded.bytes())?;
+        targets.append(target)?;
+    }
+    let all = PyDict::new(py);
+    all.set_item("default_backend", preferred.map(Choice::name))?;
+    all.set_item("targets", targets)?;
+    Ok(all)
 }
 
 fn injector() -> PyResult<&'static Arc<FaultInjector>> {

@@ -1,6 +1,8 @@
 //! What a real clang makes for AMD's GPUs: machine, features, kernels, arguments.
 
-use crate::code_object::{CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, XNACK_ANY, XNACK_OFF};
+use crate::code_object::{
+    CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
+};
 use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
 use crate::embed::units;
@@ -24,6 +26,7 @@ fn wavefronts_of_32_compile_too() {
 #[test]
 fn features_are_in_the_code() {
     compile("gfx90a:xnack-", GFX90A | XNACK_OFF | SRAMECC_ANY, 64, 16);
+    compile("gfx90a:xnack-:sramecc+", GFX90A | XNACK_OFF | SRAMECC_ON, 64, 32);
 }
 
 /// Compiles one group of the catalogue in so many, packs the code and checks what is found.
@@ -49,7 +52,7 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
         let object = CodeObject::parse(&code);
         assert_eq!(object.flags, flags, "{}: {:#x}", group.name, object.flags);
         assert_eq!(object.flags & MACHINE, flags & MACHINE);
-        assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{target}"));
+        assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{parsed}"));
         let mut expected = 0;
         for plan in &group.plans {
             expected += check_kernels(&object, plan, wavefront);

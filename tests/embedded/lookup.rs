@@ -9,10 +9,10 @@ use hal::driver::compiler::{Compilation, Compiler};
 use hal::driver::embedded::{EmbeddedTarget, PackedObject, pack, register};
 use hal::source::catalogue::catalogue;
 use hal::source::{NVRTC_OPTIONS, Spec, unit};
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::{env, fs};
 
 /// Where a process finds the archive, and the driver's library.
@@ -22,14 +22,17 @@ const LIBRARY_VARIABLE: &str = "PYGPU_CUDA_LIBRARY";
 /// Where there is no compiler.
 const NOWHERE: &str = "/nowhere/libnvrtc.so";
 
-/// Builds the double, unless it is as new as its source.
-fn double() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let folder = target.join("double");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver-double/build.sh");
-    let output = Command::new("sh").arg(script).arg(&folder).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    folder.join("cuda")
+/// Builds the double, unless it is as new as its source; once for all tests of this process.
+fn double() -> &'static Path {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let folder = target.join("double");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver-double/build.sh");
+        let output = Command::new("sh").arg(script).arg(&folder).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        folder.join("cuda")
+    });
+    &BUILT
 }
 
 /// Runs one ignored test of this program in a process of its own on the double.
@@ -86,16 +89,29 @@ fn arrays(device: &Arc<dyn Device>) -> (DeviceArray<f32>, DeviceArray<f32>) {
     (a, b)
 }
 
+/// The double's library, which is loaded already.
+fn library() -> libloading::Library {
+    let path = env::var_os(LIBRARY_VARIABLE).unwrap();
+    // SAFETY: nothing runs when it is loaded once more.
+    unsafe { libloading::Library::new(path).unwrap() }
+}
+
 /// How often a function of the driver was called.
 fn calls(name: &str) -> u64 {
-    let path = env::var_os(LIBRARY_VARIABLE).unwrap();
-    let name = CString::new(name).unwrap();
-    // SAFETY: the library is loaded already, and has the function with this type.
+    let (library, name) = (library(), CString::new(name).unwrap());
+    // SAFETY: the double has the function with this type.
     unsafe {
-        let library = libloading::Library::new(path).unwrap();
         let count = library.get::<unsafe extern "C" fn(*const c_char) -> u64>(b"double_calls");
         count.unwrap()(name.as_ptr())
     }
+}
+
+/// The next call of a function of the driver gives this status.
+fn fail_next(name: &str, status: c_int) {
+    let (library, name) = (library(), CString::new(name).unwrap());
+    type Fail = unsafe extern "C" fn(*const c_char, u64, c_int, c_int);
+    // SAFETY: the double has the function with this type.
+    unsafe { library.get::<Fail>(b"double_fail").unwrap()(name.as_ptr(), 0, status, 1) }
 }
 
 fn is_nvrtc_loaded() -> bool {
@@ -176,6 +192,35 @@ fn add_then_subtract() {
 }
 
 #[test]
+fn code_in_the_cache_needs_no_compiler() {
+    let folder = Folder::new();
+    let cache = folder.path().join("cache");
+    let variables = [("PYGPU_CACHE", "on"), ("PYGPU_CACHE_DIR", cache.to_str().unwrap())];
+    in_process("add_and_keep", &variables);
+    in_process("add_what_was_kept", &[&variables[..], &[("PYGPU_NVRTC", NOWHERE)]].concat());
+}
+
+#[test]
+#[ignore = "a process of code_in_the_cache_needs_no_compiler"]
+fn add_and_keep() {
+    let (a, b) = arrays(&device());
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert!(is_nvrtc_loaded());
+}
+
+#[test]
+#[ignore = "a process of code_in_the_cache_needs_no_compiler"]
+fn add_what_was_kept() {
+    let (a, b) = arrays(&device());
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert!(!is_nvrtc_loaded());
+    let error = (&a - &b).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let cache = env::var("PYGPU_CACHE_DIR").unwrap();
+    assert!(error.detail().contains(&format!("{cache} has none")), "{error}");
+}
+
+#[test]
 fn code_that_the_driver_refuses_is_compiled() {
     in_process("add_with_bad_code", &[]);
 }
@@ -190,6 +235,44 @@ fn add_with_bad_code() {
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
     // The bad one once, then each one's own.
     assert_eq!(calls("cuModuleLoadDataEx"), 3);
+}
+
+#[test]
+fn code_that_does_not_load_is_compiled_whatever_the_driver_says_of_it() {
+    with_archive("add_after_failures", &[]);
+}
+
+#[test]
+#[ignore = "a process of code_that_does_not_load_is_compiled_whatever_the_driver_says_of_it"]
+fn add_after_failures() {
+    let archive = fs::read(env::var_os(ARCHIVE_VARIABLE).unwrap()).unwrap();
+    embed(&device(), archive);
+    // Invalid value or image, no code for this GPU, an initialiser that failed, not supported,
+    // unknown.
+    for status in [1, 200, 209, 218, 300, 303, 801, 999] {
+        let device = device();
+        let (a, b) = arrays(&device);
+        let before = calls("cuModuleLoadDataEx");
+        fail_next("cuModuleLoadDataEx", status);
+        assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0], "{status}");
+        assert!(is_nvrtc_loaded());
+        assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0], "{status}");
+        // What failed once is not tried again.
+        assert_eq!(calls("cuModuleLoadDataEx") - before, 3, "{status}");
+        drop((a, b));
+        // SAFETY: nothing of the device is in use.
+        unsafe { device.reset() }.unwrap();
+    }
+    // No failing of the code.
+    let device = device();
+    let (a, b) = arrays(&device);
+    fail_next("cuModuleLoadDataEx", 2);
+    let error = (&a + &b).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+    let before = calls("cuModuleLoadDataEx");
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
+    assert_eq!(calls("cuModuleLoadDataEx") - before, 1);
 }
 
 #[test]

@@ -47,10 +47,17 @@ fn unknown_targets_are_named_with_what_is_known() {
 
 #[test]
 fn without_targets_nothing_is_looked_for() {
-    let folder = Folder::new();
+    let (folder, programs) = (Folder::new(), Folder::new());
     let out = folder.path().to_str().unwrap();
-    let environment = environment(&folder, &[("OUT_DIR", out), ("PATH", "/usr/bin")]);
+    let path = programs.path().to_str().unwrap();
+    let mark = programs.path().join("mark");
+    for name in ["hipcc", "amdclang", "clang", "nvcc", "c++", "cc"] {
+        programs.program(name, &format!(">{}", mark.display()));
+    }
+    let variables = [("OUT_DIR", out), ("PATH", path), ("CUDA_HOME", path), ("ROCM_PATH", path)];
+    let environment = environment(&folder, &variables);
     assert_eq!(embed::run(&environment), Ok(vec![]));
+    assert!(!mark.exists());
     // A build depends on what was asked for: not on PATH.
     let asked = ["PYBIND_GPU_PREFERRED_BACKEND", "PYBIND_GPU_TARGET"];
     assert_eq!(environment.names(), asked);

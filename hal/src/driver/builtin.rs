@@ -1,6 +1,7 @@
 //! Builtin operations: code from the program itself, from the on-disk cache or compiled from
 //! generated source, loaded once per device and kept.
 
+use super::cache::CodeKey;
 use super::calls::Handle;
 use super::compiler::{Compilation, compile_cached};
 use super::context::{Context, lock};
@@ -137,16 +138,26 @@ fn compile(context: &Context, source: &str, names: &[String]) -> Result<Vec<u8>>
         ..Compilation::default()
     };
     let cache = driver.cache()?;
+    // Kept for a time without a compiler, too: no other text is the source of this code.
+    let key = CodeKey::new(&compilation, "any compiler");
     let compiler = driver.vendor.compiler();
     match compiler.and_then(|it| compile_cached(it.as_ref(), cache, &compilation)) {
-        Ok(compiled) => Ok(compiled.code),
+        Ok(compiled) => {
+            if cache.load(&key).as_ref() != Some(&compiled.code) {
+                cache.store(&key, &compiled.code);
+            }
+            Ok(compiled.code)
+        }
         Err(error) if error.kind() == ErrorKind::Unsupported => {
+            if let Some(code) = cache.load(&key) {
+                return Ok(code);
+            }
             let embedded = match &registered()[..] {
                 [] => "this build embeds none".to_owned(),
                 list => format!("this build embeds some for {} but not this", list.join(", ")),
             };
             let kept = match cache.folder() {
-                Some(folder) => format!("{} has none of a compiler here", folder.display()),
+                Some(folder) => format!("{} has none", folder.display()),
                 None => "the on-disk cache is off".to_owned(),
             };
             let detail = format!(

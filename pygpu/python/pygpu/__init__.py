@@ -5,7 +5,7 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 """
 
 from ._alias import install_as_pycuda
-from ._core import __version__, backends, choose_backend
+from ._core import __version__, backends, build_info, choose_backend
 
 VERSION = tuple(int(part) for part in __version__.split("."))
 VERSION_STATUS = ""
@@ -17,6 +17,7 @@ __all__ = [
     "VERSION_TEXT",
     "__version__",
     "backends",
+    "build_info",
     "choose_backend",
     "install_as_pycuda",
 ]

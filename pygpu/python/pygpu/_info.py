@@ -1,4 +1,4 @@
-"""`python -m pygpu info`: which backends are here, and why the others are not."""
+"""`python -m pygpu info`: which backends are here, why the others are not, what is embedded."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def main(argv: Sequence[str]) -> int:
     from pygpu import _core
 
     backends = _core.backends()
+    build = _core.build_info()
     requested = os.environ.get("PYGPU_BACKEND") or None
     try:
         chosen = _core.choose_backend()
@@ -39,19 +40,23 @@ def main(argv: Sequence[str]) -> int:
         return BAD_CHOICE
 
     if options.json:
-        print(json.dumps(_report(backends, requested, chosen), indent=2))
+        print(json.dumps(_report(backends, build, requested, chosen), indent=2))
         return 0
     print(f"pygpu {_version()} on Python {platform.python_version()}\n")
     print("\n".join(_table(backends)))
-    print(f"\nchosen: {chosen} ({_why(requested)})")
+    print("\n" + "\n".join(_build(build, backends)))
+    print(f"chosen: {chosen} ({_why(requested)})")
     return 0
 
 
-def _report(backends: list[dict[str, Any]], requested: str | None, chosen: str) -> dict[str, Any]:
+def _report(
+    backends: list[dict[str, Any]], build: dict[str, Any], requested: str | None, chosen: str
+) -> dict[str, Any]:
     return {
         "pygpu": _version(),
         "python": platform.python_version(),
         "backends": backends,
+        "build": build,
         "requested": requested,
         "chosen": chosen,
         "why": _why(requested),
@@ -78,6 +83,19 @@ def _table(backends: list[dict[str, Any]]) -> list[str]:
                 f"PCI {device['pci_bus_id']}, capability {major}.{minor}"
             )
     return lines
+
+
+def _build(build: dict[str, Any], backends: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        f"embedded: {target['name']}, {target['kernels']} kernels, "
+        f"{target['bytes'] / 1e6:.1f} MB, {target['compiler']}"
+        for target in build["targets"]
+    ]
+    nothing = "embedded: nothing (operations are compiled when a GPU first runs them)"
+    preferred = build["default_backend"]
+    names = ", ".join(backend["name"] for backend in backends)
+    why = "set when pygpu was built" if preferred else f"the first one present of {names}"
+    return [*(lines or [nothing]), f"preferred: {preferred or 'none'} ({why})"]
 
 
 def _dotted(version: int | None) -> str:

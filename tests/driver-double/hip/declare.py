@@ -74,7 +74,7 @@ def enumeration(name: str, body: str) -> list[str]:
     values = re.findall(r"pub const (\w+): Type = (\d+);", body)
     lines = [f"enum {name} : unsigned {{", *(f"    {key} = {number}," for key, number in values)]
     lines += ["};", f"#define EACH_{name}(X) \\"]
-    named = dict((number, key) for key, number in reversed(values))
+    named = {number: key for key, number in reversed(values)}
     lines += [f"    X({key}) \\" for key in reversed(list(named.values()))]
     return [*lines, ""]
 

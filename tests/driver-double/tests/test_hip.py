@@ -117,7 +117,8 @@ class Generations(unittest.TestCase):
         for hip in ALL:
             for allocate, free in (("hipMalloc", "hipFree"), ("hipHostMalloc", "hipHostFree")):
                 address = SIZE(1)
-                assert hip(allocate, address, 0, 0) == 0 and address.value == 0
+                assert hip(allocate, address, 0, 0) == 0
+                assert address.value == 0
                 assert hip(free, None) == 0
 
     def test_versions(self):
@@ -144,7 +145,8 @@ class Generations(unittest.TestCase):
             for address, kind in zip((device, host), types[hip.generation], strict=True):
                 assert hip("hipPointerGetAttributes", found, address + 8) == 0
                 assert (found.type, found.device_pointer) == (kind, address + 8)
-            assert hip("hipFree", device) == 0 and hip("hipHostFree", host) == 0
+            assert hip("hipFree", device) == 0
+            assert hip("hipHostFree", host) == 0
             unknown = hip("hipPointerGetAttributes", found, device)
             assert unknown == (0 if hip.generation == 7 else 1)
             assert found.device_pointer == 0
@@ -198,7 +200,8 @@ class Compiling(unittest.TestCase):
             assert hip.launch(code, b"vote", out, width, block=64) == 0
             assert hip.read(width) == 64
             assert hip.read(out, SIZE) == sum(1 << lane for lane in range(0, 64, 3))
-            assert hip("hipFree", out) == 0 and hip("hipFree", width) == 0
+            assert hip("hipFree", out) == 0
+            assert hip("hipFree", width) == 0
 
     def test_targets(self):
         hip, source = ALL[1], 'extern "C" __global__ void f() {}'
@@ -210,14 +213,17 @@ class Compiling(unittest.TestCase):
             assert hip("hipModuleLoadDataEx", SIZE(), code, 0, None, None) == 209, target
         for target in ("sm_90", "gfx", "gfx90a:fast+"):
             status, log, _ = hip.compile(source, f"--offload-arch={target}")
-            assert status == 6 and target in log
+            assert status == 6
+            assert target in log
 
     def test_logs(self):
         for hip in ALL:
             status, log, _ = hip.compile("\nint x = y;\n", TARGET)
-            assert status == 6 and "CompileSource:2:9: error: 'y'" in log, log
+            assert status == 6
+            assert "CompileSource:2:9: error: 'y'" in log, log
             status, log, _ = hip.compile("", TARGET, "--nonsense")
-            assert status == 6 and "unknown argument: '--nonsense'" in log
+            assert status == 6
+            assert "unknown argument: '--nonsense'" in log
 
     def test_macros(self):
         source = """
