@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import operator
 
 import numpy as np
 import pytest
+from device import settled_memory
 from pairs import check
 
 from pygpu import driver, gpuarray
@@ -15,12 +15,9 @@ from pygpu import driver, gpuarray
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind():
     """A refused call allocates nothing that stays."""
-    gc.collect()
-    before = driver.mem_get_info()
+    before = settled_memory()
     yield
-    gc.collect()
-    driver.Context.synchronize()
-    assert driver.mem_get_info() == before
+    assert settled_memory() == before
 
 
 MAKERS = [gpuarray.GPUArray, gpuarray.empty, gpuarray.zeros, gpuarray.ones]

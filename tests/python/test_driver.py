@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from device import needs_alone
 from pairs import numbers
 
 from pygpu import autoinit, driver, gpuarray
@@ -181,6 +182,7 @@ def test_a_stream_waits_for_an_event_of_another():
 # ---- memory -------------------------------------------------------------------------------------
 
 
+@needs_alone
 def test_mem_alloc():
     free, total = driver.mem_get_info()
     assert 0 < free <= total
@@ -191,6 +193,7 @@ def test_mem_alloc():
     assert driver.mem_get_info()[0] == free
 
 
+@needs_alone
 def test_dropping_memory_frees_it():
     free, _ = driver.mem_get_info()
     arrays = [gpuarray.zeros(1_000_000) for _ in range(4)]

@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+from device import needs_alone
 from processes import run_python
 
 from pygpu import driver, gpuarray, tools
@@ -128,6 +129,7 @@ def test_stop_holding(pool):
     assert state(pool) == (0, 0, 0, 0)
 
 
+@needs_alone
 def test_memory_goes_back_to_the_device(pool):
     driver.Context.synchronize()
     before = driver.mem_get_info()

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from device import BACKEND
 from pairs import check, numbers
 from processes import run_python
 
@@ -107,6 +108,10 @@ assert float(gpuarray.sum(b * 2).get()) == 999_999_000_000
 """
 
 
+on_the_host = pytest.mark.skipif(BACKEND != "host", reason="drivers do not survive a fork")
+
+
+@on_the_host
 @pytest.mark.parametrize(
     "child",
     [
@@ -129,6 +134,35 @@ def test_fork(child):
     run_python(FORK.replace("{child}", child))
 
 
+@pytest.mark.skipif(BACKEND == "host", reason="the host's device survives a fork")
+@pytest.mark.parametrize(
+    "child",
+    [
+        "gpuarray.zeros(10)",
+        "a + 1",
+        "a.fill(3, stream)",
+        "stream.synchronize()",
+        "a.get()",
+        "driver.Context.synchronize()",
+        "driver.mem_alloc(16)",
+    ],
+)
+def test_a_forked_child_is_told(child):
+    told = f"""try:
+            {child}
+            raise AssertionError
+        except driver.LogicError as error:
+            assert "fork" in str(error), error"""
+    run_python(FORK.replace("{child}", told))
+
+
+@pytest.mark.skipif(BACKEND == "host", reason="the host's device survives a fork")
+@pytest.mark.parametrize("child", ["del a, stream", "pass"])
+def test_a_forked_child_leaves_what_its_parent_has(child):
+    run_python(FORK.replace("{child}", child))
+
+
+@on_the_host
 def test_fork_server_of_multiprocessing():
     done = run_python(
         f"""{PREAMBLE}

@@ -252,6 +252,12 @@ class Context:
         Context._current()._shared_config = shared_config(config)
 
     @staticmethod
+    def trim_memory(keep: int = 0) -> None:
+        """Gives memory that arrays no longer use back to the driver until the device's pool holds
+        at most ``keep`` bytes."""
+        _core.trim_memory(keep)
+
+    @staticmethod
     def enable_peer_access(peer: Context, flags: int = 0) -> None:
         """Lets kernels of the current context use another one's memory."""
         if flags != 0:

@@ -7,13 +7,14 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-/// A launch of `grid` blocks of `block` threads.
+/// A launch of `grid` blocks, one without it, of `block` threads.
 pub(super) fn config(
-    grid: &Bound<'_, PyAny>,
+    grid: Option<&Bound<'_, PyAny>>,
     block: &Bound<'_, PyAny>,
     shared_bytes: u32,
 ) -> PyResult<LaunchConfig> {
-    Ok(LaunchConfig { grid: extents("grid", grid)?, block: extents("block", block)?, shared_bytes })
+    let grid = grid.map_or(Ok([1; 3]), |grid| extents("grid", grid))?;
+    Ok(LaunchConfig { grid, block: extents("block", block)?, shared_bytes })
 }
 
 /// One to three extents; those left out are 1.

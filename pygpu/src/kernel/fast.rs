@@ -128,7 +128,7 @@ fn launch<'a, 'py>(
         ))
     };
     let [grid, block, rest @ ..] = positional else { return Err(missing()) };
-    let config = super::config::config(grid, block, shared_size)?;
+    let config = super::config::config(Some(grid), block, shared_size)?;
     if !takes_stream {
         return this.launch_prepared(py, &config, &this.home.stream, rest);
     }

@@ -135,8 +135,7 @@ impl Function {
             ));
         }
         check_texrefs(texrefs)?;
-        let one = PyTuple::new(py, [1])?.into_any();
-        let config = config(given(grid).unwrap_or(&one), block, shared)?;
+        let config = config(given(grid), block, shared)?;
         let queue = stream_argument(stream, &self.home)?;
         let mut list = ArgumentList::new();
         if !time_kernel && arguments::push_all(args, &mut list)? {
@@ -194,7 +193,7 @@ impl Function {
         args: &Bound<'_, PyTuple>,
         shared_size: u32,
     ) -> PyResult<CallTime> {
-        let config = config(grid, block, shared_size)?;
+        let config = config(Some(grid), block, shared_size)?;
         let event = || self.home.device.create_event(EventOptions::default());
         let (start, end) = (event().or_raise()?, event().or_raise()?);
         let stream = &self.home.stream;

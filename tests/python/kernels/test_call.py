@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+from device import BACKEND, DEVICE, needs_parameters
 
 from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
@@ -140,7 +141,8 @@ def test_shared_memory(module):
 def test_much_shared_memory(module):
     data = np.arange(64, dtype=np.int32)
     reverse = module.get_function("reverse")
-    reverse(driver.InOut(data), np.int32(64), block=(64, 1, 1), shared=100 << 10)
+    most = DEVICE.get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    reverse(driver.InOut(data), np.int32(64), block=(64, 1, 1), shared=most)
     np.testing.assert_array_equal(data, np.arange(64)[::-1])
 
 
@@ -238,6 +240,7 @@ def test_types_that_kernels_do_not_take(axpy, value):
         axpy(np.float32(1), y, y, value, block=(4, 1, 1))
 
 
+@needs_parameters
 def test_number_and_sizes_of_arguments(axpy):
     y = gpuarray.zeros(4, np.float32)
     block = {"block": (4, 1, 1)}
@@ -317,11 +320,13 @@ def test_attributes(axpy):
 def test_settings(axpy):
     kind = driver.function_attribute
     axpy.set_attribute(kind.MAX_DYNAMIC_SHARED_SIZE_BYTES, 60_000)
-    assert axpy.get_attribute(kind.MAX_DYNAMIC_SHARED_SIZE_BYTES) == 60_000
+    granted = axpy.get_attribute(kind.MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    assert granted == 60_000 if BACKEND == "cuda" else granted >= 60_000
     with pytest.raises(driver.LogicError):
         axpy.set_attribute(kind.MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 30)
     axpy.set_cache_config(driver.func_cache.PREFER_L1)
-    assert axpy.get_attribute(kind.PREFERRED_SHARED_MEMORY_CARVEOUT) == 0
+    if BACKEND == "cuda":  # elsewhere it is a hint without effect
+        assert axpy.get_attribute(kind.PREFERRED_SHARED_MEMORY_CARVEOUT) == 0
     axpy.set_cache_config(driver.func_cache.PREFER_NONE)
     axpy.set_shared_config(driver.shared_config.EIGHT_BYTE_BANK_SIZE)
     for call in (axpy.set_cache_config, axpy.set_shared_config):

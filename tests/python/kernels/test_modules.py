@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from device import DEVICE, IS_DOUBLE, needs_ptx
 
 from pygpu import compiler, driver
 from pygpu.compiler import DynamicModule, SourceModule
@@ -85,6 +86,7 @@ def test_code_that_is_none(tmp_path):
         driver.module_from_buffer(3)
 
 
+@needs_ptx
 def test_options_of_loading():
     code, option = compiler.compile(FILL, target="ptx"), driver.jit_option
     calls = []
@@ -147,13 +149,17 @@ def test_options_and_folders(tmp_path):
     np.testing.assert_array_equal(driver.from_device(memory, 8, np.int32), [7] * 8)
 
 
-def test_architectures():
-    device = driver.Context.get_device()
-    assert run_fill(SourceModule(FILL, arch=device.architecture()))
+def test_the_architecture_of_the_device():
+    assert run_fill(SourceModule(FILL, arch=DEVICE.architecture()))
+
+
+@needs_ptx
+def test_an_architecture_that_does_not_exist():
     with pytest.warns(UserWarning, match="higher than selected GPU"), pytest.raises(driver.Error):
         SourceModule(FILL, arch="sm_999")
 
 
+@needs_ptx
 def test_targets():
     text = compiler.compile(FILL, target="ptx")
     assert run_fill(driver.module_from_buffer(text))
@@ -196,10 +202,11 @@ def run_outer(module):
 
 @pytest.fixture
 def links_several():
-    if driver.Context.get_device().name() == "Driver Double":
+    if IS_DOUBLE:
         pytest.skip("the driver double links one program only")
 
 
+@needs_ptx
 def test_one_piece():
     messages = []
     linker = driver.Linker(lambda *args: messages.append(args), None, True)
@@ -235,12 +242,14 @@ def test_names_that_are_in_no_piece():
         module.link()
 
 
+@needs_ptx
 def test_a_linked_module_takes_no_more():
     module = DynamicModule().add_source(FILL, ["-rdc=true"]).link()
     with pytest.raises(ValueError, match="linked already"):
         module.add_source(INNER)
 
 
+@needs_ptx
 def test_files_to_link(tmp_path):
     path = tmp_path / "fill.ptx"
     path.write_bytes(compiler.compile(FILL, options=["-rdc=true"], target="ptx"))

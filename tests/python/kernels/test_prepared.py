@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from device import needs_parameters
 
 from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
@@ -83,6 +84,7 @@ def test_types_that_are_none(module):
             module.get_function("axpy").prepare(types)
 
 
+@needs_parameters
 def test_the_number_of_arguments(module):
     axpy = module.get_function("axpy").prepare("fPPi")
     with pytest.raises(struct.error, match="requires exactly 4 arguments"):

@@ -1,0 +1,34 @@
+"""What the device under test is, and what of it a test can count on."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from pygpu import choose_backend, driver
+
+BACKEND = choose_backend()
+DEVICE = driver.Device(0)
+IS_DOUBLE = DEVICE.name() == "Driver Double"
+
+# Nobody else allocates on the host's device or on a double: free memory is known to the byte.
+ALONE = BACKEND == "host" or IS_DOUBLE
+needs_alone = pytest.mark.skipif(not ALONE, reason="other processes may use the device's memory")
+
+# AMD's code objects say which parameters a kernel has; what stands for them elsewhere does not.
+KNOWS_PARAMETERS = BACKEND == "cuda" or (BACKEND == "hip" and "AMD" in DEVICE.name())
+needs_parameters = pytest.mark.skipif(
+    not KNOWS_PARAMETERS, reason="this driver does not tell which parameters a kernel has"
+)
+
+HAS_PTX = BACKEND == "cuda"
+needs_ptx = pytest.mark.skipif(not HAS_PTX, reason="the backend neither takes PTX nor links it")
+
+
+def settled_memory() -> tuple[int, int] | None:
+    """Free and total bytes when nothing unused is kept; None where others share the device."""
+    gc.collect()
+    driver.Context.synchronize()
+    driver.Context.trim_memory()
+    return driver.mem_get_info() if ALONE else None
