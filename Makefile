@@ -1,6 +1,6 @@
 # make demo    the main job on a real photograph, then the Rust example
-# make test    the Rust tests, the CUDA backend over a double of the driver, the Python tests, and
-#              PyCUDA's own tests of its arrays and its driver
+# make test    the Rust tests, both GPU backends over a double of the drivers, the Python tests on
+#              the host and on the doubles, and PyCUDA's own tests of its arrays
 # make bench   numpy against pygpu, then the Rust benchmarks
 # make lint    rustfmt, clippy, ruff, and the stubs against the module
 # make bindings   backend-hip/src/bindings.rs from HIP's headers; needs libclang
@@ -19,7 +19,24 @@ PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip --quiet --disable-pip-version-check
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 WHEELS := $(TARGET)/wheels
-DOUBLE := $(abspath $(TARGET))/double
+
+# How the backends find the double of a driver. What the double has compiled is kept for all.
+DOUBLE     := $(abspath $(TARGET))/double
+ON_DOUBLE  := DOUBLE_CACHE=$(DOUBLE)/kernels
+CUDA_FILES := $(DOUBLE)/cuda/libcuda.so.1 $(DOUBLE)/cuda/libnvrtc.so.12
+ON_CUDA    := $(ON_DOUBLE) PYGPU_CACHE_DIR=$(DOUBLE)/cache-cuda \
+  PYGPU_CUDA_LIBRARY=$(word 1,$(CUDA_FILES)) PYGPU_NVRTC=$(word 2,$(CUDA_FILES))
+on_hip      = $(ON_DOUBLE) PYGPU_CACHE_DIR=$(DOUBLE)/cache-hip$(1) \
+  PYGPU_HIP_LIBRARY=$(DOUBLE)/hip$(1)/libamdhip64.so.$(1)
+FORWARDED  := DOUBLE_FORWARD=$(word 1,$(CUDA_FILES)) DOUBLE_NVRTC=$(word 2,$(CUDA_FILES)) \
+  $(subst cache-hip6,cache-forwarded,$(call on_hip,6))
+CONFORMANCE = $(CARGO) test --quiet --test conformance -- --quiet
+
+# What a runtime of ROCm may lack, or have and not support.
+HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
+  hipMemPrefetchAsync,hipModuleLaunchCooperativeKernel,hipDeviceSetLimit,hipIpcGetMemHandle,$\
+  hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle
+WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing
 
 # The photograph lies inside this package, which is installed alone: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
@@ -33,7 +50,8 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-rust test-double test-python test-pycuda bench bindings lint wheel clean
+.PHONY: demo test test-rust test-double test-python test-pycuda bench bindings lint wheel clean \
+  double
 
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
@@ -47,15 +65,28 @@ test-rust: $(VENV)/.requirements
 	PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1 \
 	  $(CARGO) test --workspace --exclude pygpu --no-fail-fast
 
-# The CUDA backend over a double of the driver, which runs kernels on the processor.
-test-double:
-	sh tests/driver-double/build.sh $(TARGET)/double test
-	GPUARRAY_REQUIRE=cuda PYGPU_CUDA_LIBRARY=$(DOUBLE)/cuda/libcuda.so.1 \
-	  PYGPU_NVRTC=$(DOUBLE)/cuda/libnvrtc.so.12 PYGPU_CACHE_DIR=$(DOUBLE)/cache \
-	  $(CARGO) test --test conformance -- --quiet cuda::
+double:
+	PYTHON='$(PYTHON)' sh tests/driver-double/build.sh $(DOUBLE)
 
-test-python: $(VENV)/.installed
+# The CUDA backend over a double of the driver, which runs kernels on the processor; the HIP
+# backend over three generations of such a runtime, over one that lacks much, and over one whose
+# calls go to the CUDA double.
+test-double: double
+	PYTHON='$(PYTHON)' sh tests/driver-double/build.sh $(DOUBLE) test
+	$(ON_CUDA) GPUARRAY_REQUIRE=cuda $(CONFORMANCE) cuda::
+	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
+	$(call on_hip,5) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
+	$(call on_hip,7) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
+	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \
+	  $(CONFORMANCE) hip::
+	$(FORWARDED) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
+
+# On the host; on the double of HIP; of CUDA, what there is for a GPU alone.
+test-python: $(VENV)/.installed double
 	$(PY) -m pytest tests/python
+	$(call on_hip,6) PYGPU_BACKEND=hip $(PY) -m pytest tests/python
+	$(ON_CUDA) PYGPU_BACKEND=cuda $(PY) -m pytest tests/python/kernels \
+	  $(addprefix tests/python/test_,driver.py pools.py rows.py process.py faults.py)
 
 test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS)
 	PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hypothesis
 
 import pygpu.autoinit  # noqa: F401
+from pygpu import driver
 
-# `--hypothesis-profile thorough` looks further.
-for name, max_examples in (("pygpu", 150), ("thorough", 3000)):
+# On a double each new operation costs a run of the C++ compiler. `--hypothesis-profile thorough`
+# looks further.
+examples = 20 if driver.Device(0).name() == "Driver Double" else 150
+for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
     hypothesis.settings.register_profile(
         name,
         deadline=None,

@@ -220,7 +220,13 @@ Compiled compile(const Program& program) {
             expand.push_back(word);
         }
         if (run(expand, log) != 0) return {false, read_file(log), ""};
-        scanned = scan(read_file(expanded));
+        // Markers of lines name files of the folder, which is another one each time.
+        std::string text = read_file(expanded);
+        const std::string prefix = folder.path + "/";
+        for (size_t i = text.find(prefix); i != std::string::npos; i = text.find(prefix, i)) {
+            text.erase(i, prefix.size());
+        }
+        scanned = scan(text);
     }
     // What the compiler has to say of the shim is nothing to the program.
     std::string unit = "# 1 \"<built-in>\" 3\n" + std::string(double_shim_begin, double_shim_end) +

@@ -1,6 +1,6 @@
 """Tests of kernels from source: on a backend that compiles them.
 
-With the host backend they are left out here, and run on the driver double by `../test_double.py`.
+With the host backend they are left out; `make test-python` runs them on the driver double.
 """
 
 from __future__ import annotations
