@@ -74,11 +74,11 @@ impl Places {
         distinct(beside.chain(itself).chain(named(COMPILER)).chain(found))
     }
 
-    /// What may be the code object manager that hipRTC in the file `compiler` works with.
+    /// What may be the code object manager that hipRTC in the file `compiler` works with: one
+    /// beside it. Another one of the machine knows other targets.
     pub(crate) fn comgrs(compiler: &Path) -> Vec<PathBuf> {
-        let versions = [3, 2].map(|it| format!("{COMGR}.{it}"));
-        let names = versions.iter().map(PathBuf::from);
-        distinct(beside(compiler, &versions).into_iter().chain(names))
+        let versions = ["", ".3", ".2"].map(|it| format!("{COMGR}{it}"));
+        distinct(beside(compiler, &versions).into_iter())
     }
 
     /// What to do where there is none, and in which folders there is none.

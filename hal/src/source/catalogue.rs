@@ -326,6 +326,9 @@ fn moves(word: DType) -> Vec<Operation> {
     copied.into_iter().chain(filled).collect()
 }
 
+/// Lengths below 4096 that are reduced in a way of their own each.
+const FEW: [usize; 4] = [1000, 100, 8, 5];
+
 /// A reduction of the elements of an operand with these extents and strides, along the axes
 /// of which the output has stride 0.
 fn reduction(
@@ -357,10 +360,14 @@ fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
     // A vector: long, short; the rows of a matrix are like the latter.
     let mut operations = vec![of(&[1 << 24], &[1], &[0]), of(&[4096], &[1], &[0])];
     if main || dtype.is_complex() {
-        // A vector of few elements, and the columns of matrices.
-        operations.push(of(&[5], &[1], &[0]));
-        operations.push(of(&[1000, 1000], &[1000, 1], &[0, 1]));
-        operations.push(of(&[1 << 20, 16], &[16, 1], &[0, 1]));
+        // Vectors of fewer elements, the rows of matrices, and their columns.
+        operations.extend(FEW.map(|length| of(&[length], &[1], &[0])));
+        operations.extend(
+            [4096, 1000, 100].map(|length| of(&[1000, length], &[length as isize, 1], &[1, 0])),
+        );
+        for (rows, columns) in [(1000, 1000), (1 << 20, 16), (100, 100), (8, 1 << 20)] {
+            operations.push(of(&[rows, columns], &[columns as isize, 1], &[0, 1]));
+        }
     }
     if main && !matches!(function, Reduction::Product | Reduction::Any | Reduction::All) {
         for indices in INDICES {
@@ -371,7 +378,7 @@ fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
         }
     }
     if function == Reduction::Sum && (main || dtype.is_complex()) {
-        for length in [1 << 24, 4096, 5] {
+        for length in [1 << 24, 4096].into_iter().chain(FEW) {
             let input = Mapped::Product(operand(dtype, &[1]), operand(dtype, &[1]));
             operations.push(reduction(function, dtype, &[length], input, &[0]));
         }
