@@ -27,6 +27,8 @@ mod attribute;
 mod bindings;
 mod comgr;
 pub mod hiprtc;
+pub mod metadata;
+mod options;
 mod search;
 mod table;
 mod vendor;

@@ -7,10 +7,11 @@
 use crate::attribute;
 use crate::bindings as sys;
 use crate::hiprtc::Hiprtc;
+use crate::metadata;
 use crate::table::{NAMES, OwnCalls};
 use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::compiler::{Compiled, Compiler};
-use hal::driver::vendor::{Vendor, common_kind};
+use hal::driver::vendor::{KernelParameters, Vendor, common_kind};
 use hal::source::HIPRTC_OPTIONS;
 use hal::{Api, Direction, Error, ErrorKind, LinkInput, LoadOptions, Result, Status, Transfer};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -259,6 +260,10 @@ impl Vendor for Hip {
 
     fn builtin_options(&self) -> &'static [&'static str] {
         HIPRTC_OPTIONS
+    }
+
+    fn parameters(&self, image: &[u8], target: &str) -> Option<KernelParameters> {
+        metadata::parameters(image, target)
     }
 
     fn link(&self, inputs: &[LinkInput<'_>], _options: &LoadOptions) -> Result<Compiled> {

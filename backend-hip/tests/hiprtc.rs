@@ -27,6 +27,7 @@ use code_object::{
     CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
 };
 use gpuarray_backend_hip::hiprtc::Hiprtc;
+use gpuarray_backend_hip::metadata;
 use hal::driver::cache::CodeCache;
 use hal::driver::compiler::{Compilation, Compiled, Compiler, compile_cached};
 use hal::source::{HIPRTC_OPTIONS, Plan, Spec, unit};
@@ -59,6 +60,7 @@ in_processes! {
     targets_have_features => compile_with_features;
     a_target_that_the_compiler_does_not_know_is_an_error => refuse_targets;
     an_architecture_among_the_options_wins => compile_for_option;
+    options_of_nvidias_compilers_do_what_they_do_there => translate_options;
     templates_are_made_for_their_names => make_templates;
     headers_are_found_when_they_are_asked_for => include_headers;
     the_identity_names_version_and_file => tell_identity;
@@ -121,6 +123,12 @@ fn compile_all(target: &str, machine: u32, wavefront: u64) {
         let compiled = compile_cached(&hiprtc, &cache, &unit).expect(target);
         assert_eq!(compiled.log, "");
         let object = CodeObject::parse(&compiled.code);
+        let told = metadata::parameters(&compiled.code, target).expect("parameters");
+        assert_eq!(told.len(), object.kernels.len());
+        for (name, kernel) in &object.kernels {
+            let own = told[name].iter().map(|it| (it.offset as u64, it.size as u64));
+            assert!(own.eq(kernel.arguments.iter().map(|it| (it.offset, it.size))), "{name}");
+        }
         assert_eq!(object.flags & MACHINE, machine);
         assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{target}"));
         for spec in part {
@@ -224,10 +232,82 @@ fn refuse_targets() {
 #[ignore = "a process of an_architecture_among_the_options_wins"]
 fn compile_for_option() {
     let hiprtc = hiprtc();
-    for option in ["--offload-arch=gfx1030", "--gpu-architecture=gfx1030"] {
-        let compiled = hiprtc.compile(&Compilation { options: &[option], ..KERNEL });
-        let object = CodeObject::parse(&compiled.expect(option).code);
+    for options in [
+        &["--offload-arch=gfx1030"][..],
+        &["--gpu-architecture=gfx1030"],
+        &["-arch=gfx1030"],
+        &["-arch", "gfx1030"],
+    ] {
+        let compiled = hiprtc.compile(&Compilation { options, ..KERNEL });
+        let object = CodeObject::parse(&compiled.expect(options[0]).code);
         assert_eq!(object.flags & MACHINE, GFX1030);
+    }
+    for (option, kind) in [
+        ("-arch=gfx9000", ErrorKind::Unsupported),
+        ("-arch=sm_90", ErrorKind::InvalidArgument),
+        ("--offload-arch=compute_90", ErrorKind::InvalidArgument),
+    ] {
+        let error = refused(hiprtc.compile(&Compilation { options: &[option], ..KERNEL }));
+        assert_eq!(error.kind(), kind, "{error}");
+        let (_, target) = option.split_once('=').expect("a value");
+        assert!(error.detail().contains(target), "{error}");
+    }
+}
+
+/// The code of a text, without warnings.
+fn code(text: &str, options: &[&str]) -> Vec<u8> {
+    let compiled = hiprtc().compile(&Compilation { text, options, ..KERNEL });
+    let compiled = compiled.unwrap_or_else(|error| panic!("{options:?}: {error}"));
+    assert_eq!(compiled.log, "", "{options:?}");
+    assert!(!CodeObject::parse(&compiled.code).kernels.is_empty(), "{options:?}");
+    compiled.code
+}
+
+#[test]
+#[ignore = "a process of options_of_nvidias_compilers_do_what_they_do_there"]
+fn translate_options() {
+    let kernel = |body: &str| {
+        format!("extern \"C\" __global__ void k(float *a, float b, float c) {{ {body} }}")
+    };
+    // Contraction; fast functions, which keep what is not a number; small numbers.
+    let fused = kernel("*a = *a * b + c;");
+    let [plain, fast, exact] =
+        [&[][..], &["-fmad=true"], &["--fmad=false"]].map(|it| code(&fused, it));
+    assert!(plain == fast && plain != exact);
+    let divided = kernel("*a = b / c;");
+    assert_ne!(code(&divided, &[]), code(&divided, &["-use_fast_math"]));
+    let is_number = kernel("*a = b == b;");
+    assert_eq!(code(&is_number, &[]), code(&is_number, &["--use_fast_math"]));
+    assert_ne!(code(&is_number, &[]), code(&is_number, &["-ffast-math"]));
+    let [kept, flushed] = ["-ftz=false", "--ftz=true"].map(|it| code(&fused, &[it]));
+    assert!(plain == kept && plain != flushed);
+    // Lines; variables, too.
+    let [none, lines, debug] =
+        [&[][..], &["-lineinfo"], &["-G"]].map(|it| code(KERNEL.text, it).len());
+    assert!(none < lines && lines < debug, "{none} {lines} {debug}");
+    assert_eq!(code(KERNEL.text, &["--generate-line-info"]).len(), lines);
+    assert_eq!(code(KERNEL.text, &["--device-debug"]).len(), debug);
+    // hipRTC links the code either way.
+    for options in [&["-rdc=true"][..], &["-rdc=false"], &["--relocatable-device-code", "true"]] {
+        code(KERNEL.text, options);
+    }
+    // The language and the preprocessor.
+    let folder = std::env::temp_dir().join(format!("pygpu-hip-options-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("own.h"), "struct own { float value; };").expect("a header");
+    let text = "#if __cplusplus != 201703L || N != 4 || defined(M)
+        #error not this
+        #endif
+        extern \"C\" __global__ void k(own *a) { a->value = N; }";
+    let include = format!("--include-path={}", folder.display());
+    let all = ["--std=c++17", "--define-macro=N=4", "-DM", "--undefine-macro=M", &include];
+    let first = code(text, &[&all[..], &["--pre-include=own.h"]].concat());
+    assert_eq!(first, code(text, &[&all[..], &["--pre-include", "own.h"]].concat()));
+    std::fs::remove_dir_all(folder).expect("the folder");
+    // Those without an equal are named.
+    for option in ["-maxrregcount=32", "--ptxas-options=-v", "-fmad=maybe", "-rdc=maybe"] {
+        let error = refused(hiprtc().compile(&Compilation { options: &[option], ..KERNEL }));
+        assert!(error.detail().contains(option), "{error}");
     }
 }
 

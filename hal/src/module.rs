@@ -187,7 +187,7 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("launch_cooperative", "the backend has no cooperative launch"))
     }
 
-    /// The kernel's parameters in order; `None` where the driver cannot say.
+    /// The kernel's parameters in order; `None` where neither the driver nor the code says.
     ///
     /// # Errors
     /// The driver's.

@@ -166,7 +166,9 @@ impl DriverKernel {
     }
 
     fn read_parameters(&self) -> Option<Vec<Parameter>> {
-        let read = self.context().driver.calls.function_parameter?;
+        let Some(read) = self.context().driver.calls.function_parameter else {
+            return self.module.parameters.as_ref()?.get(&self.name).cloned();
+        };
         let mut all = Vec::new();
         loop {
             let (mut offset, mut size) = (0, 0);

@@ -6,6 +6,7 @@ use super::context::Context;
 use super::image::{Image, examine};
 use super::jit::JitOptions;
 use super::kernel::DriverKernel;
+use super::vendor::KernelParameters;
 use crate::error::{Error, Result};
 use crate::module::{Kernel, LoadOptions, Module, ModuleSource};
 use crate::status::Status;
@@ -19,6 +20,8 @@ use std::sync::Arc;
 pub(super) struct Loaded {
     pub(super) context: Arc<Context>,
     pub(super) epoch: u64,
+    /// Of its kernels, where the code tells them and not the driver.
+    pub(super) parameters: Option<KernelParameters>,
     handle: Handle,
     log: String,
 }
@@ -61,10 +64,15 @@ impl DriverModule {
         if examine(&image)? == Image::Text && image.last() != Some(&0) {
             image.to_mut().push(0);
         }
+        let parameters = match context.driver.calls.function_parameter {
+            Some(_) => None,
+            None => context.driver.vendor.parameters(&image, context.architecture()?),
+        };
         let (handle, loader_log) = load_image(context, &image, options)?;
         let log = [compiled_log.trim(), loader_log.trim()].join("\n").trim().to_owned();
         let epoch = context.epoch();
-        Ok(DriverModule(Arc::new(Loaded { context: context.clone(), epoch, handle, log })))
+        let context = context.clone();
+        Ok(DriverModule(Arc::new(Loaded { context, epoch, parameters, handle, log })))
     }
 }
 

@@ -3,12 +3,16 @@
 use super::calls::{Calls, Handle};
 use super::compiler::{Compiled, Compiler};
 use crate::error::{ErrorKind, Result};
-use crate::module::{LinkInput, LoadOptions};
+use crate::module::{LinkInput, LoadOptions, Parameter};
 use crate::status::{Api, Status};
 use crate::stream::Transfer;
+use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
 use std::sync::Arc;
+
+/// The parameters of kernels by the kernels' names.
+pub type KernelParameters = HashMap<String, Vec<Parameter>>;
 
 /// A vendor's quirks. Codes are the driver's status numbers; every method may be called from
 /// any thread.
@@ -115,6 +119,14 @@ pub trait Vendor: Send + Sync + Debug {
 
     /// Options that the compiler needs for builtin operations.
     fn builtin_options(&self) -> &'static [&'static str];
+
+    /// The parameters of all kernels in an image for a device of architecture `target`, as
+    /// far as the image tells them: for drivers without a call that does. The image may be
+    /// any bytes.
+    fn parameters(&self, image: &[u8], target: &str) -> Option<KernelParameters> {
+        let _ = (image, target);
+        None
+    }
 
     /// Links code to one image.
     ///

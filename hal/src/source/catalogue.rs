@@ -359,7 +359,7 @@ fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
     }
     // A vector: long, short; the rows of a matrix are like the latter.
     let mut operations = vec![of(&[1 << 24], &[1], &[0]), of(&[4096], &[1], &[0])];
-    if main || dtype.is_complex() {
+    if main || (dtype.is_complex() && function == Reduction::Sum) {
         // Vectors of fewer elements, the rows of matrices, and their columns.
         operations.extend(FEW.map(|length| of(&[length], &[1], &[0])));
         operations.extend(

@@ -14,6 +14,7 @@ bool is_code_option(const std::string& text) {
     static const char* const KNOWN[] = {
         "-O0", "-O1", "-O2", "-O3", "-Os", "-g", "-fgpu-rdc", "-fno-gpu-rdc", "-mcumode",
         "-mno-cumode", "-mwavefrontsize64", "-munsafe-fp-atomics", "-fgpu-flush-denormals-to-zero",
+        "-fno-gpu-flush-denormals-to-zero", "-gline-tables-only", "-fno-finite-math-only",
         "-ffast-math", "-fno-fast-math", "-ffp-contract=on", "-ffp-contract=fast",
         "-ffp-contract=off", "-ffp-contract=fast-honor-pragmas",
     };
@@ -52,6 +53,7 @@ RtcOptions read_rtc_options(int count, const char* const* options) {
         } else if (is_code_option(text)) {
             if (text == "-ffp-contract=off") out.nvrtc.push_back("--fmad=false");
             if (text == "-ffast-math") out.nvrtc.push_back("--use_fast_math");
+            if (text == "-gline-tables-only") out.nvrtc.push_back("--generate-line-info");
         } else {
             if (out.wrong.empty()) out.wrong = "unknown argument: '" + text + "'";
             out.nvrtc.push_back(text); // NVRTC says so itself

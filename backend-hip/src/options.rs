@@ -1,0 +1,147 @@
+//! Options of NVIDIA's compilers under the names that clang knows them by: CUDA programs are
+//! written with the former.
+//!
+//! | nvcc, NVRTC | clang |
+//! |---|---|
+//! | `-arch=X`, `--gpu-architecture=X` | `--offload-arch=X` |
+//! | `-use_fast_math`, `--use_fast_math` | `-ffast-math -fno-finite-math-only` |
+//! | `-fmad=true`, `=false`, `--fmad` | `-ffp-contract=fast`, `=off` |
+//! | `-ftz=true`, `--ftz=true` | `-fgpu-flush-denormals-to-zero` |
+//! | `-ftz=false`, `--ftz=false` | `-fno-gpu-flush-denormals-to-zero` |
+//! | `-lineinfo`, `--generate-line-info` | `-gline-tables-only` |
+//! | `-G`, `--device-debug` | `-g` |
+//! | `-rdc=true`, `=false`, `--relocatable-device-code` | `-fgpu-rdc`, `-fno-gpu-rdc` |
+//! | `-std=X`, `--std=X` | `-std=X` |
+//! | `--define-macro=X`, `--undefine-macro=X` | `-DX`, `-UX` |
+//! | `--include-path=X`, `--pre-include=X` | `-IX`, `-include X` |
+//!
+//! A value may be an option of its own, too: `-arch`, `X`. NVIDIA's fast mathematics keeps
+//! infinities and what is not a number, so clang's has to. All other options stay as they
+//! are, and the compiler names those that it does not know or has no use for.
+
+/// What becomes of an option.
+enum Form {
+    /// Others in its place.
+    Flag(&'static [&'static str]),
+    /// One or the other, for `true` and `false`.
+    Switch(&'static str, &'static str),
+    /// Its value behind this.
+    Joined(&'static str),
+    /// Its value as the next option.
+    Separate(&'static str),
+}
+
+use Form::{Flag, Joined, Separate, Switch};
+
+const FORMS: [(&[&str], Form); 12] = [
+    (&["-arch", "--gpu-architecture"], Joined("--offload-arch=")),
+    (&["-use_fast_math", "--use_fast_math"], Flag(&["-ffast-math", "-fno-finite-math-only"])),
+    (&["-fmad", "--fmad"], Switch("-ffp-contract=fast", "-ffp-contract=off")),
+    (
+        &["-ftz", "--ftz"],
+        Switch("-fgpu-flush-denormals-to-zero", "-fno-gpu-flush-denormals-to-zero"),
+    ),
+    (&["-lineinfo", "--generate-line-info"], Flag(&["-gline-tables-only"])),
+    (&["-G", "--device-debug"], Flag(&["-g"])),
+    (&["-rdc", "--relocatable-device-code"], Switch("-fgpu-rdc", "-fno-gpu-rdc")),
+    (&["-std", "--std"], Joined("-std=")),
+    (&["--define-macro"], Joined("-D")),
+    (&["--undefine-macro"], Joined("-U")),
+    (&["--include-path"], Joined("-I")),
+    (&["--pre-include"], Separate("-include")),
+];
+
+impl Form {
+    /// clang's options for a value, if there is one; `None` if there are none.
+    fn of(&self, value: Option<&str>) -> Option<Vec<String>> {
+        match (self, value) {
+            (Flag(options), None) => Some(options.iter().map(|it| (*it).to_owned()).collect()),
+            (Switch(on, _), Some("true")) => Some(vec![(*on).to_owned()]),
+            (Switch(_, off), Some("false")) => Some(vec![(*off).to_owned()]),
+            (Joined(option), Some(value)) => Some(vec![format!("{option}{value}")]),
+            (Separate(option), Some(value)) => Some(vec![(*option).to_owned(), value.to_owned()]),
+            _ => None,
+        }
+    }
+}
+
+/// Options as clang reads them.
+pub(crate) fn translate(options: &[&str]) -> Vec<String> {
+    let mut translated = Vec::with_capacity(options.len());
+    let mut rest = options;
+    while let [option, behind @ ..] = rest {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (*option, None),
+        };
+        rest = behind;
+        let form = FORMS.iter().find(|(names, _)| names.contains(&name)).map(|(_, form)| form);
+        let known = form.and_then(|form| {
+            form.of(value).or_else(|| {
+                let (next, behind) = value.is_none().then(|| behind.split_first())??;
+                let known = form.of(Some(next))?;
+                rest = behind;
+                Some(known)
+            })
+        });
+        translated.extend(known.unwrap_or_else(|| vec![(*option).to_owned()]));
+    }
+    translated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::translate;
+
+    #[test]
+    fn every_option_of_the_table_has_clangs_name() {
+        for (nvidia, clang) in [
+            ("-arch=gfx90a", "--offload-arch=gfx90a"),
+            ("--gpu-architecture=gfx90a:xnack-", "--offload-arch=gfx90a:xnack-"),
+            ("-arch gfx90a", "--offload-arch=gfx90a"),
+            ("--gpu-architecture sm_90", "--offload-arch=sm_90"),
+            ("-use_fast_math", "-ffast-math -fno-finite-math-only"),
+            ("--use_fast_math", "-ffast-math -fno-finite-math-only"),
+            ("-fmad=true", "-ffp-contract=fast"),
+            ("--fmad=false", "-ffp-contract=off"),
+            ("-fmad false", "-ffp-contract=off"),
+            ("-ftz=true", "-fgpu-flush-denormals-to-zero"),
+            ("--ftz=false", "-fno-gpu-flush-denormals-to-zero"),
+            ("-lineinfo", "-gline-tables-only"),
+            ("--generate-line-info", "-gline-tables-only"),
+            ("-G", "-g"),
+            ("--device-debug", "-g"),
+            ("-rdc=true", "-fgpu-rdc"),
+            ("--relocatable-device-code=false", "-fno-gpu-rdc"),
+            ("--std=c++17", "-std=c++17"),
+            ("-std c++17", "-std=c++17"),
+            ("--define-macro=N=4", "-DN=4"),
+            ("--define-macro N=4", "-DN=4"),
+            ("--undefine-macro=N", "-UN"),
+            ("--include-path=/a=b", "-I/a=b"),
+            ("--pre-include=own.h", "-include own.h"),
+        ] {
+            let options: Vec<_> = nvidia.split(' ').collect();
+            assert_eq!(translate(&options).join(" "), clang, "{nvidia}");
+            let among = [&["-O3"], &options[..], &["-DX"]].concat();
+            assert_eq!(translate(&among).join(" "), format!("-O3 {clang} -DX"), "{nvidia}");
+        }
+    }
+
+    #[test]
+    fn everything_else_stays_as_it_is() {
+        for options in [
+            &[][..],
+            &["", "-", "=", "-D", "-arch", "-I", "a"][..3],
+            &["--offload-arch=gfx90a", "-std=c++17", "-DX=-G", "-include", "own.h", "-O3", "-g"],
+            &["-maxrregcount=32", "--ptxas-options=-v", "-default-device", "-Xptxas", "-v"],
+            &["-archx=gfx90a", "-use_fast_math=true", "-Gx", "-G=1", "-lineinfo="],
+            // Values that say nothing, and none.
+            &["-fmad=maybe", "--fmad", "yes", "-rdc="],
+            &["-arch"],
+            &["--pre-include"],
+        ] {
+            assert_eq!(translate(options), options, "{options:?}");
+        }
+    }
+}
