@@ -41,6 +41,7 @@ tests![
 fn command(context: &Context, scenario: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.env(SCENARIO_VARIABLE, scenario).env(BACKEND_VARIABLE, context.backend.name());
+    command.env_remove("PYGPU_BACKEND");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Ok(command)
 }

@@ -335,5 +335,6 @@ def test_the_real_pycuda_imported_before(folder):
 def test_the_alias_comes_before_an_installed_pycuda(folder):
     (folder / "pycuda.py").write_text("raise AssertionError('the real one')")
     (folder / "program.py").write_text(PROGRAM)
-    done = pygpu("run", "program.py", cwd=folder, PYTHONPATH=str(folder))
+    paths = [str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    done = pygpu("run", "program.py", cwd=folder, PYTHONPATH=os.pathsep.join(filter(None, paths)))
     assert (done.returncode, done.stderr) == (0, "")

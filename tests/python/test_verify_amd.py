@@ -83,8 +83,8 @@ def test_without_a_gpu_one_sentence_says_so(tmp_path):
     done = verify("--out", str(tmp_path / "out"))
     assert (done.returncode, done.stdout) == (2, "")
     sentence, *info = done.stderr.splitlines()
+    assert sentence.startswith("There is no AMD GPU")
     assert "HIP runtime" in sentence
-    assert "/nowhere/lib" in sentence
     assert sentence.endswith(".")
     # What an installed pygpu says, or that there is none.
     assert any("pygpu" in line for line in info)

@@ -240,7 +240,7 @@ impl Context {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
-        let failure = {
+        let (code, failure) = {
             let _opening = lock(&self.opening);
             // From here on nothing made before is handed to the driver again.
             self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -254,15 +254,19 @@ impl Context {
                 // The reset keeps the uses counted; the next call counts a new one.
                 self.driver.vendor.release_context(self.device);
             }
-            self.driver.check("reset", code)?;
-            self.lost.swap(Status::SUCCESS, Ordering::AcqRel)
+            if !self.driver.vendor.is_sticky(code) {
+                self.driver.check("reset", code)?;
+            }
+            (code, self.lost.swap(Status::SUCCESS, Ordering::AcqRel))
         };
-        if failure == Status::SUCCESS {
+        if failure == Status::SUCCESS && code == Status::SUCCESS {
             return Ok(());
         }
         // Some drivers do not get over a kernel's failure in the same process, and say so
-        // when the context is opened again.
-        self.open().map(drop).map_err(|error| {
+        // at once or when the context is opened again.
+        let opened = self.driver.check("reset", code).and_then(|()| self.open().map(drop));
+        opened.map_err(|error| {
+            let failure = if failure == Status::SUCCESS { code } else { failure };
             self.lost.store(failure, Ordering::Release);
             let detail = format!(
                 "the driver does not recover device {}:{} from the failure in this process: \

@@ -71,7 +71,10 @@ int cuDevicePrimaryCtxRetain(Handle* handle, CUdevice number) {
         device->primary->alive = false;
         device->primary->handle = state().contexts.add(device->primary);
     }
-    if (!device->primary->alive) start(device->primary);
+    if (!device->primary->alive) {
+        if (device->failure) return device->failure; // which a reset did not end
+        start(device->primary);
+    }
     ++device->retained;
     *handle = device->primary->handle;
     return 0;
