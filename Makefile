@@ -1,6 +1,6 @@
 # make demo    the main job on a real photograph, then the Rust example
 # make test    the Rust tests, both GPU backends over a double of the drivers, the Python tests on
-#              the host and on the doubles, and PyCUDA's own tests of its arrays
+#              the host and on the doubles, and PyCUDA's own tests on all of them
 # make bench   numpy against pygpu, then the Rust benchmarks
 # make lint    rustfmt, clippy, ruff, and the stubs against the module
 # make bindings   backend-hip/src/bindings.rs from HIP's headers; needs libclang
@@ -80,6 +80,8 @@ test-double: double
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \
 	  $(CONFORMANCE) hip::
 	$(FORWARDED) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
+	$(ON_CUDA) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=cuda $(CONFORMANCE) cuda::isolated
+	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
 # On the host; on the double of HIP; of CUDA, what there is for a GPU alone.
 test-python: $(VENV)/.installed double
@@ -88,9 +90,13 @@ test-python: $(VENV)/.installed double
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PY) -m pytest tests/python/kernels \
 	  $(addprefix tests/python/test_,driver.py pools.py rows.py process.py faults.py)
 
-test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS)
-	PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
-	  --rootdir $(PYCUDA_TESTS) $(PYCUDA_TESTS)/test_gpuarray.py $(PYCUDA_TESTS)/test_cumath.py
+PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
+  --rootdir $(PYCUDA_TESTS) $(addprefix $(PYCUDA_TESTS)/test_,gpuarray.py cumath.py driver.py)
+
+test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS) double
+	PYGPU_BACKEND=host $(PYCUDA_PYTEST)
+	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYCUDA_PYTEST)
+	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST)
 
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)

@@ -153,6 +153,7 @@ class compute_mode(IntEnum):
     """Who may use a device."""
 
     DEFAULT = 0
+    EXCLUSIVE = 1
     PROHIBITED = 2
     EXCLUSIVE_PROCESS = 3
 
