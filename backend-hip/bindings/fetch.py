@@ -4,9 +4,11 @@
     fetch.py headers 5.2|6.1|6.2|7.1 FOLDER   include/hip of that version
     fetch.py cuda FOLDER                      include/driver_types.h of CUDA 12.4
     fetch.py runtime FOLDER                   lib/libamdhip64.so.5 and what it needs
+    fetch.py clang FOLDER                     llvm/bin/clang and AMD's device libraries
 
 A folder that is there already is left as it is. Headers of 6 and 7 travel in the wheels of
-triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Nothing is installed.
+triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Nothing is installed. The
+folder of clang is laid out as an installation of ROCm, for ROCM_PATH.
 """
 
 import fcntl
@@ -26,6 +28,14 @@ ROCM_PACKAGES = [
     "libamd-comgr2",
     "libhsa-runtime64-1",
     "libhsakmt1",
+    "rocm-device-libs",
+]
+CLANG_PACKAGES = [
+    "clang-19",
+    "lld-19",
+    "libclang-cpp19",
+    "libclang-common-19-dev",
+    "libllvm19",
     "rocm-device-libs",
 ]
 # Debian's packages of what those need, for machines that lack them.
@@ -113,29 +123,53 @@ def cuda(target, folder):
     wheel(requirement, "nvidia/cuda_runtime/include/", target / "include", folder)
 
 
-def runtime(target, folder):
-    root = Path(folder, "root")
-    wanted = ROCM_PACKAGES
-    library = target / "lib"
+def libraries(packages, root, library, programs, folder):
+    """Debian's packages below `root`, their libraries and all that those need in `library`."""
     library.mkdir()
-    while wanted:
-        debian(wanted, root, folder)
+    while packages:
+        debian(packages, root, folder)
         (lib,) = root.glob("usr/lib/*-linux-gnu")
         for file in [*lib.glob("*.so*"), *root.glob("lib/*-linux-gnu/*.so*")]:
             shutil.copy2(file, library / file.name, follow_symlinks=False)
-        if not (library / "amdgcn").exists():
-            shutil.copytree(lib / "amdgcn", library / "amdgcn")
         missing = set()
-        for file in library.glob("*.so*"):
+        for file in [*library.glob("*.so*"), *(root / name for name in programs)]:
             command = ["env", f"LD_LIBRARY_PATH={library}", "ldd", file]
             for line in run(command, folder).splitlines():
                 if line.endswith("not found"):
                     missing.add(line.split()[0])
         unknown = sorted(missing - NEEDED.keys())
         if unknown:
-            raise Unavailable(f"Debian's HIP runtime needs {', '.join(unknown)}")
-        wanted = sorted(NEEDED[name] for name in missing)
-        shutil.rmtree(root)
+            raise Unavailable(f"Debian's packages need {', '.join(unknown)}")
+        packages = sorted(NEEDED[name] for name in missing)
+    return lib
+
+
+def runtime(target, folder):
+    lib = libraries(ROCM_PACKAGES, Path(folder, "root"), target / "lib", [], folder)
+    shutil.copytree(lib / "amdgcn", target / "lib/amdgcn")
+
+
+def clang(target, folder):
+    root = Path(folder, "root")
+    programs = ["usr/lib/llvm-19/bin/clang", "usr/lib/llvm-19/bin/lld"]
+    lib = libraries(CLANG_PACKAGES, root, target / "lib", programs, folder)
+    shutil.copytree(lib / "amdgcn", target / "amdgcn")
+    llvm = target / "llvm"
+    shutil.copytree(root / "usr/lib/llvm-19", llvm, symlinks=True)
+    # Its headers and libraries of its own are links to what lies elsewhere.
+    resources = llvm / "lib/clang/19"
+    shutil.rmtree(resources, ignore_errors=True)
+    resources.unlink(missing_ok=True)
+    shutil.copytree(root / "usr/lib/llvm-19/lib/clang/19", resources)
+    # A program of that name sets where its libraries are; the linker that it runs inherits it.
+    (llvm / "bin/clang").rename(llvm / "bin/clang-19")
+    script = (
+        '#!/bin/sh\nhere=$(cd "$(dirname "$0")/../.." && pwd)\n'
+        'LD_LIBRARY_PATH=$here/lib exec "$here/llvm/bin/clang-19" "$@"\n'
+    )
+    (llvm / "bin/clang").write_text(script)
+    (llvm / "bin/clang").chmod(0o755)
+    run([llvm / "bin/clang", "--version"], folder)
 
 
 def main():
@@ -143,6 +177,7 @@ def main():
         ("headers", 3): lambda words: lambda *places: headers(words[1], *places),
         ("cuda", 2): lambda words: cuda,
         ("runtime", 2): lambda words: runtime,
+        ("clang", 2): lambda words: clang,
     }
     words = sys.argv[1:]
     task = tasks.get((words[0] if words else "", len(words)))

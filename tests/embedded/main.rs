@@ -1,8 +1,9 @@
 //! Code compiled ahead of time: the logic of the build script, what real compilers make, and
 //! the choice of code at run time.
 //!
-//! What needs a compiler is skipped without it, with the reason printed, unless
-//! `PYGPU_REQUIRE_CLANG=1` (clang and AMD's device library) or `PYGPU_REQUIRE_NVCC=1`.
+//! Debian's clang and AMD's device library are fetched into the target folder. What cannot be
+//! had is skipped with the reason printed, unless `PYGPU_REQUIRE_CLANG=1` or
+//! `PYGPU_REQUIRE_NVCC=1`.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,6 +20,8 @@ mod embed;
 mod code_object;
 mod code_objects;
 mod cubins;
+#[path = "../../backend-hip/tests/fetched/mod.rs"]
+mod fetched;
 mod lookup;
 mod request;
 mod search;

@@ -1,4 +1,4 @@
-//! Real headers and a real runtime, fetched into the target folder when a test first needs
+//! Real headers, a real runtime and a real compiler, fetched into the target folder when a test first needs
 //! them, by the script that `make bindings` uses.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,10 @@ use std::process::Command;
 /// it cannot be had and `required` is not set to 1.
 pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("bindings/fetch.py");
+    // The tests of two packages use this.
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let scripts = ["bindings/fetch.py", "backend-hip/bindings/fetch.py"].map(|it| package.join(it));
+    let script = scripts.iter().find(|it| it.is_file()).expect("the script");
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let output = Command::new(&python).arg(script).args(what).arg(&folder).output();
     let reason = match output {
