@@ -359,7 +359,12 @@ fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
     }
     // A vector: long, short; the rows of a matrix are like the latter.
     let mut operations = vec![of(&[1 << 24], &[1], &[0]), of(&[4096], &[1], &[0])];
-    if main || (dtype.is_complex() && function == Reduction::Sum) {
+    let often = match function {
+        Reduction::Sum => main || dtype.is_complex(),
+        Reduction::Any | Reduction::All => dtype == Bool,
+        _ => main,
+    };
+    if often {
         // Vectors of fewer elements, the rows of matrices, and their columns.
         operations.extend(FEW.map(|length| of(&[length], &[1], &[0])));
         operations.extend(
