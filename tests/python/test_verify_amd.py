@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -52,6 +55,18 @@ def parts(monkeypatch):
     return machine, report
 
 
+@pytest.fixture
+def script(parts, monkeypatch):
+    """The script itself, which has no suffix."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader = SourceFileLoader("verify_amd_script", str(SCRIPTS / "verify-amd"))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    # Classes look for their module.
+    monkeypatch.setitem(sys.modules, loader.name, module)
+    loader.exec_module(module)
+    return module
+
+
 # ---- the command line ---------------------------------------------------------------------------
 
 
@@ -96,6 +111,71 @@ def test_a_library_that_is_not_there(tmp_path):
     assert done.returncode == 2
     expected = "PYGPU_HIP_LIBRARY is /nowhere/libamdhip64.so, and there is no such file."
     assert done.stderr.splitlines()[0] == expected
+
+
+# ---- the steps ----------------------------------------------------------------------------------
+
+
+def test_what_faults_on_purpose_is_what_the_suite_has(script):
+    suite = SCRIPTS.parent / "tests/conformance"
+    names = (suite / "isolated.rs").read_text()
+    for fault in script.FAULTS:
+        assert f"    {fault.removeprefix('isolated::')}" in names, fault
+
+
+def perform(script, folder, run):
+    """The result of a step that runs one command."""
+    session = script.Session(folder, folder)
+    result = script.Result("made_up", "made up")
+    script.perform(session, script.Step(run, 1, "made up"), result)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("code", "closing"),
+    [
+        ("print('3 passed, 1 failed, 0 skipped'); exit(3)", "3 passed, 1 failed, 0 skipped"),
+        ("print('error: no compiler'); print('make: *** Error 1'); exit(3)", "error: no compiler"),
+        ("exit(3)", "it printed nothing"),
+    ],
+)
+def test_a_command_that_fails_fails_its_step(script, tmp_path, code, closing):
+    result = perform(script, tmp_path, lambda session: session.run(sys.executable, "-c", code))
+    assert result.status == "FAILED"
+    assert result.closing == f"{closing} (exit status 3)"
+    assert (tmp_path / result.log).read_text().startswith("$ ")
+
+
+def test_a_command_that_takes_too_long_is_ended(script, tmp_path):
+    def run(session):
+        session.deadline = 0
+        return session.run(sys.executable, "-c", "import time; time.sleep(60)")
+
+    start = time.monotonic()
+    result = perform(script, tmp_path, run)
+    assert result.status == "FAILED"
+    assert "took too long" in result.closing
+    assert time.monotonic() - start < 30
+
+
+def test_a_test_runner_that_runs_nothing_fails_its_step(script, tmp_path):
+    text = "0 passed, 0 failed, 30 skipped"
+    result = perform(
+        script, tmp_path, lambda session: session.counted(sys.executable, "-c", f"print({text!r})")
+    )
+    assert (result.status, result.closing) == ("FAILED", f"no test passed: {text}")
+
+
+def test_the_environment_chooses_no_other_library(script, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYGPU_HIP_LIBRARY", "/x/libamdhip64.so")
+    monkeypatch.setenv("PYGPU_BACKEND", "host")
+    monkeypatch.setenv("PYBIND_GPU_TARGET", "sm_90")
+    code = "import os; print(*(it for it in sorted(os.environ) if it.startswith('PY')))"
+    result = perform(script, tmp_path, lambda session: session.run(sys.executable, "-c", code))
+    assert result.status == "passed"
+    assert "PYGPU_HIP_LIBRARY" in result.closing
+    assert "PYGPU_BACKEND" not in result.closing
+    assert "PYBIND_GPU_TARGET" not in result.closing
 
 
 # ---- the machine --------------------------------------------------------------------------------
