@@ -13,6 +13,7 @@ use hal::source::{Spec, unit};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// What the language has for kernels; hipRTC has it without a header.
 const LANGUAGE: [&str; 6] = [
@@ -26,7 +27,12 @@ const LANGUAGE: [&str; 6] = [
 ];
 
 /// All builtin operations after preprocessing with the macros that hipRTC has.
-fn text() -> String {
+fn text() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(preprocessed)
+}
+
+fn preprocessed() -> String {
     let mut seen = HashSet::new();
     let operations = operations::all();
     let specs = operations.iter().map(|operation| Spec::of(operation).expect("a specification"));
