@@ -51,7 +51,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-rust test-double test-python test-pycuda bench bindings lint wheel clean \
-  double
+  double test-pycuda-here
 
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
@@ -92,6 +92,10 @@ test-python: $(VENV)/.installed double
 
 PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
   --rootdir $(PYCUDA_TESTS) $(addprefix $(PYCUDA_TESTS)/test_,gpuarray.py cumath.py driver.py)
+
+# On the backend that PYGPU_BACKEND chooses.
+test-pycuda-here: $(VENV)/.installed $(PYCUDA_TESTS)
+	$(PYCUDA_PYTEST)
 
 test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS) double
 	PYGPU_BACKEND=host $(PYCUDA_PYTEST)
