@@ -270,7 +270,7 @@ impl Context {
             self.lost.store(failure, Ordering::Release);
             let detail = format!(
                 "the driver does not recover device {}:{} from the failure in this process: \
-                 start the program again; other devices and processes are not affected ({})",
+                 start the program again; other processes are not affected ({})",
                 self.driver.vendor.name(),
                 self.ordinal,
                 self.driver.vendor.status_name(error.status().code).unwrap_or("no name")
