@@ -60,9 +60,10 @@ demo: $(VENV)/.installed
 
 test: test-rust test-double test-python test-pycuda
 
-# NVRTC compiles without a GPU; it is found among the virtual environment's packages.
+# NVRTC and hipRTC compile without a GPU; the former is found among the virtual environment's
+# packages, and Debian's ROCm and clang are fetched into the target folder.
 test-rust: $(VENV)/.requirements
-	PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1 \
+	PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1 PYGPU_HIPRTC_ALL=1 \
 	  $(CARGO) test --workspace --exclude pygpu --no-fail-fast
 
 double:

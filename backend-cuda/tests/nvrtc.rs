@@ -20,6 +20,7 @@ use hal::driver::compiler::{Compilation, Compiled, Compiler};
 use hal::source::{NVRTC_OPTIONS, Spec, unit};
 use hal::{Api, ErrorKind, Status};
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,7 +32,7 @@ fn nvrtc() -> Option<Nvrtc> {
         Err(error) => {
             let required = std::env::var("PYGPU_REQUIRE_NVRTC").is_ok_and(|it| it == "1");
             assert!(!required, "PYGPU_REQUIRE_NVRTC is 1, but {error}");
-            eprintln!("skipped: {error}");
+            let _ = writeln!(std::io::stderr(), "skipped: {error}");
             None
         }
     }

@@ -93,7 +93,17 @@ def wheel(requirement, member, target, folder):
 
 def debian(packages, target, folder):
     """The files of Debian's packages below `target`."""
-    run(["apt-get", "download", "-o", "APT::Sandbox::User=root", *packages], folder)
+    download = ["apt-get", "download", "-o", "APT::Sandbox::User=root"]
+    try:
+        run([*download, *packages], folder)
+    except Unavailable:
+        # A machine on which nobody has asked for the lists of packages yet: with lists of ours.
+        for name in ("lists/partial", "cache/archives/partial"):
+            Path(folder, "apt", name).mkdir(parents=True, exist_ok=True)
+        own = ["-o", f"Dir::State::Lists={folder}/apt/lists", "-o", f"Dir::Cache={folder}/apt/cache"]
+        own += ["-o", "Debug::NoLocking=1"]
+        run(["apt-get", "update", "-o", "APT::Sandbox::User=root", *own], folder)
+        run([*download, *own, *packages], folder)
     for file in sorted(Path(folder).glob("*.deb")):
         run(["dpkg-deb", "-x", file, target], folder)
         file.unlink()

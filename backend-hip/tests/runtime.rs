@@ -11,6 +11,7 @@ mod fetched;
 use gpuarray_backend_hip::{open, symbols};
 use hal::driver::library::Search;
 use hal::{Api, ErrorKind, Status};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 const REQUIRED: &str = "PYGPU_REQUIRE_HIP_RUNTIME";
@@ -28,7 +29,7 @@ fn has_gpu() -> bool {
 fn without_a_device_the_status_and_the_paths_are_told() {
     let Some(folder) = runtime() else { return };
     if has_gpu() {
-        eprintln!("skipped: there is an AMD GPU");
+        let _ = writeln!(std::io::stderr(), "skipped: there is an AMD GPU");
         return;
     }
     fetched::in_process("open_by_search", &folder, &[]);

@@ -30,6 +30,7 @@ use embed::environment::Environment;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -82,5 +83,5 @@ fn environment(folder: &Folder, variables: &[(&str, &str)]) -> Environment {
 fn skip(required: &str, reason: &str) {
     let is_required = env::var(required).is_ok_and(|it| it == "1");
     assert!(!is_required, "{required} is 1, but {reason}");
-    eprintln!("skipped: {reason}");
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

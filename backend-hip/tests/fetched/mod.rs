@@ -1,6 +1,7 @@
 //! Real headers, a real runtime and a real compiler, fetched into the target folder when a test first needs
 //! them, by the script that `make bindings` uses.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,7 +22,7 @@ pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<Pat
     };
     let is_required = std::env::var(required).is_ok_and(|it| it == "1");
     assert!(!is_required, "{required} is 1, but {what:?} cannot be had: {reason}");
-    eprintln!("skipped: {what:?} cannot be had: {reason}");
+    let _ = writeln!(std::io::stderr(), "skipped: {what:?} cannot be had: {reason}");
     None
 }
 

@@ -7,6 +7,7 @@ use gpuarray_hal::{DType, Element};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::c_void;
+use std::io::Write as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -156,7 +157,10 @@ fn compile(specs: &[Spec]) -> Option<libloading::Library> {
         .output();
     let library = match output {
         Err(error) => {
-            eprintln!("skipped: the system's C++ compiler `c++` does not run: {error}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped: the system's C++ compiler `c++` does not run: {error}"
+            );
             None
         }
         Ok(output) => {
