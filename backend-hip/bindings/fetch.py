@@ -98,10 +98,11 @@ def debian(packages, target, folder):
         run([*download, *packages], folder)
     except Unavailable:
         # A machine on which nobody has asked for the lists of packages yet: with lists of ours.
+        apt = Path(folder, "apt")
         for name in ("lists/partial", "cache/archives/partial"):
-            Path(folder, "apt", name).mkdir(parents=True, exist_ok=True)
-        own = ["-o", f"Dir::State::Lists={folder}/apt/lists", "-o", f"Dir::Cache={folder}/apt/cache"]
-        own += ["-o", "Debug::NoLocking=1"]
+            (apt / name).mkdir(parents=True, exist_ok=True)
+        settings = [f"Dir::State::Lists={apt}/lists", f"Dir::Cache={apt}/cache"]
+        own = [f"-o{it}" for it in [*settings, "Debug::NoLocking=1"]]
         run(["apt-get", "update", "-o", "APT::Sandbox::User=root", *own], folder)
         run([*download, *own, *packages], folder)
     for file in sorted(Path(folder).glob("*.deb")):
