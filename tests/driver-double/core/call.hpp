@@ -38,17 +38,22 @@ template <class T> void find_text(const char*& text, T value) {
     if constexpr (std::is_same_v<T, const char*>) text = text ? text : value;
 }
 
+// Counts and logs a call: `unsupported` if the function is hidden, the status with which a test
+// wants it to fail, or 0.
+template <class... A> int recorded(Function& function, int unsupported, A... arguments) {
+    const uint64_t numbers[] = {number_of(arguments)..., 0};
+    const char* text = nullptr;
+    (find_text(text, arguments), ...);
+    const int wanted = note(function, numbers, sizeof...(A), text);
+    return hidden(function.name) ? unsupported : wanted;
+}
+
 // `Gate` says what an unsupported call returns, and holds what a call needs while it runs:
 // `Gate gate(rule); if (gate.status) return gate.status;`
 template <class Gate, class Body, class... A>
 int call(Function& function, Body body, A... arguments) {
-    const uint64_t numbers[] = {number_of(arguments)..., 0};
-    const char* text = nullptr;
-    (find_text(text, arguments), ...);
     if (Gate::forked()) return Gate::FORKED;
-    const int wanted = note(function, numbers, sizeof...(A), text);
-    if (hidden(function.name)) return Gate::UNSUPPORTED;
-    Gate gate(function.rule, wanted);
+    Gate gate(function.rule, recorded(function, Gate::UNSUPPORTED, arguments...));
     return gate.status ? gate.status : body(arguments...);
 }
 

@@ -155,13 +155,13 @@ HIP(hipProfilerStop, DEVICE, (), ()) { return cuda.cuProfilerStop(); }
 // These two neither fail nor are remembered.
 EXPORT hipError_t hipGetLastError() {
     static core::Function function("hipGetLastError", hip::NOTHING);
-    hip::recorded(function);
+    core::recorded(function, 0);
     return hip::last_error();
 }
 
 EXPORT const char* hipGetErrorName(hipError_t status) {
     static core::Function function("hipGetErrorName", hip::NOTHING);
-    hip::recorded(function, status);
+    core::recorded(function, 0, status);
     const auto found = std::find_if(std::begin(NAMES), std::end(NAMES),
                                     [&](const Named& it) { return it.status == status; });
     return found == std::end(NAMES) ? "hipErrorUnknown" : found->name;

@@ -46,19 +46,10 @@ bool forked();
 hipError_t remember(int status);
 hipError_t last_error();
 
-// The status with which a test wants the call to fail, or 0.
-template <class... A> int recorded(core::Function& function, A... arguments) {
-    const uint64_t numbers[] = {core::number_of(arguments)..., 0};
-    const char* text = nullptr;
-    (core::find_text(text, arguments), ...);
-    const int wanted = core::note(function, numbers, sizeof...(A), text);
-    return core::hidden(function.name) ? int(hipErrorNotSupported) : wanted;
-}
-
 template <class Body, class... A>
 hipError_t call(core::Function& function, Body body, A... arguments) {
     if (forked()) return hipErrorNotInitialized;
-    const int wanted = recorded(function, arguments...);
+    const int wanted = core::recorded(function, hipErrorNotSupported, arguments...);
     if (wanted != 0) return remember(wanted);
     const int status = prepare(function.rule);
     return remember(status != 0 ? status : body(arguments...));

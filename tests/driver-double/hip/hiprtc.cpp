@@ -47,14 +47,6 @@ const Nvrtc* forwarded() { return hip::forwarded() ? real() : nullptr; }
 uint64_t at(hiprtcProgram program) { return reinterpret_cast<uintptr_t>(program); }
 uint64_t* out(hiprtcProgram* program) { return reinterpret_cast<uint64_t*>(program); }
 
-template <class... A> int recorded(core::Function& function, A... arguments) {
-    const uint64_t numbers[] = {core::number_of(arguments)..., 0};
-    const char* text = nullptr;
-    (core::find_text(text, arguments), ...);
-    const int wanted = core::note(function, numbers, sizeof...(A), text);
-    return core::hidden(function.name) ? int(HIPRTC_ERROR_INTERNAL_ERROR) : wanted;
-}
-
 int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOptions& read) {
     // NVRTC refuses what is none of its architectures, as hipRTC does.
     const std::string known = hip::forwarded_architecture(read.target);
@@ -92,7 +84,8 @@ int compile_here(uint64_t handle, const hip::RtcOptions& read) {
     static int body_##name parameters;                                                       \
     static core::Function function_##name(#name, 0);                                         \
     template <class... A> static hiprtcResult call_##name(A... values) {                     \
-        const int wanted = recorded(function_##name, values...);                             \
+        const int wanted =                                                                   \
+            core::recorded(function_##name, HIPRTC_ERROR_INTERNAL_ERROR, values...);         \
         return hiprtcResult(wanted != 0 ? wanted : body_##name(values...));                  \
     }                                                                                        \
     EXPORT hiprtcResult name parameters { return call_##name arguments; }                    \
