@@ -198,6 +198,22 @@ fn code_in_the_cache_needs_no_compiler() {
     let variables = [("PYGPU_CACHE", "on"), ("PYGPU_CACHE_DIR", cache.to_str().unwrap())];
     in_process("add_and_keep", &variables);
     in_process("add_what_was_kept", &[&variables[..], &[("PYGPU_NVRTC", NOWHERE)]].concat());
+    in_process("add_what_does_not_load_any_more", &variables);
+    in_process("add_what_was_kept", &[&variables[..], &[("PYGPU_NVRTC", NOWHERE)]].concat());
+}
+
+#[test]
+#[ignore = "a process of code_in_the_cache_needs_no_compiler"]
+fn add_what_does_not_load_any_more() {
+    let device = device();
+    let (a, b) = arrays(&device);
+    // What is short of memory may load later: nothing is compiled in its place.
+    fail_next("cuModuleLoadDataEx", 2);
+    assert_eq!((&a + &b).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    assert!(!is_nvrtc_loaded());
+    fail_next("cuModuleLoadDataEx", 209);
+    assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
+    assert!(is_nvrtc_loaded());
 }
 
 #[test]

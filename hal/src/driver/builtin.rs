@@ -1,9 +1,9 @@
 //! Builtin operations: code from the program itself, from the on-disk cache or compiled from
 //! generated source, loaded once per device and kept.
 
-use super::cache::CodeKey;
+use super::cache::{CodeCache, CodeKey};
 use super::calls::Handle;
-use super::compiler::{Compilation, compile_cached};
+use super::compiler::Compilation;
 use super::context::{Context, lock};
 use super::embedded::{Found, ObjectId, registered};
 use super::stream::DriverStream;
@@ -64,7 +64,7 @@ impl Builtins {
         let (source, names) = (spec.source(), spec.kernel_names());
         let module = match self.embedded_module(context, &source)? {
             Some(module) => module,
-            None => load_module(context, &compile(context, &source, &names)?)?,
+            None => compiled_module(context, &source, &names)?,
         };
         let kernels = find_kernels(context, module, &names)?;
         self.keep(context, epoch, |loaded| loaded.kernels.insert(spec, kernels.clone()))?;
@@ -126,50 +126,56 @@ fn would_fail_again(error: &Error) -> bool {
     matches!(error.kind(), DeviceLost | InvalidHandle | LaunchFailed | OutOfMemory)
 }
 
-/// Code for the device from the on-disk cache, else compiled.
-fn compile(context: &Context, source: &str, names: &[String]) -> Result<Vec<u8>> {
+/// The module with the kernels of a source from the on-disk cache, whichever compiler made it,
+/// else compiled.
+fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<Handle> {
     let driver = &context.driver;
-    let target = context.architecture()?;
     let compilation = Compilation {
         text: source,
         name: names.first().map_or("gpuarray", String::as_str),
-        target,
+        target: context.architecture()?,
         options: driver.vendor.builtin_options(),
         ..Compilation::default()
     };
     let cache = driver.cache()?;
-    // Kept for a time without a compiler, too: no other text is the source of this code.
     let key = CodeKey::new(&compilation, "any compiler");
-    let compiler = driver.vendor.compiler();
-    match compiler.and_then(|it| compile_cached(it.as_ref(), cache, &compilation)) {
-        Ok(compiled) => {
-            if cache.load(&key).as_ref() != Some(&compiled.code) {
-                cache.store(&key, &compiled.code);
+    if let Some(code) = cache.load(&key) {
+        match load_module(context, &code) {
+            Err(error) if !would_fail_again(&error) => {
+                log::warn!("{} from the on-disk cache is not used: {error}", compilation.name);
             }
-            Ok(compiled.code)
+            loaded => return loaded,
         }
-        Err(error) if error.kind() == ErrorKind::Unsupported => {
-            if let Some(code) = cache.load(&key) {
-                return Ok(code);
-            }
-            let embedded = match &registered()[..] {
-                [] => "this build embeds none".to_owned(),
-                list => format!("this build embeds some for {} but not this", list.join(", ")),
-            };
-            let kept = match cache.folder() {
-                Some(folder) => format!("{} has none", folder.display()),
-                None => "the on-disk cache is off".to_owned(),
-            };
-            let detail = format!(
-                "{} needs code for {target}: {embedded} (PYBIND_GPU_TARGET={target} when \
-                 building adds it), {kept}, and nothing can compile it: {}",
-                compilation.name,
-                error.detail()
-            );
-            Err(Error::new(error.kind(), error.status(), "execute", detail))
-        }
-        Err(error) => Err(error),
     }
+    let compiler = driver.vendor.compiler();
+    let compiled = compiler.and_then(|it| it.compile(&compilation));
+    let code = compiled.map_err(|error| no_code(cache, &compilation, error))?.code;
+    let module = load_module(context, &code)?;
+    cache.store(&key, &code);
+    Ok(module)
+}
+
+/// The error where nothing has code and nothing compiles it; another failure of the compiler
+/// stays as it is.
+fn no_code(cache: &CodeCache, compilation: &Compilation<'_>, error: Error) -> Error {
+    if error.kind() != ErrorKind::Unsupported {
+        return error;
+    }
+    let (name, target) = (compilation.name, compilation.target);
+    let embedded = match &registered()[..] {
+        [] => "this build embeds none".to_owned(),
+        list => format!("this build embeds some for {} but not this", list.join(", ")),
+    };
+    let kept = match cache.folder() {
+        Some(folder) => format!("{} has none", folder.display()),
+        None => "the on-disk cache is off".to_owned(),
+    };
+    let detail = format!(
+        "{name} needs code for {target}: {embedded} (PYBIND_GPU_TARGET={target} when building \
+         adds it), {kept}, and nothing can compile it: {}",
+        error.detail()
+    );
+    Error::new(error.kind(), error.status(), "execute", detail)
 }
 
 /// Loads code. Builtin kernels stay loaded.
