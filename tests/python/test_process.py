@@ -266,6 +266,8 @@ def test_a_thread_without_a_context_of_its_own():
 
 @pytest.mark.parametrize("name", ["add", "sum", "get", "to_gpu", "synchronize", "event", "setitem"])
 def test_the_interpreter_is_free_while_the_device_works(name):
+    if name == "add" and BACKEND != "host":
+        pytest.skip("on a GPU the call only queues work, and waits for nothing")
     a = np.ones(4_000_000)
     a_gpu = gpuarray.to_gpu(a)
     strided = gpuarray.zeros((2_000, 2_000)).T
