@@ -214,8 +214,12 @@ fn candidates(target: &Target, program: &Path, environment: &Environment) -> Vec
         last.extend(host_compiler(environment));
         return vec![compiler(options(NVRTC_OPTIONS, CUDA_OPTIONS, last), false)];
     };
+    // hipcc adds what links a program, unless it is told that a code object is wanted.
+    let is_hipcc = program.file_stem().is_some_and(|name| name == "hipcc");
+    let genco = is_hipcc.then(|| "--genco".to_owned());
     let hip = |library: Option<String>| {
-        let last = std::iter::once(format!("--offload-arch={target}")).chain(library).collect();
+        let target = std::iter::once(format!("--offload-arch={target}"));
+        let last = target.chain(library).chain(genco.clone()).collect();
         options(CLANG_OPTIONS, HIP_OPTIONS, last)
     };
     let mut all = vec![compiler(hip(None), false)];

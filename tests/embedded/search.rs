@@ -56,6 +56,9 @@ fn hipcc_of_rocm_comes_first_and_clang_of_the_path_last() {
     for option in ["-x hip", "--offload-arch=gfx90a:xnack-", "-ffp-contract=off"] {
         assert!(calls(&folder).iter().all(|call| call.contains(option)), "{option}");
     }
+    // Without it hipcc links a program.
+    let told = calls(&folder).iter().map(|call| call.contains("--genco")).collect::<Vec<_>>();
+    assert_eq!(told, [true, true, false, false]);
 }
 
 #[test]
