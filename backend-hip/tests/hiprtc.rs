@@ -132,44 +132,13 @@ fn compile_all(target: &str, machine: u32, wavefront: u64) {
         assert_eq!(object.flags & MACHINE, machine);
         assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{target}"));
         for spec in part {
-            check_kernels(&object, &plans[spec], wavefront);
+            object.check_kernels(&plans[spec], wavefront);
         }
         let names: usize = part.iter().map(|it| it.kernel_names().len()).sum();
         assert_eq!(object.kernels.len(), names);
         kernels += names;
     }
     assert!(compiled_specs > least && kernels > compiled_specs, "{compiled_specs} {kernels}");
-}
-
-/// The kernels of a specification are there, with the arguments that a plan of it has.
-fn check_kernels(object: &CodeObject, plan: &Plan, wavefront: u64) {
-    let names = plan.spec().kernel_names();
-    for name in &names {
-        let kernel = object.kernels.get(name).unwrap_or_else(|| panic!("no kernel {name}"));
-        assert_eq!(kernel.symbol, format!("{name}.kd"));
-        assert!(object.symbols.contains(&kernel.symbol), "{name}");
-        assert!(object.symbols.contains(name), "{name}");
-        assert_eq!(kernel.wavefront, wavefront, "{name}");
-    }
-    for launch in plan.launches() {
-        let name = &names[launch.kernel];
-        let kernel = &object.kernels[name];
-        let given = plan.arguments(launch);
-        assert_eq!(given.len(), kernel.arguments.len(), "{name}: {kernel:?}");
-        let threads: u32 = launch.config.block.iter().product();
-        assert!(u64::from(threads) <= kernel.most_threads, "{name}: {kernel:?}");
-        let mut end = 0;
-        for (i, argument) in kernel.arguments.iter().enumerate() {
-            assert!(argument.offset >= end, "{name}: {kernel:?}");
-            end = argument.offset + argument.size;
-            assert!(["global_buffer", "by_value"].contains(&argument.kind.as_str()), "{name}");
-            if let Some(next) = given.get(i + 1) {
-                let room = *next as usize - given[i] as usize;
-                assert!(argument.size as usize <= room, "{name}: {kernel:?}");
-            }
-        }
-        assert!(end <= kernel.argument_bytes, "{name}: {kernel:?}");
-    }
 }
 
 #[test]

@@ -9,7 +9,6 @@ use crate::embed::units;
 use crate::fetched;
 use hal::driver::cache::CodeCache;
 use hal::driver::embedded::{EmbeddedTarget, Target, pack};
-use hal::source::Plan;
 use hal::source::catalogue::catalogue;
 use std::path::Path;
 
@@ -64,7 +63,7 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
         assert_eq!(object.target, format!("amdgcn-amd-amdhsa--{parsed}"));
         let mut expected = 0;
         for plan in &group.plans {
-            expected += check_kernels(&object, plan, wavefront);
+            expected += object.check_kernels(plan, wavefront);
             assert_eq!(embedded.code(&plan.spec().source()).as_ref(), Some(&code));
         }
         assert_eq!(object.kernels.len(), expected, "{}", group.name);
@@ -72,36 +71,4 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
     }
     assert_eq!(embedded.kernels(), kernels);
     assert!(one_in > 1 || kernels > 1500, "{kernels}");
-}
-
-/// The kernels of a plan are there and take the arguments that it packs; gives their number.
-fn check_kernels(object: &CodeObject, plan: &Plan, wavefront: u64) -> usize {
-    let names = plan.spec().kernel_names();
-    for name in &names {
-        let kernel = object.kernels.get(name).unwrap_or_else(|| panic!("no kernel {name}"));
-        assert_eq!(kernel.symbol, format!("{name}.kd"));
-        assert!(object.symbols.contains(name) && object.symbols.contains(&kernel.symbol));
-        assert_eq!(kernel.wavefront, wavefront, "{name}");
-    }
-    for launch in plan.launches() {
-        let name = &names[launch.kernel];
-        let kernel = &object.kernels[name];
-        let given = plan.arguments(launch);
-        assert_eq!(given.len(), kernel.arguments.len(), "{name}: {kernel:?}");
-        let threads: u32 = launch.config.block.iter().product();
-        assert!(u64::from(threads) <= kernel.most_threads, "{name}: {kernel:?}");
-        let mut end = 0;
-        for (i, argument) in kernel.arguments.iter().enumerate() {
-            assert!(argument.offset >= end, "{name}: {kernel:?}");
-            end = argument.offset + argument.size;
-            assert!(["global_buffer", "by_value"].contains(&argument.kind.as_str()), "{name}");
-            // The plan packs each argument into words, right behind the one before.
-            if let Some(next) = given.get(i + 1) {
-                let packed = (*next as usize - given[i] as usize) as u64;
-                assert_eq!(argument.size.next_multiple_of(8), packed, "{name}: {kernel:?}");
-            }
-        }
-        assert!(end <= kernel.argument_bytes, "{name}: {kernel:?}");
-    }
-    names.len()
 }

@@ -1,6 +1,7 @@
 //! What an AMDGPU code object says of itself: machine, target, kernels and their arguments.
 //! Its note is a value of MessagePack, as LLVM's "User Guide for AMDGPU Backend" describes it.
 
+use hal::source::Plan;
 use object::elf::{EM_AMDGPU, FileHeader64};
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -78,6 +79,38 @@ impl CodeObject {
             kernels: kernels.collect(),
             symbols: defined.map(|it| it.name().expect("a name").to_owned()).collect(),
         }
+    }
+
+    /// The kernels of a plan are there and take the arguments that it packs; gives their number.
+    pub(crate) fn check_kernels(&self, plan: &Plan, wavefront: u64) -> usize {
+        let names = plan.spec().kernel_names();
+        for name in &names {
+            let kernel = self.kernels.get(name).unwrap_or_else(|| panic!("no kernel {name}"));
+            assert_eq!(kernel.symbol, format!("{name}.kd"));
+            assert!(self.symbols.contains(name) && self.symbols.contains(&kernel.symbol));
+            assert_eq!(kernel.wavefront, wavefront, "{name}");
+        }
+        for launch in plan.launches() {
+            let name = &names[launch.kernel];
+            let kernel = &self.kernels[name];
+            let given = plan.arguments(launch);
+            assert_eq!(given.len(), kernel.arguments.len(), "{name}: {kernel:?}");
+            let threads: u32 = launch.config.block.iter().product();
+            assert!(u64::from(threads) <= kernel.most_threads, "{name}: {kernel:?}");
+            let mut end = 0;
+            for (i, argument) in kernel.arguments.iter().enumerate() {
+                assert!(argument.offset >= end, "{name}: {kernel:?}");
+                end = argument.offset + argument.size;
+                assert!(["global_buffer", "by_value"].contains(&argument.kind.as_str()), "{name}");
+                // The plan packs each argument into words, right behind the one before.
+                if let Some(next) = given.get(i + 1) {
+                    let packed = (*next as usize - given[i] as usize) as u64;
+                    assert_eq!(argument.size.next_multiple_of(8), packed, "{name}: {kernel:?}");
+                }
+            }
+            assert!(end <= kernel.argument_bytes, "{name}: {kernel:?}");
+        }
+        names.len()
     }
 }
 
