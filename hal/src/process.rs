@@ -1,8 +1,9 @@
 //! What objects must know of the process they live in: whether it exits, and whether it is a
 //! forked child of the one that made them.
 
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 static EXITING: AtomicBool = AtomicBool::new(false);
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -40,4 +41,76 @@ pub fn is_exiting() -> bool {
 /// object of another generation belongs to a parent process.
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
+}
+
+/// A lock for all threads of a process. In a forked child it is open, whoever held it in the
+/// parent: that thread does not exist there.
+pub(crate) struct ProcessLock {
+    current: AtomicPtr<Generation>,
+}
+
+struct Generation {
+    number: u32,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Generation {
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProcessLock {
+    pub(crate) const fn new() -> ProcessLock {
+        ProcessLock { current: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Locks. What the lock protects must be valid after every step: a panic elsewhere spoils
+    /// nothing.
+    pub(crate) fn lock(&'static self) -> MutexGuard<'static, ()> {
+        self.of_this_process().lock()
+    }
+
+    /// Waits while `goes_on`. Whoever ends that calls [`ProcessLock::notify`] afterwards.
+    pub(crate) fn wait_while(&'static self, goes_on: impl Fn() -> bool) {
+        let here = self.of_this_process();
+        let mut guard = here.lock();
+        while goes_on() {
+            guard = here.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets everybody in [`ProcessLock::wait_while`] look again.
+    pub(crate) fn notify(&'static self) {
+        let here = self.of_this_process();
+        // Under the lock, so that nobody looks, misses this, and then waits.
+        let _guard = here.lock();
+        here.changed.notify_all();
+    }
+
+    fn of_this_process(&self) -> &'static Generation {
+        let number = generation();
+        loop {
+            let known = self.current.load(Ordering::Acquire);
+            // SAFETY: what is stored here is leaked, never changed and never freed.
+            if let Some(known) = unsafe { known.as_ref() }
+                && known.number == number
+            {
+                return known;
+            }
+            // One for each generation, which lives as long as the process.
+            let made = Box::into_raw(Box::new(Generation {
+                number,
+                lock: Mutex::new(()),
+                changed: Condvar::new(),
+            }));
+            let stored =
+                self.current.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire);
+            if stored.is_err() {
+                // SAFETY: made above, and known to nobody else.
+                drop(unsafe { Box::from_raw(made) });
+            }
+        }
+    }
 }

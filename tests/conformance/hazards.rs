@@ -10,6 +10,7 @@ tests![
     a_read_on_another_stream_comes_after_the_write,
     a_write_on_another_stream_comes_after_the_reads,
     a_write_on_another_stream_comes_after_the_write,
+    a_write_on_a_reader_comes_after_later_reads_of_the_writer,
     views_are_ordered_as_the_arrays_they_show,
     the_default_stream_comes_after_a_non_blocking_one,
     a_non_blocking_stream_comes_after_the_default_one,
@@ -60,6 +61,25 @@ fn a_write_on_another_stream_comes_after_the_write(context: &Context) -> Outcome
     array.on(&second)?.fill(2)?;
     gate.open();
     assert_eq!(array.to_vec()?, [2; 100]);
+    Ok(())
+}
+
+fn a_write_on_a_reader_comes_after_later_reads_of_the_writer(context: &Context) -> Outcome {
+    for writer in [context.stream()?, context.blocking_stream()?, context.device.default_stream()] {
+        let reader = context.stream()?;
+        let array = DeviceArray::<i32>::zeros(&context.device, &[100])?;
+        array.on(&writer)?.fill(2)?;
+        let early = (&array.on(&reader)? + 1)?;
+        let gate = Gate::on(writer.as_ref())?;
+        let late = (&array.on(&writer)? + 2)?;
+        array.on(&reader)?.fill(5)?;
+        pause();
+        assert!(!reader.query()?, "the second write waits for the read on the writer's stream");
+        gate.open();
+        assert_eq!(early.to_vec()?, [3; 100]);
+        assert_eq!(late.to_vec()?, [4; 100]);
+        assert_eq!(array.to_vec()?, [5; 100]);
+    }
     Ok(())
 }
 

@@ -29,6 +29,7 @@ mod peers;
 mod pinned;
 mod pools;
 mod programs;
+mod random_streams;
 mod raw;
 mod reductions;
 mod reference;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         ("streams", streams::TESTS),
         ("events", events::TESTS),
         ("hazards", hazards::TESTS),
+        ("random_streams", random_streams::TESTS),
         ("threads", threads::TESTS),
         ("elementwise", elementwise::TESTS),
         ("views", views::TESTS),

@@ -1,58 +1,51 @@
-//! Which streams use a memory, and how their work is ordered.
+//! Guards that order the streams which use a memory.
 //!
 //! Most memory is only ever used by the stream that it was allocated on. That case costs two
 //! atomic additions: a use enters, queues its work and leaves. As soon as another stream
 //! comes, the memory is marked as shared, those inside are waited for (they are only
 //! queueing), and from then on uses take one lock, under which streams are made to wait for
-//! each other with events.
+//! each other with events, by the rule of [`super::order`].
+//!
+//! Locks are taken in this order: the process's ordering lock, that of one memory, that of
+//! leaving.
+//! Nothing foreign runs under them: streams that are no longer needed are dropped after the
+//! locks, because an owner's destructor may do anything.
 
 use super::DeviceMemory;
+use super::order::{Access, Streams, Uses};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
+use crate::process::ProcessLock;
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How an operation uses a memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// The bytes stay as they are.
-    Read,
-    /// Some of the bytes change.
-    Write,
-}
-
 /// Set once the memory is used by more than one stream, or freed.
 const SHARED: u32 = 1 << 31;
+/// Set once the memory is freed.
+const FREED: u32 = 1 << 30;
+/// The number of uses inside the fast path.
+const INSIDE: u32 = FREED - 1;
 
 /// Held while uses of shared memory are ordered and queued.
-static ORDERING: Mutex<()> = Mutex::new(());
+static ORDERING: ProcessLock = ProcessLock::new();
 
-enum Writer {
-    /// The memory's own stream.
-    Home,
-    Other(Arc<dyn Stream>),
-    /// Nobody may use the memory any longer.
-    Freed,
-}
+/// Signalled when the last use leaves the fast path of a memory that has become shared.
+static LEFT: ProcessLock = ProcessLock::new();
 
-struct Shared {
-    /// The stream of the last write.
-    writer: Writer,
-    /// Streams that have read since, and waited for the writer.
-    readers: SmallVec<[Arc<dyn Stream>; 2]>,
-}
+type Forgotten = Streams<Arc<dyn Stream>>;
 
 /// The streams that use one memory.
 pub(super) struct Usage {
-    /// The number of uses inside the fast path, and [`SHARED`].
+    /// The number of uses inside the fast path, [`SHARED`] and [`FREED`].
     state: AtomicU32,
     home: Arc<dyn Stream>,
     home_id: u64,
-    shared: Mutex<Shared>,
+    /// The uses since the memory became shared; none before, when all are the home stream's.
+    uses: Mutex<Option<Uses<Arc<dyn Stream>>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -62,26 +55,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Usage {
     pub(super) fn new(home: Arc<dyn Stream>) -> Usage {
-        Usage {
-            state: AtomicU32::new(0),
-            home_id: home.id(),
-            home,
-            shared: Mutex::new(Shared { writer: Writer::Home, readers: SmallVec::new() }),
-        }
+        Usage { state: AtomicU32::new(0), home_id: home.id(), home, uses: Mutex::new(None) }
     }
 
     pub(super) fn home(&self) -> &Arc<dyn Stream> {
         &self.home
     }
 
-    fn writer<'a>(&'a self, shared: &'a Shared) -> Option<&'a Arc<dyn Stream>> {
-        match &shared.writer {
-            Writer::Home => Some(&self.home),
-            Writer::Other(stream) => Some(stream),
-            Writer::Freed => None,
-        }
-    }
-
+    #[inline]
     fn enter(&self, stream_id: u64) -> bool {
         if stream_id != self.home_id {
             return false;
@@ -93,51 +74,47 @@ impl Usage {
         false
     }
 
+    #[inline]
     fn leave(&self) {
-        self.state.fetch_sub(1, Ordering::Release);
+        let before = self.state.fetch_sub(1, Ordering::Release);
+        if before & SHARED != 0 && before & INSIDE == 1 {
+            LEFT.notify();
+        }
     }
 
     /// Ends the fast path: after this every use takes the lock.
     fn share(&self) {
-        self.state.fetch_or(SHARED, Ordering::AcqRel);
-        while self.state.load(Ordering::Acquire) & !SHARED != 0 {
-            std::thread::yield_now();
+        let before = self.state.fetch_or(SHARED, Ordering::AcqRel);
+        if before & INSIDE != 0 {
+            LEFT.wait_while(|| self.state.load(Ordering::Acquire) & INSIDE != 0);
         }
     }
 
     /// Orders a use on `stream` behind the uses that it conflicts with.
-    fn order(&self, memory: &DeviceMemory, stream: &Arc<dyn Stream>, access: Access) -> Result<()> {
-        let mut shared = lock(&self.shared);
-        let Some(writer) = self.writer(&shared).cloned() else {
+    fn order(
+        &self,
+        memory: &DeviceMemory,
+        stream: &Arc<dyn Stream>,
+        access: Access,
+        forgotten: &mut Forgotten,
+    ) -> Result<()> {
+        if self.is_retired() {
             return Err(freed(memory));
-        };
-        let id = stream.id();
-        if shared.readers.iter().any(|reader| reader.id() == id) {
-            if access == Access::Read {
-                return Ok(());
-            }
-        } else if writer.id() != id {
-            wait_for(memory.device.as_ref(), stream, &writer)?;
         }
-        match access {
-            Access::Read if writer.id() == id => {}
-            Access::Read => {
-                // Streams that only this list still holds, and that are done, need not be
-                // waited for: memory that is read for long would keep all there ever were.
-                let is_needed = |reader: &mut Arc<dyn Stream>| {
-                    Arc::strong_count(reader) > 1 || !matches!(reader.query(), Ok(true))
-                };
-                shared.readers.retain(is_needed);
-                shared.readers.push(stream.clone());
-            }
-            Access::Write => {
-                for reader in shared.readers.iter().filter(|reader| reader.id() != id) {
-                    wait_for(memory.device.as_ref(), stream, reader)?;
-                }
-                shared.writer = Writer::Other(stream.clone());
-                shared.readers.clear();
-            }
+        let mut uses = lock(&self.uses);
+        let uses = uses.get_or_insert_with(|| Uses::of(self.home.clone()));
+        for earlier in uses.behind(stream, access) {
+            wait_for(memory.device.as_ref(), stream, &earlier)?;
         }
+        if access == Access::Read {
+            // Memory that is read for long would keep all the streams there ever were:
+            // those that only this list holds, and that are done, need not be waited for.
+            let is_done = |reader: &Arc<dyn Stream>| {
+                Arc::strong_count(reader) == 1 && matches!(reader.query(), Ok(true))
+            };
+            uses.forget_readers(is_done, forgotten);
+        }
+        uses.add(stream, access, forgotten);
         Ok(())
     }
 
@@ -147,21 +124,34 @@ impl Usage {
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        self.state.load(Ordering::Acquire) & SHARED != 0
-            && matches!(lock(&self.shared).writer, Writer::Freed)
+        self.state.load(Ordering::Acquire) & FREED != 0
     }
 
-    /// Ends all use, and gives the stream behind whose work the memory may be freed.
+    /// Ends all use without a lock; false if it was ended already. For memory that a driver
+    /// cannot reach any longer.
+    pub(super) fn abandon(&self) -> bool {
+        self.state.fetch_or(SHARED | FREED, Ordering::AcqRel) & FREED == 0
+    }
+
+    /// Ends all use, and returns the stream behind whose work the memory may be freed.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
+    /// nor the host could wait for another stream's work.
     pub(super) fn retire(&self, device: &dyn Device) -> Result<Arc<dyn Stream>> {
-        let _ordering = lock(&ORDERING);
+        // Dropped behind the locks.
+        let readers;
+        let _ordering = ORDERING.lock();
         self.share();
-        let mut shared = lock(&self.shared);
-        let Some(writer) = self.writer(&shared).cloned() else {
+        if !self.abandon() {
             return Err(Error::handle("free", "the memory was freed already"));
-        };
-        shared.writer = Writer::Freed;
-        for reader in shared.readers.drain(..) {
-            if let Err(error) = wait_for(device, &writer, &reader) {
+        }
+        let uses = lock(&self.uses).take();
+        let Some(uses) = uses else { return Ok(self.home.clone()) };
+        let writer;
+        (writer, readers) = uses.into_parts();
+        for reader in &readers {
+            if let Err(error) = wait_for(device, &writer, reader) {
                 // Without an event the host has to wait: freeing early would be worse.
                 log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
                 reader.synchronize()?;
@@ -200,6 +190,8 @@ fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stre
 pub struct AccessGuard<'a> {
     fast: SmallVec<[&'a DeviceMemory; 4]>,
     _ordering: Option<MutexGuard<'static, ()>>,
+    /// Behind the lock, because fields are dropped in order.
+    _forgotten: Forgotten,
 }
 
 impl fmt::Debug for AccessGuard<'_> {
@@ -210,7 +202,8 @@ impl fmt::Debug for AccessGuard<'_> {
 
 impl<'a> AccessGuard<'a> {
     /// Orders an operation that is about to be queued on `stream` behind all earlier work
-    /// that it conflicts with. Queue it while the guard lives.
+    /// that it conflicts with. Queue it while the guard lives, and do nothing else meanwhile:
+    /// other threads may be waiting for the guard.
     ///
     /// # Errors
     /// `InvalidHandle` if a memory has been freed; the driver's error if streams cannot be
@@ -219,28 +212,46 @@ impl<'a> AccessGuard<'a> {
         stream: &Arc<dyn Stream>,
         uses: &[(&'a DeviceMemory, Access)],
     ) -> Result<AccessGuard<'a>> {
-        if let Some((memory, _)) = uses.iter().find(|(memory, _)| memory.is_gone()) {
-            return Err(lost(memory));
-        }
-        let id = stream.id();
-        let mut guard = AccessGuard { fast: SmallVec::new(), _ordering: None };
-        if uses.iter().all(|&(memory, _)| {
-            let entered = memory.usage.enter(id);
-            if entered {
-                guard.fast.push(memory);
-            }
-            entered
-        }) {
+        if let Some(guard) = Self::try_fast(stream, uses)? {
             return Ok(guard);
         }
-        // Leave everything before waiting for the lock: its holder may wait for us to leave.
-        drop(guard);
-        let ordering = lock(&ORDERING);
+        let mut forgotten = Forgotten::new();
+        let ordering = ORDERING.lock();
         for &(memory, access) in uses {
+            if memory.is_inherited() {
+                // What the parent's threads left in the object says nothing here; without
+                // any state of its own, each use waits for those before it.
+                memory.device.synchronize()?;
+                continue;
+            }
             memory.usage.share();
-            memory.usage.order(memory, stream, access)?;
+            memory.usage.order(memory, stream, access, &mut forgotten)?;
         }
-        Ok(AccessGuard { fast: SmallVec::new(), _ordering: Some(ordering) })
+        let fast = SmallVec::new();
+        Ok(AccessGuard { fast, _ordering: Some(ordering), _forgotten: forgotten })
+    }
+
+    /// A guard that needs no lock and no wait, if no other stream uses the memories.
+    #[inline]
+    fn try_fast(
+        stream: &Arc<dyn Stream>,
+        uses: &[(&'a DeviceMemory, Access)],
+    ) -> Result<Option<AccessGuard<'a>>> {
+        let id = stream.id();
+        let mut guard =
+            AccessGuard { fast: SmallVec::new(), _ordering: None, _forgotten: Forgotten::new() };
+        for &(memory, _) in uses {
+            if memory.is_gone() {
+                return Err(lost(memory));
+            }
+            // What has been entered is left before anybody waits for the lock: its holder may
+            // wait for that.
+            if memory.is_inherited() || !memory.usage.enter(id) {
+                return Ok(None);
+            }
+            guard.fast.push(memory);
+        }
+        Ok(Some(guard))
     }
 }
 

@@ -3,9 +3,11 @@
 
 mod access;
 mod host;
+mod order;
 
-pub use access::{Access, AccessGuard};
+pub use access::AccessGuard;
 pub use host::{PinnedMemory, RegisteredMemory};
+pub use order::Access;
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -179,6 +181,13 @@ impl DeviceMemory {
     /// # Errors
     /// `InvalidHandle` if it was freed already; the driver's error if the free failed.
     pub fn release(&self) -> Result<()> {
+        if self.is_out_of_reach() {
+            // Before any lock, which a thread of the parent may have held at a fork.
+            return match self.usage.abandon() {
+                true => Ok(()),
+                false => Err(Error::handle("free", "the memory was freed already")),
+            };
+        }
         let stream = self.usage.retire(self.device.as_ref())?;
         self.free(stream.as_ref())
     }
@@ -194,13 +203,19 @@ impl DeviceMemory {
         self.device.epoch() != self.epoch
     }
 
-    /// True if nothing may be freed any longer, or there is nothing to free.
+    /// True if a parent process allocated the memory.
+    #[inline]
+    fn is_inherited(&self) -> bool {
+        self.generation != process::generation()
+    }
+
+    /// True if nothing may be freed any longer.
     fn is_out_of_reach(&self) -> bool {
-        process::is_exiting() || self.generation != process::generation() || self.is_gone()
+        process::is_exiting() || self.is_inherited() || self.is_gone()
     }
 
     fn free(&self, stream: &dyn Stream) -> Result<()> {
-        if self.bytes == 0 || self.is_out_of_reach() {
+        if self.bytes == 0 {
             return Ok(());
         }
         match self.owner {
@@ -216,7 +231,7 @@ impl DeviceMemory {
 
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
-        if self.usage.is_retired() || self.is_out_of_reach() {
+        if self.is_out_of_reach() || self.usage.is_retired() {
             return;
         }
         let result = match self.usage.sole_stream() {

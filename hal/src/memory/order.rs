@@ -1,0 +1,127 @@
+//! The rule by which uses of one memory on several streams are ordered.
+//!
+//! A stream runs its work in the order in which it was queued. Between streams:
+//!
+//! - a read runs after the last write queued before it;
+//! - a write runs after the last write queued before it, and after all reads since;
+//! - freeing the memory counts as a write.
+//!
+//! [`Uses`] is what has to be remembered for that. It calls no device, so the tests can check
+//! every sequence of uses.
+
+use crate::stream::Stream;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// How an operation uses a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The bytes stay as they are.
+    Read,
+    /// Some of the bytes change.
+    Write,
+}
+
+/// A few streams.
+pub(super) type Streams<S> = SmallVec<[S; 2]>;
+
+/// A queue that can be told from others.
+pub(super) trait Queue: Clone {
+    /// A number that no other queue has.
+    fn id(&self) -> u64;
+}
+
+impl Queue for Arc<dyn Stream> {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.as_ref().id()
+    }
+}
+
+/// The uses of one memory that later uses have to be ordered behind.
+///
+/// Every stream in `readers`, apart from the writer itself, has waited for the writer since
+/// the last write. The writer is among them if it has read after another stream came: that
+/// stream's wait does not cover the read.
+#[derive(Clone, Debug)]
+pub(super) struct Uses<S> {
+    /// The stream of the last write.
+    writer: S,
+    /// Streams that have read since.
+    readers: Streams<S>,
+}
+
+impl<S: Queue> Uses<S> {
+    /// Memory that so far only one stream has used, in any way.
+    pub(super) fn of(stream: S) -> Uses<S> {
+        Uses { writer: stream, readers: SmallVec::new() }
+    }
+
+    fn has_read(&self, stream: u64) -> bool {
+        self.readers.iter().any(|reader| reader.id() == stream)
+    }
+
+    /// The streams whose work so far a use on `stream` has to wait for.
+    pub(super) fn behind(&self, stream: &S, access: Access) -> Streams<S> {
+        let (user, writer) = (stream.id(), self.writer.id());
+        let mut behind = Streams::new();
+        // A reader has waited for the writer already.
+        let waits_for_writer = user != writer && !self.has_read(user);
+        if waits_for_writer {
+            behind.push(self.writer.clone());
+        }
+        if access == Access::Write {
+            let others = self.readers.iter().filter(|reader| {
+                reader.id() != user && !(waits_for_writer && reader.id() == writer)
+            });
+            behind.extend(others.cloned());
+        }
+        behind
+    }
+
+    /// Remembers a use on `stream`, which has been ordered behind [`Uses::behind`]. What is
+    /// forgotten for it goes into `forgotten`.
+    pub(super) fn add(&mut self, stream: &S, access: Access, forgotten: &mut Streams<S>) {
+        let user = stream.id();
+        match access {
+            Access::Write => {
+                if user != self.writer.id() {
+                    forgotten.push(std::mem::replace(&mut self.writer, stream.clone()));
+                }
+                forgotten.extend(self.readers.drain(..));
+            }
+            // Whoever comes later waits for all that the writer has queued until then.
+            Access::Read if user == self.writer.id() && self.readers.is_empty() => {}
+            Access::Read => {
+                if !self.has_read(user) {
+                    self.readers.push(stream.clone());
+                }
+            }
+        }
+    }
+
+    /// Forgets readers that need not be waited for.
+    pub(super) fn forget_readers(
+        &mut self,
+        is_done: impl Fn(&S) -> bool,
+        forgotten: &mut Streams<S>,
+    ) {
+        let mut position = 0;
+        while position < self.readers.len() {
+            if is_done(&self.readers[position]) {
+                forgotten.push(self.readers.swap_remove(position));
+            } else {
+                position += 1;
+            }
+        }
+    }
+
+    /// The stream of the last write, and those that have read since.
+    pub(super) fn into_parts(self) -> (S, Streams<S>) {
+        (self.writer, self.readers)
+    }
+}
+
+#[cfg(test)]
+#[path = "order/tests.rs"]
+mod tests;

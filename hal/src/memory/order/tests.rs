@@ -1,0 +1,205 @@
+//! Every sequence of uses of two memories on three streams, against what program order asks.
+//!
+//! The reference knows nothing of writers and readers: it keeps every use, and for every
+//! stream how much of each other stream's work its own next work is known to come after.
+
+use super::{Access, Queue, Streams, Uses};
+
+const STREAMS: usize = 3;
+const MEMORIES: usize = 2;
+
+impl Queue for u8 {
+    fn id(&self) -> u64 {
+        u64::from(*self)
+    }
+}
+
+/// Work queued on a stream: its place there, and how it uses a memory.
+#[derive(Clone, Copy)]
+struct Use {
+    memory: usize,
+    stream: usize,
+    place: usize,
+    access: Access,
+}
+
+/// Streams that do nothing but wait for each other.
+#[derive(Clone)]
+struct Machine {
+    /// The number of pieces of work queued on each stream.
+    queued: [usize; STREAMS],
+    /// How many pieces of each stream's work the next work of a stream comes after.
+    after: [[usize; STREAMS]; STREAMS],
+    uses: Vec<Use>,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        Machine { queued: [0; STREAMS], after: [[0; STREAMS]; STREAMS], uses: Vec::new() }
+    }
+
+    /// Makes `later` wait for all that is queued on `earlier`.
+    fn wait(&mut self, later: usize, earlier: usize) {
+        let mut known = self.after[earlier];
+        known[earlier] = self.queued[earlier];
+        for (mine, theirs) in self.after[later].iter_mut().zip(known) {
+            *mine = (*mine).max(theirs);
+        }
+    }
+
+    fn comes_after(&self, stream: usize, earlier: &Use) -> bool {
+        stream == earlier.stream || self.after[stream][earlier.stream] > earlier.place
+    }
+
+    fn conflicts(&self, memory: usize, access: Access) -> impl Iterator<Item = &Use> {
+        let either_writes = move |used: &&Use| {
+            used.memory == memory && (access == Access::Write || used.access == Access::Write)
+        };
+        self.uses.iter().filter(either_writes)
+    }
+
+    /// Checks that all work that the use conflicts with runs before it, and queues it.
+    fn queue(&mut self, stream: usize, used: &[(usize, Access)]) {
+        for &(memory, access) in used {
+            let missed =
+                self.conflicts(memory, access).find(|use_| !self.comes_after(stream, use_));
+            if let Some(missed) = missed {
+                panic!(
+                    "{access:?} of memory {memory} on stream {stream} may overtake the {:?} \
+                     at place {} of stream {}; {}",
+                    missed.access,
+                    missed.place,
+                    missed.stream,
+                    self.history()
+                );
+            }
+        }
+        let place = self.queued[stream];
+        self.queued[stream] += 1;
+        self.uses.extend(used.iter().map(|&(memory, access)| Use {
+            memory,
+            stream,
+            place,
+            access,
+        }));
+    }
+
+    fn history(&self) -> String {
+        let text = |used: &Use| format!("{:?} {} on {}", used.access, used.memory, used.stream);
+        self.uses.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[derive(Clone)]
+struct State {
+    machine: Machine,
+    uses: [Uses<u8>; MEMORIES],
+}
+
+impl State {
+    fn new(homes: [u8; MEMORIES]) -> State {
+        State { machine: Machine::new(), uses: homes.map(Uses::of) }
+    }
+
+    fn step(&mut self, stream: usize, used: &[(usize, Access)]) {
+        let user = stream as u8;
+        for &(memory, access) in used {
+            let behind = self.uses[memory].behind(&user, access);
+            for (position, &earlier) in behind.iter().enumerate() {
+                assert_ne!(earlier, user, "a stream does not wait for itself");
+                assert!(!behind[..position].contains(&earlier), "{behind:?} names one twice");
+                self.machine.wait(stream, usize::from(earlier));
+            }
+            self.uses[memory].add(&user, access, &mut Streams::new());
+        }
+        self.machine.queue(stream, used);
+    }
+
+    /// What frees a memory comes after all its uses.
+    fn check_free(&self, memory: usize) {
+        let (writer, readers) = self.uses[memory].clone().into_parts();
+        let mut machine = self.machine.clone();
+        for reader in readers {
+            if reader != writer {
+                machine.wait(usize::from(writer), usize::from(reader));
+            }
+        }
+        machine.queue(usize::from(writer), &[(memory, Access::Write)]);
+    }
+
+    /// All sequences of `steps` more steps.
+    fn explore(&self, choices: &[Vec<(usize, Access)>], steps: usize) -> usize {
+        (0..MEMORIES).for_each(|memory| self.check_free(memory));
+        if steps == 0 {
+            return 1;
+        }
+        let mut sequences = 0;
+        for stream in 0..STREAMS {
+            for used in choices {
+                let mut next = self.clone();
+                next.step(stream, used);
+                sequences += next.explore(choices, steps - 1);
+            }
+        }
+        sequences
+    }
+}
+
+const HOMES: [[u8; MEMORIES]; 2] = [[0, 0], [0, 1]];
+
+#[test]
+fn every_sequence_of_six_uses_keeps_program_order() {
+    let single: Vec<_> = (0..MEMORIES)
+        .flat_map(|memory| [vec![(memory, Access::Read)], vec![(memory, Access::Write)]])
+        .collect();
+    // A sequence without the last steps is checked on the way to it.
+    let steps = if cfg!(miri) { 2 } else { 6 };
+    for homes in HOMES {
+        let sequences = State::new(homes).explore(&single, steps);
+        assert_eq!(sequences, (STREAMS * single.len()).pow(steps as u32));
+    }
+}
+
+#[test]
+fn every_sequence_of_four_uses_of_several_memories_at_once_keeps_program_order() {
+    let kinds = [None, Some(Access::Read), Some(Access::Write)];
+    let mut choices = Vec::new();
+    for first in kinds {
+        for second in kinds {
+            let used = [first, second].into_iter().enumerate();
+            let used: Vec<_> = used.filter_map(|(memory, kind)| Some((memory, kind?))).collect();
+            if !used.is_empty() {
+                choices.push(used);
+            }
+        }
+    }
+    let steps = if cfg!(miri) { 2 } else { 4 };
+    for homes in HOMES {
+        let sequences = State::new(homes).explore(&choices, steps);
+        assert_eq!(sequences, (STREAMS * choices.len()).pow(steps as u32));
+    }
+}
+
+#[test]
+fn readers_of_one_write_do_not_wait_for_each_other() {
+    let mut uses = Uses::of(0u8);
+    for reader in [1, 2, 0, 1] {
+        let behind = uses.behind(&reader, Access::Read);
+        assert!(behind.iter().all(|&earlier| earlier == 0), "{reader} waits for {behind:?}");
+        uses.add(&reader, Access::Read, &mut Streams::new());
+    }
+    assert!(uses.behind(&1, Access::Read).is_empty(), "it has waited for the write before");
+}
+
+#[test]
+fn what_is_forgotten_is_handed_over() {
+    let mut uses = Uses::of(0u8);
+    let mut forgotten = Streams::new();
+    uses.add(&1, Access::Read, &mut forgotten);
+    uses.add(&2, Access::Read, &mut forgotten);
+    assert!(forgotten.is_empty());
+    uses.forget_readers(|&reader| reader == 1, &mut forgotten);
+    assert_eq!(forgotten.as_slice(), [1]);
+    uses.add(&3, Access::Write, &mut forgotten);
+    assert_eq!(forgotten.as_slice(), [1, 0, 2]);
+}
