@@ -88,6 +88,8 @@ pub(crate) struct HostDevice {
     properties: DeviceProperties,
     config: HostConfig,
     memory: Arc<Memory>,
+    /// What the default stream is known by, however many objects stand for it.
+    default_stream_id: u64,
     engine: Engine,
     /// The engine of a forked child.
     child: Mutex<Option<&'static Engine>>,
@@ -108,11 +110,16 @@ impl HostDevice {
             properties: DeviceProperties::new(name, "0000:00:00.0", (0, 0), config.memory),
             config,
             memory: Arc::new(Memory::new(config.memory, config.cache)),
+            default_stream_id: hal::stream::unique_id(),
             engine: Engine::new(),
             child: Mutex::new(None),
             pinned: Mutex::default(),
             registered: Mutex::default(),
         }
+    }
+
+    pub(crate) fn default_stream_id(&self) -> u64 {
+        self.default_stream_id
     }
 
     pub(crate) fn memory(&self) -> &Arc<Memory> {

@@ -35,7 +35,7 @@ pub(crate) struct HostStream {
 
 impl HostStream {
     pub(crate) fn default_of(device: Arc<HostDevice>) -> HostStream {
-        HostStream { device, id: hal::stream::unique_id(), kind: Kind::Default }
+        HostStream { id: device.default_stream_id(), device, kind: Kind::Default }
     }
 
     pub(crate) fn new(device: Arc<HostDevice>, id: u64, queue: Arc<Queue>, blocking: bool) -> Self {

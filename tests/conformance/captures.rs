@@ -23,6 +23,7 @@ tests![
     other_threads_work_during_a_capture needs [Graphs],
     two_streams_capture_at_once needs [Graphs],
     every_mode_captures needs [Graphs],
+    trimming_beside_a_capture_leaves_the_graph_alone needs [Graphs],
 ];
 
 fn captures_are_refused_by_name(context: &Context) -> Outcome {
@@ -260,5 +261,30 @@ fn every_mode_captures(context: &Context) -> Outcome {
         replay(&graph, &stream)?;
         assert_eq!(x.to_vec()?[999], 1999, "{mode:?}");
     }
+    Ok(())
+}
+
+fn trimming_beside_a_capture_leaves_the_graph_alone(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let mut x = numbers(context, &stream, 100)?;
+    // The stream keeps what these leave.
+    for _ in 0..3 {
+        (&x + 1)?;
+    }
+    stream.synchronize()?;
+    let work = |x: &mut DeviceArray<i32>| x.update_scalar(BinaryFunction::Add, 1);
+    let plain = capture(&stream, || work(&mut x))?;
+    let mut trimmed = Ok(());
+    let beside = capture(&stream, || {
+        trimmed = context.device.trim_memory(0);
+        work(&mut x)
+    })?;
+    trimmed?;
+    assert_eq!(beside.node_count(), plain.node_count(), "a free is a node of the graph");
+    for graph in [&plain, &beside, &beside] {
+        replay(graph, &stream)?;
+    }
+    context.device.trim_memory(0)?;
+    assert_eq!(x.to_vec()?, (3..103).collect::<Vec<_>>());
     Ok(())
 }

@@ -28,6 +28,7 @@ tests![
     a_process_that_panics_with_work_in_flight_ends,
     a_reset_takes_what_was_made_before needs [Kernels, Reset],
     a_reset_leaves_the_other_device_alone needs [Kernels, Reset, SecondDevice],
+    a_reset_ends_captures needs [Graphs, Reset],
     a_forked_child_is_told_and_harms_nobody,
     a_forked_child_exits_with_exit_handlers,
     a_child_forked_before_first_use_works,
@@ -144,6 +145,10 @@ fn a_process_that_panics_with_work_in_flight_ends(context: &Context) -> Outcome 
 
 fn a_reset_takes_what_was_made_before(context: &Context) -> Outcome {
     run(context, "reset")
+}
+
+fn a_reset_ends_captures(context: &Context) -> Outcome {
+    run(context, "reset capture")
 }
 
 fn a_reset_leaves_the_other_device_alone(context: &Context) -> Outcome {

@@ -29,6 +29,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         ["noticed", by] => faults::noticed(by),
         ["reset"] => faults::reset(),
         ["reset", "beside"] => faults::reset_beside(),
+        ["reset", "capture"] => faults::reset_in_a_capture(),
         ["exit", how] => processes::exit(how),
         ["fork"] => processes::fork_after_use(false),
         ["fork", "exit"] => processes::fork_after_use(true),

@@ -15,6 +15,7 @@ tests![
     readers_and_writers_on_many_streams_see_whole_results,
     threads_allocate_and_free_at_once needs [ExactAccounting],
     an_array_made_by_one_thread_is_freed_by_another needs [ExactAccounting],
+    streams_are_dropped_while_others_trim_memory,
 ];
 
 const THREADS: usize = 4;
@@ -127,5 +128,26 @@ fn an_array_made_by_one_thread_is_freed_by_another(context: &Context) -> Outcome
     drop(arrays);
     context.device.synchronize()?;
     assert_eq!(context.free_memory()?, before);
+    Ok(())
+}
+
+fn streams_are_dropped_while_others_trim_memory(context: &Context) -> Outcome {
+    let array = DeviceArray::<i64>::ones(&context.device, &[500])?;
+    on_threads(|number| {
+        for _ in 0..ROUNDS {
+            if number % 2 == 0 {
+                context.device.trim_memory(0)?;
+                continue;
+            }
+            // The stream keeps the blocks of the sums, and goes with them.
+            let view = array.on(&context.stream()?)?;
+            let sums = (0..3).map(|_| view.zip(BinaryFunction::Add, &view));
+            sums.collect::<Result<Vec<_>>>()?;
+        }
+        Ok(())
+    })?;
+    context.device.synchronize()?;
+    assert_eq!(gpuarray::memory::last_failed_free(), 0, "every block is freed once");
+    assert_eq!(array.sum()?, 500);
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! same lists, which then keep blocks of every size.
 
 use super::calls::Handle;
+use super::capture::capture_of;
 use super::context::{Context, lock};
 use super::pool::out_of_memory;
 use crate::error::Result;
@@ -44,6 +45,12 @@ fn class(bytes: usize) -> Option<(usize, usize)> {
     Some((4 * doubling + quarters - 4, quarters * step * GRANULE))
 }
 
+/// The bytes of a class's blocks.
+fn class_size(index: usize) -> usize {
+    let granules = index.checked_sub(1).map_or(1, |index| ((index % 4 + 5) << (index / 4)) >> 2);
+    granules * GRANULE
+}
+
 /// The bytes that an allocation really gets.
 fn rounded(bytes: usize) -> usize {
     match class(bytes) {
@@ -60,19 +67,49 @@ struct Lists {
     bytes: usize,
 }
 
+impl Lists {
+    const fn new() -> Lists {
+        Lists { small: [const { Vec::new() }; CLASSES], large: BTreeMap::new(), bytes: 0 }
+    }
+
+    /// Every block, with its size; the lists are empty then.
+    fn take_all(&mut self) -> Vec<(u64, usize)> {
+        let Lists { small, large, .. } = std::mem::replace(self, Lists::new());
+        let small = small.into_iter().enumerate().flat_map(|(index, blocks)| {
+            let size = class_size(index);
+            blocks.into_iter().map(move |block| (block, size))
+        });
+        let large = large
+            .into_iter()
+            .flat_map(|(size, blocks)| blocks.into_iter().map(move |block| (block, size)));
+        small.chain(large).collect()
+    }
+
+    /// Keeps a block of a size that [`rounded`] gives.
+    fn keep(&mut self, address: u64, size: usize) {
+        self.bytes += size;
+        match class(size) {
+            Some((class, _)) => self.small[class].push(address),
+            None => self.large.entry(size).or_default().push(address),
+        }
+    }
+}
+
 /// The blocks that were freed on one stream and not given back.
 #[derive(Debug)]
 pub(super) struct FreeBlocks {
     stream: Handle,
+    /// False once the stream is gone. Held while blocks are given back behind its work, so
+    /// that it does not go meanwhile.
+    is_open: Mutex<bool>,
     lists: Mutex<Lists>,
 }
 
 impl FreeBlocks {
     /// The list of a stream, known to the device's pool.
     pub(super) fn new(context: &Context, stream: Handle) -> Arc<FreeBlocks> {
-        let lists =
-            Lists { small: [const { Vec::new() }; CLASSES], large: BTreeMap::new(), bytes: 0 };
-        let blocks = Arc::new(FreeBlocks { stream, lists: Mutex::new(lists) });
+        let lists = Mutex::new(Lists::new());
+        let blocks = Arc::new(FreeBlocks { stream, is_open: Mutex::new(true), lists });
         context.pool.remember(Arc::downgrade(&blocks));
         blocks
     }
@@ -109,7 +146,10 @@ impl FreeBlocks {
             return Err(context.failed("allocate", code));
         }
         drop(scope);
-        context.pool.give_all_back(context)?;
+        if let Err(error) = context.pool.give_all_back(context) {
+            // The request tells what there is now.
+            log::warn!("giving unused memory back failed: {error}");
+        }
         let _scope = context.enter()?;
         let (address, code) = context.pool.take(context, self.stream, size)?;
         match code {
@@ -128,69 +168,71 @@ impl FreeBlocks {
     /// and work of other streams that uses the memory is ordered before this.
     #[inline]
     pub(super) unsafe fn free(&self, context: &Context, address: u64, bytes: usize) -> Result<()> {
-        let pooled = context.pool.is_pooled();
-        match class(bytes) {
-            Some((class, size)) => {
-                let mut lists = lock(&self.lists);
-                if lists.bytes + size <= MOST_KEPT {
-                    lists.bytes += size;
-                    lists.small[class].push(address);
-                    return Ok(());
-                }
+        let (size, most) = match class(bytes) {
+            Some((_, size)) => (size, MOST_KEPT),
+            None if context.pool.is_pooled() => (bytes, 0),
+            None => (rounded(bytes), MOST_KEPT_PLAIN),
+        };
+        {
+            let mut lists = lock(&self.lists);
+            if lists.bytes + size <= most {
+                lists.keep(address, size);
+                return Ok(());
             }
-            None if !pooled => {
-                let size = rounded(bytes);
-                let mut lists = lock(&self.lists);
-                if lists.bytes + size <= MOST_KEPT_PLAIN {
-                    lists.bytes += size;
-                    lists.large.entry(size).or_default().push(address);
-                    return Ok(());
-                }
-            }
-            None => {}
         }
         let _scope = context.enter()?;
         // SAFETY: the caller's promise.
         unsafe { context.pool.put(context, self.stream, address) }
     }
 
-    /// Gives all kept blocks back to the driver.
+    /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
+    /// back they would become part of the graph.
     pub(super) fn give_back(&self, context: &Context) -> Result<()> {
-        let blocks: Vec<u64> = {
-            let mut lists = lock(&self.lists);
-            lists.bytes = 0;
-            let large = std::mem::take(&mut lists.large);
-            lists
-                .small
-                .iter_mut()
-                .flat_map(std::mem::take)
-                .chain(large.into_values().flatten())
-                .collect()
-        };
-        if blocks.is_empty() {
+        let is_open = lock(&self.is_open);
+        if !*is_open || (context.captures.any() && self.may_capture(context)?) {
             return Ok(());
         }
+        self.give_back_held(context)
+    }
+
+    /// False if the driver says that the stream is part of no capture.
+    fn may_capture(&self, context: &Context) -> Result<bool> {
         let _scope = context.enter()?;
+        let can_tell = context.driver.calls.capture_info.is_some();
+        Ok(self.stream != 0 && (!can_tell || capture_of(context, self.stream)?.is_some()))
+    }
+
+    /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.
+    pub(super) fn close(&self, context: &Context) -> Result<()> {
+        let mut is_open = lock(&self.is_open);
+        *is_open = false;
+        self.give_back_held(context)
+    }
+
+    /// The part of both, with `is_open` locked.
+    fn give_back_held(&self, context: &Context) -> Result<()> {
+        let _scope = context.enter()?;
+        let blocks = lock(&self.lists).take_all();
         let mut result = Ok(());
-        for address in blocks {
+        for (address, size) in blocks {
             // SAFETY: the list owned the block, whose last use was on this stream.
-            result = result.and(unsafe { context.pool.put(context, self.stream, address) });
+            if let Err(error) = unsafe { context.pool.put(context, self.stream, address) } {
+                lock(&self.lists).keep(address, size);
+                result = Err(error);
+            }
         }
         result
     }
 
     /// Forgets all blocks: the device was reset.
     pub(super) fn forget(&self) {
-        let mut lists = lock(&self.lists);
-        lists.small.iter_mut().for_each(Vec::clear);
-        lists.large.clear();
-        lists.bytes = 0;
+        *lock(&self.lists) = Lists::new();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CLASSES, GRANULE, LARGEST_KEPT, class};
+    use super::{CLASSES, GRANULE, LARGEST_KEPT, class, class_size};
 
     #[test]
     fn a_class_holds_what_it_is_asked_for_and_little_more() {
@@ -202,6 +244,7 @@ mod tests {
             assert!((index, size) >= last, "{bytes}: {index} of {size} after {last:?}");
             assert_eq!(index == last.0, size == last.1 || last.1 == 0, "{bytes}");
             assert_eq!(class(size), Some((index, size)));
+            assert_eq!(class_size(index), size);
             last = (index, size);
         }
         assert_eq!(class(LARGEST_KEPT + 1), None);

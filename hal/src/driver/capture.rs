@@ -1,5 +1,7 @@
 //! Capturing the work of a stream.
 
+use super::calls::Handle;
+use super::context::Context;
 use super::graph::DriverGraph;
 use super::status::optional;
 use super::stream::DriverStream;
@@ -7,36 +9,33 @@ use crate::error::{Error, Result};
 use crate::status::Status;
 use crate::stream::{CaptureMode, Direction, Stream, Transfer};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What a stream knows of the capture that was begun on it.
-#[derive(Debug, Default)]
-pub(super) struct StreamCapture {
-    /// True while it goes on.
-    begun: AtomicBool,
-    /// True if the default stream waits for this stream.
-    blocking: AtomicBool,
-}
 
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` and `_WRONG_THREAD`; HIP's are the same.
 const UNMATCHED: c_int = 903;
 const WRONG_THREAD: c_int = 908;
 
+/// The number of the capture that a stream, not the default one, is part of, whoever began
+/// it; none if the driver cannot tell. The context is current.
+pub(super) fn capture_of(context: &Context, stream: Handle) -> Result<Option<u64>> {
+    let Some(info) = context.driver.calls.capture_info else { return Ok(None) };
+    let (mut state, mut number) = (0, 0);
+    // SAFETY: the handle is a live stream; both results are written before the call returns.
+    let code = unsafe { info(stream, &mut state, &mut number) };
+    context.check("capture_info", code)?;
+    Ok((state != 0).then_some(number))
+}
+
 impl DriverStream {
     /// The number of the capture that the stream is part of.
     pub(super) fn capture_number(&self) -> Result<Option<u64>> {
-        if self.context().capturing.load(Ordering::Acquire) == 0 || self.is_default() {
+        if !self.context().captures.any() || self.is_default() {
             return Ok(None);
         }
-        let Some(info) = self.context().driver.calls.capture_info else {
-            return Ok(self.capture.begun.load(Ordering::Acquire).then_some(0));
-        };
+        if self.context().driver.calls.capture_info.is_none() {
+            return Ok(self.context().captures.is_announced(self.id()).then_some(0));
+        }
         let _scope = self.enter()?;
-        let (mut state, mut number) = (0, 0);
-        // SAFETY: both results are written before the call returns.
-        let code = unsafe { info(self.raw(), &mut state, &mut number) };
-        self.context().check("capture_info", code)?;
-        Ok((state != 0).then_some(number))
+        capture_of(self.context(), self.raw())
     }
 
     pub(super) fn begin(&self, mode: CaptureMode) -> Result<()> {
@@ -63,13 +62,14 @@ impl DriverStream {
         }
         let blocking = !self.options()?.non_blocking;
         let scope = self.enter()?;
+        context.captures.announce(self.id(), blocking);
         // SAFETY: the handle is a live stream.
-        context.check("begin_capture", unsafe { begin(self.raw(), mode) })?;
+        let code = unsafe { begin(self.raw(), mode) };
+        if code != Status::SUCCESS {
+            context.captures.withdraw(self.id());
+            return Err(context.failed("begin_capture", code));
+        }
         drop(scope);
-        self.capture.begun.store(true, Ordering::Release);
-        self.capture.blocking.store(blocking, Ordering::Release);
-        context.blocking_captures.fetch_add(u32::from(blocking), Ordering::AcqRel);
-        context.capturing.fetch_add(1, Ordering::AcqRel);
         match self.capture_number() {
             Ok(number) => {
                 context.captures.begin(number.unwrap_or(0));
@@ -97,7 +97,7 @@ impl DriverStream {
             return Err(self.context().failed("end_capture", code));
         }
         drop(scope);
-        self.capture_ended();
+        self.context().captures.withdraw(self.id());
         let blocks = self.context().captures.end(number);
         // Made before the result is looked at: its end frees the blocks of a failed capture.
         let made = DriverGraph::new(self.context(), self.epoch, graph, blocks);
@@ -105,18 +105,9 @@ impl DriverStream {
         made
     }
 
-    /// Counts a capture that was begun here as ended.
-    fn capture_ended(&self) {
-        if self.capture.begun.swap(false, Ordering::AcqRel) {
-            let blocking = self.capture.blocking.load(Ordering::Acquire);
-            self.context().blocking_captures.fetch_sub(u32::from(blocking), Ordering::AcqRel);
-            self.context().capturing.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-
     /// Ends a capture of which nothing is wanted.
     fn abandon_capture(&self) {
-        self.capture_ended();
+        self.context().captures.withdraw(self.id());
         let calls = &self.context().driver.calls;
         let Ok(_scope) = self.enter() else { return };
         let mut graph = 0;
@@ -131,8 +122,7 @@ impl DriverStream {
     }
 
     pub(super) fn refuse_in_capture(&self, call: &'static str, reason: &str) -> Result<()> {
-        if self.context().capturing.load(Ordering::Acquire) > 0 && self.capture_number()?.is_some()
-        {
+        if self.capture_number()?.is_some() {
             return Err(Error::invalid(call, format!("the stream captures: {reason}")));
         }
         Ok(())
@@ -159,10 +149,10 @@ impl DriverStream {
 
     /// Ends a capture that its stream does not outlive.
     pub(super) fn drop_capture(&self) -> Result<()> {
-        if !self.capture.begun.load(Ordering::Acquire) {
+        let context = self.context();
+        if !context.captures.is_announced(self.id()) {
             return Ok(());
         }
-        let context = self.context();
         let number = self.capture_number()?.unwrap_or(0);
         self.abandon_capture();
         context.captures.release_all(context, &context.captures.end(number))

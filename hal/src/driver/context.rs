@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::process;
 use crate::status::Status;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Locks; what the locks protect is valid after every step, so a panic elsewhere spoils
@@ -37,10 +37,6 @@ pub(super) struct Context {
     architecture: OnceLock<String>,
     pub(super) staging: super::staging::Staging,
     pub(super) captures: Captures,
-    /// Captures under way: 0 nearly always.
-    pub(super) capturing: AtomicU32,
-    /// Those of them on streams that the default stream waits for.
-    pub(super) blocking_captures: AtomicU32,
 }
 
 /// The thread's context, put back when dropped.
@@ -78,8 +74,6 @@ impl Context {
             architecture: OnceLock::new(),
             staging: super::staging::Staging::default(),
             captures: Captures::default(),
-            capturing: AtomicU32::new(0),
-            blocking_captures: AtomicU32::new(0),
         }
     }
 

@@ -18,9 +18,15 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The memory of captures and graphs of one device.
+/// The captures and graphs of one device, and their memory.
 #[derive(Debug, Default)]
 pub(super) struct Captures {
+    /// The streams on which a capture was begun; true if the default stream waits for it.
+    streams: Mutex<HashMap<u64, bool>>,
+    /// The number of `streams`, and of those that the default stream waits for: 0 nearly
+    /// always.
+    stream_count: AtomicUsize,
+    blocking_count: AtomicUsize,
     /// Blocks of each capture under way, by the capture's number.
     open: Mutex<HashMap<u64, Vec<u64>>>,
     /// How many hold each block: the graph, and the object that stands for it.
@@ -48,7 +54,7 @@ impl Context {
     /// Runs a call that a capture on this or another thread would make the driver refuse.
     pub(super) fn outside_captures<R>(&self, call: impl FnOnce() -> R) -> R {
         let exchange = self.driver.calls.capture_exchange_mode;
-        let (Some(exchange), true) = (exchange, self.capturing.load(Ordering::Acquire) > 0) else {
+        let (Some(exchange), true) = (exchange, self.captures.any()) else {
             return call();
         };
         let mut mode = 2;
@@ -72,6 +78,42 @@ impl Context {
 }
 
 impl Captures {
+    /// True while a capture goes on that was begun here.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.stream_count.load(Ordering::Acquire) > 0
+    }
+
+    /// True while one goes on that the default stream waits for.
+    pub(super) fn any_blocking(&self) -> bool {
+        self.blocking_count.load(Ordering::Acquire) > 0
+    }
+
+    fn change_streams<R>(&self, change: impl FnOnce(&mut HashMap<u64, bool>) -> R) -> R {
+        let mut streams = lock(&self.streams);
+        let result = change(&mut streams);
+        let blocking = streams.values().filter(|blocking| **blocking).count();
+        self.blocking_count.store(blocking, Ordering::Release);
+        self.stream_count.store(streams.len(), Ordering::Release);
+        result
+    }
+
+    /// Says that a stream is about to capture: before it does, since another thread's question
+    /// in between would end the capture.
+    pub(super) fn announce(&self, stream: u64, blocking: bool) {
+        self.change_streams(|streams| streams.insert(stream, blocking));
+    }
+
+    /// Says that a stream captures no longer. False if it was not known to: a reset ends all.
+    pub(super) fn withdraw(&self, stream: u64) -> bool {
+        self.any() && self.change_streams(|streams| streams.remove(&stream)).is_some()
+    }
+
+    /// True between [`Captures::announce`] and [`Captures::withdraw`].
+    pub(super) fn is_announced(&self, stream: u64) -> bool {
+        self.any() && lock(&self.streams).contains_key(&stream)
+    }
+
     pub(super) fn begin(&self, capture: u64) {
         lock(&self.open).insert(capture, Vec::new());
     }
@@ -141,6 +183,7 @@ impl Captures {
 
     /// Forgets everything: the device is being reset.
     pub(super) fn forget(&self) {
+        self.change_streams(HashMap::clear);
         lock(&self.open).clear();
         lock(&self.holders).clear();
         self.count.store(0, Ordering::Release);

@@ -174,10 +174,13 @@ impl Pool {
     /// Gives every unused byte back to the driver. Waits for the device's work.
     pub(super) fn give_all_back(&self, context: &Context) -> Result<()> {
         let streams: Vec<_> = lock(&self.streams).iter().filter_map(Weak::upgrade).collect();
+        // What one stream cannot give keeps none of the others.
+        let mut result = Ok(());
         for stream in streams {
-            stream.give_back(context)?;
+            result = result.and(stream.give_back(context));
         }
-        if context.capturing.load(Ordering::Acquire) > 0 {
+        result?;
+        if context.captures.any() {
             return Ok(());
         }
         let _scope = context.enter()?;

@@ -13,6 +13,7 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
+use super::capture;
 use super::context::{Context, lock};
 use super::event::DriverEvent;
 use super::stream::DriverStream;
@@ -129,7 +130,7 @@ impl Staging {
     /// Ends the threads and frees the chunks, after the copies under way; a later copy makes
     /// new ones. While a stream captures, all stays as it is.
     pub(super) fn release(&self, context: &Context) {
-        if context.capturing.load(Ordering::Acquire) == 0 {
+        if !context.captures.any() {
             self.close(context);
         }
     }
@@ -169,7 +170,7 @@ pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
         Direction::DeviceToDevice => return Ok(false),
     };
     let sizes = context.staging.sizes()?;
-    if sizes.threads == 0 || context.capturing.load(Ordering::Acquire) > 0 {
+    if sizes.threads == 0 || context.captures.any() {
         return Ok(false);
     }
     let _scope = stream.enter()?;
@@ -205,14 +206,7 @@ pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
 
 /// True if a library that shares the stream captures it.
 fn is_captured(stream: &DriverStream) -> bool {
-    let info = stream.context().driver.calls.capture_info.filter(|_| !stream.is_default());
-    info.is_some_and(|info| {
-        let (mut state, mut number) = (0, 0);
-        // SAFETY: the handle is a live stream; both results are written before the call
-        // returns.
-        let code = unsafe { info(stream.raw(), &mut state, &mut number) };
-        code != Status::SUCCESS || state != 0
-    })
+    !stream.is_default() && !matches!(capture::capture_of(stream.context(), stream.raw()), Ok(None))
 }
 
 /// Asks for pages of 2 MiB inside the range, because most of the time of a copy to fresh

@@ -2,7 +2,6 @@
 
 use super::blocks::FreeBlocks;
 use super::calls::Handle;
-use super::capture::StreamCapture;
 use super::context::{Context, lock};
 use super::event;
 use super::status::optional;
@@ -17,7 +16,6 @@ use crate::stream::{
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
@@ -47,7 +45,6 @@ pub(super) struct DriverStream {
     handle: Handle,
     ownership: Ownership,
     blocks: Arc<FreeBlocks>,
-    pub(super) capture: StreamCapture,
     /// The failure of a host function, until somebody waits for the stream.
     failure: Arc<Mutex<Option<Error>>>,
 }
@@ -60,7 +57,6 @@ impl DriverStream {
             handle,
             ownership,
             blocks: FreeBlocks::new(context, handle),
-            capture: StreamCapture::default(),
             failure: Arc::default(),
             context: context.clone(),
         }
@@ -129,7 +125,8 @@ impl DriverStream {
         self.handle == 0
     }
 
-    fn take_failure(&self) -> Result<()> {
+    /// Reports the failure of a host function, once.
+    pub(super) fn take_failure(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
 }
@@ -154,12 +151,16 @@ impl Drop for DriverStream {
             Ownership::Default => context.epoch(),
             _ => self.epoch,
         };
-        if !context.is_alive(epoch) || !context.is_open() || context.is_lost() {
+        if !context.is_alive(epoch) || !context.is_open() {
+            return;
+        }
+        if context.is_lost() {
+            context.captures.withdraw(self.id);
             return;
         }
         let destroy = || {
             self.drop_capture()?;
-            self.blocks.give_back(context)?;
+            self.blocks.close(context)?;
             if let Ownership::Own(_) = self.ownership {
                 let _scope = context.enter()?;
                 // SAFETY: the handle is live and nobody can reach it any longer; the driver
@@ -219,7 +220,7 @@ impl Stream for DriverStream {
             return Ok(false);
         }
         let context = &self.context;
-        if self.is_default() && context.blocking_captures.load(Ordering::Acquire) > 0 {
+        if self.is_default() && context.captures.any_blocking() {
             // A question would end the capture. What was queued before has run, and nothing
             // can be queued meanwhile.
             return Ok(true);
@@ -292,9 +293,7 @@ impl Stream for DriverStream {
 
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        if self.context.capturing.load(Ordering::Acquire) > 0
-            && let Some(capture) = self.capture_number()?
-        {
+        if let Some(capture) = self.capture_number()? {
             return self.context.captures.allocate(&self.context, capture, bytes);
         }
         if self.ownership != Ownership::Default && self.context.epoch() != self.epoch {
@@ -308,9 +307,7 @@ impl Stream for DriverStream {
         if let Some(done) = self.context.captures.release(&self.context, address) {
             return done;
         }
-        if self.context.capturing.load(Ordering::Acquire) > 0
-            && let Some(capture) = self.capture_number()?
-        {
+        if let Some(capture) = self.capture_number()? {
             self.context.captures.keep(capture, address);
             return Ok(());
         }
@@ -319,7 +316,7 @@ impl Stream for DriverStream {
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
-        if self.context.capturing.load(Ordering::Acquire) > 0 {
+        if self.context.captures.any() {
             self.check_captured_transfer(transfer)?;
         }
         // SAFETY: the caller's promise.

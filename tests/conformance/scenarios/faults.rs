@@ -235,6 +235,35 @@ pub(super) fn reset() -> Outcome {
     check_works(&device)
 }
 
+/// A reset while a stream captures. What is asked of a stream that captures is not asked
+/// afterwards: large copies are staged, and streams wait for each other.
+pub(super) fn reset_in_a_capture() -> Outcome {
+    let device = device()?;
+    let options = StreamOptions { non_blocking: false, priority: 0 };
+    let captured = device.create_stream(options)?;
+    captured.begin_capture(CaptureMode::Relaxed)?;
+    assert!(captured.is_capturing()?);
+    recover(&device)?;
+    drop(captured);
+    let [first, second] = [device.create_stream(options)?, device.create_stream(options)?];
+    for value in 0..20 {
+        let array = DeviceArray::<i32>::full(&device, &[1 << 16], value)?.on(&first)?.copy()?;
+        let sum = (&array.on(&second)? + 1)?;
+        array.on(&first)?.fill(-1)?;
+        assert!(sum.to_vec()?.iter().all(|&it| it == value + 1), "program order is kept");
+    }
+    // The counts of captures are right: another one begins and ends.
+    let array = DeviceArray::<i32>::full(&device, &[100], 1)?.on(&first)?.copy()?;
+    first.begin_capture(CaptureMode::default())?;
+    array.on(&first)?.fill(7)?;
+    let graph = first.end_capture()?;
+    // SAFETY: the array lives until the work has run.
+    unsafe { graph.launch(first.as_ref())? };
+    assert_eq!(array.to_vec()?, [7; 100]);
+    assert!(!first.is_capturing()? && !second.is_capturing()?);
+    check_works(&device)
+}
+
 /// The device beside one that is reset.
 pub(super) fn reset_beside() -> Outcome {
     let backend = backend()?;

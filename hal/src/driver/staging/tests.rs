@@ -220,9 +220,9 @@ fn only_large_copies_of_pageable_memory_are_staged() {
     unsafe { stream.transfer(&Transfer::linear(HostToDevice, there, pinned, LEAST, true)) }
         .expect("a copy");
     assert!(to == noise(LEAST, 4));
-    device.context.capturing.store(1, Ordering::Release);
+    device.context.captures.announce(0, false);
     round(&stream, HostToDevice, LEAST);
-    device.context.capturing.store(0, Ordering::Release);
+    device.context.captures.withdraw(0);
     assert_eq!(device.fake.count("allocate_pinned"), 0);
     assert_eq!(device.fake.count("direct"), 3);
     round(&stream, HostToDevice, LEAST);
@@ -408,9 +408,9 @@ fn what_is_released_is_made_anew() {
     device.context.pool.trim(&device.context, 0).expect("memory is given back");
     assert_eq!(device.fake.live(), [1, 0, 0]);
     next();
-    device.context.capturing.store(1, Ordering::Release);
+    device.context.captures.announce(0, false);
     device.context.staging.release(&device.context);
-    device.context.capturing.store(0, Ordering::Release);
+    device.context.captures.withdraw(0);
     assert_eq!(device.fake.pinned_bytes(), PINNED);
     device.context.reset().expect("a reset");
     assert_eq!(device.fake.pinned_bytes(), 0);
