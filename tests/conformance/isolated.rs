@@ -34,6 +34,7 @@ tests![
     two_processes_share_memory needs [Sharing],
     two_processes_share_an_event needs [Sharing, Progress],
     queries_that_never_say_yes_are_not_waited_for needs [Kernels, Double],
+    an_architecture_without_a_name_is_told needs [Kernels, Double],
     an_event_that_was_never_recorded_is_complete needs [Kernels, Double],
     a_device_without_cooperative_launches_says_so needs [Kernels, Double],
     without_a_library_the_reason_is_given,
@@ -208,6 +209,14 @@ fn odd(context: &Context, scenario: &str, variable: &str, value: &str) -> Outcom
 
 fn queries_that_never_say_yes_are_not_waited_for(context: &Context) -> Outcome {
     odd(context, "odd queries", "DOUBLE_NOT_READY", "1")
+}
+
+fn an_architecture_without_a_name_is_told(context: &Context) -> Outcome {
+    // CUDA's drivers tell numbers.
+    if context.backend.name() != "hip" {
+        return Ok(());
+    }
+    odd(context, "odd architecture", "DOUBLE_TARGET", "Radeon Graphics")
 }
 
 fn an_event_that_was_never_recorded_is_complete(context: &Context) -> Outcome {

@@ -28,6 +28,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         ["fault", "beside"] => faults::beside(),
         ["fault", kernel] => faults::fault(kernel),
         ["noticed", by] => faults::noticed(by),
+        ["odd", "architecture"] => odd::architecture(),
         ["odd", "queries"] => odd::queries(),
         ["odd", "unrecorded"] => odd::unrecorded(),
         ["odd", "cooperative"] => odd::cooperative(),

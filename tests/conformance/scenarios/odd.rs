@@ -38,6 +38,23 @@ pub(super) fn unrecorded() -> Outcome {
     check_works(&device)
 }
 
+/// A device whose architecture no compiler knows holds data, and says what it is asked in vain.
+pub(super) fn architecture() -> Outcome {
+    let device = device()?;
+    let name = device.properties().architecture.clone();
+    let values: Vec<i32> = (0..100).collect();
+    let array = DeviceArray::from_slice(&device, &values)?;
+    assert_eq!(array.to_vec()?, values);
+    let id = device.id().to_string();
+    let named = [id.as_str(), &format!("{name:?}")];
+    let refused = &array + &array;
+    check_error("an operation", refused, ErrorKind::Unsupported, &named);
+    let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
+    let refused = device.load_module(&source, &LoadOptions::default());
+    check_error("a module", refused, ErrorKind::Unsupported, &named);
+    Ok(())
+}
+
 /// A cooperative launch that the device cannot do, which is not lost for that.
 pub(super) fn cooperative() -> Outcome {
     let device = device()?;
