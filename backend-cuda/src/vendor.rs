@@ -5,6 +5,7 @@ use crate::table::{NAMES, OwnCalls};
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
 use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::compiler::{Compiled, Compiler};
+use hal::driver::embedded::Target;
 use hal::driver::jit::JitOptions;
 use hal::driver::vendor::Vendor;
 use hal::source::NVRTC_OPTIONS;
@@ -122,6 +123,10 @@ impl Vendor for Cuda {
         let major = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         Ok(format!("sm_{major}{minor}"))
+    }
+
+    fn is_architecture(&self, text: &str) -> bool {
+        matches!(text.parse(), Ok(Target::Cuda { .. }))
     }
 
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {

@@ -17,6 +17,7 @@ mod operations;
 
 use gpuarray_backend_cuda::nvrtc::Nvrtc;
 use hal::driver::compiler::{Compilation, Compiled, Compiler};
+use hal::driver::image::{Image, examine};
 use hal::source::{NVRTC_OPTIONS, Spec, unit};
 use hal::{Api, ErrorKind, Status};
 use std::collections::HashSet;
@@ -86,6 +87,7 @@ fn every_builtin_operation_compiles() {
                 Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };
             let code = nvrtc.compile(&compilation).expect(target).code;
             assert!(is_cubin(&code), "{target}: {:?}", &code[..20]);
+            assert_eq!(examine(&code).expect(target), Image::Elf);
             let sections: HashSet<&[u8]> = code.split(|byte| *byte == 0).collect();
             for name in part.iter().flat_map(Spec::kernel_names) {
                 assert!(sections.contains(format!(".text.{name}").as_bytes()), "{name}");

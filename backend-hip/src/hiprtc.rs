@@ -114,9 +114,8 @@ impl Compiler for Hiprtc {
     }
 }
 
-/// Refuses what is no target of this vendor: `gfx`, digits and letters, and features with a
-/// sign each.
-fn check(target: &str) -> Result<()> {
+/// True for a target of this vendor: `gfx`, digits and letters, and features with a sign each.
+pub(crate) fn is_target(target: &str) -> bool {
     let mut parts = target.split(':');
     let name = parts.next().and_then(|it| it.strip_prefix("gfx")).unwrap_or_default();
     let is_name = !name.is_empty()
@@ -125,7 +124,12 @@ fn check(target: &str) -> Result<()> {
         let feature = part.strip_suffix(['+', '-']).unwrap_or_default();
         !feature.is_empty() && feature.bytes().all(|it| it.is_ascii_lowercase())
     };
-    if is_name && parts.all(is_feature) {
+    is_name && parts.all(is_feature)
+}
+
+/// Refuses what is no target of this vendor.
+fn check(target: &str) -> Result<()> {
+    if is_target(target) {
         return Ok(());
     }
     Err(Error::invalid(

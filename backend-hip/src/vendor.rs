@@ -6,12 +6,12 @@
 
 use crate::attribute;
 use crate::bindings as sys;
-use crate::hiprtc::Hiprtc;
+use crate::hiprtc::{self, Hiprtc};
 use crate::metadata;
 use crate::table::{NAMES, OwnCalls};
 use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::compiler::{Compiled, Compiler};
-use hal::driver::vendor::{KernelParameters, Vendor, common_kind};
+use hal::driver::vendor::{KernelParameters, Lasting, Vendor, common_kind, common_lasting};
 use hal::source::HIPRTC_OPTIONS;
 use hal::{Api, Direction, Error, ErrorKind, LinkInput, LoadOptions, Result, Status, Transfer};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -37,6 +37,10 @@ const REFUSED: [sys::hipError_t::Type; 5] = [
     sys::hipError_t::hipErrorInvalidDeviceFunction,
     sys::hipError_t::hipErrorUnsupportedLimit,
 ];
+
+/// Numbers that say in CUDA that the device is lost, and something else here.
+const REFUSED_LAUNCH: c_int = sys::hipError_t::hipErrorLaunchFailure as c_int;
+const UNKNOWN_STREAM: c_int = sys::hipError_t::hipErrorContextIsDestroyed as c_int;
 
 impl Hip {
     /// A code whose failure, if it is one, nobody else is to see.
@@ -116,6 +120,26 @@ impl Vendor for Hip {
         common_kind(code)
     }
 
+    /// The runtime's checks before a launch return `hipErrorLaunchFailure` for a block above
+    /// `__launch_bounds__` and for a cooperative launch that the device cannot do;
+    /// `hipErrorContextIsDestroyed` is what it returns for a stream that it does not know. Both
+    /// leave the device as it was (`hipamd/src/hip_module.cpp` and `hip_stream.cpp` of clr).
+    fn lasting(&self, code: i32) -> Lasting {
+        match code {
+            REFUSED_LAUNCH => Lasting::Unclear,
+            UNKNOWN_STREAM => Lasting::No,
+            code => common_lasting(code),
+        }
+    }
+
+    fn explain(&self, code: i32) -> Option<&'static str> {
+        match code {
+            REFUSED_LAUNCH => Some("the runtime refused the launch"),
+            UNKNOWN_STREAM => Some("the stream is gone, or is none of this driver's"),
+            _ => None,
+        }
+    }
+
     /// `hipGetLastError` gives other libraries the thread's last failed call, whoever made it,
     /// and they check kernels' launches so. Up to ROCm 6 the next successful call erases it;
     /// since 7 it stays until somebody asks.
@@ -189,6 +213,10 @@ impl Vendor for Hip {
         if code == Status::SUCCESS { Ok(name) } else { Err(self.error("architecture", code)) }
     }
 
+    fn is_architecture(&self, text: &str) -> bool {
+        hiprtc::is_target(text)
+    }
+
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {
         use sys::hipMemcpyKind as Kind;
         let slices = |slice: usize, pitch: usize| {
@@ -222,6 +250,11 @@ impl Vendor for Hip {
         };
         // SAFETY: the caller's promise; the runtime reads the description before it returns.
         unsafe { (self.calls.copy_3d)(&description, stream) }
+    }
+
+    /// The runtime copies rows with a kernel that reads the host's memory when it runs.
+    fn reads_rows_at_once(&self) -> bool {
+        false
     }
 
     unsafe fn copy_peer(

@@ -38,6 +38,12 @@ pub trait Event: Send + Sync + Debug {
     /// True once all work before the mark has run.
     fn query(&self) -> Result<bool>;
 
+    /// False if [`Event::query`] never returns true, however much time passes: there are
+    /// runtimes like that, where [`Event::synchronize`] alone tells.
+    fn answers_queries(&self) -> bool {
+        true
+    }
+
     /// Waits until all work before the mark has run.
     fn synchronize(&self) -> Result<()>;
 

@@ -142,6 +142,12 @@ pub trait Stream: Send + Sync + Debug {
     /// True once all work queued so far has run.
     fn query(&self) -> Result<bool>;
 
+    /// False if [`Stream::query`] never returns true, however much time passes: there are
+    /// runtimes like that, where [`Stream::synchronize`] alone tells.
+    fn answers_queries(&self) -> bool {
+        true
+    }
+
     /// Waits until all work queued so far has run.
     fn synchronize(&self) -> Result<()>;
 

@@ -40,6 +40,10 @@ impl Stream for KeptStream {
         self.inner.query()
     }
 
+    fn answers_queries(&self) -> bool {
+        self.inner.answers_queries()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.inner.synchronize()
     }

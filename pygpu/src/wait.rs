@@ -41,10 +41,10 @@ fn has_caught_up(stream: &dyn Stream) -> bool {
 }
 
 /// Asks until the answer is true, for as long as signals may be left alone; `None`: not yet.
-fn ask(since: Instant, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> Option<Result<()>> {
+fn ask(since: Instant, waited: &dyn Waited) -> Option<Result<()>> {
     let until = Instant::now() + SIGNALS;
     loop {
-        match is_done() {
+        match waited.is_done() {
             Ok(true) => return Some(Ok(())),
             Ok(false) => {}
             Err(error) => return Some(Err(error)),
@@ -62,31 +62,72 @@ fn ask(since: Instant, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> Option<Re
     }
 }
 
-/// Waits until `is_done`; the outer error is an exception that a signal handler raised.
-fn wait(py: Python<'_>, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> PyResult<Result<()>> {
+/// Something that can be asked whether it is done, and waited for.
+trait Waited: Sync {
+    fn is_done(&self) -> Result<bool>;
+    /// False where `is_done` never becomes true.
+    fn answers(&self) -> bool;
+    fn synchronize(&self) -> Result<()>;
+}
+
+impl Waited for &dyn Stream {
+    fn is_done(&self) -> Result<bool> {
+        self.query()
+    }
+
+    fn answers(&self) -> bool {
+        self.answers_queries()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Stream::synchronize(*self)
+    }
+}
+
+impl Waited for &dyn Event {
+    fn is_done(&self) -> Result<bool> {
+        self.query()
+    }
+
+    fn answers(&self) -> bool {
+        self.answers_queries()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Event::synchronize(*self)
+    }
+}
+
+/// Waits until something is done, and returns its failure; the outer error is an exception that
+/// a signal handler raised. Where questions get no answer, only a synchronisation ends, and no
+/// signal ends that.
+fn wait(py: Python<'_>, waited: &dyn Waited) -> PyResult<Result<()>> {
     // Most often there is nothing to wait for.
-    match is_done() {
-        Ok(true) => return Ok(Ok(())),
+    match waited.is_done() {
+        Ok(true) => return Ok(waited.synchronize()),
         Ok(false) => {}
         Err(error) => return Ok(Err(error)),
     }
     let since = Instant::now();
     loop {
-        if let Some(result) = py.detach(|| ask(since, is_done)) {
-            return Ok(result);
+        if let Some(result) = py.detach(|| ask(since, waited)) {
+            return Ok(result.and_then(|()| waited.synchronize()));
         }
         py.check_signals()?;
+        if !waited.answers() {
+            return Ok(py.detach(|| waited.synchronize()));
+        }
     }
 }
 
-/// Waits until all work queued on a stream so far has run, and gives its failure.
+/// Waits until all work queued on a stream so far has run, and returns its failure.
 pub(crate) fn for_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
-    Ok(wait(py, &|| stream.query())?.and_then(|()| stream.synchronize()))
+    wait(py, &stream)
 }
 
 /// Waits until all work before an event's mark has run, and gives its failure.
 pub(crate) fn for_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
-    Ok(wait(py, &|| event.query())?.and_then(|()| event.synchronize()))
+    wait(py, &event)
 }
 
 /// Waits for all work of a device. Only work on streams that other libraries made, and that
@@ -97,7 +138,7 @@ pub(crate) fn for_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<(
     // A stream that captures cannot be asked; the device says what it thinks of that.
     streams.retain(|stream| !stream.is_capturing().unwrap_or(true));
     for stream in &streams {
-        if wait(py, &|| stream.query())?.is_err() {
+        if wait(py, &stream.as_ref())?.is_err() {
             // The device reports the failure, too.
             break;
         }

@@ -73,6 +73,7 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
     ];
     let mut add = |capability, present: bool| all.extend(present.then_some(capability));
     add(Capability::Progress, !double);
+    add(Capability::Double, double);
     add(Capability::ManagedMemory, has(DeviceAttribute::MANAGED_MEMORY));
     if backend.device_count()? > 1 {
         add(Capability::SecondDevice, true);

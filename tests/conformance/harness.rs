@@ -64,6 +64,8 @@ pub(crate) enum Capability {
     ForeignStreams,
     /// Other libraries can make contexts.
     ForeignContexts,
+    /// It is the driver double itself, which can be told to be odd.
+    Double,
     /// It can be reset.
     Reset,
 }

@@ -34,6 +34,10 @@ tests![
     a_child_forked_before_first_use_works,
     two_processes_share_memory needs [Sharing],
     two_processes_share_an_event needs [Sharing, Progress],
+    queries_that_never_say_yes_are_not_waited_for needs [Kernels, Double],
+    an_architecture_without_a_name_is_told needs [Kernels, Double],
+    an_event_that_was_never_recorded_is_complete needs [Kernels, Double],
+    a_device_without_cooperative_launches_says_so needs [Kernels, Double],
     without_a_library_the_reason_is_given,
     without_a_compiler_the_remedy_is_given needs [Kernels],
 ];
@@ -202,6 +206,30 @@ fn two_processes_share_an_event(context: &Context) -> Outcome {
     gate.open();
     assert_eq!(line, "waiting\n");
     finish(child)
+}
+
+fn odd(context: &Context, scenario: &str, variable: &str, value: &str) -> Outcome {
+    finish(command(context, scenario)?.env(variable, value).spawn()?)
+}
+
+fn queries_that_never_say_yes_are_not_waited_for(context: &Context) -> Outcome {
+    odd(context, "odd queries", "DOUBLE_NOT_READY", "1")
+}
+
+fn an_architecture_without_a_name_is_told(context: &Context) -> Outcome {
+    // CUDA's drivers tell numbers.
+    if context.backend.name() != "hip" {
+        return Ok(());
+    }
+    odd(context, "odd architecture", "DOUBLE_TARGET", "Radeon Graphics")
+}
+
+fn an_event_that_was_never_recorded_is_complete(context: &Context) -> Outcome {
+    odd(context, "odd unrecorded", "DOUBLE_NOT_READY", "2")
+}
+
+fn a_device_without_cooperative_launches_says_so(context: &Context) -> Outcome {
+    odd(context, "odd cooperative", "DOUBLE_COOPERATIVE", "0")
 }
 
 fn without_a_library_the_reason_is_given(context: &Context) -> Outcome {

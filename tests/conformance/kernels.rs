@@ -121,7 +121,7 @@ fn static_shared_memory_is_the_kernels_own(context: &Context) -> Outcome {
     Ok(())
 }
 
-fn cooperate(
+pub(crate) fn cooperate(
     kernel: &Arc<dyn Kernel>,
     config: LaunchConfig,
     stream: &Arc<dyn Stream>,

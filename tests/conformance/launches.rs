@@ -242,6 +242,7 @@ fn a_kernel_with_a_limit_of_its_own_is_refused_above_it(context: &Context) -> Ou
         matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::LaunchFailed),
         "{error}"
     );
+    assert!(!error.detail().contains("reset"), "the device is well: {error}");
     for word in ["narrow", "128", "64"] {
         assert!(error.detail().contains(word), "the text does not name {word}: {error}");
     }

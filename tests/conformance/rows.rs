@@ -17,6 +17,7 @@ tests![
     one_row_or_one_column_is_copied,
     a_copy_of_nothing_copies_nothing,
     rows_from_pinned_memory_do_not_wait,
+    rows_from_pageable_memory_are_read_when_the_call_returns,
     rows_of_many_shapes_agree_with_a_loop,
 ];
 
@@ -274,6 +275,30 @@ fn rows_from_pinned_memory_do_not_wait(context: &Context) -> Outcome {
     let mut back = vec![0; BYTES];
     read(stream.as_ref(), memory.address(), &mut back)?;
     assert!(back == case.expected(&pattern()));
+    Ok(())
+}
+
+fn rows_from_pageable_memory_are_read_when_the_call_returns(context: &Context) -> Outcome {
+    let side = Side { offset: 0, pitch: 64, slice: 640 };
+    for extents in [[60, 10, 1], [60, 10, 6]] {
+        for stream in [context.stream()?, context.device.default_stream()] {
+            let mut source = pattern();
+            let memory = DeviceMemory::plain(&context.device, BYTES)?;
+            let case = Case { extents, from: side, to: side };
+            write(stream.as_ref(), memory.address(), &[EMPTY; BYTES])?;
+            let from = source.as_ptr() as u64;
+            let copy = case.transfer(Direction::HostToDevice, memory.address(), from, false);
+            let gate = Gate::on(stream.as_ref())?;
+            let opener = gate.open_later();
+            // SAFETY: what is read before the call returns is allocated; that is what is tested.
+            unsafe { stream.transfer(&copy)? };
+            source.fill(EMPTY);
+            opener.join().unwrap();
+            let mut back = vec![0; BYTES];
+            read(stream.as_ref(), memory.address(), &mut back)?;
+            assert!(back == case.expected(&pattern()), "{extents:?}");
+        }
+    }
     Ok(())
 }
 

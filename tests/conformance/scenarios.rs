@@ -1,6 +1,7 @@
 //! What the processes do that the `isolated` tests start.
 
 mod faults;
+mod odd;
 mod processes;
 
 use crate::harness::Outcome;
@@ -27,6 +28,10 @@ pub(crate) fn run() -> Option<ExitCode> {
         ["fault", "beside"] => faults::beside(),
         ["fault", kernel] => faults::fault(kernel),
         ["noticed", by] => faults::noticed(by),
+        ["odd", "architecture"] => odd::architecture(),
+        ["odd", "queries"] => odd::queries(),
+        ["odd", "unrecorded"] => odd::unrecorded(),
+        ["odd", "cooperative"] => odd::cooperative(),
         ["reset"] => faults::reset(),
         ["reset", "beside"] => faults::reset_beside(),
         ["reset", "capture"] => faults::reset_in_a_capture(),

@@ -3,13 +3,15 @@
 use crate::code_object::{
     CodeObject, GFX90A, GFX1030, MACHINE, SRAMECC_ANY, SRAMECC_ON, XNACK_ANY, XNACK_OFF,
 };
-use crate::embed::compiler::Compiler;
+use crate::embed::compiler::{Compiler, run};
 use crate::embed::environment::Environment;
 use crate::embed::units;
 use crate::fetched;
 use hal::driver::cache::CodeCache;
 use hal::driver::embedded::{EmbeddedTarget, Target, pack};
+use hal::driver::image::{Image, examine};
 use hal::source::catalogue::catalogue;
+use hal::source::unit;
 use std::path::Path;
 
 #[test]
@@ -26,6 +28,41 @@ fn wavefronts_of_32_compile_too() {
 fn features_are_in_the_code() {
     compile("gfx90a:xnack-", GFX90A | XNACK_OFF | SRAMECC_ANY, 64, 16);
     compile("gfx90a:xnack-:sramecc+", GFX90A | XNACK_OFF | SRAMECC_ON, 64, 32);
+}
+
+/// Groups whose kernels write where an index says, read tiles, and share memory; all of them where
+/// `PYGPU_ASSEMBLY_ALL` is set, in minutes.
+const WRITTEN: [&str; 4] = ["take", "copy", "multiply_complex", "scan_sum"];
+
+#[test]
+fn memory_is_accessed_as_what_it_is() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("embedded/assembly");
+    std::fs::create_dir_all(&folder).unwrap();
+    let Some(environment) = environment() else { return };
+    let target: Target = "gfx90a".parse().unwrap();
+    let mut compiler = Compiler::find(&target, &environment, &folder).unwrap();
+    compiler.options.push("-S".into());
+    let all = std::env::var_os("PYGPU_ASSEMBLY_ALL").is_some_and(|value| !value.is_empty());
+    let groups = catalogue();
+    let mut chosen = 0;
+    for group in groups.iter().filter(|it| all || WRITTEN.contains(&it.name.as_str())) {
+        let [source, output] = ["cu", "s"].map(|end| folder.join(format!("{}.{end}", group.name)));
+        std::fs::write(&source, unit(group.specs().iter().copied())).unwrap();
+        run(&mut compiler.command(&source, &output)).unwrap();
+        let text = std::fs::read_to_string(&output).unwrap();
+        let (mut kernel, mut stores) = ("", 0);
+        for line in text.lines() {
+            match line.strip_prefix('\t') {
+                // An access whose kind of memory the compiler does not know waits for all kinds.
+                Some(code) => assert!(!code.starts_with("flat_"), "{kernel}: {code}"),
+                None => kernel = line.split(':').next().unwrap_or(kernel),
+            }
+            stores += usize::from(line.starts_with("\tglobal_store_"));
+        }
+        assert!(stores >= group.specs().len(), "{}: {stores}", group.name);
+        chosen += 1;
+    }
+    assert_eq!(chosen, if all { groups.len() } else { WRITTEN.len() });
 }
 
 /// What the build script finds AMD's compiler in: Debian's, fetched, as an installation of ROCm.
@@ -57,6 +94,7 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
     let mut kernels = 0;
     for group in &groups {
         let code = embedded.code(&group.plans[0].spec().source()).unwrap();
+        assert_eq!(examine(&code).unwrap(), Image::Elf);
         let object = CodeObject::parse(&code);
         assert_eq!(object.flags, flags, "{}: {:#x}", group.name, object.flags);
         assert_eq!(object.flags & MACHINE, flags & MACHINE);

@@ -144,6 +144,11 @@ def rounding(dtype: np.dtype) -> float:
     return ROUNDING.get(f"{dtype.kind}{dtype.itemsize}", 0.0)
 
 
+def ulp(count: float, dtype: np.dtype) -> float:
+    """The relative error of so many units in the last place, at most."""
+    return count * float(np.finfo(dtype).eps)
+
+
 def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
     """What `function` returns, or the exception that it raises."""
     with np.errstate(all="ignore"), warnings.catch_warnings():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pairs import check
+from pairs import check, ulp
 
 from pygpu import cumath, driver, gpuarray
 
@@ -74,6 +74,7 @@ def test_fmod_modf_frexp_ldexp(dtype):
     a_gpu, b_gpu = gpuarray.to_gpu(a), gpuarray.to_gpu(b)
     check(cumath.fmod(a_gpu, b_gpu), np.fmod(a, b))
     fraction, whole = cumath.modf(a_gpu)
+    # These are exact, whoever calculates them.
     expected_fraction, expected_whole = np.modf(a)
     check(fraction, expected_fraction)
     check(whole, expected_whole)
@@ -89,4 +90,5 @@ def test_special_values():
     a_gpu = gpuarray.to_gpu(a)
     with np.errstate(all="ignore"):
         for ours, theirs in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp), ("sin", np.sin)):
-            check(getattr(cumath, ours)(a_gpu), theirs(a))
+            # What is finite may be rounded otherwise than numpy's.
+            check(getattr(cumath, ours)(a_gpu), theirs(a), ulp(2, a.dtype))

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from device import IS_DOUBLE
 from processes import run_python
 
 from pygpu import driver, gpuarray
@@ -43,6 +44,30 @@ INTERRUPTED = """
 def test_an_interrupt_ends_a_wait(what):
     done = run_python(INTERRUPTED, what, PYGPU_BACKEND="host")
     assert 0 < float(done.stdout) < 60
+
+
+# On a runtime whose queries never say yes: they are asked for a while, and then no more.
+UNANSWERED = """
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    stream, event, unused = driver.Stream(), driver.Event(), driver.Event()
+    a = gpuarray.to_gpu(np.arange(1000.0))
+    b = a + a
+    event.record(stream)
+    stream.synchronize()
+    event.synchronize()
+    unused.synchronize()
+    driver.Context.synchronize()
+    print(float((b + 1).get().sum()))
+"""
+
+
+@pytest.mark.skipif(not IS_DOUBLE, reason="only a double can be told not to answer")
+@pytest.mark.parametrize("kind", ["1", "2"])
+def test_a_wait_ends_where_queries_are_not_answered(kind):
+    done = run_python(UNANSWERED, DOUBLE_NOT_READY=kind)
+    assert float(done.stdout) == 1_000_000
 
 
 @pytest.mark.parametrize("what", ["stream", "event", "context"])

@@ -42,6 +42,11 @@ pub(crate) struct Kernel {
     pub(crate) argument_bytes: u64,
     pub(crate) wavefront: u64,
     pub(crate) most_threads: u64,
+    /// Bytes of each lane in memory, for what is in no register.
+    pub(crate) scratch: u64,
+    /// Registers that were put aside for want of room: scalar ones, into lanes of vector ones, and
+    /// vector ones, into memory.
+    pub(crate) spills: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -50,6 +55,13 @@ pub(crate) struct Argument {
     pub(crate) size: u64,
     /// `global_buffer`, `by_value`.
     pub(crate) kind: String,
+}
+
+/// How many scalar registers a kernel may put aside: long sequences of comparisons are held as
+/// masks of lanes, a pair of registers each, which costs an instruction and no memory.
+fn scalar_spills(name: &str) -> u64 {
+    const MOST: [(&str, u64); 4] = [("_reduce_", 200), ("_scan_", 40), ("_tan_", 4), ("_tanh_", 4)];
+    MOST.iter().find(|(part, _)| name.contains(part)).map_or(0, |(_, most)| *most)
 }
 
 impl CodeObject {
@@ -89,6 +101,9 @@ impl CodeObject {
             assert_eq!(kernel.symbol, format!("{name}.kd"));
             assert!(self.symbols.contains(name) && self.symbols.contains(&kernel.symbol));
             assert_eq!(kernel.wavefront, wavefront, "{name}");
+            assert_eq!((kernel.scratch, kernel.spills[1]), (0, 0), "{name} keeps values in memory");
+            let most = scalar_spills(name);
+            assert!(kernel.spills[0] <= most, "{name} puts {} aside", kernel.spills[0]);
         }
         for launch in plan.launches() {
             let name = &names[launch.kernel];
@@ -128,6 +143,9 @@ impl Kernel {
             argument_bytes: value.get(".kernarg_segment_size").number(),
             wavefront: value.get(".wavefront_size").number(),
             most_threads: value.get(".max_flat_workgroup_size").number(),
+            scratch: value.get(".private_segment_fixed_size").number(),
+            spills: [".sgpr_spill_count", ".vgpr_spill_count"]
+                .map(|name| value.find(name).map_or(0, Value::number)),
         };
         (value.get(".name").text().to_owned(), kernel)
     }

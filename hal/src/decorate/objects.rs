@@ -61,6 +61,10 @@ impl Event for Decorated<dyn Event> {
         self.call(Call::Query, |e| e.query())
     }
 
+    fn answers_queries(&self) -> bool {
+        self.inner.answers_queries()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.call(Call::Synchronize, |e| e.synchronize())
     }

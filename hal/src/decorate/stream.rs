@@ -26,6 +26,10 @@ impl Stream for Decorated<dyn Stream> {
         self.call(Call::Query, |s| s.query())
     }
 
+    fn answers_queries(&self) -> bool {
+        self.inner.answers_queries()
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.call(Call::Synchronize, |s| s.synchronize())
     }

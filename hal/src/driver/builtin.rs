@@ -6,6 +6,7 @@ use super::calls::Handle;
 use super::compiler::Compilation;
 use super::context::{Context, lock};
 use super::embedded::{Found, ObjectId, registered};
+use super::image::examine;
 use super::stream::DriverStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::operation::Operation;
@@ -74,7 +75,7 @@ impl Builtins {
     /// The module with the kernels of a source that is part of the program, if there is one
     /// that the driver takes.
     fn embedded_module(&self, context: &Context, source: &str) -> Result<Option<Handle>> {
-        let Some(found) = Found::of(context.architecture()?, source) else {
+        let Some(found) = Found::of(context.target()?, source) else {
             return Ok(None);
         };
         let known = self.read().embedded.get(&found.id).copied();
@@ -133,7 +134,7 @@ fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<
     let compilation = Compilation {
         text: source,
         name: names.first().map_or("gpuarray", String::as_str),
-        target: context.architecture()?,
+        target: context.target()?,
         options: driver.vendor.builtin_options(),
         ..Compilation::default()
     };
@@ -180,10 +181,11 @@ fn no_code(cache: &CodeCache, compilation: &Compilation<'_>, error: Error) -> Er
 
 /// Loads code. Builtin kernels stay loaded.
 fn load_module(context: &Context, code: &[u8]) -> Result<Handle> {
+    examine(code)?;
     let _scope = context.enter()?;
     let mut module = 0;
-    // SAFETY: the code was made by a compiler and is whole; the handle is written before the
-    // call returns.
+    // SAFETY: the code was examined, and a compiler ends its text with a zero; the handle is
+    // written before the call returns.
     let status = context.outside_captures(|| unsafe {
         let load = context.driver.calls.module_load;
         load(&mut module, code.as_ptr().cast(), 0, null_mut(), null_mut())

@@ -2,8 +2,10 @@
 //! the thread's own put back.
 
 use super::calls::Handle;
+use super::embedded::TARGETS;
 use super::graph::Captures;
-use super::status::Driver;
+use super::status::{Driver, explain};
+use super::vendor::Lasting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
 use crate::status::Status;
@@ -35,6 +37,8 @@ pub(super) struct Context {
     pub(super) builtins: super::builtin::Builtins,
     /// What compilers call the device, once asked.
     architecture: OnceLock<String>,
+    /// What queries are good for, once tried.
+    pub(super) answers: OnceLock<super::query::Answers>,
     pub(super) staging: super::staging::Staging,
     pub(super) captures: Captures,
 }
@@ -72,12 +76,33 @@ impl Context {
             pool: super::pool::Pool::default(),
             builtins: super::builtin::Builtins::default(),
             architecture: OnceLock::new(),
+            answers: OnceLock::new(),
             staging: super::staging::Staging::default(),
             captures: Captures::default(),
         }
     }
 
-    /// What compilers call the device.
+    /// What compilers call the device, for code that is to run on it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the driver answers with what is no such name.
+    pub(super) fn target(&self) -> Result<&str> {
+        let name = self.architecture()?;
+        if self.driver.vendor.is_architecture(name) {
+            return Ok(name);
+        }
+        Err(Error::unsupported(
+            "target",
+            format!(
+                "the driver names the architecture of device {}:{} {name:?}, which no compiler \
+                 knows (expected is {TARGETS}): copies and fills work there, no kernels",
+                self.driver.vendor.name(),
+                self.ordinal
+            ),
+        ))
+    }
+
+    /// What the driver calls the device's architecture, which may be any text.
     pub(super) fn architecture(&self) -> Result<&str> {
         if let Some(known) = self.architecture.get() {
             return Ok(known);
@@ -182,11 +207,16 @@ impl Context {
     #[cold]
     pub(super) fn failed(&self, call: &'static str, code: c_int) -> Error {
         let driver = &self.driver;
-        if !driver.vendor.is_sticky(code) {
+        let lasts = match driver.vendor.lasting(code) {
+            Lasting::No => false,
+            Lasting::Yes => true,
+            Lasting::Unclear => self.fails_again(),
+        };
+        if !lasts {
             return driver.error(call, code);
         }
         let first = self.lost.swap(code, Ordering::AcqRel) == Status::SUCCESS;
-        let error = driver.error(call, code);
+        let error = driver.error_with(call, code, explain(code));
         let detail = format!(
             "{}; device {}:{} cannot be used by this process until it is reset \
              (Device::reset, Device.reset() in Python), which loses what is in its memory; a \
@@ -197,6 +227,19 @@ impl Context {
         );
         let kind = if first { error.kind() } else { ErrorKind::DeviceLost };
         Error::new(kind, error.status(), call, detail)
+    }
+
+    /// True if the driver reports a failure once more: a lost context fails every call. The
+    /// context is current.
+    fn fails_again(&self) -> bool {
+        if self.blocking_captures.load(Ordering::Acquire) > 0 {
+            // The question would end the capture. Work that is queued later fails anyhow.
+            return false;
+        }
+        let code =
+            // SAFETY: 0 is the default stream.
+            self.outside_captures(|| unsafe { (self.driver.calls.stream_query)(0) });
+        self.driver.vendor.lasting(code) != Lasting::No
     }
 
     /// True once a failure has made the context useless.
@@ -248,7 +291,7 @@ impl Context {
                 // The reset keeps the uses counted; the next call counts a new one.
                 self.driver.vendor.release_context(self.device);
             }
-            if !self.driver.vendor.is_sticky(code) {
+            if self.driver.vendor.lasting(code) == Lasting::No {
                 self.driver.check("reset", code)?;
             }
             (code, self.lost.swap(Status::SUCCESS, Ordering::AcqRel))

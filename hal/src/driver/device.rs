@@ -233,7 +233,7 @@ impl Device for DriverDevice {
     }
 
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
-        let target = self.context.architecture()?;
+        let target = self.context.target()?;
         let headers = true;
         let compilation =
             Compilation { text, name, target, options, headers, ..Compilation::default() };

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`; HIP's are the
 /// same.
 const BLOCKING: u32 = 1;
-const NO_TIMING: u32 = 2;
+pub(super) const NO_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 
 /// A mark in a stream's work.
@@ -133,9 +133,13 @@ impl Event for DriverEvent {
         // SAFETY: the handle is a live event.
         let query = || unsafe { (self.context.driver.calls.event_query)(self.handle) };
         match self.context.outside_captures(query) {
-            Status::NOT_READY => Ok(false),
+            Status::NOT_READY => Ok(!self.is_recorded() && !self.context.answers().unrecorded),
             code => self.context.check("query", code).map(|()| true),
         }
+    }
+
+    fn answers_queries(&self) -> bool {
+        self.context.answers().events
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -5,6 +5,7 @@ use super::context::{Context, lock};
 use super::module::Loaded;
 use super::status::optional;
 use super::stream::DriverStream;
+use super::vendor::Lasting;
 use crate::device::DeviceAttribute;
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::{Kernel, KernelAttribute, LaunchConfig, Parameter};
@@ -19,6 +20,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// The attributes of a kernel that can be set: shared memory, its share of the on-chip
 /// memory, and the extents of clusters.
 const SETTABLE: std::ops::RangeInclusive<i32> = 8..=15;
+
+/// `CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH`; the backends translate it.
+const COOPERATIVE_LAUNCH: DeviceAttribute = DeviceAttribute(95);
 
 /// Dynamic shared memory that a kernel has without being asked.
 const DEFAULT_SHARED: u32 = 48 << 10;
@@ -90,21 +94,26 @@ impl DriverKernel {
     #[cold]
     fn launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
         let context = self.context();
-        if context.driver.vendor.is_sticky(code) {
+        let lasting = context.driver.vendor.lasting(code);
+        if lasting == Lasting::Yes {
             return context.failed("launch", code);
         }
         match self.excess(config) {
             Some(detail) => {
                 let error = context.driver.error_with("launch", code, &detail);
-                // The driver calls a launch that no device could run an invalid value.
+                // Drivers have several numbers for a launch that no device could run.
                 let kind = match error.kind() {
                     ErrorKind::Driver => ErrorKind::InvalidArgument,
+                    _ if lasting == Lasting::Unclear => ErrorKind::InvalidArgument,
                     kind => kind,
                 };
                 Error::new(kind, error.status(), "launch", error.detail().to_owned())
             }
             None => {
-                let error = context.driver.error("launch", code);
+                let error = context.failed("launch", code);
+                if context.is_lost() {
+                    return error;
+                }
                 let detail = format!(
                     "kernel {} with grid {:?}, block {:?} and {} bytes of dynamic shared \
                      memory: {}",
@@ -117,6 +126,25 @@ impl DriverKernel {
                 Error::new(error.kind(), error.status(), "launch", detail)
             }
         }
+    }
+
+    /// The error of a cooperative launch, which some devices cannot do at all.
+    #[cold]
+    fn cooperative_launch_error(&self, code: c_int, config: &LaunchConfig) -> Error {
+        let context = self.context();
+        if context.attribute(COOPERATIVE_LAUNCH).is_ok_and(|it| it == 0) {
+            let (vendor, ordinal) = (context.driver.vendor.name(), context.ordinal);
+            let detail = format!("device {vendor}:{ordinal} has no cooperative launches");
+            let error = context.driver.error_with("launch_cooperative", code, &detail);
+            let detail = error.detail().to_owned();
+            return Error::new(
+                ErrorKind::Unsupported,
+                error.status(),
+                "launch_cooperative",
+                detail,
+            );
+        }
+        self.launch_error(code, config)
     }
 
     /// What of a launch is more than the device or the kernel allows.
@@ -251,7 +279,10 @@ impl Kernel for DriverKernel {
                 arguments.as_ptr().cast_mut(),
             )
         };
-        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
+        match code {
+            Status::SUCCESS => Ok(()),
+            code => Err(self.cooperative_launch_error(code, config)),
+        }
     }
 
     fn parameters(&self) -> Result<Option<&[Parameter]>> {

@@ -42,7 +42,7 @@ impl DriverModule {
                 let compilation = Compilation {
                     text,
                     name,
-                    target: context.architecture()?,
+                    target: context.target()?,
                     options,
                     headers: true,
                     ..Compilation::default()

@@ -82,7 +82,7 @@ impl Pool {
         if code != Status::SUCCESS {
             // A device without pools says so here, with one of several numbers.
             let error = context.failed("pool_create", code);
-            if context.driver.vendor.is_sticky(code) {
+            if context.is_lost() {
                 return Err(error);
             }
             log::debug!("no memory pool: {error}");

@@ -39,7 +39,7 @@ impl Driver {
     /// The error for a status number.
     #[cold]
     pub(super) fn error(&self, call: &'static str, code: c_int) -> Error {
-        self.error_with(call, code, explain(code))
+        self.error_with(call, code, self.vendor.explain(code).unwrap_or_else(|| explain(code)))
     }
 
     /// The error for a status number, explained in the caller's words.
@@ -92,8 +92,9 @@ macro_rules! optional {
 }
 pub(super) use optional;
 
-/// What a status number means for the program; empty where the name says it all.
-fn explain(code: c_int) -> &'static str {
+/// What a status number means for the program where the vendors agree; empty where the name
+/// says it all.
+pub(super) fn explain(code: c_int) -> &'static str {
     match code {
         Status::INVALID_VALUE => "the driver refused an argument",
         Status::OUT_OF_MEMORY => "there is not enough memory",

@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 /// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
-const NON_BLOCKING: u32 = 1;
+pub(super) const NON_BLOCKING: u32 = 1;
 /// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
 /// means what 0 does; and that of each thread.
 pub(super) const LEGACY: Handle = 1;
@@ -232,6 +232,10 @@ impl Stream for DriverStream {
             Status::NOT_READY => Ok(false),
             code => context.check("query", code).map(|()| true),
         }
+    }
+
+    fn answers_queries(&self) -> bool {
+        self.context.answers().streams
     }
 
     fn synchronize(&self) -> Result<()> {

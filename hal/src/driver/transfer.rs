@@ -19,13 +19,19 @@ pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
         // SAFETY: the caller's promise.
         return unsafe { linear(stream, transfer) };
     }
+    let is_unread;
     {
         let _scope = stream.enter()?;
         // SAFETY: the caller's promise.
         let code = unsafe { rows(stream, transfer) };
         stream.context().check("transfer", code)?;
+        let vendor = &stream.context().driver.vendor;
+        // What a capture takes is pinned.
+        is_unread = transfer.direction == Direction::HostToDevice
+            && !vendor.reads_rows_at_once()
+            && !vendor.is_pinned(transfer.source);
     }
-    if transfer.wait { stream.synchronize() } else { Ok(()) }
+    if transfer.wait || is_unread { stream.synchronize() } else { Ok(()) }
 }
 
 /// One row.

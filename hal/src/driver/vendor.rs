@@ -34,9 +34,16 @@ pub trait Vendor: Send + Sync + Debug {
         common_kind(code)
     }
 
-    /// True if the context cannot be used any longer once a call has given this number.
-    fn is_sticky(&self, code: i32) -> bool {
-        matches!(code, 214 | 220 | 221 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 722)
+    /// What a status number says of the context.
+    fn lasting(&self, code: i32) -> Lasting {
+        common_lasting(code)
+    }
+
+    /// What a status number means for the program, where this vendor means something else by
+    /// it than the other.
+    fn explain(&self, code: i32) -> Option<&'static str> {
+        let _ = code;
+        None
     }
 
     /// Makes the driver forget a failed call of this thread, where it keeps the failure for
@@ -74,17 +81,25 @@ pub trait Vendor: Send + Sync + Debug {
     /// Sets it.
     fn set_current(&self, context: Handle) -> c_int;
 
-    /// What compilers call the device.
+    /// What compilers call the device, as the driver says it.
     ///
     /// # Errors
     /// The driver's.
     fn architecture(&self, calls: &Calls, device: c_int) -> Result<String>;
+
+    /// True if a text is such a name: there are drivers that answer with another.
+    fn is_architecture(&self, text: &str) -> bool;
 
     /// Queues a copy of rows. Every slice's stride is a multiple of its rows' pitch.
     ///
     /// # Safety
     /// As for [`crate::Stream::transfer`].
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int;
+
+    /// True if a copy of rows has read pageable memory when the call that queues it returns.
+    fn reads_rows_at_once(&self) -> bool {
+        true
+    }
 
     /// Queues a copy between devices, each given with its context.
     ///
@@ -133,6 +148,26 @@ pub trait Vendor: Send + Sync + Debug {
     /// # Errors
     /// `CompileFailed` with the linker's log; `Unsupported` without a linker.
     fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled>;
+}
+
+/// What a failed call says of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// The context is as it was.
+    No,
+    /// The context cannot be used any longer.
+    Yes,
+    /// Calls that are refused and contexts that are lost have the same number: another call
+    /// tells which it is.
+    Unclear,
+}
+
+/// What a status number says of the context where the vendors agree.
+pub fn common_lasting(code: i32) -> Lasting {
+    match code {
+        214 | 220 | 221 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 722 => Lasting::Yes,
+        _ => Lasting::No,
+    }
 }
 
 /// The kind of a status number that both vendors have.

@@ -370,15 +370,18 @@ impl ScatterKey {
             ),
             Slot::Unused => (2, String::new(), String::new()),
         };
-        let items = format!("{target} item[{BATCH}]; char* to[{BATCH}];");
+        // Offsets, not addresses: a null pointer among those would hide from AMD's compilers
+        // which memory is written.
+        let items = format!("{target} item[{BATCH}]; i64 to[{BATCH}]; bool is_in[{BATCH}];");
         let body = format!(
-            "                to[k] = inside ? out + offset[k][0] + place * stride : (char*)0;
+            "                is_in[k] = inside;
+                to[k] = offset[k][0] + place * stride;
                 item[k] = convert<{target}>({value});
 "
         );
         let finish = format!(
-            "                if (to[k] != (char*)0) {{
-                    store<{target}>(to[k], item[k]);
+            "                if (is_in[k]) {{
+                    store<{target}>(out + to[k], item[k]);
                 }}
 "
         );

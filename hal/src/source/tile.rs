@@ -131,7 +131,7 @@ pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
         read += &start(operand, is_tiled(position));
         read += &format!(
             "        {stored} ahead{position}[{}][{}];\n{loops}{}\
-             \x20                   ahead{position}[j][k] = *(const {stored}*)(in{position} + {});\n{end}",
+             \x20                   ahead{position}[j][k] = Element<{stored}>::read(in{position} + {});\n{end}",
             side / 8,
             side / 32,
             inside(is_tiled(position)),

@@ -4,6 +4,7 @@
 #include "call.hpp"
 #include "functions.hpp"
 #include "memory.hpp"
+#include "vendor.hpp"
 #include "work.hpp"
 
 #include <cstring>
@@ -25,6 +26,7 @@ struct Rows {
 struct Box {
     Rows to, from;
     size_t width, height, depth;
+    bool is_one_row() const { return height == 1 && depth == 1; }
 };
 
 size_t span(const Rows& rows, const Box& box) {
@@ -97,7 +99,8 @@ int copy(const Ref<Stream>& stream, Box box, bool blocking, int needs) {
     bool wait = between_hosts || (!box.to.memory && !captured);
     if (blocking) wait |= box.to.on_host() != box.from.on_host();
     std::shared_ptr<char> staged;
-    if (!box.from.memory && !captured && !between_hosts) {
+    const bool late = VENDOR.late_rows && !blocking && !box.is_one_row();
+    if (!box.from.memory && !captured && !between_hosts && !late) {
         // A blocking copy waits for the stream, and then for no more than the staging.
         if (blocking) {
             if (const int status = wait_for(stream)) return status;

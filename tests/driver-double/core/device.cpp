@@ -95,10 +95,11 @@ int cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
 int cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
     if (!value || attribute < 1 || attribute > ATTRIBUTE_COUNT) return INVALID_VALUE;
     if (!device_at(device)) return INVALID_DEVICE;
-    constexpr int PCI_BUS = 33, PCI_DEVICE = 34;
-    *value = attribute == PCI_BUS      ? device + 1
-             : attribute == PCI_DEVICE ? 0
-                                       : ATTRIBUTES[attribute - 1];
+    constexpr int PCI_BUS = 33, PCI_DEVICE = 34, COOPERATIVE = 95;
+    *value = attribute == PCI_BUS       ? device + 1
+             : attribute == PCI_DEVICE  ? 0
+             : attribute == COOPERATIVE ? int(state().cooperative)
+                                        : ATTRIBUTES[attribute - 1];
     return 0;
 }
 

@@ -59,7 +59,8 @@ int cuEventQuery(Handle handle) {
     if (const int status = refuse_if_captured(*event)) return status;
     if (const int status = check_unsafe()) return status;
     const Ref<Work> work = event->work;
-    if (!work) return 0;
+    if (state().silent) return NOT_READY;
+    if (!work) return state().unrecorded_wait ? int(NOT_READY) : 0;
     if (!thread().host_function) step(work);
     if (const int status = usable(event->context)) return status;
     return work->state == Work::Done ? 0 : int(NOT_READY);

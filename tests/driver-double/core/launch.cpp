@@ -93,6 +93,7 @@ int launch(Handle handle, const Grid& grid, Handle stream_handle, void** paramet
     Ref<Stream> stream;
     if (const int status = find_stream(stream_handle, stream)) return status;
     if (kernel->context != stream->context) return INVALID_HANDLE;
+    if (cooperative && !state().cooperative) return NOT_SUPPORTED;
     int status = check(*kernel, grid);
     if (status == 0 && cooperative) {
         const auto [x, y, z] = grid.threads;

@@ -124,6 +124,9 @@ int cuInit(unsigned flags) {
     const size_t count = setting("DOUBLE_DEVICES", 2);
     if (count == 0) return 100; // no device
     it.eager = setting("DOUBLE_EAGER", 0) != 0;
+    it.cooperative = setting("DOUBLE_COOPERATIVE", 1) != 0;
+    it.silent = setting("DOUBLE_NOT_READY", 0) == 1;
+    it.unrecorded_wait = setting("DOUBLE_NOT_READY", 0) == 2;
     it.devices.resize(std::min<size_t>(count, 8));
     for (size_t i = 0; i < it.devices.size(); ++i) {
         it.devices[i].memory = setting("DOUBLE_MEMORY", size_t(512) << 20);

@@ -172,6 +172,9 @@ struct State {
     std::mutex mutex;
     std::condition_variable changed;
     bool initialized = false, eager = false;
+    // Queries never say yes; not of events that were never recorded.
+    bool silent = false, unrecorded_wait = false;
+    bool cooperative = true; // the devices can launch so
     std::vector<Device> devices;
     std::map<uint64_t, Ref<Memory>> memory; // by first address
     std::vector<Ref<Capture>> captures;     // those that have not ended

@@ -56,6 +56,7 @@ int cuStreamQuery(Handle handle) {
     Ref<Stream> stream;
     if (const int status = find_stream(handle, stream)) return status;
     if (const int status = refuse_if_captured(stream)) return status;
+    if (state().silent) return NOT_READY;
     std::vector<Ref<Work>> all;
     if (stream->legacy) {
         all = before(stream);

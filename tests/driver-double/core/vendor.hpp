@@ -9,6 +9,8 @@ struct Vendor {
     unsigned warp; // threads
     // Whether code for this architecture runs on the devices.
     bool (*fits)(const std::string& architecture);
+    // Whether copies of rows read pageable memory when they run, not when they are queued.
+    bool late_rows;
 };
 
 extern const Vendor VENDOR;

@@ -15,6 +15,6 @@ bool fits(const std::string& architecture) {
 
 } // namespace
 
-const Vendor VENDOR = {32, fits};
+const Vendor VENDOR = {32, fits, false};
 
 } // namespace core

@@ -125,6 +125,11 @@ void set_thread_device(int device) {
     it.device = device;
 }
 
+bool is_unknown(hipStream_t stream) {
+    unsigned flags = 0;
+    return stream && cuda.cuStreamGetFlags(at(stream), &flags) == hipErrorInvalidHandle;
+}
+
 bool forked() { return is_forked; }
 
 // Up to ROCm 6 a call that succeeds erases the failure before it; since 7 it stays.

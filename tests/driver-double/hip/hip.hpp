@@ -42,6 +42,10 @@ int reset();
 int thread_device();
 void set_thread_device(int device);
 
+// True for a handle that is no stream's.
+bool is_unknown(hipStream_t stream);
+template <class T> bool is_unknown(T) { return false; }
+
 bool forked();
 hipError_t remember(int status);
 hipError_t last_error();
@@ -51,8 +55,12 @@ hipError_t call(core::Function& function, Body body, A... arguments) {
     if (forked()) return hipErrorNotInitialized;
     const int wanted = core::recorded(function, hipErrorNotSupported, arguments...);
     if (wanted != 0) return remember(wanted);
-    const int status = prepare(function.rule);
-    return remember(status != 0 ? status : body(arguments...));
+    int status = prepare(function.rule);
+    if (status == 0) status = body(arguments...);
+    if (status == hipErrorInvalidHandle && (is_unknown(arguments) || ...)) {
+        status = hipErrorContextIsDestroyed; // whatever the call
+    }
+    return remember(status);
 }
 
 template <class T> uint64_t at(T* pointer) { return reinterpret_cast<uintptr_t>(pointer); }

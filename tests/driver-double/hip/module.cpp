@@ -22,12 +22,18 @@ void** converted(void** extra, void* (&room)[8]) {
     return room;
 }
 
-// More threads than the kernel allows have a number of their own since ROCm 7.
+// More threads than the device allows have a number of their own since ROCm 7. Those above the
+// kernel's own bounds have, in every generation, the number that a kernel's failure has.
 int launched(int status, hipFunction_t function, uint64_t threads) {
-    int most = 0;
-    const bool known = status == hipErrorInvalidValue && hip::ROCM >= 7 &&
-                       cuda.cuFuncGetAttribute(&most, MOST_THREADS, at(function)) == 0;
-    return known && threads > uint64_t(most) ? int(hipErrorInvalidConfiguration) : status;
+    int kernel = 0, device = 0;
+    const bool known = status == hipErrorInvalidValue &&
+                       cuda.cuFuncGetAttribute(&kernel, MOST_THREADS, at(function)) == 0 &&
+                       hip::device_attribute(&device, hipDeviceAttributeMaxThreadsPerBlock,
+                                             hip::thread_device()) == 0;
+    if (known && threads > uint64_t(device)) {
+        return hip::ROCM < 7 ? status : int(hipErrorInvalidConfiguration);
+    }
+    return known && threads > uint64_t(kernel) ? int(hipErrorLaunchFailure) : status;
 }
 
 } // namespace
@@ -90,6 +96,7 @@ HIP(hipModuleLaunchCooperativeKernel, DEVICE,
     const int status =
         cuda.cuLaunchCooperativeKernel(at(function), grid_x, grid_y, grid_z, block_x, block_y,
                                        block_z, shared, at(stream), parameters);
+    if (status == hipErrorNotSupported) return hipErrorLaunchFailure;
     return launched(status, function, uint64_t(block_x) * block_y * block_z);
 }
 

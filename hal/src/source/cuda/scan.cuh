@@ -4,12 +4,17 @@
 template <class A>
 struct Neighbours {
     static constexpr u32 count = sizeof(A) > 4 ? (u32)(64 / sizeof(A)) : 16;
+    // Elements between those of one thread and of the next: a word, or one element if that is
+    // larger. So each thread's begin at a word, and may be moved in words, and the distance is an
+    // odd number of them (of pairs for 8 bytes), which spreads the threads over the banks. Wider
+    // accesses of AMD's compilers need not be aligned: for amdhsa they are told that the hardware is
+    // set so (`unaligned-access-mode`, "User Guide for AMDGPU Backend" of LLVM).
+    static constexpr u32 gap = sizeof(A) < 4 ? (u32)(4 / sizeof(A)) : 1;
 };
 
-// An odd distance between the threads' neighbours spreads them over the banks.
 template <class A>
 DEVICE u32 bank(u32 item) {
-    return item + item / Neighbours<A>::count;
+    return item + item / Neighbours<A>::count * Neighbours<A>::gap;
 }
 
 // The threads' totals are combined sixteen by sixteen: within each sixteen, then the sixteens.
@@ -18,7 +23,7 @@ DEVICE void scan_range(const Read& read, const Write& write, Index begin, Index 
                        typename Op::value carry) {
     typedef typename Op::value A;
     constexpr u32 COUNT = Neighbours<A>::count;
-    __shared__ A items[256 * (COUNT + 1)];
+    __shared__ A items[256 * (COUNT + Neighbours<A>::gap)];
     __shared__ A totals[256];
     __shared__ A groups[16];
     const u32 thread = threadIdx.x;

@@ -309,6 +309,24 @@ DEVICE void store(char* address, T value) {
     *(typename Stored<T>::type*)address = Stored<T>::put(value);
 }
 
+// An element as it is stored, read into a variable that others are chosen from later. One of 16
+// bytes is read in parts: clang keeps an array of what it only copies whole in memory, and none of
+// AMD's registers holds so much.
+template <class T>
+struct Element {
+    static METHOD T read(const char* address) { return *(const T*)address; }
+};
+template <>
+struct Element<c128> {
+    static METHOD c128 read(const char* address) {
+        const f64* parts = (const f64*)address;
+        c128 value;
+        value.re = parts[0];
+        value.im = parts[1];
+        return value;
+    }
+};
+
 // `COUNT` neighbours that move in one access.
 template <class T, int COUNT>
 struct alignas(sizeof(T) * COUNT) Pack {

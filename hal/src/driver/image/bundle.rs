@@ -1,0 +1,119 @@
+//! What `hipcc --genco` writes: code for several devices in a bundle, plain or compressed ("Clang
+//! Offload Bundler" of LLVM's documentation; for compressed ones also its `OffloadBundler.cpp`).
+
+use super::{Checked, elf, number, part};
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+
+pub(super) const PLAIN: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// What runtimes since 7.0 compile themselves.
+const SPIRV: &[u8] = &[0x03, 0x02, 0x23, 0x07];
+pub(super) const COMPRESSED: &[u8] = b"CCOB";
+
+/// How much one byte can stand for at most: of DEFLATE (RFC 1951).
+const DEFLATE_RATIO: u64 = 1032;
+/// Bytes of a block at most (RFC 8878).
+const ZSTD_BLOCK: u64 = 128 << 10;
+const ZSTD_MAGIC: u64 = 0xfd2f_b528;
+
+/// Checks that every entry of a plain bundle lies inside.
+pub(super) fn check(bytes: &[u8]) -> Checked {
+    let cut = || "is a bundle of clang cut short".to_owned();
+    let mut at = PLAIN.len() as u64;
+    let count = number(bytes, at, 8).ok_or_else(cut)?;
+    at += 8;
+    for index in 0..count {
+        let field = |offset| number(bytes, at.checked_add(offset)?, 8);
+        let entry = field(0).zip(field(8)).zip(field(16));
+        let ((offset, size), length) = entry.ok_or_else(cut)?;
+        let name = part(bytes, at + 24, length).ok_or_else(cut)?;
+        at += 24 + length;
+        let code = part(bytes, offset, size).ok_or_else(|| {
+            format!("is a damaged bundle of clang: entry {index} does not lie inside")
+        })?;
+        if name.starts_with(b"hip") && !code.is_empty() {
+            // The runtime takes what is neither for ELF.
+            let checked = match code {
+                _ if code.starts_with(elf::MAGIC) => elf::check(code),
+                _ if code.starts_with(SPIRV) => Ok(()),
+                _ => Err("is no code".into()),
+            };
+            checked.map_err(|what| format!("is a bundle of clang whose entry {index} {what}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the compressed data is all there, and stands for as many bytes as it says.
+pub(super) fn check_compressed(bytes: &[u8]) -> Checked {
+    let cut = || "is a compressed bundle of clang cut short".to_owned();
+    let damaged = |what: &str| format!("is a damaged compressed bundle of clang: {what}");
+    let (version, method) = number(bytes, 4, 2).zip(number(bytes, 6, 2)).ok_or_else(cut)?;
+    // Bytes of the sizes; whether that of the whole is among them. A hash of 8 bytes follows.
+    let (size, has_total) = match version {
+        1 => (4, false),
+        2 => (4, true),
+        3 => (8, true),
+        _ => return Err(damaged(&format!("its version is {version}; known are 1 to 3"))),
+    };
+    let total = match has_total {
+        true => number(bytes, 8, size).ok_or_else(cut)?,
+        false => bytes.len() as u64,
+    };
+    let unpacked_at = if has_total { 8 + size } else { 8 };
+    let unpacked = number(bytes, unpacked_at, size).ok_or_else(cut)?;
+    let header = unpacked_at + size + 8;
+    let packed = total.checked_sub(header).and_then(|size| part(bytes, header, size));
+    let packed = packed.ok_or_else(cut)?;
+    match method {
+        0 => {
+            let most = DEFLATE_RATIO * packed.len() as u64;
+            let limit = usize::try_from(unpacked).ok().filter(|_| unpacked <= most);
+            let plain =
+                limit.and_then(|limit| decompress_to_vec_zlib_with_limit(packed, limit).ok());
+            let plain = plain.filter(|plain| plain.len() as u64 == unpacked);
+            let plain = plain.ok_or_else(|| damaged("its data is not what zlib made"))?;
+            match plain.starts_with(PLAIN) {
+                true => check(&plain),
+                false => Err(damaged("no bundle is in it")),
+            }
+        }
+        1 => match zstd_fits(packed, unpacked) {
+            Some(true) => Ok(()),
+            _ => Err(damaged("its data is not what zstd made")),
+        },
+        _ => Err(damaged(&format!("its method is {method}; known are 0 and 1"))),
+    }
+}
+
+/// Whether a frame of zstd (RFC 8878) may stand for so many bytes; `None` if it does not end.
+fn zstd_fits(frame: &[u8], unpacked: u64) -> Option<bool> {
+    if number(frame, 0, 4)? != ZSTD_MAGIC {
+        return None;
+    }
+    let descriptor = number(frame, 4, 1)?;
+    let is_single = descriptor >> 5 & 1 == 1;
+    let dictionary = [0, 1, 2, 4][(descriptor & 3) as usize];
+    let size = [u64::from(is_single), 2, 4, 8][(descriptor >> 6) as usize];
+    let size_at = 5 + u64::from(!is_single) + dictionary;
+    let told = number(frame, size_at, size)? + if size == 2 { 256 } else { 0 };
+    let mut at = size_at + size;
+    let mut most = 0_u64;
+    loop {
+        let header = number(frame, at, 3)?;
+        let (is_last, kind, bytes) = (header & 1 == 1, header >> 1 & 3, header >> 3);
+        let (stored, stands_for) = match kind {
+            0 => (bytes, bytes),
+            1 => (1, bytes),
+            2 => (bytes, ZSTD_BLOCK),
+            _ => return None,
+        };
+        at += 3 + stored;
+        most += stands_for;
+        if is_last {
+            break;
+        }
+    }
+    // A checksum may follow.
+    part(frame, 0, at + 4 * (descriptor >> 2 & 1))?;
+    Some(unpacked <= most && (size == 0 || told == unpacked))
+}

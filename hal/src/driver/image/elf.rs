@@ -1,0 +1,211 @@
+//! ELF files of 64 bits: cubins and AMD's code objects (System V ABI, "Object Files").
+
+use super::{Checked, number, part};
+
+pub(super) const MAGIC: &[u8] = b"\x7fELF";
+
+const HEADER: u64 = 64;
+const SECTION: u64 = 64;
+const SEGMENT: u64 = 56;
+const SYMBOL: u64 = 24;
+
+/// Of a section or a segment in memory at most: more than any device has.
+const MOST_MEMORY: u64 = 1 << 40;
+
+const SHT_NULL: u64 = 0;
+const SHT_SYMTAB: u64 = 2;
+const SHT_STRTAB: u64 = 3;
+const SHT_RELA: u64 = 4;
+const SHT_NOBITS: u64 = 8;
+const SHT_REL: u64 = 9;
+const SHT_DYNSYM: u64 = 11;
+/// Section numbers from here on mean something else.
+const SHN_LORESERVE: u64 = 0xff00;
+const PT_LOAD: u64 = 1;
+
+const EM_CUDA: u64 = 190;
+/// Types of CUDA's sections that, like `SHT_NOBITS`, may have nothing in the file: global,
+/// local and shared memory.
+const CUDA_MEMORY: [u64; 3] = [0x7000_0007, 0x7000_0009, 0x7000_000a];
+
+/// Checks that everything that the headers name lies inside the file.
+pub(super) fn check(file: &[u8]) -> Checked {
+    if part(file, 0, HEADER).is_none() {
+        return Err("is an ELF file cut short in its header".into());
+    }
+    // Class, order of bytes, version.
+    if file[4..7] != [2, 1, 1] {
+        return Err("is no ELF file of 64 bits, little-endian numbers and version 1".into());
+    }
+    let field = |offset, size| number(file, offset, size).unwrap_or(0);
+    let sections = Sections::of(file)?;
+    for index in 0..sections.count {
+        sections
+            .check(index)
+            .map_err(|what| format!("is a damaged ELF file: section {index} {what}"))?;
+    }
+    let names = field(0x3e, 2);
+    if sections.count > 0 {
+        let names = match names {
+            0xffff => sections.field(0, 0x28, 4),
+            names => names,
+        };
+        let table =
+            sections.strings(names).ok_or("is a damaged ELF file: its sections have no names")?;
+        if (0..sections.count).any(|index| sections.field(index, 0, 4) >= table) {
+            return Err("is a damaged ELF file: a section's name is none".into());
+        }
+    }
+    // e_phoff, e_phentsize, e_phnum.
+    let (offset, size, count) = (field(0x20, 8), field(0x36, 2), field(0x38, 2));
+    let table = table(file, offset, size, count, SEGMENT, "segments")?;
+    for index in 0..count {
+        let field = |offset, size| number(table, index * SEGMENT + offset, size).unwrap_or(0);
+        // p_offset, p_filesz, p_memsz.
+        let (offset, size, memory) = (field(0x08, 8), field(0x20, 8), field(0x28, 8));
+        let is_loaded = field(0, 4) == PT_LOAD;
+        if part(file, offset, size).is_none()
+            || (is_loaded && (size > memory || memory > MOST_MEMORY))
+        {
+            return Err(format!("is a damaged ELF file: segment {index} does not lie inside"));
+        }
+    }
+    Ok(())
+}
+
+/// A table of so many entries.
+fn table<'a>(
+    file: &'a [u8],
+    offset: u64,
+    size: u64,
+    count: u64,
+    expected: u64,
+    what: &str,
+) -> Result<&'a [u8], String> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    let bytes = count.checked_mul(expected).filter(|_| size == expected);
+    bytes
+        .and_then(|bytes| part(file, offset, bytes))
+        .ok_or_else(|| format!("is an ELF file cut short: its {count} {what} are not all inside"))
+}
+
+/// The table of sections.
+struct Sections<'a> {
+    file: &'a [u8],
+    table: &'a [u8],
+    count: u64,
+    is_cuda: bool,
+}
+
+impl<'a> Sections<'a> {
+    fn of(file: &'a [u8]) -> Result<Sections<'a>, String> {
+        let field = |offset, size| number(file, offset, size).unwrap_or(0);
+        // e_shoff, e_shentsize, e_shnum.
+        let (offset, size, mut count) = (field(0x28, 8), field(0x3a, 2), field(0x3c, 2));
+        if count == 0 && offset != 0 {
+            // There are too many for this field: the first section's size is their number.
+            let first = table(file, offset, size, 1, SECTION, "sections")?;
+            count = number(first, 0x20, 8).unwrap_or(0);
+        }
+        let table = table(file, offset, size, count, SECTION, "sections")?;
+        Ok(Sections { file, table, count, is_cuda: field(0x12, 2) == EM_CUDA })
+    }
+
+    /// A field of a section; 0 where there is no such section.
+    fn field(&self, section: u64, offset: u64, size: u64) -> u64 {
+        let at = section.checked_mul(SECTION).and_then(|at| at.checked_add(offset));
+        at.and_then(|at| number(self.table, at, size)).unwrap_or(0)
+    }
+
+    fn kind(&self, section: u64) -> u64 {
+        self.field(section, 0x04, 4)
+    }
+
+    fn bytes(&self, section: u64) -> u64 {
+        self.field(section, 0x20, 8)
+    }
+
+    /// What of a section is in the file; `None` if that is not all of it.
+    fn content(&self, section: u64) -> Option<&'a [u8]> {
+        let kind = self.kind(section);
+        match kind == SHT_NULL || kind == SHT_NOBITS {
+            true => Some(&[]),
+            false => part(self.file, self.field(section, 0x18, 8), self.bytes(section)),
+        }
+    }
+
+    /// The size of a table of texts, each of which ends in it.
+    fn strings(&self, section: u64) -> Option<u64> {
+        let is_table = section < self.count && self.kind(section) == SHT_STRTAB;
+        let text = self.content(section).filter(|_| is_table)?;
+        (text.last() == Some(&0)).then_some(text.len() as u64)
+    }
+
+    /// The number of entries of a table that has no part of one.
+    fn entries(&self, section: u64, size: u64) -> Option<u64> {
+        let (bytes, entry) = (self.bytes(section), self.field(section, 0x38, 8));
+        (entry == size && bytes.is_multiple_of(size)).then_some(bytes / size)
+    }
+
+    fn check(&self, section: u64) -> Result<(), &'static str> {
+        let kind = self.kind(section);
+        if section == 0 || kind == SHT_NULL {
+            return Ok(());
+        }
+        let may_be_empty = self.is_cuda && CUDA_MEMORY.contains(&kind);
+        if self.bytes(section) > MOST_MEMORY {
+            return Err("is larger than any memory");
+        }
+        let content = match self.content(section) {
+            Some(content) => content,
+            None if may_be_empty => &[],
+            None => return Err("does not lie inside"),
+        };
+        // sh_link, sh_info.
+        let (link, info) = (self.field(section, 0x28, 4), self.field(section, 0x2c, 4));
+        if link >= self.count {
+            return Err("belongs to one that is not there");
+        }
+        match kind {
+            SHT_STRTAB if content.last().is_some_and(|last| *last != 0) => {
+                Err("is texts of which the last has no end")
+            }
+            SHT_SYMTAB | SHT_DYNSYM => self.check_symbols(section, content, link),
+            SHT_REL | SHT_RELA => {
+                let size = if kind == SHT_REL { 16 } else { 24 };
+                let count = self.entries(section, size).ok_or("has entries of another size")?;
+                let symbols = match link {
+                    0 => 1,
+                    link => self.entries(link, SYMBOL).ok_or("belongs to no table of symbols")?,
+                };
+                let symbol = |entry| number(content, entry * size + 12, 4).unwrap_or(u64::MAX);
+                if info >= self.count || (0..count).any(|entry| symbol(entry) >= symbols) {
+                    return Err("relocates what is not there");
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_symbols(&self, section: u64, content: &[u8], link: u64) -> Result<(), &'static str> {
+        let count = self.entries(section, SYMBOL).ok_or("has symbols of another size")?;
+        if count == 0 {
+            return Ok(());
+        }
+        let texts = self.strings(link).ok_or("has symbols without names")?;
+        let is_whole = |symbol: u64| {
+            let field = |offset, size| number(content, symbol * SYMBOL + offset, size);
+            // st_name, st_shndx.
+            let (name, place) = (field(0, 4), field(6, 2));
+            name.is_some_and(|name| name < texts)
+                && place.is_some_and(|place| place < self.count || place >= SHN_LORESERVE)
+        };
+        match (0..count).all(is_whole) {
+            true => Ok(()),
+            false => Err("has a symbol that names what is not there"),
+        }
+    }
+}

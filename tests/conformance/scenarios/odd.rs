@@ -1,0 +1,70 @@
+//! Runtimes that leave out what others do; the double is told to be one.
+
+use super::{check_error, check_works, device};
+use crate::harness::Outcome;
+use crate::kernels::cooperate;
+use crate::programs::{ONE, SOURCE, launch};
+use gpuarray::{DeviceArray, ErrorKind, EventOptions, LoadOptions, ModuleSource, StreamOptions};
+
+/// Queries that never say yes: what orders work does not rely on them, and says so.
+pub(super) fn queries() -> Outcome {
+    let device = device()?;
+    let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
+    let event = device.create_event(EventOptions::default())?;
+    assert!(!stream.answers_queries() && !event.answers_queries());
+    assert!(event.query()?, "an event that was never recorded counts as complete");
+    let array = DeviceArray::from_slice(&device, &(0..1000).collect::<Vec<i32>>())?;
+    let mut there = array.on(&stream)?.copy()?;
+    stream.record(event.as_ref())?;
+    event.synchronize()?;
+    assert!(!event.query()? && !stream.query()?);
+    there.update_scalar(gpuarray::function::BinaryFunction::Add, 1)?;
+    assert_eq!(there.sum()?, 499_500 + 1000);
+    stream.synchronize()?;
+    drop(there);
+    check_works(&device)
+}
+
+/// An event that was never recorded is not ready there.
+pub(super) fn unrecorded() -> Outcome {
+    let device = device()?;
+    let event = device.create_event(EventOptions::default())?;
+    assert!(event.answers_queries() && event.query()?);
+    event.synchronize()?;
+    let stream = device.create_stream(StreamOptions::default())?;
+    stream.record(event.as_ref())?;
+    stream.synchronize()?;
+    assert!(event.query()?);
+    check_works(&device)
+}
+
+/// A device whose architecture no compiler knows holds data, and says what it is asked in vain.
+pub(super) fn architecture() -> Outcome {
+    let device = device()?;
+    let name = device.properties().architecture.clone();
+    let values: Vec<i32> = (0..100).collect();
+    let array = DeviceArray::from_slice(&device, &values)?;
+    assert_eq!(array.to_vec()?, values);
+    let id = device.id().to_string();
+    let named = [id.as_str(), &format!("{name:?}")];
+    let refused = &array + &array;
+    check_error("an operation", refused, ErrorKind::Unsupported, &named);
+    let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
+    let refused = device.load_module(&source, &LoadOptions::default());
+    check_error("a module", refused, ErrorKind::Unsupported, &named);
+    Ok(())
+}
+
+/// A cooperative launch that the device cannot do, which is not lost for that.
+pub(super) fn cooperative() -> Outcome {
+    let device = device()?;
+    let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
+    let kernel = device.load_module(&source, &LoadOptions::default())?.kernel("set")?;
+    let stream = device.create_stream(StreamOptions::default())?;
+    let mut out = DeviceArray::<i32>::zeros(&device, &[1])?;
+    let refused = cooperate(&kernel, ONE, &stream, (&mut out, 3));
+    check_error("launch", refused, ErrorKind::Unsupported, &["ooperative"]);
+    launch(&kernel, ONE, &stream, (&mut out, 4))?;
+    assert_eq!(out.item()?, 4);
+    check_works(&device)
+}
