@@ -93,6 +93,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         device::stream_priority_range,
         device::synchronize,
         device::trim_memory,
+        host::check_host_memory,
         ipc::mem_get_ipc_handle,
         managed::managed_empty,
         module::compile_source,
