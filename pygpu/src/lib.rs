@@ -6,6 +6,7 @@ mod allocator;
 mod array;
 mod copies;
 mod device;
+mod discard;
 mod dtypes;
 mod errors;
 mod event;
@@ -22,6 +23,7 @@ mod region;
 mod rows;
 mod runtime;
 mod stream;
+mod tenant;
 mod wait;
 
 use pyo3::prelude::*;

@@ -63,7 +63,10 @@ fn ask(since: Instant, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> Option<Re
 }
 
 /// Waits until `is_done`; the outer error is an exception that a signal handler raised.
-fn wait(py: Python<'_>, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> PyResult<Result<()>> {
+pub(crate) fn until(
+    py: Python<'_>,
+    is_done: &(dyn Fn() -> Result<bool> + Sync),
+) -> PyResult<Result<()>> {
     // Most often there is nothing to wait for.
     match is_done() {
         Ok(true) => return Ok(Ok(())),
@@ -81,12 +84,12 @@ fn wait(py: Python<'_>, is_done: &(dyn Fn() -> Result<bool> + Sync)) -> PyResult
 
 /// Waits until all work queued on a stream so far has run, and gives its failure.
 pub(crate) fn for_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
-    Ok(wait(py, &|| stream.query())?.and_then(|()| stream.synchronize()))
+    Ok(until(py, &|| stream.query())?.and_then(|()| stream.synchronize()))
 }
 
 /// Waits until all work before an event's mark has run, and gives its failure.
 pub(crate) fn for_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
-    Ok(wait(py, &|| event.query())?.and_then(|()| event.synchronize()))
+    Ok(until(py, &|| event.query())?.and_then(|()| event.synchronize()))
 }
 
 /// Waits for all work of a device. Only work on streams that other libraries made, and that
@@ -97,7 +100,7 @@ pub(crate) fn for_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<(
     // A stream that captures cannot be asked; the device says what it thinks of that.
     streams.retain(|stream| !stream.is_capturing().unwrap_or(true));
     for stream in &streams {
-        if wait(py, &|| stream.query())?.is_err() {
+        if until(py, &|| stream.query())?.is_err() {
             // The device reports the failure, too.
             break;
         }

@@ -171,7 +171,7 @@ impl Usage {
     }
 }
 
-fn freed(memory: &DeviceMemory) -> Error {
+pub(super) fn freed(memory: &DeviceMemory) -> Error {
     Error::handle("memory", format!("the memory at {:#x} has been freed", memory.address()))
 }
 
