@@ -95,6 +95,21 @@ pub(crate) struct HostDevice {
     child: Mutex<Option<&'static Engine>>,
     pinned: Mutex<BTreeMap<usize, usize>>,
     registered: Mutex<BTreeMap<usize, usize>>,
+    limits: Mutex<[usize; LIMITS.len()]>,
+}
+
+/// The limits of `CUlimit` that there have been from the first on, with the values that drivers
+/// start with: bytes of a thread's stack, of the buffer of `printf` and of the heap of `malloc` in
+/// kernels, the depth of launches by kernels, and how many of them may wait. No kernel runs here
+/// that they could limit; they are kept for programs that set and read them.
+const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
+
+/// The position of a limit in [`LIMITS`].
+fn limit_index(call: &'static str, limit: i32) -> Result<usize> {
+    usize::try_from(limit).ok().filter(|&index| index < LIMITS.len()).ok_or_else(|| {
+        let last = LIMITS.len() - 1;
+        Error::invalid(call, format!("limit is {limit}; the host has limits 0 to {last}"))
+    })
 }
 
 impl fmt::Debug for HostDevice {
@@ -115,6 +130,7 @@ impl HostDevice {
             child: Mutex::new(None),
             pinned: Mutex::default(),
             registered: Mutex::default(),
+            limits: Mutex::new(LIMITS),
         }
     }
 
@@ -237,6 +253,7 @@ impl Device for HostHandle {
             A::MAX_GRID_DIM_X => i32::MAX,
             A::MAX_GRID_DIM_Y | A::MAX_GRID_DIM_Z => 65535,
             A::MAX_SHARED_MEMORY_PER_BLOCK => 48 << 10,
+            A::MAX_REGISTERS_PER_BLOCK => 64 << 10,
             A::TOTAL_CONSTANT_MEMORY => 64 << 10,
             A::WARP_SIZE => 32,
             A::MULTIPROCESSOR_COUNT => self.config.threads as i32,
@@ -339,6 +356,23 @@ impl Device for HostHandle {
                 format!("no memory is registered at {:#x}", pointer as usize),
             )),
         }
+    }
+
+    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
+        if bytes == 0 {
+            return Err(Error::invalid("allocate_managed", "bytes is 0; at least 1 is needed"));
+        }
+        // All memory here is the host's.
+        self.allocate(bytes)
+    }
+
+    fn limit(&self, limit: i32) -> Result<usize> {
+        Ok(lock(&self.limits)[limit_index("limit", limit)?])
+    }
+
+    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
+        lock(&self.limits)[limit_index("set_limit", limit)?] = value;
+        Ok(())
     }
 
     fn as_any(&self) -> &dyn Any {

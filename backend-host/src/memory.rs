@@ -81,6 +81,20 @@ fn page_layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE).ok()
 }
 
+/// The system has no such memory although the capacity would allow it.
+fn refused_by_system(bytes: usize) -> Error {
+    Error::new(
+        ErrorKind::OutOfMemory,
+        Status::host(Status::OUT_OF_MEMORY),
+        "allocate",
+        format!(
+            "out of memory: {} were asked for, and the system refused them, which it does where \
+             the machine or a limit of the process (ulimit -v) has no more",
+            bytes_text(bytes)
+        ),
+    )
+}
+
 /// A number of bytes as people write it.
 pub(crate) fn bytes_text(bytes: usize) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
@@ -193,7 +207,7 @@ impl Memory {
             .map_err(|_| self.exhausted(bytes))?;
         take().ok_or_else(|| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
-            self.exhausted(bytes)
+            refused_by_system(bytes)
         })
     }
 

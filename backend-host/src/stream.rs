@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::queue::{Mark, Queue, Task};
 use crate::transfer;
 use hal::operation::Operation;
-use hal::{DeviceId, Error, Event, Result, Stream, Transfer};
+use hal::{DeviceId, Error, Event, PrefetchTarget, Result, Stream, Transfer};
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
@@ -227,6 +227,11 @@ impl Stream for HostStream {
             unsafe { transfer::fill(address, value, width, count) };
             Ok(())
         }))
+    }
+
+    unsafe fn prefetch(&self, _: u64, _: usize, _: PrefetchTarget) -> Result<()> {
+        // Host and device are one.
+        Ok(())
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {

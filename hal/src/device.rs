@@ -112,6 +112,8 @@ impl DeviceAttribute {
     pub const TOTAL_CONSTANT_MEMORY: Self = Self(9);
     /// Threads of a warp or wavefront.
     pub const WARP_SIZE: Self = Self(10);
+    /// Registers of one block at most, of 32 bits each.
+    pub const MAX_REGISTERS_PER_BLOCK: Self = Self(12);
     /// Clock rate in kHz.
     pub const CLOCK_RATE: Self = Self(13);
     /// Multiprocessors, compute units or cores.

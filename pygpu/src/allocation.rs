@@ -1,16 +1,20 @@
 //! Device memory as Python objects.
 
+use crate::discard::drop_unlocked;
+use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
+use crate::host;
 use crate::pool::PooledDeviceAllocation;
 use crate::region::{Origin, Region};
 use crate::runtime::current;
 use gpuarray::memory::DeviceMemory;
-use gpuarray::{Device, Error};
+use gpuarray::{DType, Device, Error};
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use std::ffi::c_char;
+use pyo3::types::{PyCapsule, PyInt, PyMemoryView};
+use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -53,32 +57,52 @@ impl Drop for DeviceAllocation {
     fn drop(&mut self) {
         // SAFETY: the field is not used after this.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        if !self.waits {
-            return;
+        if self.waits {
+            drop_unlocked((memory, self.region.take()));
         }
-        let mut ends = Some((memory, self.region.take()));
-        Python::try_attach(|py| py.detach(|| drop(ends.take())));
+    }
+}
+
+impl DeviceAllocation {
+    /// The address of memory that has not been freed.
+    fn address(&self) -> PyResult<u64> {
+        if self.memory.is_allocated() {
+            return Ok(self.memory.address());
+        }
+        Err(to_python(Error::handle(
+            "memory",
+            format!("the memory at {:#x} has been freed", self.memory.address()),
+        )))
+    }
+
+    /// Ends the use of the memory by the device, while the host keeps it until this object goes.
+    pub(crate) fn retire(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.memory.release()).or_raise()
+    }
+
+    /// As [`DeviceAllocation::free`] for memory that was retired.
+    pub(crate) fn end_region(&self, py: Python<'_>) -> PyResult<()> {
+        // May wait for the device.
+        py.detach(|| self.region.as_ref().map_or(Ok(()), |region| region.end())).or_raise()
     }
 }
 
 #[pymethods]
 impl DeviceAllocation {
     /// Frees the memory now, behind the work that uses it. Using it afterwards is an error.
+    ///
+    /// Raises LogicError while a buffer of `as_buffer` is alive, or if it was freed already.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
-        // May wait for the device.
-        py.detach(|| {
-            self.memory.release()?;
-            self.region.as_ref().map_or(Ok(()), |region| region.end())
-        })
-        .or_raise()
+        self.retire(py)?;
+        self.end_region(py)
     }
 
-    fn __int__(&self) -> u64 {
-        self.memory.address()
+    fn __int__(&self) -> PyResult<u64> {
+        self.address()
     }
 
-    fn __index__(&self) -> u64 {
-        self.memory.address()
+    fn __index__(&self) -> PyResult<u64> {
+        self.address()
     }
 
     /// The number of bytes.
@@ -87,8 +111,9 @@ impl DeviceAllocation {
         self.memory.bytes()
     }
 
-    /// A memoryview of the memory for libraries that take device addresses as buffers. It does
-    /// not keep the memory; a host cannot read a GPU's memory through it.
+    /// A memoryview of `size` bytes from `offset` on, for libraries that take device addresses as
+    /// buffers. The memory stays allocated as long as the view; a host cannot read a GPU's memory
+    /// through it.
     #[pyo3(signature = (size, offset = 0))]
     fn as_buffer<'py>(
         &self,
@@ -96,16 +121,7 @@ impl DeviceAllocation {
         size: usize,
         offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if offset.checked_add(size).is_none_or(|end| end > self.memory.bytes()) {
-            return Err(to_python(Error::invalid(
-                "as_buffer",
-                format!(
-                    "size is {size} and offset {offset}; the memory has {} bytes",
-                    self.memory.bytes()
-                ),
-            )));
-        }
-        buffer(py, self.memory.address() + offset as u64, size)
+        view(py, &self.memory, size, offset)
     }
 
     fn __hash__(&self) -> u64 {
@@ -123,27 +139,58 @@ impl DeviceAllocation {
         }
     }
 
-    fn __repr__(&self) -> String {
-        format!(
-            "<DeviceAllocation of {} bytes at {:#x}>",
-            self.memory.bytes(),
-            self.memory.address()
-        )
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let memory = slf.get().memory();
+        let freed = if memory.is_allocated() { "" } else { ", freed" };
+        Ok(format!(
+            "<{} of {} bytes at {:#x}{freed}>",
+            slf.get_type().name()?,
+            memory.bytes(),
+            memory.address()
+        ))
     }
 }
 
-/// A memoryview over a range of addresses.
+/// A memoryview over a part of an allocation, which it keeps.
+pub(crate) fn view<'py>(
+    py: Python<'py>,
+    memory: &Arc<DeviceMemory>,
+    size: usize,
+    offset: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    if offset.checked_add(size).is_none_or(|end| end > memory.bytes()) {
+        return Err(to_python(Error::invalid(
+            "as_buffer",
+            format!("size is {size} and offset {offset}; the memory has {} bytes", memory.bytes()),
+        )));
+    }
+    let hold = memory.hold().or_raise()?;
+    let drop_hold = |hold, _| drop_unlocked(hold);
+    let owner = PyCapsule::new_with_value_and_destructor(py, hold, HOLD, drop_hold)?;
+    buffer(py, memory.address() + offset as u64, size, owner.into_any())
+}
+
+/// The name of capsules that keep memory.
+const HOLD: &CStr = c"pygpu.driver.memory";
+
+/// A memoryview over a range of addresses that `owner` keeps valid.
 #[pyfunction]
 #[pyo3(name = "address_as_buffer")]
-pub(crate) fn buffer(py: Python<'_>, address: u64, size: usize) -> PyResult<Bound<'_, PyAny>> {
-    const WRITABLE: i32 = 0x200; // PyBUF_WRITE
-    let size = isize::try_from(size)
-        .map_err(|_| PyOverflowError::new_err(format!("size is {size}; so many do not fit")))?;
-    // SAFETY: the object only stands for the range; whoever reads through it vouches for it.
-    unsafe {
-        let view = ffi::PyMemoryView_FromMemory(address as *mut c_char, size, WRITABLE);
-        Bound::from_owned_ptr_or_err(py, view)
+pub(crate) fn buffer<'py>(
+    py: Python<'py>,
+    address: u64,
+    size: usize,
+    owner: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if isize::try_from(size).is_err() {
+        return Err(PyOverflowError::new_err(format!("size is {size}; so many do not fit")));
     }
+    let bytes = dtypes::to_numpy(py, DType::UInt8)?.into_bound(py);
+    // SAFETY: the array only stands for the range, which the owner keeps; whoever reads through
+    // it vouches for that.
+    let array =
+        unsafe { host::new_array(py, &bytes, &[size], &[1], address as *mut c_void, Some(owner))? };
+    Ok(PyMemoryView::from(&array)?.into_any())
 }
 
 /// Allocates `bytes` bytes on the current device that every stream can use at once, and other
@@ -195,14 +242,15 @@ pub(crate) fn positive(
     name: &str,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<usize> {
-    let number: i128 = value.extract().map_err(|_| {
-        PyTypeError::new_err(format!("{name} is {value}; a whole number is needed"))
+    let number = value.call_method0("__index__").map_err(|_| {
+        let text = value.repr().map_or_else(|_| "?".into(), |text| text.to_string());
+        PyTypeError::new_err(format!("{name} is {text}; a whole number is needed"))
     })?;
-    match usize::try_from(number) {
-        Ok(number) if number > 0 && isize::try_from(number).is_ok() => Ok(number),
+    match number.extract::<isize>() {
+        Ok(number) if number > 0 => Ok(number as usize),
         _ => Err(to_python(Error::invalid(
             call,
-            format!("{name} is {number}; a number above 0 is needed"),
+            format!("{name} is {number}; allowed are 1 to {}", isize::MAX),
         ))),
     }
 }
@@ -210,11 +258,22 @@ pub(crate) fn positive(
 /// A Python object that is kept alive, and let go only while Python runs.
 pub(crate) struct KeptObject(#[allow(dead_code, reason = "held, not read")] pub(crate) Py<PyAny>);
 
+/// The memory of an allocation, freed or not; `None` for anything else.
+pub(crate) fn known_memory_of<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a Arc<DeviceMemory>> {
+    if let Ok(allocation) = value.cast::<DeviceAllocation>() {
+        return Some(allocation.get().memory());
+    }
+    value.cast::<PooledDeviceAllocation>().ok().map(|allocation| allocation.get().any_memory())
+}
+
 /// The memory of an allocation; `None` for anything else.
+///
+/// Raises `LogicError` for memory that has been freed.
 pub(crate) fn memory_of<'a>(
     value: &'a Bound<'_, PyAny>,
 ) -> PyResult<Option<&'a Arc<DeviceMemory>>> {
     if let Ok(allocation) = value.cast::<DeviceAllocation>() {
+        allocation.get().address()?;
         return Ok(Some(allocation.get().memory()));
     }
     match value.cast::<PooledDeviceAllocation>() {
@@ -225,22 +284,46 @@ pub(crate) fn memory_of<'a>(
 
 /// The address that an object stands for: anything with `__index__`, or with `__int__` unless it
 /// is a number with a fraction.
+///
+/// Raises `TypeError` for anything else, caused by what the object's method raised.
 pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Some(memory) = memory_of(value)? {
         return Ok(memory.address());
     }
-    if let Ok(address) = value.extract::<u64>() {
-        return Ok(address);
-    }
-    let refused = |_: PyErr| {
-        let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-        PyTypeError::new_err(format!(
-            "{name} is of type {kind}; a device allocation or an address is needed"
-        ))
+    let py = value.py();
+    // SAFETY: the object is live.
+    let has_index = unsafe { ffi::PyIndex_Check(value.as_ptr()) } != 0;
+    let number = if value.is_exact_instance_of::<PyInt>() {
+        Ok(value.clone())
+    } else if has_index {
+        value.call_method0("__index__")
+    } else if value.hasattr("__int__")? && !value.hasattr("__float__")? {
+        value.call_method0("__int__")
+    } else {
+        return Err(no_address(name, value));
     };
-    // A number with a fraction has `__int__`, too, but is no address.
-    if value.hasattr("__float__")? {
-        return Err(refused(PyTypeError::new_err(())));
-    }
-    value.call_method0("__int__").and_then(|number| number.extract::<u64>()).map_err(refused)
+    let number = number.map_err(|cause| {
+        // An interrupt is nothing that the object has to say.
+        if !cause.is_instance_of::<PyException>(py) {
+            return cause;
+        }
+        let error = no_address(name, value);
+        error.set_cause(py, Some(cause));
+        error
+    })?;
+    number.extract::<u64>().map_err(|cause| {
+        if !number.is_instance_of::<PyInt>() {
+            return no_address(name, value);
+        }
+        let error = PyOverflowError::new_err(format!("{name} is {number}; an address has 64 bits"));
+        error.set_cause(py, Some(cause));
+        error
+    })
+}
+
+fn no_address(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "{name} is of type {kind}; a device allocation or an address is needed"
+    ))
 }

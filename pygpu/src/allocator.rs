@@ -1,10 +1,10 @@
 //! Python's allocators as those of the core.
 
-use crate::allocation::{DeviceAllocation, KeptObject, address_of, memory_of};
-use crate::errors::raised_in_python;
+use crate::allocation::{DeviceAllocation, KeptObject, address_of, known_memory_of};
+use crate::errors::{raised_in_python, to_python};
 use crate::pool::{DeviceMemoryPool, DevicePool};
 use gpuarray::memory::{Allocator, DeviceMemory};
-use gpuarray::{Device, Result, Stream};
+use gpuarray::{Device, Error, Result, Stream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -126,18 +126,45 @@ impl Allocator for PythonAllocator {
 }
 
 /// Memory that a Python object stands for, which is kept as long as the memory is used.
+///
+/// Raises `TypeError` for an object that stands for none, and `LogicError` for memory that is
+/// freed, too small, of another device or no memory of the device at all.
 fn adopt(
     device: &Arc<dyn Device>,
     object: &Bound<'_, PyAny>,
     bytes: usize,
 ) -> PyResult<Arc<DeviceMemory>> {
-    if let Some(memory) = memory_of(object)? {
+    let refused = |what: String| {
+        to_python(Error::invalid(
+            "allocator",
+            format!("allocator returned {what} when asked for {bytes} bytes"),
+        ))
+    };
+    if let Some(memory) = known_memory_of(object) {
+        let address = memory.address();
+        if !memory.is_allocated() {
+            return Err(refused(format!("memory at {address:#x} that has been freed")));
+        }
+        if memory.bytes() < bytes {
+            return Err(refused(format!("{} bytes at {address:#x}", memory.bytes())));
+        }
+        if memory.device().id() != device.id() {
+            let other = memory.device().id();
+            return Err(refused(format!(
+                "memory of device {other}, not of device {}",
+                device.id()
+            )));
+        }
         return Ok(memory.clone());
     }
     let address = address_of("allocator's result", object)?;
+    if !device.can_access(address, bytes) {
+        let id = device.id();
+        return Err(refused(format!("{address:#x}, where device {id} has no such memory,")));
+    }
     let owner = Box::new(KeptObject(object.clone().unbind()));
-    // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
-    // object that stands for the memory is kept.
+    // SAFETY: the device has the range, and whoever passes a raw address vouches for its use, as
+    // with every GPU library; the object that stands for the memory is kept.
     Ok(Arc::new(unsafe { DeviceMemory::foreign(device, address, bytes, owner) }))
 }
 

@@ -57,7 +57,11 @@ impl PyEvent {
         Ok(PyEvent { event, device, status: AtomicI32::new(Status::SUCCESS) })
     }
 
-    /// Marks this place in the work of a stream.
+    fn __repr__(&self) -> String {
+        format!("<Event {:#x} of {}>", self.event.handle(), self.event.device_id())
+    }
+
+    /// Marks this place in the work of a stream; returns the event itself.
     #[pyo3(signature = (stream = None))]
     fn record<'py>(
         slf: Bound<'py, Self>,
@@ -69,35 +73,35 @@ impl PyEvent {
         Ok(slf)
     }
 
-    /// Waits until all work before the mark has run.
+    /// Waits until all work before the mark has run; returns the event itself.
     fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let this = slf.get();
         this.note(crate::wait::for_event(slf.py(), this.event.as_ref())?)?;
         Ok(slf)
     }
 
-    /// True once all work before the mark has run.
+    /// Returns True once all work before the mark has run.
     fn query(&self) -> PyResult<bool> {
         self.note(self.event.query())
     }
 
-    /// Milliseconds from another event to this one.
+    /// Returns the milliseconds from another event to this one.
     fn time_since(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
         self.note(self.event.elapsed_since(event.get().event.as_ref()))
     }
 
-    /// Milliseconds from this event to another one.
+    /// Returns the milliseconds from this event to another one.
     fn time_till(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
         self.note(event.get().event.elapsed_since(self.event.as_ref()))
     }
 
-    /// The handle with which other processes can open an event made with `INTERPROCESS`.
+    /// Returns the handle with which other processes can open an event made with `INTERPROCESS`.
     fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
         let handle = self.note(self.device.export_event(self.event.as_ref()))?;
         Ok(ipc::to_object(py, &handle))
     }
 
-    /// The event that another process exported.
+    /// Returns the event that another process exported.
     #[staticmethod]
     fn from_ipc_handle(handle: &Bound<'_, PyAny>) -> PyResult<PyEvent> {
         let handle = ipc::parse("from_ipc_handle", handle)?;

@@ -6,9 +6,10 @@ use gpuarray::layout::dense_layout;
 use gpuarray::operation::Strides;
 use gpuarray::{Error, Layout};
 use numpy::npyffi::{NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
-use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyMemoryView;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
@@ -42,7 +43,6 @@ pub(crate) fn nbytes(array: &HostArray<'_>) -> usize {
 
 /// Bytes per element.
 pub(crate) fn itemsize(array: &HostArray<'_>) -> usize {
-    use numpy::PyArrayDescrMethods;
     array.dtype().itemsize()
 }
 
@@ -163,6 +163,75 @@ pub(crate) struct HostBlock<'py> {
     pub(crate) _owner: HostArray<'py>,
 }
 
+/// The object as an array whose bytes may be copied: a numpy array, one of numpy's scalars, or
+/// anything with Python's buffer protocol.
+///
+/// Raises `TypeError` for elements that are Python objects, whose bytes are pointers, and
+/// `ValueError` for a destination that cannot be written.
+fn raw<'py>(name: &str, value: &Bound<'py, PyAny>, writable: bool) -> PyResult<HostArray<'py>> {
+    let is_scalar = is_numpy_scalar(value)?;
+    let array = if is_scalar || value.cast::<PyUntypedArray>().is_ok() {
+        expect_array(name, value)?
+    } else {
+        of_buffer(name, value)?
+    };
+    if array.dtype().has_object() {
+        return Err(holds_objects(name, &array.dtype().str()?.to_string()));
+    }
+    // What the scalar was made to is a copy of it.
+    if writable && (is_scalar || !is_writable(&array)) {
+        return Err(PyValueError::new_err(format!(
+            "{name} is read-only (of type {}); it cannot receive data",
+            value.get_type().name()?
+        )));
+    }
+    Ok(array)
+}
+
+fn holds_objects(name: &str, dtype: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{name} has dtype {dtype}: its elements are Python objects, whose bytes mean nothing on a \
+         device"
+    ))
+}
+
+/// The bytes of an object with the buffer protocol.
+fn of_buffer<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'py>> {
+    let py = value.py();
+    let view = PyMemoryView::from(value).map_err(|error| {
+        let refused = PyTypeError::new_err(format!(
+            "{name} is of type {}; a numpy array or an object with the buffer protocol is needed",
+            value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
+        ));
+        refused.set_cause(py, Some(error));
+        refused
+    })?;
+    let format: String = view.getattr("format")?.extract()?;
+    // The names of a record's fields stand between colons.
+    if format.split(':').step_by(2).any(|part| part.contains('O')) {
+        return Err(holds_objects(name, &format));
+    }
+    let bytes = py
+        .import("numpy")?
+        .call_method1("frombuffer", (view, dtypes::to_numpy(py, gpuarray::DType::UInt8)?))
+        .map_err(|error| {
+            let refused = PyValueError::new_err(format!("{name} is not contiguous; copy it first"));
+            refused.set_cause(py, Some(error));
+            refused
+        })?;
+    Ok(bytes.cast_into::<PyUntypedArray>()?)
+}
+
+/// Checks what a copy would refuse, before anything is done for it.
+#[pyfunction]
+pub(crate) fn check_host_memory(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    writable: bool,
+) -> PyResult<()> {
+    block(name, value, writable).map(|_| ())
+}
+
 /// The bytes of an object for a copy of raw memory: a numpy array without gaps, or anything
 /// with Python's buffer protocol.
 pub(crate) fn block<'py>(
@@ -170,25 +239,7 @@ pub(crate) fn block<'py>(
     value: &Bound<'py, PyAny>,
     writable: bool,
 ) -> PyResult<HostBlock<'py>> {
-    let py = value.py();
-    let array = if value.cast::<PyUntypedArray>().is_ok() || is_numpy_scalar(value)? {
-        expect_array(name, value)?
-    } else {
-        let bytes = py
-            .import("numpy")?
-            .call_method1("frombuffer", (value, dtypes::to_numpy(py, gpuarray::DType::UInt8)?))
-            .map_err(|_| {
-                let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-                PyTypeError::new_err(format!(
-                    "{name} is of type {kind}; a numpy array or an object with the buffer protocol \
-                     is needed"
-                ))
-            })?;
-        bytes.cast_into::<PyUntypedArray>()?
-    };
-    if writable && !is_writable(&array) {
-        return Err(PyValueError::new_err(format!("{name} is read-only; it cannot receive data")));
-    }
+    let array = raw(name, value, writable)?;
     let strides = Strides::from_slice(array.strides());
     let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array));
     if !layout.is_ok_and(|layout| layout.is_packed()) {
@@ -208,17 +259,12 @@ pub(crate) fn reach<'py>(
     value: &Bound<'py, PyAny>,
     writable: bool,
 ) -> PyResult<HostBlock<'py>> {
-    let Ok(array) = value.cast::<PyUntypedArray>() else {
-        return block(name, value, writable);
-    };
-    if writable && !is_writable(array) {
-        return Err(PyValueError::new_err(format!("{name} is read-only; it cannot receive data")));
-    }
+    let array = raw(name, value, writable)?;
     let strides = Strides::from_slice(array.strides());
     // Refused if an element lies before the first.
-    let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(array)).or_raise()?;
+    let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array)).or_raise()?;
     let bytes = layout.extent().end;
-    Ok(HostBlock { pointer: data(array), bytes, _owner: array.clone() })
+    Ok(HostBlock { pointer: data(&array), bytes, _owner: array })
 }
 
 /// The dtype of an array as the core's, with numpy's object for it.

@@ -6,6 +6,7 @@ mod allocator;
 mod array;
 mod copies;
 mod device;
+mod discard;
 mod dtypes;
 mod errors;
 mod event;
@@ -22,6 +23,7 @@ mod region;
 mod rows;
 mod runtime;
 mod stream;
+mod tenant;
 mod wait;
 
 use pyo3::prelude::*;
@@ -93,6 +95,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         device::stream_priority_range,
         device::synchronize,
         device::trim_memory,
+        host::check_host_memory,
         ipc::mem_get_ipc_handle,
         managed::managed_empty,
         module::compile_source,

@@ -1,13 +1,15 @@
 //! Memory that host and device share.
 
-use crate::allocation::DeviceAllocation;
+use crate::allocation::{DeviceAllocation, address_of};
 use crate::array::{parse_order, parse_shape};
+use crate::discard;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host::{self, HostArray};
 use crate::region::Origin;
 use crate::runtime::current;
 use crate::stream::stream_argument;
+use crate::tenant::Tenant;
 use gpuarray::{Error, Layout, PrefetchTarget};
 use pyo3::prelude::*;
 
@@ -18,13 +20,27 @@ const SINGLE: u32 = 4;
 
 /// Memory that host and device share; numpy arrays over it keep it alive.
 #[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
-pub(crate) struct ManagedAllocation;
+#[derive(Default)]
+pub(crate) struct ManagedAllocation {
+    array: Tenant,
+}
 
 #[pymethods]
 impl ManagedAllocation {
-    /// The address of the memory, for the device and for the host.
-    fn get_device_pointer(slf: &Bound<'_, Self>) -> u64 {
-        slf.as_super().get().memory().address()
+    /// Returns the address of the memory, for the device and for the host.
+    fn get_device_pointer(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        address_of("the allocation", slf.as_any())
+    }
+
+    /// Ends the device's use of the memory, and frees it, behind the work that uses it. Where
+    /// the numpy array over it is still there, that keeps the memory until it goes, too.
+    fn free(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, allocation) = (slf.py(), slf.as_super().get());
+        allocation.retire(py)?;
+        if slf.get().array.is_alive(py) {
+            return Ok(());
+        }
+        allocation.end_region(py)
     }
 
     /// Says who uses the memory next. It moves to the host (`mem_attach_flags.HOST`) or to the
@@ -56,7 +72,7 @@ impl ManagedAllocation {
     }
 }
 
-/// A numpy array in memory that host and device share.
+/// Returns a numpy array, its elements undefined, in memory that host and device share.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, order = "C", mem_flags = 0))]
 pub(crate) fn managed_empty<'py>(
@@ -78,20 +94,15 @@ pub(crate) fn managed_empty<'py>(
     let layout = Layout::contiguous(&shape, element.size(), parse_order(order)?).or_raise()?;
     let device = current()?.device;
     let bytes = layout.nbytes().max(1);
-    let address = py.detach(|| device.allocate_managed(bytes)).or_raise()?;
+    let address = discard::retry(py, || device.allocate_managed(bytes))?.or_raise()?;
     let allocation = DeviceAllocation::adopt(&device, address, bytes, Origin::Allocated);
-    let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation);
-    let owner = Bound::new(py, managed)?.into_any();
+    let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation::default());
+    let owner = Bound::new(py, managed)?;
+    let (base, data) = (Some(owner.clone().into_any()), address as *mut std::ffi::c_void);
     // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and
     // lives as long as the array.
-    unsafe {
-        host::new_array(
-            py,
-            &descr,
-            layout.shape(),
-            layout.strides(),
-            address as *mut std::ffi::c_void,
-            Some(owner),
-        )
-    }
+    let array =
+        unsafe { host::new_array(py, &descr, layout.shape(), layout.strides(), data, base)? };
+    owner.get().array.set(&array)?;
+    Ok(array)
 }

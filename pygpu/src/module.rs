@@ -1,5 +1,6 @@
 //! Code for a device: compiled, linked, loaded.
 
+use crate::discard::Discarded;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
 use crate::kernel::Function;
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Loaded code; it stays as long as a function of it.
 #[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
 pub(crate) struct PyModuleObject {
-    module: Arc<dyn Module>,
+    /// Unloading code waits for the device.
+    module: Discarded<Arc<dyn Module>>,
     home: Current,
 }
 
@@ -26,12 +28,17 @@ fn no_references(call: &'static str, name: &str) -> PyErr {
 
 #[pymethods]
 impl PyModuleObject {
-    /// The kernel with this name.
+    fn __repr__(&self) -> String {
+        format!("<Module of {}>", self.home.device.id())
+    }
+
+    /// Returns the kernel with this name.
     fn get_function(&self, name: &str) -> PyResult<Function> {
         Ok(Function::new(self.module.kernel(name).or_raise()?, self.home.clone()))
     }
 
-    /// Address and bytes of a variable in device memory, which lives as long as the module.
+    /// Returns address and bytes of a variable in device memory, which lives as long as the
+    /// module.
     fn get_global(&self, name: &str) -> PyResult<(u64, usize)> {
         self.module.global(name).or_raise()
     }
@@ -110,7 +117,10 @@ fn load(
 ) -> PyResult<gpuarray::Result<PyModuleObject>> {
     let home = current()?;
     let module = py.detach(|| home.device.load_module(source, options));
-    Ok(module.map(|module| PyModuleObject { module, home }))
+    Ok(module.map(|module| {
+        let module = Discarded::new(&home.device, module);
+        PyModuleObject { module, home }
+    }))
 }
 
 /// Tells a program's function how a call went: success, what there is to know, the failure.
@@ -209,6 +219,10 @@ impl Linker {
         let mut options = load_options(options)?;
         options.verbose |= log_verbose;
         Ok(Linker { inputs: Mutex::default(), options, message_handler })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Linker with {} inputs>", self.inputs().len())
     }
 
     /// Adds code from memory; `name` is what messages show.

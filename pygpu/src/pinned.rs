@@ -1,13 +1,17 @@
 //! Host memory that devices copy from and to at full speed, as numpy arrays.
 
+use crate::allocation::KeptObject;
+use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
 use crate::runtime::current;
+use crate::tenant::Tenant;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{Device, Error, Layout, PinnedOptions};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`, `CU_MEMHOSTALLOC_WRITECOMBINED`; the
@@ -50,14 +54,18 @@ fn gone(call: &'static str) -> PyErr {
 /// Page-locked host memory; numpy arrays over it keep it alive.
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct PagelockedHostAllocation {
-    memory: Mutex<Option<PinnedMemory>>,
+    memory: Mutex<Option<Discarded<PinnedMemory>>>,
+    is_freed: AtomicBool,
+    array: Tenant,
     device: Arc<dyn Device>,
     flags: u32,
 }
 
 impl PagelockedHostAllocation {
     fn pointer(&self, call: &'static str) -> PyResult<*mut u8> {
-        unlocked(&self.memory).as_ref().map(PinnedMemory::pointer).ok_or_else(|| gone(call))
+        let memory = unlocked(&self.memory);
+        let memory = memory.as_ref().filter(|_| !self.is_freed.load(Ordering::Acquire));
+        memory.map(|memory| memory.pointer()).ok_or_else(|| gone(call))
     }
 }
 
@@ -66,18 +74,26 @@ impl PagelockedHostAllocation {
     /// The number of bytes; 0 once it is freed.
     #[getter]
     fn size(&self) -> usize {
-        unlocked(&self.memory).as_ref().map_or(0, |memory| memory.len())
+        match self.is_freed.load(Ordering::Acquire) {
+            true => 0,
+            false => unlocked(&self.memory).as_ref().map_or(0, |memory| memory.len()),
+        }
     }
 
-    /// Frees the memory now. Arrays over it must not be used any longer.
+    /// Frees the memory, behind the copies that are queued. Where the numpy array over it is
+    /// still there, that keeps the memory until it goes, too.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
-        let memory = unlocked(&self.memory).take().ok_or_else(|| gone("free"))?;
-        // May wait for the device.
-        py.detach(|| drop(memory));
+        if self.is_freed.swap(true, Ordering::AcqRel) {
+            return Err(gone("free"));
+        }
+        if !self.array.is_alive(py) {
+            let memory = unlocked(&self.memory).take();
+            drop(memory);
+        }
         Ok(())
     }
 
-    /// The flags that it was allocated with.
+    /// Returns the flags that it was allocated with (`host_alloc_flags`).
     fn get_flags(&self) -> u32 {
         self.flags
     }
@@ -86,13 +102,23 @@ impl PagelockedHostAllocation {
         Ok(self.pointer("int")? as u64)
     }
 
-    /// The address under which the device sees the memory.
+    /// Returns the address under which the device sees the memory.
     fn get_device_pointer(&self) -> PyResult<u64> {
         self.device.pinned_address(self.pointer("get_device_pointer")?).or_raise()
     }
+
+    fn __repr__(&self) -> String {
+        match self.pointer("repr") {
+            Ok(pointer) => {
+                format!("<PagelockedHostAllocation of {} bytes at {pointer:p}>", self.size())
+            }
+            Err(_) => "<PagelockedHostAllocation, freed>".into(),
+        }
+    }
 }
 
-/// A numpy array in page-locked memory.
+/// Returns a numpy array, its elements undefined, in page-locked memory. `mem_flags` is a
+/// combination of `host_alloc_flags`.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, order = "C", mem_flags = 0))]
 pub(crate) fn pagelocked_empty<'py>(
@@ -111,23 +137,35 @@ pub(crate) fn pagelocked_empty<'py>(
         return host::empty(py, &descr, &layout);
     }
     let device = current()?.device;
-    let memory =
-        py.detach(|| PinnedMemory::with_options(&device, layout.nbytes(), options)).or_raise()?;
+    let bytes = layout.nbytes();
+    let make = || PinnedMemory::with_options(&device, bytes, options);
+    let memory = discard::retry(py, make)?.or_raise()?;
     let pointer = memory.pointer();
-    let allocation =
-        PagelockedHostAllocation { memory: Mutex::new(Some(memory)), device, flags: mem_flags };
-    let owner = Bound::new(py, allocation)?.into_any();
+    let allocation = PagelockedHostAllocation {
+        memory: Mutex::new(Some(Discarded::new(&device, memory))),
+        is_freed: AtomicBool::new(false),
+        array: Tenant::default(),
+        device,
+        flags: mem_flags,
+    };
+    let owner = Bound::new(py, allocation)?;
+    let base = Some(owner.clone().into_any());
     // SAFETY: the owner has as many bytes as the layout and lives as long as the array.
-    unsafe {
-        host::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), Some(owner))
-    }
+    let array = unsafe {
+        host::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), base)?
+    };
+    owner.get().array.set(&array)?;
+    Ok(array)
 }
+
+/// A registration, and the array whose memory it is of.
+type Registration = (RegisteredMemory<'static>, KeptObject);
 
 /// Host memory of the program, page-locked as long as this object lives or until
 /// `unregister` is called.
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
-    memory: Mutex<Option<RegisteredMemory<'static>>>,
+    memory: Mutex<Option<Discarded<Registration>>>,
     device: Arc<dyn Device>,
     /// The array whose memory is registered, which is kept alive.
     #[pyo3(get)]
@@ -136,23 +174,35 @@ pub(crate) struct RegisteredHostMemory {
 
 #[pymethods]
 impl RegisteredHostMemory {
-    /// Ends the registration.
+    /// Ends the registration, once the copies that are queued have run. The array stays as it
+    /// is.
     fn unregister(&self, py: Python<'_>) {
         let memory = unlocked(&self.memory).take();
         // Waits for the device.
-        py.detach(|| drop(memory));
+        py.detach(|| drop(memory.map(Discarded::into_inner)));
     }
 
-    /// The address under which the device sees the memory.
+    /// Returns the address under which the device sees the memory.
     fn get_device_pointer(&self) -> PyResult<u64> {
-        let pointer = unlocked(&self.memory).as_ref().map(RegisteredMemory::pointer);
+        let pointer = unlocked(&self.memory).as_ref().map(|memory| memory.0.pointer());
         let pointer = pointer.ok_or_else(|| gone("get_device_pointer"))?;
         self.device.pinned_address(pointer).or_raise()
     }
+
+    fn __repr__(&self) -> String {
+        match unlocked(&self.memory).as_ref() {
+            Some(memory) => format!(
+                "<RegisteredHostMemory of {} bytes at {:p}>",
+                memory.0.bytes(),
+                memory.0.pointer()
+            ),
+            None => "<RegisteredHostMemory, unregistered>".into(),
+        }
+    }
 }
 
-/// Page-locks the memory of a numpy array; gives an array over the same memory whose `base`
-/// is the registration.
+/// Page-locks the memory of a numpy array; returns an array over the same memory whose `base`
+/// is the registration. `flags` is a combination of `mem_host_register_flags`.
 #[pyfunction]
 #[pyo3(signature = (ary, flags = 0))]
 pub(crate) fn register_host_memory<'py>(
@@ -164,12 +214,15 @@ pub(crate) fn register_host_memory<'py>(
     let array = host::expect_array("ary", ary)?;
     let block = host::block("ary", ary, true)?;
     let device = current()?.device;
+    let (address, bytes) = (block.pointer as usize, block.bytes);
     // SAFETY: the object keeps the array, and so its memory, as long as the registration.
-    let memory = unsafe {
-        RegisteredMemory::from_raw(&device, block.pointer, block.bytes, options).or_raise()?
-    };
+    let register =
+        || unsafe { RegisteredMemory::from_raw(&device, address as *mut u8, bytes, options) };
+    // The memory may have been registered before, by an array that is gone.
+    let memory = discard::retry(py, register)?.or_raise()?;
+    let kept = KeptObject(array.clone().into_any().unbind());
     let registration = RegisteredHostMemory {
-        memory: Mutex::new(Some(memory)),
+        memory: Mutex::new(Some(Discarded::new(&device, (memory, kept)))),
         device,
         base: array.clone().unbind(),
     };

@@ -189,7 +189,7 @@ fn foreign_argument(value: &Bound<'_, PyAny>, current: &Current) -> PyResult<Arc
     if let Ok(handle) = value.extract::<u64>() {
         return by_handle(current, handle, None);
     }
-    if let Ok(protocol) = value.getattr("__cuda_stream__") {
+    if let Some(protocol) = value.getattr_opt("__cuda_stream__")? {
         // A method as the protocol says; some libraries have an attribute.
         let pair = if protocol.is_callable() { protocol.call0()? } else { protocol };
         let (version, handle): (u32, u64) = pair.extract()?;
@@ -244,6 +244,10 @@ pub(crate) struct PyGraph {
 
 #[pymethods]
 impl PyGraph {
+    fn __repr__(&self) -> String {
+        format!("<Graph of {} nodes>", self.graph.node_count())
+    }
+
     /// Queues all of the recorded work.
     #[pyo3(signature = (stream = None))]
     fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {

@@ -98,20 +98,45 @@ impl Waited for &dyn Event {
     }
 }
 
-/// Waits until something is done, and returns its failure; the outer error is an exception that
-/// a signal handler raised. Where questions get no answer, only a synchronisation ends, and no
+/// What another thread brings about.
+struct Condition<'a>(&'a (dyn Fn() -> Result<bool> + Sync));
+
+impl Waited for Condition<'_> {
+    fn is_done(&self) -> Result<bool> {
+        self.0()
+    }
+
+    fn answers(&self) -> bool {
+        true
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits until `is_done`; the outer error is an exception that a signal handler raised.
+pub(crate) fn until(
+    py: Python<'_>,
+    is_done: &(dyn Fn() -> Result<bool> + Sync),
+) -> PyResult<Result<()>> {
+    wait(py, &Condition(is_done))
+}
+
+/// Waits until something is done; the outer error is an exception that a signal handler raised.
+/// A failure of the work is left for a synchronisation to report, if questions are answered. Where questions get no answer, only a synchronisation ends, and no
 /// signal ends that.
 fn wait(py: Python<'_>, waited: &dyn Waited) -> PyResult<Result<()>> {
     // Most often there is nothing to wait for.
     match waited.is_done() {
-        Ok(true) => return Ok(waited.synchronize()),
+        Ok(true) => return Ok(Ok(())),
         Ok(false) => {}
         Err(error) => return Ok(Err(error)),
     }
     let since = Instant::now();
     loop {
         if let Some(result) = py.detach(|| ask(since, waited)) {
-            return Ok(result.and_then(|()| waited.synchronize()));
+            return Ok(result);
         }
         py.check_signals()?;
         if !waited.answers() {
@@ -122,12 +147,12 @@ fn wait(py: Python<'_>, waited: &dyn Waited) -> PyResult<Result<()>> {
 
 /// Waits until all work queued on a stream so far has run, and returns its failure.
 pub(crate) fn for_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
-    wait(py, &stream)
+    Ok(wait(py, &stream)?.and_then(|()| stream.synchronize()))
 }
 
 /// Waits until all work before an event's mark has run, and gives its failure.
 pub(crate) fn for_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
-    wait(py, &event)
+    Ok(wait(py, &event)?.and_then(|()| event.synchronize()))
 }
 
 /// Waits for all work of a device. Only work on streams that other libraries made, and that

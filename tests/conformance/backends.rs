@@ -20,6 +20,8 @@ pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
                 Capability::SecondDevice,
                 Capability::ConcurrentHostFunctions,
                 Capability::Progress,
+                Capability::ManagedMemory,
+                Capability::Limits,
             ])
         },
         expected_failures: &[],

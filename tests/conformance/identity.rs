@@ -172,8 +172,6 @@ fn what_a_host_has_not_is_refused_by_name(context: &Context) -> Outcome {
     let kind = ErrorKind::Unsupported;
     expect_error(context.backend.profiler_start(), kind, &["profiler_start"])?;
     expect_error(context.backend.profiler_stop(), kind, &["profiler_stop"])?;
-    expect_error(context.device.limit(0), kind, &["limit"])?;
-    expect_error(context.device.set_limit(0, 1), kind, &["limit"])?;
     // SAFETY: the call is refused.
     expect_error(unsafe { context.device.reset() }, kind, &["reset"])?;
     assert_eq!(context.device.epoch(), 0);

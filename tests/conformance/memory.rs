@@ -19,6 +19,8 @@ tests![
     an_allocation_waits_for_queued_frees_before_it_fails needs [SmallMemory],
     a_failed_request_takes_nothing_from_others needs [SmallMemory],
     released_memory_cannot_be_used_again,
+    memory_that_is_held_is_not_freed,
+    reissued_memory_is_ordered_behind_its_earlier_uses,
     memory_is_aligned_for_every_type,
     foreign_memory_keeps_its_owner_until_it_is_dropped,
     pinned_memory_is_zero_writable_and_page_aligned,
@@ -195,6 +197,50 @@ fn released_memory_cannot_be_used_again(context: &Context) -> Outcome {
     expect_error(memory.release(), ErrorKind::InvalidHandle, &["freed already"])?;
     expect_error(array.to_vec(), ErrorKind::InvalidHandle, &["freed"])?;
     expect_error(&array + &array, ErrorKind::InvalidHandle, &["freed"])?;
+    Ok(())
+}
+
+fn memory_that_is_held_is_not_freed(context: &Context) -> Outcome {
+    let memory = Arc::new(DeviceMemory::plain(&context.device, 256)?);
+    let (first, second) = (memory.hold()?, memory.hold()?);
+    let kind = ErrorKind::InvalidHandle;
+    expect_error(memory.release(), kind, &["still used", "2 buffers"])?;
+    drop(first);
+    expect_error(memory.reissue(), kind, &["still used", "1 buffers"])?;
+    assert!(memory.is_allocated());
+    drop(second);
+    memory.release()?;
+    expect_error(memory.hold(), kind, &["freed"])?;
+    expect_error(memory.release(), kind, &["freed already"])?;
+    let kept = Arc::new(DeviceMemory::plain(&context.device, 256)?);
+    let hold = kept.hold()?;
+    let address = kept.address();
+    drop(kept);
+    assert!(context.device.can_access(address, 256), "the hold keeps the memory");
+    drop(hold);
+    Ok(())
+}
+
+fn reissued_memory_is_ordered_behind_its_earlier_uses(context: &Context) -> Outcome {
+    let (first, second) = (context.stream()?, context.stream()?);
+    let old = Arc::new(DeviceMemory::plain(&context.device, 64)?);
+    let layout = Layout::contiguous(&[16], 4, Order::C)?;
+    let before =
+        gpuarray::Array::from_memory(old.clone(), layout.clone(), DType::Int32, first.clone())?;
+    before.fill(Scalar::new(0i32))?;
+    let gate = Gate::on(first.as_ref())?;
+    before.fill(Scalar::new(1i32))?;
+    let new = Arc::new(old.reissue()?);
+    assert_eq!((new.address(), new.bytes()), (old.address(), old.bytes()));
+    assert!(new.is_allocated() && !old.is_allocated());
+    let kind = ErrorKind::InvalidHandle;
+    expect_error(before.fill(Scalar::new(3i32)), kind, &["freed"])?;
+    expect_error(old.reissue(), kind, &["freed already"])?;
+    let after = gpuarray::Array::from_memory(new, layout, DType::Int32, second)?;
+    after.fill(Scalar::new(2i32))?;
+    gate.open();
+    drop((before, old));
+    assert_eq!(DeviceArray::<i32>::from_untyped(after)?.to_vec()?, [2; 16]);
     Ok(())
 }
 

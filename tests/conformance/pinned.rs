@@ -1,6 +1,6 @@
 //! Page-locked, registered and managed memory: what the host and kernels both see.
 
-use crate::context::{Context, error_of, expect_error};
+use crate::context::{Context, counting, error_of, expect_error};
 use crate::harness::{Capability, Outcome, tests};
 use crate::programs::{self, ONE, grid, launch};
 use gpuarray::launch::ArgumentList;
@@ -21,6 +21,7 @@ tests![
     registered_memory_is_copied_without_waiting,
     managed_memory_is_refused_by_name,
     managed_memory_is_written_by_host_and_kernels needs [Kernels, ManagedMemory],
+    managed_memory_is_copied_like_any_other needs [ManagedMemory],
     managed_memory_moves_ahead needs [Kernels, ManagedMemory],
     no_bytes_of_managed_memory_are_refused needs [ManagedMemory],
 ];
@@ -209,6 +210,18 @@ fn managed_memory_is_written_by_host_and_kernels(context: &Context) -> Outcome {
     let mut back = vec![0i32; 10_000];
     programs::read(stream.as_ref(), memory.address, &mut back)?;
     assert!(back == memory.numbers(), "managed memory is copied like any other");
+    Ok(())
+}
+
+fn managed_memory_is_copied_like_any_other(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let mut memory = Managed::new(context, 1000)?;
+    memory.numbers().copy_from_slice(&counting(1000));
+    // SAFETY: the memory is managed, and lives until the stream has been waited for.
+    unsafe { stream.prefetch(memory.address, 4000, PrefetchTarget::Device)? };
+    let mut back = vec![0i32; 1000];
+    programs::read(stream.as_ref(), memory.address, &mut back)?;
+    assert_eq!(back, counting(1000));
     Ok(())
 }
 

@@ -232,7 +232,7 @@ impl Context {
     /// True if the driver reports a failure once more: a lost context fails every call. The
     /// context is current.
     fn fails_again(&self) -> bool {
-        if self.blocking_captures.load(Ordering::Acquire) > 0 {
+        if self.captures.any_blocking() {
             // The question would end the capture. Work that is queued later fails anyhow.
             return false;
         }

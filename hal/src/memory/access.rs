@@ -161,12 +161,12 @@ impl Usage {
     }
 }
 
-fn freed(memory: &DeviceMemory) -> Error {
+pub(super) fn freed(memory: &DeviceMemory) -> Error {
     Error::handle("memory", format!("the memory at {:#x} has been freed", memory.address()))
 }
 
 #[cold]
-fn lost(memory: &DeviceMemory) -> Error {
+pub(super) fn lost(memory: &DeviceMemory) -> Error {
     let (address, device) = (memory.address(), memory.device.id());
     let detail = format!("the memory at {address:#x} went when device {device} was reset");
     Error::handle("memory", detail)

@@ -54,6 +54,11 @@ impl PinnedMemory {
         Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation, epoch })
     }
 
+    /// The device that the memory was allocated for.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
     /// The address of the first byte.
     pub fn pointer(&self) -> *mut u8 {
         self.pointer

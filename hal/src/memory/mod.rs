@@ -18,7 +18,7 @@ use access::Usage;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 static LAST_FAILED_FREE: AtomicI32 = AtomicI32::new(Status::SUCCESS);
 
@@ -72,9 +72,25 @@ pub struct DeviceMemory {
     bytes: usize,
     owner: Owner,
     generation: u32,
+    /// The number of [`AddressHold`]s, or [`RELEASED`].
+    holds: AtomicU32,
     /// [`Device::epoch`] when the memory was allocated.
     epoch: u64,
     usage: Usage,
+}
+
+/// No hold can be taken any longer.
+const RELEASED: u32 = u32::MAX;
+
+/// A use of memory by its address, which no stream knows of: as long as it lives, the memory is
+/// neither freed nor handed out anew.
+#[derive(Debug)]
+pub struct AddressHold(Arc<DeviceMemory>);
+
+impl Drop for AddressHold {
+    fn drop(&mut self) {
+        self.0.holds.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl fmt::Debug for DeviceMemory {
@@ -150,6 +166,7 @@ impl DeviceMemory {
             bytes,
             owner,
             generation: process::generation(),
+            holds: AtomicU32::new(0),
             epoch: device.epoch(),
             usage: Usage::new(stream.clone()),
         }
@@ -179,17 +196,82 @@ impl DeviceMemory {
     /// lives on; whoever uses it afterwards gets `InvalidHandle`.
     ///
     /// # Errors
-    /// `InvalidHandle` if it was freed already; the driver's error if the free failed.
+    /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; the driver's
+    /// error if the free failed.
     pub fn release(&self) -> Result<()> {
+        self.end_holds()?;
         if self.is_out_of_reach() {
             // Before any lock, which a thread of the parent may have held at a fork.
-            return match self.usage.abandon() {
-                true => Ok(()),
-                false => Err(Error::handle("free", "the memory was freed already")),
-            };
+            self.usage.abandon();
+            return Ok(());
         }
         let stream = self.usage.retire(self.device.as_ref())?;
         self.free(stream.as_ref())
+    }
+
+    /// The same memory as a new object, whose uses come behind all work queued so far. This
+    /// object is then as after [`DeviceMemory::release`], so a pool can hand the memory out anew
+    /// although somebody still has this object.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; `Unsupported`
+    /// for memory that somebody else allocated.
+    pub fn reissue(&self) -> Result<DeviceMemory> {
+        let owner = match self.owner {
+            Owner::Stream => Owner::Stream,
+            Owner::Device => Owner::Device,
+            Owner::Foreign(_) => {
+                return Err(Error::unsupported("reissue", "the memory is somebody else's"));
+            }
+        };
+        if self.is_out_of_reach() {
+            return Err(access::lost(self));
+        }
+        self.end_holds()?;
+        let usage = Usage::new(self.usage.retire(self.device.as_ref())?);
+        Ok(DeviceMemory {
+            device: self.device.clone(),
+            address: self.address,
+            bytes: self.bytes,
+            owner,
+            generation: self.generation,
+            holds: AtomicU32::new(0),
+            epoch: self.epoch,
+            usage,
+        })
+    }
+
+    /// Keeps the memory for a use by its address.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if it was freed already.
+    pub fn hold(self: &Arc<Self>) -> Result<AddressHold> {
+        let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
+        self.holds
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
+            .map_err(|_| access::freed(self))?;
+        Ok(AddressHold(self.clone()))
+    }
+
+    fn end_holds(&self) -> Result<()> {
+        let exchanged =
+            self.holds.compare_exchange(0, RELEASED, Ordering::AcqRel, Ordering::Acquire);
+        match exchanged {
+            Ok(_) => Ok(()),
+            Err(RELEASED) => Err(Error::handle("free", "the memory was freed already")),
+            Err(holds) => Err(Error::handle(
+                "free",
+                format!(
+                    "the memory at {:#x} is still used by its address ({holds} buffers over it)",
+                    self.address
+                ),
+            )),
+        }
+    }
+
+    /// True if freeing the memory waits for the device's work, as plain memory does.
+    pub fn waits_when_freed(&self) -> bool {
+        matches!(self.owner, Owner::Device)
     }
 
     /// False once [`DeviceMemory::release`] has been called.

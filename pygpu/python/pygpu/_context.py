@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from . import _core
+from . import _arguments, _core
 from ._errors import Error, LogicError, Unsupported
 from ._flags import compute_mode, device_attribute, func_cache, shared_config
 
@@ -63,7 +63,7 @@ class Device:
 
     def get_attribute(self, attr: int) -> int:
         """One numbered property."""
-        value = _core.device_attribute(self._ordinal, int(attr))
+        value = _core.device_attribute(self._ordinal, _arguments.whole("attr", attr))
         if attr == device_attribute.COMPUTE_MODE:
             return compute_mode(value)
         return value
@@ -101,7 +101,7 @@ class Device:
 
     def can_access_peer(self, dev: Device) -> bool:
         """True if kernels on this device can use the other one's memory."""
-        return _core.can_access_peer(self._ordinal, dev.ordinal)
+        return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
     def reset(self) -> None:
         """Destroys everything on the device: memory, streams, events and modules of this and of
@@ -134,9 +134,11 @@ def _activate(stack: list[Context]) -> None:
     _core.set_current_device(stack[-1]._device.ordinal if stack else None)
 
 
-def ordinal_of(context: Context | None) -> int:
+def ordinal_of(name: str, context: Context | None) -> int:
     """The number of a context's device; of the current one without a context."""
-    return _core.current_ordinal() if context is None else context._device.ordinal
+    if context is None:
+        return _core.current_ordinal()
+    return _arguments.instance(name, context, Context)._device.ordinal
 
 
 class Context:
@@ -153,6 +155,10 @@ class Context:
         self._uses = 1
         self._cache_config = func_cache.PREFER_NONE
         self._shared_config = shared_config.DEFAULT_BANK_SIZE
+
+    def __repr__(self) -> str:
+        detached = "" if self._uses else ", detached"
+        return f"<Context of {self._device!r}{detached}>"
 
     def _check(self) -> None:
         if self._uses < 1:
@@ -222,12 +228,13 @@ class Context:
     @staticmethod
     def get_limit(limit: int) -> int:
         """One of the limits of kernels (:class:`pygpu.driver.limit`)."""
-        return _core.get_limit(int(limit))
+        return _core.get_limit(_arguments.whole("limit", limit))
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
-        """Sets a limit of kernels; the driver may round it."""
-        _core.set_limit(int(limit), value)
+        """Sets a limit of kernels; the driver may round it. On the host, where there are no
+        kernels, it is only kept."""
+        _core.set_limit(_arguments.whole("limit", limit), _arguments.whole("value", value))
 
     @staticmethod
     def get_cache_config() -> func_cache:
@@ -262,12 +269,12 @@ class Context:
         """Lets kernels of the current context use another one's memory."""
         if flags != 0:
             raise LogicError(f"flags is {flags}; only 0 is allowed")
-        _core.set_peer_access(ordinal_of(peer), True)
+        _core.set_peer_access(ordinal_of("peer", peer), True)
 
     @staticmethod
     def disable_peer_access(peer: Context) -> None:
         """Ends what :meth:`enable_peer_access` began."""
-        _core.set_peer_access(ordinal_of(peer), False)
+        _core.set_peer_access(ordinal_of("peer", peer), False)
 
     @property
     def handle(self) -> int:

@@ -29,6 +29,7 @@ class ArgumentHandler:
                     f"could not determine array length of '{type(self.array)}': "
                     "unsupported array type or not an array"
                 ) from None
+            _core.check_host_memory("ary", self.array, False)
             self.dev_alloc = _core.mem_alloc_ordered(nbytes)
         return self.dev_alloc
 
@@ -46,6 +47,12 @@ class In(ArgumentHandler):
 
 class Out(ArgumentHandler):
     """An array that the kernel writes."""
+
+    def get_device_alloc(self) -> Any:
+        """The device memory that the kernel gets."""
+        if self.dev_alloc is None:
+            _core.check_host_memory("ary", self.array, True)
+        return super().get_device_alloc()
 
     def post_call(self, stream: Any) -> None:
         """Copies the result to the array."""

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _core
+from . import _arguments, _core
 from ._errors import LogicError, Unsupported
 from ._flags import memory_type
+
+
+def _size(name: str, value: Any) -> int:
+    number = _arguments.whole(name, value)
+    if number < 0:
+        raise LogicError(f"{name} is {number}; it must not be negative")
+    return number
 
 
 class _Copy:
@@ -63,22 +70,27 @@ class _Copy:
         """Raises ``Unsupported``: there are no texture arrays."""
         raise Unsupported("there are no texture arrays to copy to")
 
-    def _side(self, name: str, height: int) -> tuple[Any, bool, tuple[int, int, int, int, int]]:
+    def _side(self, name: str) -> tuple[Any, bool, tuple[int, int, int, int, int]]:
         kind = getattr(self, f"{name}_memory_type")
         is_host = kind != memory_type.DEVICE
         memory = getattr(self, f"_{name}_host" if is_host else f"{name}_device")
         if memory is None:
             raise LogicError(f"no memory is set: call set_{name}_host or set_{name}_device")
-        x, y, z, pitch = (
-            getattr(self, f"{name}_{part}") for part in ("x_in_bytes", "y", "z", "pitch")
+        x, y, z, pitch, rows = (
+            _size(f"{name}_{part}", getattr(self, f"{name}_{part}"))
+            for part in ("x_in_bytes", "y", "z", "pitch", "height")
         )
-        return memory, is_host, (x, y, z, pitch, height)
+        return memory, is_host, (x, y, z, pitch, rows)
 
     def _copy(self, stream: Any, wait: bool) -> None:
         _core.copy_rows(
-            self._side("dst", self.dst_height),
-            self._side("src", self.src_height),
-            (self.width_in_bytes, self.height, self.depth),
+            self._side("dst"),
+            self._side("src"),
+            (
+                _size("width_in_bytes", self.width_in_bytes),
+                _size("height", self.height),
+                _size("depth", self.depth),
+            ),
             stream,
             wait,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _arguments, _core
 from ._context import Context, ordinal_of
 from ._core import DeviceAllocation, Stream, managed_empty, mem_alloc, pagelocked_empty
 from ._errors import LogicError
@@ -27,19 +27,30 @@ def _order(array: Any) -> str:
 
 def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     """A numpy array like ``array`` in page-locked memory, its elements undefined."""
+    _arguments.array("array", array)
     return pagelocked_empty(array.shape, array.dtype, _order(array), mem_flags)
 
 
 def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     """A numpy array of zeros like ``array`` in page-locked memory."""
+    _arguments.array("array", array)
     return pagelocked_zeros(array.shape, array.dtype, _order(array), mem_flags)
+
+
+def _plain(dtype: Any) -> np.dtype:
+    """The dtype of elements whose bytes can be copied."""
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise TypeError(f"dtype is {dtype}: its elements are Python objects, not plain bytes")
+    return dtype
 
 
 def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
     """A numpy array in ordinary memory whose address is a multiple of ``alignment``."""
+    alignment = _arguments.whole("alignment", alignment)
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment is {alignment}; a power of two is needed")
-    dtype = np.dtype(dtype)
+    dtype = _plain(dtype)
     size = int(np.prod(shape, dtype=np.intp)) * dtype.itemsize
     block = np.empty(size + alignment, np.uint8)
     start = -block.ctypes.data % alignment
@@ -55,11 +66,13 @@ def aligned_zeros(shape: Any, dtype: Any, order: str = "C", alignment: int = 409
 
 def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
     """As :func:`aligned_empty`, with shape, dtype and order of ``array``."""
+    _arguments.array("array", array)
     return aligned_empty(array.shape, array.dtype, _order(array), alignment)
 
 
 def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
     """As :func:`aligned_zeros`, with shape, dtype and order of ``array``."""
+    _arguments.array("array", array)
     return aligned_zeros(array.shape, array.dtype, _order(array), alignment)
 
 
@@ -75,11 +88,13 @@ def managed_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) 
 
 def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     """A numpy array like ``array`` in memory that host and device share."""
+    _arguments.array("array", array)
     return managed_empty(array.shape, array.dtype, _order(array), mem_flags)
 
 
 def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     """A numpy array of zeros like ``array`` in memory that host and device share."""
+    _arguments.array("array", array)
     return managed_zeros(array.shape, array.dtype, _order(array), mem_flags)
 
 
@@ -102,12 +117,12 @@ class PointerHolderBase:
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
         """A memoryview of the memory for libraries that take device addresses as buffers."""
-        return _core.address_as_buffer(self.get_pointer() + offset, size)
+        return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
 
 def mem_alloc_like(ary: Any) -> DeviceAllocation:
     """Device memory for as many bytes as an array has."""
-    return mem_alloc(ary.nbytes)
+    return mem_alloc(_arguments.array("ary", ary).nbytes)
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
@@ -150,7 +165,13 @@ def memcpy_peer(
     """Copies ``size`` bytes from one context's memory to another's; the current one's where
     none is given."""
     _core.copy_between_devices(
-        dest, ordinal_of(dest_context), src, ordinal_of(src_context), size, None, True
+        dest,
+        ordinal_of("dest_context", dest_context),
+        src,
+        ordinal_of("src_context", src_context),
+        size,
+        None,
+        True,
     )
 
 
@@ -164,11 +185,18 @@ def memcpy_peer_async(
 ) -> None:
     """As :func:`memcpy_peer`, queued on a stream."""
     _core.copy_between_devices(
-        dest, ordinal_of(dest_context), src, ordinal_of(src_context), size, stream, False
+        dest,
+        ordinal_of("dest_context", dest_context),
+        src,
+        ordinal_of("src_context", src_context),
+        size,
+        stream,
+        False,
     )
 
 
 def _unsigned(data: int, width: int) -> int:
+    data = _arguments.whole("data", data)
     limit = 1 << (8 * width)
     if not -(limit >> 1) <= data < limit:
         raise OverflowError(f"data is {data}; it must fit {8 * width} bits")
@@ -176,6 +204,7 @@ def _unsigned(data: int, width: int) -> int:
 
 
 def _memset(dest: Any, data: int, width: int, count: int, stream: Any) -> None:
+    count = _arguments.whole("count", count)
     if count < 0:
         raise LogicError(f"count is {count}; it must not be negative")
     _core.fill_memory(dest, _unsigned(data, width), width, count, stream)
@@ -214,6 +243,8 @@ def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = N
 def _memset_rows(
     dest: Any, pitch: int, data: int, element: int, width: int, height: int, stream: Any
 ) -> None:
+    pitch = _arguments.whole("pitch", pitch)
+    width, height = _arguments.whole("width", width), _arguments.whole("height", height)
     if min(pitch, width, height) < 0:
         raise LogicError(
             f"pitch is {pitch}, width {width} and height {height}; none may be negative"
@@ -259,21 +290,28 @@ def memset_d2d32_async(
 
 def to_device(bf_obj: Any) -> DeviceAllocation:
     """New device memory with the bytes of an object."""
-    view = memoryview(bf_obj)
-    result = mem_alloc(view.nbytes)
+    _core.check_host_memory("bf_obj", bf_obj, False)
+    result = mem_alloc(memoryview(bf_obj).nbytes)
     memcpy_htod(result, bf_obj)
     return result
 
 
 def from_device(devptr: Any, shape: Any, dtype: Any, order: str = "C") -> np.ndarray:
     """The bytes at a device address as a numpy array."""
-    result = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+    result = np.empty(shape, _plain(dtype), order)  # type: ignore[call-overload]
     memcpy_dtoh(result, devptr)
     return result
 
 
 def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
-    """The bytes at a device address as a numpy array like another."""
+    """Returns the bytes at a device address as a numpy array with the shape, dtype and order of
+    another array, which may be a :class:`~pygpu.gpuarray.GPUArray`."""
+    dtype = _plain(_arguments.array("other_ary", other_ary).dtype)
+    if not isinstance(other_ary, np.ndarray):
+        # Nobody reads the elements: numpy takes shape and order from it.
+        other_ary = np.lib.stride_tricks.as_strided(
+            np.empty((), dtype), other_ary.shape, other_ary.strides
+        )
     result = np.empty_like(other_ary)
     memcpy_dtoh(result, devptr)
     return result

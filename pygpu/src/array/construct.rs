@@ -55,7 +55,7 @@ impl GPUArray {
         };
         let (array, kept) = match gpudata {
             Some(gpudata) => {
-                let low = bytes_below(&shape, strides.as_ref())?;
+                let low = bytes_below(&shape, strides.as_ref(), element.size())?;
                 let layout = layout(low).or_raise()?;
                 let memory = memory_for(gpudata, base, low, &layout)?;
                 let stream = match base.and_then(|base| base.cast::<GPUArray>().ok()) {
@@ -68,7 +68,8 @@ impl GPUArray {
                 if base.is_some() {
                     return Err(PyValueError::new_err("base is given without gpudata"));
                 }
-                let layout = layout(bytes_below(&shape, strides.as_ref())?).or_raise()?;
+                let layout =
+                    layout(bytes_below(&shape, strides.as_ref(), element.size())?).or_raise()?;
                 let array = match &source.allocator {
                     None => {
                         Array::with_new_memory(&current.device, &current.stream, layout, element)
@@ -116,8 +117,8 @@ fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
 }
 
 /// How many bytes negative strides reach below the first element.
-fn bytes_below(shape: &Shape, strides: Option<&Strides>) -> PyResult<usize> {
-    checked_size(shape, 1).or_raise()?;
+fn bytes_below(shape: &Shape, strides: Option<&Strides>, itemsize: usize) -> PyResult<usize> {
+    checked_size(shape, itemsize).or_raise()?;
     let Some(strides) = strides.filter(|_| !shape.contains(&0)) else {
         return Ok(0);
     };

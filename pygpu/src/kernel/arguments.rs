@@ -12,7 +12,7 @@ use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
 use numpy::PyUntypedArray;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyAttributeError, PyOverflowError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -170,7 +170,7 @@ fn push_structure(value: Object<'_, '_>, size: usize, list: &mut ArgumentList<'_
     match value.cast::<PyBytes>() {
         Ok(bytes) => fill(bytes.as_bytes()),
         Err(_) => {
-            let block = host::block("a structure", &value, false)?;
+            let block = host::block("a kernel's argument", &value, false)?;
             // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
             fill(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) });
         }
@@ -205,8 +205,10 @@ fn push_address<'a>(
 
 /// The address in `__cuda_array_interface__`, if an object has one.
 pub(super) fn interface_address(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    let Ok(interface) = value.getattr("__cuda_array_interface__") else {
-        return Ok(None);
+    let interface = match value.getattr("__cuda_array_interface__") {
+        Ok(interface) => interface,
+        Err(error) if error.is_instance_of::<PyAttributeError>(value.py()) => return Ok(None),
+        Err(error) => return Err(error),
     };
     if !interface.is_truthy()? {
         return Ok(None);
@@ -297,7 +299,7 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     }
     let is_structure = value.is_instance_of::<PyUntypedArray>() || is_record(value)?;
     if is_structure {
-        let block = host::block("a structure", &value, false)?;
+        let block = host::block("a kernel's argument", &value, false)?;
         // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
         list.bytes(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }).or_raise()?;
     }

@@ -67,10 +67,10 @@ fn stands_for<'py>(
         order_behind_owner(value, current, stream)?;
         return address(number.into_pyobject(value.py())?.into_any());
     }
-    if let Ok(gpudata) = value.getattr("gpudata") {
+    if let Some(gpudata) = value.getattr_opt("gpudata")? {
         return address(gpudata);
     }
-    if let Ok(method) = value.getattr("get_pointer") {
+    if let Some(method) = value.getattr_opt("get_pointer")? {
         return address(method.call0()?);
     }
     Err(invalid_type(position))

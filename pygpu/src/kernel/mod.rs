@@ -6,6 +6,7 @@ mod fast;
 mod format;
 mod handlers;
 
+use crate::discard::Discarded;
 use crate::errors::{OrRaise, to_python};
 use crate::runtime::Current;
 use crate::stream::stream_argument;
@@ -24,7 +25,8 @@ use std::time::Instant;
 /// A function that the device runs.
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct Function {
-    kernel: Arc<dyn Kernel>,
+    /// Unloading the code behind it waits for the device.
+    kernel: Discarded<Arc<dyn Kernel>>,
     /// The device that the function was loaded for.
     home: Current,
     formats: Formats,
@@ -32,6 +34,7 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn new(kernel: Arc<dyn Kernel>, home: Current) -> Function {
+        let kernel = Discarded::new(&home.device, kernel);
         Function { kernel, home, formats: Formats::new() }
     }
 
@@ -183,8 +186,8 @@ impl Function {
         Ok(slf)
     }
 
-    /// As `prepared_call`; gives a function that waits for the kernel and gives the seconds that
-    /// it took.
+    /// As `prepared_call`; returns a function that waits for the kernel and returns the seconds
+    /// that it took.
     #[pyo3(signature = (grid, block, *args, shared_size = 0))]
     fn prepared_timed_call(
         &self,

@@ -3,6 +3,8 @@
 //! A bin's number is the position of the size's highest bit and the four bits behind it; a
 //! block is as large as the largest size of its bin, at most one sixteenth more than asked for.
 
+use std::fmt;
+
 const LEADING_BITS: u32 = 4;
 const MANTISSA: u32 = (1 << LEADING_BITS) - 1;
 
@@ -38,6 +40,16 @@ pub(super) struct Bins<B> {
     pub(super) active_bytes: usize,
     /// False once blocks that come back are to be freed.
     pub(super) is_holding: bool,
+}
+
+impl<B> fmt::Display for Bins<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} blocks in use ({} bytes), {} kept, {} bytes in all",
+            self.active_blocks, self.active_bytes, self.held_blocks, self.managed_bytes
+        )
+    }
 }
 
 impl<B> Bins<B> {

@@ -7,7 +7,8 @@
 
 use super::bins::{Bins, bin_number, block_size};
 use super::pool_members;
-use crate::allocation::buffer;
+use crate::allocation::view;
+use crate::discard::drop_unlocked;
 use crate::errors::{OrRaise, to_python};
 use crate::runtime::current;
 use gpuarray::memory::{Allocator, DeviceMemory};
@@ -16,7 +17,6 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Spreads addresses over a table: they are multiples of large powers of two.
@@ -121,7 +121,7 @@ impl DevicePool {
             state.give_out(memory, size);
         }
         drop(state);
-        drop(unused);
+        free_unwanted(unused);
         Ok(found)
     }
 
@@ -173,8 +173,21 @@ impl DevicePool {
         };
         let unwanted = state.bins.give_back(active.memory, active.size);
         drop(state);
-        // Freeing may wait for the device.
-        drop(unwanted);
+        free_unwanted(unwanted.into_iter().collect());
+    }
+
+    /// Takes a block back although somebody may still have its memory's object, whose use is an
+    /// error from now on.
+    fn recall(&self, memory: &DeviceMemory) -> Result<()> {
+        let renewed = Arc::new(memory.reissue()?);
+        let mut state = self.lock();
+        let Some(active) = state.active.remove(&memory.address()) else {
+            return Ok(());
+        };
+        let unwanted = state.bins.give_back(renewed, active.size);
+        drop(state);
+        free_unwanted(unwanted.into_iter().collect());
+        Ok(())
     }
 
     /// The object for a block of this pool that is in use for `size` bytes.
@@ -184,7 +197,21 @@ impl DevicePool {
         size: usize,
     ) -> PooledDeviceAllocation {
         let ticket = Ticket::new(Some(self), &memory);
-        PooledDeviceAllocation { memory, size, freed: AtomicBool::new(false), ticket }
+        PooledDeviceAllocation { memory, size, ticket }
+    }
+}
+
+/// Frees blocks, which may wait for the device.
+fn free_unwanted(blocks: Vec<Arc<DeviceMemory>>) {
+    if !blocks.is_empty() {
+        drop_unlocked(blocks);
+    }
+}
+
+impl Drop for DevicePool {
+    fn drop(&mut self) {
+        let held = self.lock().bins.take_held();
+        free_unwanted(held);
     }
 }
 
@@ -202,16 +229,20 @@ impl Allocator for DevicePool {
     }
 }
 
-/// Dropped behind an object's reference to a block: the pool looks whether it was the last.
+/// Dropped behind an object's reference to memory: its pool looks whether it was the last, and
+/// memory whose end may wait for the device ends without Python's lock.
 pub(crate) struct Ticket {
     pool: Option<Arc<DevicePool>>,
     address: u64,
+    waits: Option<Arc<DeviceMemory>>,
 }
 
 impl Ticket {
     /// The ticket of an object that refers to `memory`, of a pool or not.
-    pub(crate) fn new(pool: Option<&Arc<DevicePool>>, memory: &DeviceMemory) -> Ticket {
-        Ticket { pool: pool.cloned(), address: memory.address() }
+    #[inline]
+    pub(crate) fn new(pool: Option<&Arc<DevicePool>>, memory: &Arc<DeviceMemory>) -> Ticket {
+        let waits = (pool.is_none() && memory.waits_when_freed()).then(|| memory.clone());
+        Ticket { pool: pool.cloned(), address: memory.address(), waits }
     }
 
     /// The pool.
@@ -225,6 +256,11 @@ impl Drop for Ticket {
         if let Some(pool) = &self.pool {
             pool.settle(self.address);
         }
+        if let Some(memory) = self.waits.take()
+            && Arc::strong_count(&memory) == 1
+        {
+            drop_unlocked(memory);
+        }
     }
 }
 
@@ -233,7 +269,6 @@ impl Drop for Ticket {
 pub(crate) struct PooledDeviceAllocation {
     memory: Arc<DeviceMemory>,
     size: usize,
-    freed: AtomicBool,
     /// Behind the reference to the memory, since fields are dropped in this order.
     ticket: Ticket,
 }
@@ -241,28 +276,31 @@ pub(crate) struct PooledDeviceAllocation {
 impl PooledDeviceAllocation {
     /// The memory, unless it was given back.
     pub(crate) fn memory(&self) -> PyResult<&Arc<DeviceMemory>> {
-        if self.freed.load(Ordering::Relaxed) {
-            return Err(to_python(freed()));
+        if self.memory.is_allocated() {
+            return Ok(&self.memory);
         }
-        Ok(&self.memory)
+        Err(to_python(Error::handle("free", "the memory was given back to its pool")))
     }
-}
 
-fn freed() -> Error {
-    Error::handle("free", "the memory was given back to its pool")
+    /// The memory, given back or not.
+    pub(crate) fn any_memory(&self) -> &Arc<DeviceMemory> {
+        &self.memory
+    }
 }
 
 #[pymethods]
 impl PooledDeviceAllocation {
-    /// Gives the memory back to the pool now. Using it afterwards is an error.
-    fn free(&self) -> PyResult<()> {
-        if self.freed.swap(true, Ordering::AcqRel) {
-            return Err(to_python(freed()));
+    /// Gives the memory back to the pool now. Using it afterwards is an error, for arrays in it,
+    /// too.
+    ///
+    /// Raises LogicError while a buffer of `as_buffer` is alive, or if it was given back already.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        self.memory()?;
+        match self.ticket.pool() {
+            // May wait for the device, if the pool keeps no blocks.
+            Some(pool) => py.detach(|| pool.recall(&self.memory)).or_raise(),
+            None => py.detach(|| self.memory.release()).or_raise(),
         }
-        if let Some(pool) = self.ticket.pool() {
-            pool.release(pool.lock(), self.memory.address());
-        }
-        Ok(())
     }
 
     fn __int__(&self) -> PyResult<u64> {
@@ -283,7 +321,7 @@ impl PooledDeviceAllocation {
         self.size
     }
 
-    /// A memoryview of the memory, as `DeviceAllocation.as_buffer` gives.
+    /// A memoryview of the memory, as that of `DeviceAllocation.as_buffer`.
     #[pyo3(signature = (size, offset = 0))]
     fn as_buffer<'py>(
         &self,
@@ -291,21 +329,13 @@ impl PooledDeviceAllocation {
         size: usize,
         offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let memory = self.memory()?;
-        if offset.checked_add(size).is_none_or(|end| end > memory.bytes()) {
-            return Err(to_python(Error::invalid(
-                "as_buffer",
-                format!(
-                    "size is {size} and offset {offset}; the memory has {} bytes",
-                    memory.bytes()
-                ),
-            )));
-        }
-        buffer(py, memory.address() + offset as u64, size)
+        view(py, self.memory()?, size, offset)
     }
 
     fn __repr__(&self) -> String {
-        format!("<PooledDeviceAllocation of {} bytes at {:#x}>", self.size, self.memory.address())
+        let freed = if self.memory.is_allocated() { "" } else { ", given back" };
+        let address = self.memory.address();
+        format!("<PooledDeviceAllocation of {} bytes at {address:#x}{freed}>", self.size)
     }
 }
 
@@ -333,7 +363,7 @@ impl DeviceMemoryPool {
         let unused = state.collect();
         let result = change(&mut state.bins);
         drop(state);
-        drop(unused);
+        free_unwanted(unused);
         result
     }
 }
@@ -347,7 +377,11 @@ impl DeviceMemoryPool {
         DeviceMemoryPool { pool: Arc::new(DevicePool { state: Mutex::new(state) }) }
     }
 
-    /// Memory of at least `size` bytes.
+    fn __repr__(&self) -> String {
+        format!("<DeviceMemoryPool: {}>", self.counts(|bins| bins.to_string()))
+    }
+
+    /// Returns memory of at least `size` bytes on the current device: a kept block if one fits.
     fn allocate(&self, py: Python<'_>, size: usize) -> PyResult<PooledDeviceAllocation> {
         let device = current()?.device;
         let memory = match self.pool.find(&device, size).or_raise()? {

@@ -3,14 +3,17 @@
 use super::bins::{Bins, bin_number, block_size};
 use super::pool_members;
 use crate::array::{parse_order, parse_shape};
+use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host::{self, HostArray};
 use crate::pinned;
 use crate::runtime::current;
+use crate::tenant::Tenant;
 use gpuarray::memory::PinnedMemory;
-use gpuarray::{Error, ErrorKind, Layout, PinnedOptions, Result};
+use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a pool's page-locked memory is made.
@@ -26,19 +29,29 @@ impl PageLockedAllocator {
     fn new(flags: u32) -> PyResult<PageLockedAllocator> {
         Ok(PageLockedAllocator { options: pinned::alloc_options("flags", flags)? })
     }
+
+    fn __repr__(&self) -> String {
+        let PinnedOptions { portable, mapped, write_combined } = self.options;
+        format!(
+            "<PageLockedAllocator(portable={}, mapped={}, write_combined={})>",
+            u8::from(portable),
+            u8::from(mapped),
+            u8::from(write_combined)
+        )
+    }
 }
 
-type HostBins = Mutex<Bins<PinnedMemory>>;
+type Block = Discarded<PinnedMemory>;
+type HostBins = Mutex<Bins<Block>>;
 
-fn lock(bins: &HostBins) -> MutexGuard<'_, Bins<PinnedMemory>> {
+fn lock(bins: &HostBins) -> MutexGuard<'_, Bins<Block>> {
     // The bins are valid after every step, so a panic elsewhere spoils nothing.
     bins.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps freed page-locked memory for the next request of its size.
 ///
-/// As with all page-locked memory, an array must be kept until the copies queued from and to
-/// it have run.
+/// A block goes back to the pool behind the copies that were queued when its array went.
 #[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
 pub(crate) struct PageLockedMemoryPool {
     bins: Arc<HostBins>,
@@ -46,25 +59,24 @@ pub(crate) struct PageLockedMemoryPool {
 }
 
 impl PageLockedMemoryPool {
-    fn counts<T>(&self, read: impl FnOnce(&Bins<PinnedMemory>) -> T) -> T {
+    fn counts<T>(&self, read: impl FnOnce(&Bins<Block>) -> T) -> T {
         read(&lock(&self.bins))
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Bins<PinnedMemory>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Bins<Block>) -> T) -> T {
         change(&mut lock(&self.bins))
     }
 
-    fn take(&self, size: usize) -> PyResult<PinnedMemory> {
+    fn take(&self, py: Python<'_>, size: usize) -> PyResult<Block> {
         if let Some(memory) = lock(&self.bins).take(size) {
             return Ok(memory);
         }
         let too_large = || to_python(Error::overflow("allocate", format!("size is {size}")));
         let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
         let device = current()?.device;
-        let make =
-            || -> Result<PinnedMemory> { PinnedMemory::with_options(&device, bytes, self.options) };
+        let make = || PinnedMemory::with_options(&device, bytes, self.options);
         let memory = loop {
-            match make() {
+            match discard::retry(py, make)? {
                 Err(error) if error.kind() == ErrorKind::OutOfMemory => {
                     let Some(largest) = lock(&self.bins).take_largest() else {
                         return Err(to_python(error));
@@ -75,7 +87,7 @@ impl PageLockedMemoryPool {
             }
         };
         lock(&self.bins).add(size, bytes);
-        Ok(memory)
+        Ok(Discarded::new(&device, memory))
     }
 }
 
@@ -88,7 +100,7 @@ impl PageLockedMemoryPool {
         PageLockedMemoryPool { bins: Arc::new(Mutex::new(Bins::new())), options }
     }
 
-    /// A numpy array, its elements undefined, in page-locked memory.
+    /// Returns a numpy array, its elements undefined, in page-locked memory.
     #[pyo3(signature = (shape, dtype, order = "C"))]
     fn allocate<'py>(
         &self,
@@ -101,64 +113,80 @@ impl PageLockedMemoryPool {
         let layout = Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?)
             .or_raise()?;
         let size = layout.nbytes();
-        let memory = self.take(size)?;
-        let pointer = memory.pointer();
-        let allocation =
-            PooledHostAllocation { block: Mutex::new(Some(memory)), size, bins: self.bins.clone() };
-        let owner = Bound::new(py, allocation)?.into_any();
+        let block = self.take(py, size)?;
+        let (pointer, device) = (block.pointer(), block.device().clone());
+        let used = UsedBlock { block: Some(block), size, bins: self.bins.clone() };
+        let allocation = PooledHostAllocation {
+            block: Mutex::new(Some(Discarded::new(&device, used))),
+            is_freed: AtomicBool::new(false),
+            array: Tenant::default(),
+            size,
+        };
+        let owner = Bound::new(py, allocation)?;
+        let base = Some(owner.clone().into_any());
         // SAFETY: the block has as many bytes as the layout, and stays with the owner.
-        unsafe {
-            host::new_array(
-                py,
-                &descr,
-                layout.shape(),
-                layout.strides(),
-                pointer.cast(),
-                Some(owner),
-            )
-        }
+        let array = unsafe {
+            host::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), base)?
+        };
+        owner.get().array.set(&array)?;
+        Ok(array)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<PageLockedMemoryPool: {}>", self.counts(|bins| bins.to_string()))
     }
 }
 
 pool_members!(PageLockedMemoryPool);
 
-/// Page-locked memory of a pool, given back when no array uses it any longer.
-#[pyclass(frozen, weakref, module = "pygpu.tools")]
-pub(crate) struct PooledHostAllocation {
-    block: Mutex<Option<PinnedMemory>>,
+/// A block in use, which goes back to its pool when it is dropped.
+struct UsedBlock {
+    block: Option<Block>,
     size: usize,
     bins: Arc<HostBins>,
 }
 
-impl PooledHostAllocation {
-    fn give_back(&self) -> bool {
-        let block = self.block.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(block) = block else {
-            return false;
-        };
-        let unwanted = lock(&self.bins).give_back(block, self.size);
-        drop(unwanted);
-        true
+impl Drop for UsedBlock {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            let unwanted = lock(&self.bins).give_back(block, self.size);
+            // Not under the lock.
+            drop(unwanted);
+        }
     }
 }
 
-impl Drop for PooledHostAllocation {
-    fn drop(&mut self) {
-        self.give_back();
-    }
+/// Page-locked memory of a pool, given back when no array uses it any longer.
+#[pyclass(frozen, weakref, module = "pygpu.tools")]
+pub(crate) struct PooledHostAllocation {
+    /// Goes back behind the copies that are queued, which may still use it.
+    block: Mutex<Option<Discarded<UsedBlock>>>,
+    is_freed: AtomicBool,
+    array: Tenant,
+    size: usize,
 }
 
 #[pymethods]
 impl PooledHostAllocation {
-    /// Gives the memory back to the pool now. Arrays over it must not be used any longer.
-    fn free(&self) -> PyResult<()> {
-        if self.give_back() {
-            return Ok(());
+    /// Gives the memory back to the pool, behind the copies that are queued. Where the numpy
+    /// array over it is still there, that keeps the memory until it goes, too.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_freed.swap(true, Ordering::AcqRel) {
+            return Err(to_python(Error::handle("free", "the memory was given back to its pool")));
         }
-        Err(to_python(Error::handle("free", "the memory was given back to its pool")))
+        if !self.array.is_alive(py) {
+            let block = self.block.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(block);
+        }
+        Ok(())
     }
 
     fn __len__(&self) -> usize {
         self.size
+    }
+
+    fn __repr__(&self) -> String {
+        let freed = if self.is_freed.load(Ordering::Acquire) { ", given back" } else { "" };
+        format!("<PooledHostAllocation of {} bytes{freed}>", self.size)
     }
 }

@@ -1,0 +1,247 @@
+//! Dropping what waits for the device, without waiting.
+//!
+//! A driver frees page-locked memory, ends a registration and unloads a module only once the
+//! device has caught up, and makes the caller wait for that. So a value whose drop may wait is
+//! dropped at once if no work is queued, else by a thread of its own behind the work that was
+//! queued when it was discarded. The thread ends with the last such value.
+
+use crate::stream;
+use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream, process};
+use pyo3::prelude::*;
+use std::any::Any;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long the thread sleeps between two looks at the device.
+const SLEEP: Duration = Duration::from_micros(500);
+
+/// The end of the work that a stream had.
+enum Mark {
+    Event(Arc<dyn Event>),
+    /// Where no event could be recorded: a moment at which the stream has no work.
+    Idle(Arc<dyn Stream>),
+}
+
+impl Mark {
+    fn is_reached(&self) -> bool {
+        // After a failure there is nothing left to wait for.
+        match self {
+            Mark::Event(event) => !matches!(event.query(), Ok(false)) || !event.answers_queries(),
+            Mark::Idle(stream) => !matches!(stream.query(), Ok(false)) || !stream.answers_queries(),
+        }
+    }
+}
+
+/// A value to be dropped.
+struct Job {
+    device: Arc<dyn Device>,
+    /// `None` while some stream captures, when no stream may be asked.
+    marks: Option<Vec<Mark>>,
+    #[allow(dead_code, reason = "held until it is to be dropped")]
+    value: Box<dyn Any + Send>,
+}
+
+impl Job {
+    /// True once the work that was queued when the value was discarded has run.
+    fn is_ready(&mut self) -> bool {
+        if self.marks.is_none() {
+            let device = &self.device;
+            let streams = busy_streams(device);
+            self.marks = streams.and_then(|all| all.iter().map(|it| mark(device, it)).collect());
+        }
+        let Some(marks) = &mut self.marks else {
+            return false;
+        };
+        marks.retain(|mark| !mark.is_reached());
+        marks.is_empty()
+    }
+}
+
+/// The streams of a device that have work; `None` while one captures.
+fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
+    let mut streams = stream::known(device.id());
+    streams.push(device.default_stream());
+    let captures = |stream: &Arc<dyn Stream>| match stream.is_capturing() {
+        Ok(captures) => captures,
+        // The default stream cannot be asked while another one captures.
+        Err(error) => error.kind() != ErrorKind::DeviceLost,
+    };
+    if streams.iter().any(captures) {
+        return None;
+    }
+    streams.retain(|stream| matches!(stream.query(), Ok(false)));
+    Some(streams)
+}
+
+/// The end of the work that a stream has now; `None` if a capture began meanwhile.
+fn mark(device: &Arc<dyn Device>, stream: &Arc<dyn Stream>) -> Option<Mark> {
+    let record = || -> Result<Arc<dyn Event>> {
+        let event = device.create_event(EventOptions::ORDERING)?;
+        stream.record(event.as_ref())?;
+        Ok(event)
+    };
+    let mark = record().map_or_else(|_| Mark::Idle(stream.clone()), Mark::Event);
+    (!stream.is_capturing().unwrap_or(false)).then_some(mark)
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: Vec<Job>,
+    /// Jobs that the thread looks at now.
+    taken: usize,
+    has_thread: bool,
+}
+
+/// The values that one process still has to drop.
+struct Pending {
+    generation: u32,
+    queue: Mutex<Queue>,
+}
+
+impl Pending {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // The queue is valid after every step, so a panic elsewhere spoils nothing.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops values as the device catches up, until none is left.
+    fn run(&self) {
+        IS_DROPPING.set(true);
+        let mut jobs = Vec::new();
+        loop {
+            {
+                let mut queue = self.queue();
+                jobs.append(&mut queue.jobs);
+                queue.taken = jobs.len();
+                if jobs.is_empty() || process::is_exiting() {
+                    queue.has_thread = false;
+                    return;
+                }
+            }
+            let ready: Vec<Job> = jobs.extract_if(.., Job::is_ready).collect();
+            if ready.is_empty() {
+                std::thread::sleep(SLEEP);
+            }
+            drop(ready);
+        }
+    }
+}
+
+static PENDING: AtomicPtr<Pending> = AtomicPtr::new(null_mut());
+
+/// The values of this process. A forked child has a list of its own: its parent's thread is not
+/// there, and may have held the lock.
+fn pending() -> &'static Pending {
+    let generation = process::generation();
+    loop {
+        let found = PENDING.load(Ordering::Acquire);
+        // SAFETY: the pointer is null or that of a value which was leaked below.
+        if let Some(pending) = unsafe { found.as_ref() }
+            && pending.generation == generation
+        {
+            return pending;
+        }
+        let made = Box::into_raw(Box::new(Pending { generation, queue: Mutex::default() }));
+        let exchanged = PENDING.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire);
+        if exchanged.is_err() {
+            // SAFETY: nobody else has seen the value.
+            drop(unsafe { Box::from_raw(made) });
+        }
+    }
+}
+
+/// Drops a value behind the work that the device has now, without waiting for it.
+pub(crate) fn discard<T: Send + 'static>(device: &Arc<dyn Device>, value: T) {
+    if process::is_exiting() || busy_streams(device).is_some_and(|busy| busy.is_empty()) {
+        return drop_unlocked(value);
+    }
+    let pending = pending();
+    let mut queue = pending.queue();
+    queue.jobs.push(Job { device: device.clone(), marks: None, value: Box::new(value) });
+    if queue.has_thread {
+        return;
+    }
+    queue.has_thread = true;
+    drop(queue);
+    let thread = std::thread::Builder::new().name("pygpu free".into());
+    if let Err(error) = thread.spawn(|| pending.run()) {
+        log::warn!("no thread to free memory behind queued work, waiting for it: {error}");
+        let jobs = std::mem::take(&mut *pending.queue()).jobs;
+        drop_unlocked(jobs);
+    }
+}
+
+thread_local! {
+    /// True on the thread that drops what was discarded, which never has Python's lock.
+    static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Drops a value that may wait for the device, without Python's lock.
+pub(crate) fn drop_unlocked<T: Send>(value: T) {
+    if IS_DROPPING.get() {
+        return drop(value);
+    }
+    let mut value = Some(value);
+    Python::try_attach(|py| py.detach(|| drop(value.take())));
+}
+
+fn has_pending() -> bool {
+    let queue = pending().queue();
+    queue.taken > 0 || !queue.jobs.is_empty()
+}
+
+/// Calls what may fail because discarded values are still there: if it does, once more when they
+/// are gone.
+pub(crate) fn retry<T: Send>(
+    py: Python<'_>,
+    call: impl Fn() -> Result<T> + Send + Sync,
+) -> PyResult<Result<T>> {
+    let first = py.detach(&call);
+    if first.is_ok() || !has_pending() {
+        return Ok(first);
+    }
+    crate::wait::until(py, &|| Ok(!has_pending()))?.ok();
+    Ok(py.detach(&call))
+}
+
+/// A value that is discarded when it is dropped.
+pub(crate) struct Discarded<T: Send + 'static> {
+    device: Arc<dyn Device>,
+    value: ManuallyDrop<T>,
+}
+
+impl<T: Send + 'static> Discarded<T> {
+    pub(crate) fn new(device: &Arc<dyn Device>, value: T) -> Discarded<T> {
+        Discarded { device: device.clone(), value: ManuallyDrop::new(value) }
+    }
+
+    /// The value, which from now on is dropped as any other.
+    pub(crate) fn into_inner(self) -> T {
+        let mut whole = ManuallyDrop::new(self);
+        // SAFETY: neither field is used after this, and the whole is not dropped.
+        unsafe {
+            std::ptr::drop_in_place(&mut whole.device);
+            ManuallyDrop::take(&mut whole.value)
+        }
+    }
+}
+
+impl<T: Send + 'static> Deref for Discarded<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Send + 'static> Drop for Discarded<T> {
+    fn drop(&mut self) {
+        // SAFETY: the field is not used after this.
+        discard(&self.device, unsafe { ManuallyDrop::take(&mut self.value) });
+    }
+}

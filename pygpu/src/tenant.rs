@@ -1,0 +1,26 @@
+//! The numpy array that an allocation of host memory was made for.
+
+use crate::host::HostArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use std::sync::OnceLock;
+
+/// Knows whether the array over an allocation is still there. Views of the array keep it, so
+/// without it no array reaches the memory.
+#[derive(Default)]
+pub(crate) struct Tenant(OnceLock<Py<PyWeakrefReference>>);
+
+impl Tenant {
+    /// Remembers the array.
+    pub(crate) fn set(&self, array: &HostArray<'_>) -> PyResult<()> {
+        let reference = PyWeakrefReference::new(array)?.unbind();
+        // Each allocation is made for one array.
+        let _ = self.0.set(reference);
+        Ok(())
+    }
+
+    /// True while the array is alive.
+    pub(crate) fn is_alive(&self, py: Python<'_>) -> bool {
+        self.0.get().is_some_and(|reference| reference.bind(py).upgrade().is_some())
+    }
+}
