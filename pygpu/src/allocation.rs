@@ -1,5 +1,6 @@
 //! Device memory as Python objects.
 
+use crate::array::GPUArray;
 use crate::errors::{OrRaise, to_python};
 use crate::pool::PooledDeviceAllocation;
 use crate::region::{Origin, Region};
@@ -207,9 +208,6 @@ pub(crate) fn positive(
     }
 }
 
-/// A Python object that is kept alive, and let go only while Python runs.
-pub(crate) struct KeptObject(#[allow(dead_code, reason = "held, not read")] pub(crate) Py<PyAny>);
-
 /// The memory of an allocation; `None` for anything else.
 pub(crate) fn memory_of<'a>(
     value: &'a Bound<'_, PyAny>,
@@ -229,7 +227,9 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     if let Some(memory) = memory_of(value)? {
         return Ok(memory.address());
     }
-    if let Ok(address) = value.extract::<u64>() {
+    // The number in an array without axes is no address.
+    let is_array = value.is_instance_of::<GPUArray>();
+    if !is_array && let Ok(address) = value.extract::<u64>() {
         return Ok(address);
     }
     let refused = |_: PyErr| {

@@ -8,6 +8,7 @@ use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{Device, Error, Layout, PinnedOptions};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// `CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`, `CU_MEMHOSTALLOC_WRITECOMBINED`; the
@@ -136,6 +137,10 @@ pub(crate) struct RegisteredHostMemory {
 
 #[pymethods]
 impl RegisteredHostMemory {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.base)
+    }
+
     /// Ends the registration.
     fn unregister(&self, py: Python<'_>) {
         let memory = unlocked(&self.memory).take();

@@ -2,11 +2,12 @@
 
 use super::arguments::{parse_order, parse_shape};
 use super::{Content, GPUArray};
-use crate::allocation::{KeptObject, address_of, memory_of};
+use crate::allocation::{address_of, memory_of};
 use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::init::InitCell;
+use crate::kept::KeptObject;
 use crate::runtime::current;
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
@@ -22,7 +23,11 @@ impl GPUArray {
     /// A subclass's arguments are its own, so only `__init__` looks at them.
     #[new]
     #[classmethod]
-    #[pyo3(signature = (*_args, **_kwargs))]
+    #[pyo3(
+        signature = (*_args, **_kwargs),
+        text_signature = "(shape, dtype, allocator=None, base=None, gpudata=None, strides=None, \
+                          order='C')"
+    )]
     fn new(
         _class: &Bound<'_, PyType>,
         _args: &Bound<'_, PyTuple>,
@@ -55,7 +60,7 @@ impl GPUArray {
         };
         let (array, kept) = match gpudata {
             Some(gpudata) => {
-                let low = bytes_below(&shape, strides.as_ref())?;
+                let low = bytes_below(&shape, strides.as_ref(), element.size())?;
                 let layout = layout(low).or_raise()?;
                 let memory = memory_for(gpudata, base, low, &layout)?;
                 let stream = match base.and_then(|base| base.cast::<GPUArray>().ok()) {
@@ -68,7 +73,8 @@ impl GPUArray {
                 if base.is_some() {
                     return Err(PyValueError::new_err("base is given without gpudata"));
                 }
-                let layout = layout(bytes_below(&shape, strides.as_ref())?).or_raise()?;
+                let layout =
+                    layout(bytes_below(&shape, strides.as_ref(), element.size())?).or_raise()?;
                 let array = match &source.allocator {
                     None => {
                         Array::with_new_memory(&current.device, &current.stream, layout, element)
@@ -85,10 +91,8 @@ impl GPUArray {
                 (array.or_raise()?, None)
             }
         };
-        let array = array.with_allocator(source.allocator);
         let base = base.filter(|base| !base.is_none()).map(|base| base.clone().unbind());
-        let mut content =
-            Content::new(array, descr.unbind(), source.object, source.pool.as_ref(), base);
+        let mut content = Content::new(array, descr.unbind(), source, base);
         content.gpudata = kept.map_or_else(OnceLock::new, OnceLock::from);
         self.content
             .set(content)
@@ -116,8 +120,8 @@ fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
 }
 
 /// How many bytes negative strides reach below the first element.
-fn bytes_below(shape: &Shape, strides: Option<&Strides>) -> PyResult<usize> {
-    checked_size(shape, 1).or_raise()?;
+fn bytes_below(shape: &Shape, strides: Option<&Strides>, itemsize: usize) -> PyResult<usize> {
+    checked_size(shape, itemsize).or_raise()?;
     let Some(strides) = strides.filter(|_| !shape.contains(&0)) else {
         return Ok(0);
     };
@@ -164,9 +168,8 @@ fn memory_for(
             ),
         )));
     }
-    let owner = Box::new(KeptObject(
-        PyTuple::new(gpudata.py(), [Some(gpudata), base])?.into_any().unbind(),
-    ));
+    let keeps = PyTuple::new(gpudata.py(), [Some(gpudata), base])?;
+    let owner = Box::new(KeptObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
     Ok(Arc::new(unsafe { DeviceMemory::foreign(&device, start, bytes, owner) }))
