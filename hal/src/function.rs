@@ -114,6 +114,12 @@ pub enum BinaryFunction {
     BitwiseOr,
     /// Bits of exactly one; integers and bool.
     BitwiseXor,
+    /// The bits of `x` moved up by `y`, zeros moved in; 0 for `y` below 0 or not below the
+    /// number of bits (numpy's rule); integers and bool.
+    LeftShift,
+    /// The bits of `x` moved down by `y`, copies of the sign moved in; -1 or 0, the sign alone,
+    /// for `y` below 0 or not below the number of bits (numpy's rule); integers and bool.
+    RightShift,
     /// `x == y`.
     Equal,
     /// `x != y`.
@@ -242,7 +248,10 @@ impl BinaryFunction {
             (_, Kind::Opaque)
                 | (Subtract, Kind::Bool)
                 | (FloorDivide | Remainder | Fmod | Ldexp | Atan2, Kind::Complex)
-                | (BitwiseAnd | BitwiseOr | BitwiseXor, Kind::Float | Kind::Complex)
+                | (
+                    BitwiseAnd | BitwiseOr | BitwiseXor | LeftShift | RightShift,
+                    Kind::Float | Kind::Complex
+                )
         );
         if refused {
             let hint = if matches!((self, common), (Subtract, DType::Bool)) {
@@ -258,7 +267,11 @@ impl BinaryFunction {
         let compute = match self {
             Divide if !common.is_inexact() => DType::Float64,
             Ldexp | Atan2 => common.inexact(),
-            FloorDivide | Remainder | Fmod | Power if common == DType::Bool => DType::Int8,
+            FloorDivide | Remainder | Fmod | Power | LeftShift | RightShift
+                if common == DType::Bool =>
+            {
+                DType::Int8
+            }
             _ => common,
         };
         Ok(Signature { compute, result: self.result(compute) })

@@ -259,4 +259,9 @@ pub trait Stream: Send + Sync + Debug {
 
     /// The object of the backend itself, behind all decorators.
     fn as_any(&self) -> &dyn Any;
+
+    /// What keeps the stream alive, if somebody else made it and it must be kept.
+    fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
 }

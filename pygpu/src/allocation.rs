@@ -1,5 +1,6 @@
 //! Device memory as Python objects.
 
+use crate::array::GPUArray;
 use crate::discard::drop_unlocked;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
@@ -255,9 +256,6 @@ pub(crate) fn positive(
     }
 }
 
-/// A Python object that is kept alive, and let go only while Python runs.
-pub(crate) struct KeptObject(#[allow(dead_code, reason = "held, not read")] pub(crate) Py<PyAny>);
-
 /// The memory of an allocation, freed or not; `None` for anything else.
 pub(crate) fn known_memory_of<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a Arc<DeviceMemory>> {
     if let Ok(allocation) = value.cast::<DeviceAllocation>() {
@@ -295,6 +293,9 @@ pub(crate) fn address_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     let has_index = unsafe { ffi::PyIndex_Check(value.as_ptr()) } != 0;
     let number = if value.is_exact_instance_of::<PyInt>() {
         Ok(value.clone())
+    } else if value.is_instance_of::<GPUArray>() {
+        // The number in an array without axes is no address.
+        return Err(no_address(name, value));
     } else if has_index {
         value.call_method0("__index__")
     } else if value.hasattr("__int__")? && !value.hasattr("__float__")? {

@@ -1,7 +1,8 @@
 //! Python's allocators as those of the core.
 
-use crate::allocation::{DeviceAllocation, KeptObject, address_of, known_memory_of};
+use crate::allocation::{DeviceAllocation, address_of, known_memory_of};
 use crate::errors::{raised_in_python, to_python};
+use crate::kept::KeptObject;
 use crate::pool::{DeviceMemoryPool, DevicePool};
 use gpuarray::memory::{Allocator, DeviceMemory};
 use gpuarray::{Device, Error, Result, Stream};
@@ -38,6 +39,8 @@ pub(crate) struct Source {
     pub(crate) allocator: Option<Arc<dyn Allocator>>,
     /// The same, if it is a pool.
     pub(crate) pool: Option<Arc<DevicePool>>,
+    /// The same, if it is a Python callable.
+    pub(crate) python: Option<Arc<PythonAllocator>>,
     /// As the program gave it.
     pub(crate) object: Option<Py<PyAny>>,
 }
@@ -53,7 +56,12 @@ impl Source {
         }
         let object = Some(value.clone().unbind());
         if let Some(pool) = pool_of(value)? {
-            return Ok(Source { allocator: Some(pool.clone()), pool: Some(pool), object });
+            return Ok(Source {
+                allocator: Some(pool.clone()),
+                pool: Some(pool),
+                python: None,
+                object,
+            });
         }
         if !value.is_callable() {
             return Err(PyTypeError::new_err(format!(
@@ -61,8 +69,14 @@ impl Source {
                 value.get_type().name()?
             )));
         }
-        let callable = value.clone().unbind();
-        Ok(Source { allocator: Some(Arc::new(PythonAllocator { callable })), pool: None, object })
+        Ok(Source::python(value.clone().unbind(), value.py()))
+    }
+
+    /// A Python callable.
+    pub(crate) fn python(callable: Py<PyAny>, py: Python<'_>) -> Source {
+        let object = Some(callable.clone_ref(py));
+        let python = Arc::new(PythonAllocator { callable });
+        Source { allocator: Some(python.clone()), pool: None, python: Some(python), object }
     }
 }
 
@@ -99,9 +113,9 @@ fn pool_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DevicePool>>> {
 /// The code of the method `DeviceMemoryPool.allocate`.
 static ALLOCATE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// A Python callable that gives memory for a number of bytes.
-struct PythonAllocator {
-    callable: Py<PyAny>,
+/// A Python callable that returns memory for a number of bytes.
+pub(crate) struct PythonAllocator {
+    pub(crate) callable: Py<PyAny>,
 }
 
 impl fmt::Debug for PythonAllocator {
@@ -162,7 +176,7 @@ fn adopt(
         let id = device.id();
         return Err(refused(format!("{address:#x}, where device {id} has no such memory,")));
     }
-    let owner = Box::new(KeptObject(object.clone().unbind()));
+    let owner = Box::new(KeptObject::new(object.clone().unbind()));
     // SAFETY: the device has the range, and whoever passes a raw address vouches for its use, as
     // with every GPU library; the object that stands for the memory is kept.
     Ok(Arc::new(unsafe { DeviceMemory::foreign(device, address, bytes, owner) }))

@@ -65,10 +65,12 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     })
 }
 
-/// A dtype argument: numpy's dtype object and the core's dtype; float64 for `None`, as in numpy.
+/// A dtype argument: numpy's dtype object and the core's dtype. `None` is numpy's default,
+/// float64.
 pub(crate) fn parse<'py>(value: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyArrayDescr>, DType)> {
     let descr = match value.cast::<PyArrayDescr>() {
         Ok(descr) => descr.clone(),
+        // The converter of numpy's C interface makes no dtype of it, and sets no exception.
         Err(_) if value.is_none() => to_numpy(value.py(), DType::Float64)?.into_bound(value.py()),
         Err(_) => PyArrayDescr::new(value.py(), value)?,
     };

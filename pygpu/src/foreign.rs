@@ -1,6 +1,6 @@
 //! Streams that other libraries made.
 
-use crate::allocation::KeptObject;
+use crate::kept::KeptObject;
 use gpuarray::operation::Operation;
 use gpuarray::{
     CaptureMode, Device, DeviceId, Event, Graph, PrefetchTarget, Result, Stream, StreamOptions,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// streams that use it, so the object stays until the last such memory is gone.
 pub(crate) struct KeptStream {
     pub(crate) inner: Arc<dyn Stream>,
-    pub(crate) _owner: Option<KeptObject>,
+    pub(crate) owner: Option<KeptObject>,
 }
 
 impl fmt::Debug for KeptStream {
@@ -122,5 +122,9 @@ impl Stream for KeptStream {
 
     fn as_any(&self) -> &dyn Any {
         self.inner.as_any()
+    }
+
+    fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.owner.as_ref().map(|owner| owner as _)
     }
 }

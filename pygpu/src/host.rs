@@ -16,6 +16,11 @@ use std::ptr::null_mut;
 /// A numpy array.
 pub(crate) type HostArray<'py> = Bound<'py, PyUntypedArray>;
 
+/// The name of an object's class, for messages.
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
+}
+
 /// The address of an array's first element.
 pub(crate) fn data(array: &HostArray<'_>) -> *mut u8 {
     // SAFETY: the object is a live numpy array, whose structure has this field.

@@ -14,6 +14,7 @@ mod foreign;
 mod host;
 mod init;
 mod ipc;
+mod kept;
 mod kernel;
 mod managed;
 mod module;

@@ -8,6 +8,7 @@ use crate::runtime::{Current, current};
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -209,6 +210,10 @@ impl Linker {
 
 #[pymethods]
 impl Linker {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.message_handler)
+    }
+
     #[new]
     #[pyo3(signature = (message_handler = None, options = None, log_verbose = false))]
     fn new(

@@ -1,16 +1,17 @@
 //! Host memory that devices copy from and to at full speed, as numpy arrays.
 
-use crate::allocation::KeptObject;
 use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
+use crate::kept::KeptObject;
 use crate::runtime::current;
 use crate::tenant::Tenant;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{Device, Error, Layout, PinnedOptions};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -174,6 +175,10 @@ pub(crate) struct RegisteredHostMemory {
 
 #[pymethods]
 impl RegisteredHostMemory {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.base)
+    }
+
     /// Ends the registration, once the copies that are queued have run. The array stays as it
     /// is.
     fn unregister(&self, py: Python<'_>) {
@@ -220,7 +225,7 @@ pub(crate) fn register_host_memory<'py>(
         || unsafe { RegisteredMemory::from_raw(&device, address as *mut u8, bytes, options) };
     // The memory may have been registered before, by an array that is gone.
     let memory = discard::retry(py, register)?.or_raise()?;
-    let kept = KeptObject(array.clone().into_any().unbind());
+    let kept = KeptObject::new(array.clone().into_any().unbind());
     let registration = RegisteredHostMemory {
         memory: Mutex::new(Some(Discarded::new(&device, (memory, kept)))),
         device,

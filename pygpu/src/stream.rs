@@ -1,14 +1,15 @@
 //! Streams and graphs as Python classes, and the streams of other libraries.
 
-use crate::allocation::KeptObject;
 use crate::errors::{OrRaise, note, to_python};
 use crate::event::PyEvent;
 use crate::foreign::KeptStream;
+use crate::kept::{KeptObject, Loan};
 use crate::runtime::{Current, current};
 use gpuarray::{CaptureMode, DeviceId, Error, Graph, Status, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -43,13 +44,17 @@ pub(crate) fn known(device: DeviceId) -> Vec<Arc<dyn Stream>> {
 /// A queue of work that the device runs in order.
 #[pyclass(frozen, weakref, name = "Stream", module = "pygpu.driver")]
 pub(crate) struct PyStream {
+    /// What keeps a foreign stream alive. Before the stream, since fields are dropped in this
+    /// order.
+    loan: Option<Loan>,
     pub(crate) stream: Arc<dyn Stream>,
     status: AtomicI32,
 }
 
 impl PyStream {
     fn new_object(stream: Arc<dyn Stream>) -> PyStream {
-        PyStream { stream, status: AtomicI32::new(Status::SUCCESS) }
+        let loan = Loan::of(stream.foreign_owner());
+        PyStream { loan, stream, status: AtomicI32::new(Status::SUCCESS) }
     }
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
@@ -71,6 +76,10 @@ impl PyStream {
         let stream = current()?.device.create_stream(options).or_raise()?;
         remember(&stream);
         Ok(PyStream::new_object(stream))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.loan.as_ref().map_or(Ok(()), |loan| loan.traverse(&visit))
     }
 
     /// A stream that another library made: its handle, or an object that has
@@ -224,8 +233,8 @@ pub(crate) fn by_handle(
     // SAFETY: whoever passes a handle vouches for it, as with every GPU library; an owner is
     // kept with it.
     let inner = unsafe { device.stream_from_handle(handle) }.or_raise()?;
-    let owner = owner.map(|owner| KeptObject(owner.clone().unbind()));
-    let stream: Arc<dyn Stream> = Arc::new(KeptStream { inner, _owner: owner });
+    let owner = owner.map(|owner| KeptObject::new(owner.clone().unbind()));
+    let stream: Arc<dyn Stream> = Arc::new(KeptStream { inner, owner });
     // Each thread has its own stream under this handle.
     if handle != PER_THREAD {
         remember(&stream);

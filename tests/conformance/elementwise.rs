@@ -14,6 +14,7 @@ tests![
     real_functions_agree_with_the_reference,
     functions_of_two_floats_agree_with_the_reference,
     bits_are_combined_in_every_integer_type,
+    bits_are_shifted_in_every_integer_type,
     comparisons_give_truth_values,
     minimum_and_maximum_pass_nan_on,
     complex_functions_agree_with_the_reference,
@@ -206,6 +207,32 @@ fn bits_are_combined_in_every_integer_type(context: &Context) -> Outcome {
     check(context, 0xa5a5u16, 0x0ff0)?;
     check(context, 0xa5a5_5a5au32, 0x0ff0_f00f)?;
     check(context, 0xa5a5_5a5a_a5a5_5a5au64, u64::MAX << 7)?;
+    Ok(())
+}
+
+/// numpy's rule: beyond the number of bits, and below zero, nothing is left but the sign.
+fn bits_are_shifted_in_every_integer_type(context: &Context) -> Outcome {
+    use BinaryFunction::{LeftShift, RightShift};
+    macro_rules! check {
+        ($($integer:ty)*) => {
+            $({
+                let bits = <$integer>::BITS as $integer;
+                let places = [0, 1, bits - 1, bits, <$integer>::MAX, <$integer>::MIN];
+                for x in [<$integer>::MIN, 0, 1, 0x55, <$integer>::MAX] {
+                    let sign = if x < 1 && x != 0 { !0 } else { 0 };
+                    // The smallest number is zero places for an unsigned type.
+                    let below = <$integer>::MIN == 0;
+                    let left = [x, x << 1, x << (bits - 1), 0, 0, if below { x } else { 0 }];
+                    let right =
+                        [x, x >> 1, x >> (bits - 1), sign, sign, if below { x } else { sign }];
+                    let xs = [x; 6];
+                    assert_eq!(apply::<_, $integer>(context, LeftShift, &xs, &places)?, left);
+                    assert_eq!(apply::<_, $integer>(context, RightShift, &xs, &places)?, right);
+                }
+            })*
+        };
+    }
+    check!(i8 i16 i32 i64 u8 u16 u32 u64);
     Ok(())
 }
 

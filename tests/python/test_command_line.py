@@ -244,7 +244,7 @@ def test_a_folder_with_a_main_program(folder):
 # ---- the alias ----------------------------------------------------------------------------------
 
 
-def test_the_two_names_are_one_module():
+def test_a_module_is_one_under_both_names():
     run_python(
         """
         import pygpu
@@ -254,7 +254,10 @@ def test_the_two_names_are_one_module():
         import pygpu.driver, pygpu.gpuarray as ours
         from pycuda import gpuarray, driver
         from pycuda.gpuarray import GPUArray
-        assert pycuda is pygpu
+        assert pycuda.VERSION == (2026, 1) and pycuda.VERSION_TEXT == "2026.1"
+        assert pycuda.VERSION_STATUS == ""
+        assert pygpu.VERSION_TEXT == pygpu.__version__ != pycuda.VERSION_TEXT
+        assert pycuda.backends is pygpu.backends
         assert theirs is ours is gpuarray
         assert pycuda.driver is pygpu.driver is driver
         assert GPUArray is ours.GPUArray

@@ -188,3 +188,66 @@ def test_bad_indices_are_numpys_index_errors(index):
 def test_a_step_of_zero_is_a_value_error():
     with pytest.raises(ValueError, match="zero"):
         gpuarray.zeros(5)[::0]
+
+
+# ---- axes ---------------------------------------------------------------------------------------
+
+
+def test_an_index_makes_no_more_axes_than_numpy_has():
+    a = np.zeros((2, 3))
+    a_gpu = gpuarray.to_gpu(a)
+    check(a_gpu[(None,) * 62], a[(None,) * 62])
+    for index in ((None,) * 63, (None,) * 64 + (0, 0, None), (..., *(None,) * 100)):
+        with pytest.raises(IndexError, match="64"):
+            a_gpu[index]
+        with pytest.raises(IndexError, match="64"):
+            a_gpu[index] = 1
+    check(a_gpu, a)
+
+
+def test_no_operation_makes_more_than_64_axes():
+    ones = (1,) * 64
+    a_gpu = gpuarray.ones(ones)
+    check(a_gpu + a_gpu, np.full(ones, 2.0))
+    check(gpuarray.sum(a_gpu), np.float64(1))
+    for make in (
+        lambda: a_gpu.reshape((1,) * 65),
+        lambda: a_gpu.reshape(*(1,) * 65),
+        lambda: gpuarray.stack([a_gpu, a_gpu]),
+        lambda: gpuarray.zeros((1,) * 65),
+        lambda: gpuarray.empty((1,) * 65, strides=(4,) * 65, dtype=np.int32),
+        lambda: gpuarray.full((1,) * 65, 0),
+    ):
+        with pytest.raises(ValueError, match="64"):
+            make()
+
+
+LEADING = [((1, 1, 2, 3), (2, 3)), ((1, 2, 3), (2, 3)), ((1, 1), ()), ((1, 1, 1), (1,))]
+LEADING += [((1, 1, 3), (2, 3)), ((1, 1, 2, 1), (2, 3)), ((1, 0), (0,)), ((1, 1, 0, 3), (0, 3))]
+LEADING += [((2, 2, 3), (2, 3)), ((1, 2, 2, 3), (2, 3)), ((2, 1), (1,)), ((1, 4), (3,))]
+
+
+@pytest.mark.parametrize(("given_shape", "shape"), LEADING)
+@pytest.mark.parametrize("dtype", ["f8", "i2"])
+def test_assignment_passes_over_leading_axes_of_length_1(given_shape, shape, dtype):
+    value = np.arange(np.prod(given_shape)).reshape(given_shape).astype(dtype)
+
+    for source in (value, gpuarray.to_gpu(value)):
+        check_outcome(
+            lambda target, v: target.__setitem__(..., v) or target,
+            (np.zeros(shape), value),
+            (gpuarray.zeros(shape), source),
+        )
+        check_outcome(
+            lambda target, v: target.__setitem__(slice(None), v) or target,
+            (np.zeros((2, *shape))[0:1], value),
+            (gpuarray.zeros((2, *shape))[0:1], source),
+        )
+
+
+def test_an_operand_keeps_its_leading_axes():
+    """They are passed over by an assignment only, as in numpy."""
+    a_gpu = gpuarray.zeros((2, 3))
+    with pytest.raises(ValueError, match=r"\(1, 2, 3\)"):
+        a_gpu += gpuarray.ones((1, 2, 3))
+    check(a_gpu, np.zeros((2, 3)))

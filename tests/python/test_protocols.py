@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 
 import numpy as np
 import pytest
 from pairs import DTYPES, check, numbers
 
-from pygpu import gpuarray
+from pygpu import driver, gpuarray
 
 
 @pytest.mark.parametrize(
@@ -175,3 +176,104 @@ def test_attributes_cannot_be_broken():
     with pytest.raises((AttributeError, TypeError)):
         a_gpu.size = 100
     check(a_gpu, np.zeros((3, 4)))
+
+
+# ---- elements as Python's numbers ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_items_and_lists_are_numpys(dtype):
+    a = numbers((2, 3), dtype, 94)
+    a_gpu = gpuarray.to_gpu(a)
+    assert a_gpu.tolist() == a.tolist()
+    for index in ((0,), (5,), (-1,), (1, 2), (-1, 0), ((1, 1),)):
+        got, expected = a_gpu.item(*index), a.item(*index)
+        assert (got, type(got)) == (expected, type(expected))
+    assert a_gpu.T.item(1) == a.T.item(1)
+    assert gpuarray.to_gpu(a[0]).item(1) == a[0].item(1)
+    for index in ((6,), (-7,), (2, 0), (0, 3)):
+        with pytest.raises(IndexError):
+            a_gpu.item(*index)
+    for index in ((), (0, 0, 0)):
+        with pytest.raises(ValueError, match="item"):
+            a_gpu.item(*index)
+    assert gpuarray.to_gpu(a[0, 0].reshape(())).tolist() == a[0, 0].tolist()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_integer_without_axes_is_an_index(dtype):
+    a = np.array(2, dtype)
+    a_gpu = gpuarray.to_gpu(a)
+    if a.dtype.kind in "iu":
+        assert operator.index(a_gpu) == 2
+        assert [10, 20, 30][a_gpu] == 30
+        check(gpuarray.to_gpu(np.arange(5))[a_gpu], np.arange(5)[a])
+    else:
+        with pytest.raises(TypeError, match="index"):
+            operator.index(a_gpu)
+    with pytest.raises(TypeError, match="index"):
+        operator.index(gpuarray.zeros(1, np.int32))
+    # The number is no address: a copy from the array is one of its own bytes.
+    host = np.zeros_like(a)
+    driver.memcpy_dtoh(host, a_gpu)
+    assert host == a
+
+
+def test_a_format_is_that_of_the_element():
+    a = np.array(3.14159)
+    a_gpu = gpuarray.to_gpu(a)
+    assert f"{a_gpu:.2f}|{a_gpu:>10.3e}|{a_gpu}" == f"{a:.2f}|{a:>10.3e}|{a}"
+    assert f"{gpuarray.to_gpu(np.array(255)):#x}" == "0xff"
+    assert f"{gpuarray.zeros(2)}" == f"{np.zeros(2)}"
+    with pytest.raises(TypeError, match="format"):
+        f"{gpuarray.zeros(2):.2f}"
+
+
+def test_methods_that_combine():
+    a = np.array([[3.0, -1.0], [2.5, 7.0]], np.float32)
+    a_gpu = gpuarray.to_gpu(a)
+    check(a_gpu.sum(), a.sum())
+    check(a_gpu.sum(dtype=np.float64), a.sum(dtype=np.float64))
+    check(a_gpu.min(), a.min())
+    check(a_gpu.max(), a.max())
+    check(a_gpu.min(driver.Stream()), a.min())
+    with pytest.raises(ValueError, match="identity"):
+        gpuarray.zeros(0).max()
+
+
+# ---- records ------------------------------------------------------------------------------------
+
+
+def test_fields_of_records_are_views():
+    dtype = np.dtype([("x", "f4"), ("n", "i4"), ("at", [("row", "i2"), ("column", "i2")])])
+    a = np.zeros((3, 4), dtype)
+    a["x"] = np.arange(12).reshape(3, 4)
+    a["n"] = -a["x"]
+    a["at"]["column"] = 5
+    a_gpu = gpuarray.to_gpu(a)
+    for view, host in ((a_gpu, a), (a_gpu[1:, ::-2], a[1:, ::-2]), (a_gpu.T, a.T)):
+        check(view["x"], host["x"])
+        check(view["n"], host["n"])
+        check(view["at"]["column"], host["at"]["column"])
+        assert view["x"].strides == host["x"].strides
+    check(a_gpu["x"] + a_gpu["n"], np.zeros((3, 4)) + np.float32(0) * a["x"] * a["n"])
+    assert a_gpu["x"].base is a_gpu
+    a_gpu["x"] += 1
+    a["x"] += 1
+    a_gpu["n"] = 7
+    a["n"] = 7
+    a_gpu[0]["at"]["row"] = np.arange(4, dtype=np.int16)
+    a[0]["at"]["row"] = np.arange(4)
+    np.testing.assert_array_equal(a_gpu.get(), a)
+
+
+def test_fields_that_are_none():
+    a_gpu = gpuarray.empty(3, [("x", "f4"), ("m", "f4", (2,))])
+    with pytest.raises(ValueError, match="no field of name 'z'.*'x'"):
+        a_gpu["z"]
+    with pytest.raises(TypeError, match="'m'"):
+        a_gpu["m"]
+    with pytest.raises(IndexError, match="x.*float64"):
+        gpuarray.zeros(3)["x"]
+    with pytest.raises(ValueError, match="alignment"):
+        gpuarray.empty(3, [("c", "u1"), ("x", "f4")])["x"]

@@ -179,6 +179,8 @@ functions! {
     BitwiseAnd true T, |x, y| x.bit_and(y);
     BitwiseOr true T, |x, y| x.bit_or(y);
     BitwiseXor true T, |x, y| x.bit_xor(y);
+    LeftShift true T, |x, y| x.left_shift(y);
+    RightShift true T, |x, y| x.right_shift(y);
     Equal true Truth, |x, y| Truth::new(x.equal(y));
     NotEqual true Truth, |x, y| Truth::new(!x.equal(y));
     Less true Truth, |x, y| Truth::new(x.less(y));

@@ -3,6 +3,13 @@
 use super::number::Number;
 use hal::DType;
 
+/// True for a number of places that a value of the same type can be shifted by.
+macro_rules! is_shift {
+    ($places:expr) => {
+        (0..Self::BITS as Self).contains(&$places)
+    };
+}
+
 macro_rules! common {
     () => {
         type Real = Self;
@@ -71,6 +78,11 @@ macro_rules! common {
         fn bit_xor(self, other: Self) -> Self {
             self ^ other
         }
+        #[inline(always)]
+        fn left_shift(self, other: Self) -> Self {
+            // The shift itself takes the amount modulo the number of bits.
+            if is_shift!(other) { self.wrapping_shl(other as u32) } else { 0 }
+        }
     };
 }
 
@@ -127,6 +139,12 @@ macro_rules! signed {
                         _ => 0,
                     }
                 }
+                #[inline(always)]
+                fn right_shift(self, other: Self) -> Self {
+                    // The largest shift leaves the sign alone.
+                    let places = if is_shift!(other) { other as u32 } else { Self::BITS - 1 };
+                    self.wrapping_shr(places)
+                }
             }
         )*
     };
@@ -159,6 +177,10 @@ macro_rules! unsigned {
                 #[inline(always)]
                 fn power(self, other: Self) -> Self {
                     power_by_squaring!(self, other)
+                }
+                #[inline(always)]
+                fn right_shift(self, other: Self) -> Self {
+                    if is_shift!(other) { self.wrapping_shr(other as u32) } else { 0 }
                 }
             }
         )*

@@ -139,6 +139,16 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     fn bit_xor(self, _other: Self) -> Self {
         self
     }
+    /// The bits moved up by `other`.
+    #[inline(always)]
+    fn left_shift(self, _other: Self) -> Self {
+        self
+    }
+    /// The bits moved down by `other`.
+    #[inline(always)]
+    fn right_shift(self, _other: Self) -> Self {
+        self
+    }
 
     identities! {
         /// `-self`.

@@ -171,14 +171,20 @@ impl Array {
         Ok(copy)
     }
 
-    /// Sets the elements to those of `source`, broadcast and converted.
+    /// Sets the elements to those of `source`, broadcast and converted. Leading axes of
+    /// extent 1 that this array does not have are passed over, as in numpy's assignment.
     ///
     /// # Errors
     /// `InvalidArgument` if the shapes do not fit; `InvalidType` between a record and
     /// anything else.
     pub fn assign(&self, source: &Array) -> Result<()> {
         source.check_convertible(self.dtype)?;
-        self.apply_into(Function::Unary(UnaryFunction::Copy), self.dtype, &[source.into()])
+        let copy = Function::Unary(UnaryFunction::Copy);
+        if source.ndim() > self.ndim() {
+            let trimmed = source.with_layout(source.layout.trim_leading(self.ndim()));
+            return self.apply_into(copy, self.dtype, &[(&trimmed).into()]);
+        }
+        self.apply_into(copy, self.dtype, &[source.into()])
     }
 
     fn check_convertible(&self, dtype: DType) -> Result<()> {

@@ -1,15 +1,15 @@
 //! Element-wise operations.
 
-use super::promote::{Argument, Number, check_same_kind, common_dtype};
+use super::promote::{Argument, check_same_kind, common_dtype};
+use super::resolve::{resolve, selection};
 use super::{Array, DeviceMemory};
-use crate::dtype::{DType, Kind};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Function, UnaryFunction};
 use crate::iteration::simplify;
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
 use crate::memory::{Access, AccessGuard};
 use crate::operation::{Elementwise, Input, Operation, Shape, Strides};
-use crate::scalar::Scalar;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -22,6 +22,20 @@ impl Array {
         self.note(function.signature(self.dtype).and_then(|signature| {
             self.apply_new(Function::Unary(function), signature.compute, &[self.into()])
         }))
+    }
+
+    /// A function of each element of `input`, broadcast, stored in this array.
+    ///
+    /// # Errors
+    /// As [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the
+    /// result's type does not fit this array's within its kind.
+    pub fn set_unary(&self, function: UnaryFunction, input: &Array) -> Result<()> {
+        self.note((|| {
+            let compute = function.signature(input.dtype)?.compute;
+            let function = Function::Unary(function);
+            check_same_kind(function.result(compute), self.dtype)?;
+            self.apply_into(function, compute, &[input.into()])
+        })())
     }
 
     /// A function of corresponding elements of `left` and `right`, broadcast, in a new array
@@ -73,12 +87,26 @@ impl Array {
         otherwise: Argument<'_>,
         positive: bool,
     ) -> Result<Array> {
-        let compute = common_dtype(&[then, otherwise])?;
-        if compute.kind() == Kind::Opaque {
-            return Err(Error::invalid_type("select", format!("cannot select between {compute}s")));
-        }
-        let function = if positive { Function::SelectPositive } else { Function::Select };
+        let (function, compute) = selection(then, otherwise, positive)?;
         criterion.apply_new(function, compute, &[criterion.into(), then, otherwise])
+    }
+
+    /// As [`Array::select`], stored in this array.
+    ///
+    /// # Errors
+    /// As [`Array::set_binary`].
+    pub fn set_select(
+        &self,
+        criterion: &Array,
+        then: Argument<'_>,
+        otherwise: Argument<'_>,
+        positive: bool,
+    ) -> Result<()> {
+        self.note((|| {
+            let (function, compute) = selection(then, otherwise, positive)?;
+            check_same_kind(compute, self.dtype)?;
+            self.apply_into(function, compute, &[criterion.into(), then, otherwise])
+        })())
     }
 
     /// `a * x + b * y`, element by element.
@@ -134,7 +162,7 @@ impl Array {
         for array in arrays(arguments) {
             self.check_same_device(array)?;
             if array.shape() != self.shape() {
-                array.layout.broadcast_to(self.shape())?;
+                array.layout.broadcast_to(self.shape()).map_err(|_| self.too_small_for(array))?;
             }
         }
         if self.layout.may_repeat() {
@@ -171,11 +199,28 @@ impl Array {
         self.launch(function, compute, arguments, false)
     }
 
+    #[cold]
+    fn too_small_for(&self, argument: &Array) -> Error {
+        Error::invalid(
+            "output",
+            format!(
+                "an operand of shape {} could not be broadcast to shape {}, that of the output",
+                shape_text(argument.shape()),
+                shape_text(self.shape())
+            ),
+        )
+    }
+
+    /// True if each element of the one is the element of the other with the same indices.
     fn is_same_view(&self, other: &Array) -> bool {
+        let moves = |array: &Array, axis: usize| match array.shape()[axis] {
+            1 => 0,
+            _ => array.strides()[axis],
+        };
         self.address() == other.address()
             && self.dtype.size() == other.dtype.size()
-            && self.layout.shape() == other.layout.shape()
-            && self.layout.strides() == other.layout.strides()
+            && self.shape() == other.shape()
+            && (0..self.ndim()).all(|axis| moves(self, axis) == moves(other, axis))
     }
 
     pub(super) fn check_same_device(&self, other: &Array) -> Result<()> {
@@ -298,88 +343,4 @@ fn result_layout(arguments: &[Argument<'_>], itemsize: usize) -> Result<Layout> 
     }
     let views: SmallVec<[&Strides; 4]> = strides.iter().collect();
     dense_layout(&shape, &views, itemsize)
-}
-
-type Resolved<'a> = (Function, SmallVec<[Argument<'a>; 2]>, DType);
-
-/// The function, its arguments and the computing type of a binary operation; common powers
-/// become the cheaper function that has the same value.
-fn resolve<'a>(
-    function: BinaryFunction,
-    left: Argument<'a>,
-    right: Argument<'a>,
-) -> Result<Resolved<'a>> {
-    let common = common_dtype(&[left, right])?;
-    if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
-        return Ok(resolved);
-    }
-    let signature = function.signature(common)?;
-    let compute = signature.compute;
-    if function == BinaryFunction::Power {
-        let exponent = match right {
-            Argument::Array(_) => None,
-            Argument::Scalar(scalar) => Some(scalar.cast(compute)?),
-            Argument::Number(number) => Some(number.to_scalar(compute)?),
-        };
-        if let Some(exponent) = exponent {
-            return resolve_power(left, exponent, compute);
-        }
-    }
-    Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
-}
-
-fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Result<Resolved<'a>> {
-    let value = exponent.as_f64();
-    if compute.kind() == Kind::Signed && value < 0.0 {
-        return Err(Error::invalid(
-            "power",
-            format!("integers to negative integer powers are not allowed (exponent {value})"),
-        ));
-    }
-    let is_real = exponent == Scalar::new(value).cast(compute)?;
-    let unary = |function| Ok((Function::Unary(function), SmallVec::from_slice(&[left]), compute));
-    match value {
-        1.0 if is_real => unary(UnaryFunction::Copy),
-        0.5 if is_real && compute.is_inexact() => unary(UnaryFunction::Sqrt),
-        2.0 if is_real => Ok((
-            Function::Binary(BinaryFunction::Multiply),
-            SmallVec::from_slice(&[left, left]),
-            compute,
-        )),
-        _ => Ok((
-            Function::Binary(BinaryFunction::Power),
-            SmallVec::from_slice(&[left, exponent.into()]),
-            compute,
-        )),
-    }
-}
-
-/// A comparison with a whole number that the array's integer type cannot hold has an answer,
-/// though arithmetic with it has none: it is decided in floating point.
-fn resolve_out_of_range<'a>(
-    function: BinaryFunction,
-    left: Argument<'a>,
-    right: Argument<'a>,
-    common: DType,
-) -> Option<Resolved<'a>> {
-    use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
-    if !matches!(function, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
-        || !common.is_integer()
-    {
-        return None;
-    }
-    let widen = |argument: Argument<'a>| match argument {
-        Argument::Number(Number::Integer(value))
-            if Number::Integer(value).to_scalar(common).is_err() =>
-        {
-            Some(Argument::Number(Number::Float(value as f64)))
-        }
-        _ => None,
-    };
-    let (wide_left, wide_right) = (widen(left), widen(right));
-    if wide_left.is_none() && wide_right.is_none() {
-        return None;
-    }
-    let arguments = [wide_left.unwrap_or(left), wide_right.unwrap_or(right)];
-    Some((Function::Binary(function), SmallVec::from_slice(&arguments), DType::Float64))
 }

@@ -1,6 +1,7 @@
 //! Gather and scatter by arrays of indices.
 
 use super::Array;
+use super::promote::check_same_kind;
 use crate::error::{Error, Result};
 use crate::layout::shape_text;
 use crate::memory::{Access, AccessGuard};
@@ -26,15 +27,17 @@ impl Array {
         })())
     }
 
-    /// As [`Array::take`], into an array that exists, with its dtype.
+    /// As [`Array::take`], into an array that exists, converted to its dtype.
     ///
     /// # Errors
-    /// As [`Array::take`], and `InvalidArgument` for an output of another shape or one that
-    /// overlaps an input.
+    /// As [`Array::take`]; `InvalidArgument` for an output of another shape or one that
+    /// overlaps an input; `InvalidType` if the elements do not fit the output's type within
+    /// its kind.
     pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
         self.note((|| {
             let axis = self.layout.normalize_axis(axis)?;
             let expected = self.taken_shape(indices, axis);
+            check_same_kind(self.dtype, output.dtype)?;
             output.check_apart(self)?;
             output.check_apart(indices)?;
             if output.shape() != &expected[..] {
@@ -74,12 +77,13 @@ impl Array {
     /// once, one of the values wins.
     ///
     /// # Errors
-    /// As [`Array::take`], and `InvalidArgument` if the values do not fit or overlap this
-    /// array.
+    /// As [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap
+    /// this array; `InvalidType` if they do not fit this array's type within its kind.
     pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
         self.note((|| {
             let axis = self.layout.normalize_axis(axis)?;
             let shape = self.taken_shape(indices, axis);
+            check_same_kind(values.dtype, self.dtype)?;
             self.check_apart(values)?;
             self.check_apart(indices)?;
             let from = values.layout.broadcast_to(&shape)?;

@@ -10,6 +10,7 @@ mod indexed;
 mod operators;
 mod promote;
 mod reduce;
+mod resolve;
 mod transfer;
 mod typed;
 
@@ -255,6 +256,16 @@ impl Array {
                 Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
             Ok(view.with_allocator(self.allocator.clone()))
         }
+    }
+
+    /// The view of a part of each element: `dtype`, from byte `offset` of the element.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the part does not lie inside the element, or is not aligned.
+    pub fn field(&self, offset: usize, dtype: DType) -> Result<Array> {
+        let layout = self.layout.part(offset, dtype.size())?;
+        let view = Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
+        Ok(view.with_allocator(self.allocator.clone()))
     }
 
     /// The real parts of a complex array as a view; the array itself where it is real.

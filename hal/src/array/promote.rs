@@ -177,6 +177,9 @@ pub(super) fn check_same_kind(from: DType, to: DType) -> Result<()> {
         ErrorKind::InvalidType,
         Status::host(Status::INVALID_VALUE),
         "elementwise",
-        format!("cannot cast the result from {from} to {to}, the dtype of the output"),
+        format!(
+            "cannot cast the result from {from} to {to}, the dtype of the output (numpy's rule \
+             'same_kind')"
+        ),
     ))
 }

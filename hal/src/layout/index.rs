@@ -1,6 +1,6 @@
 //! Views by indices and slices, with Python's rules.
 
-use super::{Layout, shape_text};
+use super::{Layout, MAX_AXES, shape_text};
 use crate::error::{Error, Result};
 use crate::operation::{Shape, Strides};
 
@@ -97,8 +97,8 @@ impl Layout {
     /// The view that an index expression names; axes that it leaves out stay whole.
     ///
     /// # Errors
-    /// `IndexOutOfRange` for too many entries, a second ellipsis or an index outside its
-    /// axis; `InvalidArgument` for a slice step of zero.
+    /// `IndexOutOfRange` for too many entries, a second ellipsis, an index outside its axis or
+    /// more than [`MAX_AXES`] axes; `InvalidArgument` for a slice step of zero.
     pub fn index(&self, items: &[IndexItem]) -> Result<Layout> {
         let consumed =
             items.iter().filter(|i| matches!(i, IndexItem::At(_) | IndexItem::Slice(_))).count();
@@ -151,6 +151,12 @@ impl Layout {
         }
         shape.extend_from_slice(&self.shape[axis..]);
         strides.extend_from_slice(&self.strides[axis..]);
+        if shape.len() > MAX_AXES {
+            return Err(Error::index(
+                "index",
+                format!("the index makes {} axes; at most {MAX_AXES} are allowed", shape.len()),
+            ));
+        }
         let empty = shape.contains(&0);
         Ok(Layout {
             shape,
@@ -185,7 +191,7 @@ impl Layout {
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
     pub fn permute(&self, axes: &[usize]) -> Result<Layout> {
-        let mut seen = [false; super::MAX_AXES];
+        let mut seen = [false; MAX_AXES];
         let fits = axes.len() == self.ndim()
             && axes.iter().all(|&a| a < self.ndim() && !std::mem::replace(&mut seen[a], true));
         if !fits {

@@ -94,6 +94,18 @@ impl Layout {
         self.shape.iter().copied().zip(self.strides.iter().copied()).filter(|&(n, _)| n != 1)
     }
 
+    /// The view without leading axes of extent 1 beyond `ndim` axes.
+    pub fn trim_leading(&self, ndim: usize) -> Layout {
+        let ones = self.shape.iter().take_while(|&&extent| extent == 1).count();
+        let from = ones.min(self.ndim().saturating_sub(ndim));
+        Layout {
+            shape: Shape::from_slice(&self.shape[from..]),
+            strides: Strides::from_slice(&self.strides[from..]),
+            offset: self.offset,
+            itemsize: self.itemsize,
+        }
+    }
+
     /// The view without axes of extent 1.
     pub fn squeeze(&self) -> Layout {
         let kept: Axes = self.axes().collect();

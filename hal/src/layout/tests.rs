@@ -379,6 +379,28 @@ fn huge_stride() -> impl Strategy<Value = isize> {
     ])
 }
 
+#[test]
+fn an_index_makes_no_more_axes_than_an_array_may_have() {
+    let layout = Layout::contiguous(&[2, 3], 4, Order::C).unwrap();
+    let new = |count| vec![IndexItem::NewAxis; count];
+    assert_eq!(layout.index(&new(MAX_AXES - 2)).unwrap().ndim(), MAX_AXES);
+    let error = layout.index(&new(MAX_AXES - 1)).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::IndexOutOfRange);
+}
+
+#[test]
+fn leading_axes_of_extent_1_are_trimmed_as_far_as_asked_for() {
+    let trimmed = |shape: &[usize], ndim: usize| {
+        let layout = Layout::contiguous(shape, 4, Order::C).unwrap();
+        layout.trim_leading(ndim).shape().to_vec()
+    };
+    assert_eq!(trimmed(&[1, 1, 2, 3], 2), [2, 3]);
+    assert_eq!(trimmed(&[1, 1, 2, 3], 3), [1, 2, 3]);
+    assert_eq!(trimmed(&[1, 1], 0), [0; 0]);
+    assert_eq!(trimmed(&[2, 1, 3], 2), [2, 1, 3]);
+    assert_eq!(trimmed(&[1, 3], 5), [1, 3]);
+}
+
 /// Calls everything that a layout has; only a panic is wrong.
 fn use_everything(layout: &Layout, slices: &[SliceBounds], index: isize, other: &[usize]) {
     let items: Vec<_> = slices.iter().take(layout.ndim()).copied().map(IndexItem::Slice).collect();

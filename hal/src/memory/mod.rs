@@ -42,9 +42,7 @@ enum Owner {
     /// This object's, from [`Device::allocate`].
     Device,
     /// Somebody else's, who keeps them as long as this value lives.
-    Foreign(
-        #[allow(dead_code, reason = "held to keep the memory alive")] Box<dyn Any + Send + Sync>,
-    ),
+    Foreign(Box<dyn Any + Send + Sync>),
 }
 
 /// Where the results of an array's operations get their memory from.
@@ -190,6 +188,14 @@ impl DeviceMemory {
     /// The number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// What keeps the memory alive, if somebody else allocated it.
+    pub fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        match &self.owner {
+            Owner::Foreign(owner) => Some(owner.as_ref()),
+            _ => None,
+        }
     }
 
     /// Frees the memory now, in the order of the work that uses it, although the object

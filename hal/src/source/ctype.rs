@@ -174,6 +174,8 @@ pub(super) const fn function(function: Function) -> &'static str {
             BitwiseAnd => "bitwise_and",
             BitwiseOr => "bitwise_or",
             BitwiseXor => "bitwise_xor",
+            LeftShift => "left_shift",
+            RightShift => "right_shift",
             Equal => "equal",
             NotEqual => "not_equal",
             Less => "less",

@@ -52,6 +52,7 @@ macro_rules! integer_test {
             let values: Vec<$T> = $values;
             let (x, y) = pairs(&values);
             let wide = |x: $T| x as i128;
+            let in_range = move |y: $T| (0..i128::from(<$T>::BITS)).contains(&wide(y));
             let floor = |x: $T, y: $T| {
                 if y == 0 {
                     0
@@ -107,6 +108,14 @@ macro_rules! integer_test {
                 (BitwiseAnd, Box::new(|x, y| x & y)),
                 (BitwiseOr, Box::new(|x, y| x | y)),
                 (BitwiseXor, Box::new(|x, y| x ^ y)),
+                (LeftShift, Box::new(move |x, y| if in_range(y) { x << y } else { 0 })),
+                (
+                    RightShift,
+                    Box::new(move |x, y| match in_range(y) {
+                        true => x >> y,
+                        false => (wide(x) >> 64) as $T,
+                    }),
+                ),
             ];
             let outs: Vec<Memory<$T>> =
                 table.iter().map(|_| Memory::zeros(values.len().pow(2))).collect();

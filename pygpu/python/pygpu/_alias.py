@@ -11,7 +11,7 @@ import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 _ALIAS = "pycuda"
 _TARGET = __name__.partition(".")[0]
 
+# The version of PyCUDA whose interface the modules mirror.
+_MIRRORED = (2026, 1)
+
 
 class _AliasFinder:
     """Finds `pycuda` and `pycuda.X`, and loads them as `pygpu` and `pygpu.X`.
 
-    The module object is shared, not copied, so a class is the same class under both names
-    and `isinstance` holds across them.
+    A module is shared, not copied, so a class is the same class under both names and
+    `isinstance` holds across them. Only the package itself is another object, since programs
+    ask it which version of PyCUDA they have.
     """
 
     def find_spec(
@@ -43,11 +47,36 @@ class _AliasFinder:
                 f"No module named {fullname!r} (served by pygpu, which has no {real!r})",
                 name=fullname,
             )
+        if not rest:
+            # typeshed's protocol asks for a method that the import system does not need.
+            loader: Any = _PackageLoader()
+            spec = ModuleSpec(fullname, loader, origin=found.origin, is_package=True)
+            spec.submodule_search_locations = found.submodule_search_locations
+            return spec
         return ModuleSpec(
             fullname,
             _AliasLoader(real),  # type: ignore[arg-type]
             origin=found.origin,
             is_package=found.submodule_search_locations is not None,
+        )
+
+
+class _PackageLoader:
+    """Makes the package `pycuda`: what `pygpu` has, with PyCUDA's version."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return ModuleType(spec.name, sys.modules[_TARGET].__doc__)
+
+    def exec_module(self, module: ModuleType) -> None:
+        target = sys.modules[_TARGET]
+        module.__dict__.update(
+            VERSION=_MIRRORED,
+            VERSION_STATUS="",
+            VERSION_TEXT=".".join(map(str, _MIRRORED)),
+            __file__=target.__file__,
+            __all__=target.__all__,
+            __getattr__=target.__getattribute__,
+            __dir__=lambda: sorted({*dir(target), *vars(module)}),
         )
 
 
@@ -78,7 +107,8 @@ def install_as_pycuda() -> None:
         ImportError: the real PyCUDA is already imported in this process.
     """
     present = sys.modules.get(_ALIAS)
-    if present is not None and present is not sys.modules.get(_TARGET):
+    loader = getattr(getattr(present, "__spec__", None), "loader", None)
+    if present is not None and not isinstance(loader, _PackageLoader):
         origin = getattr(present, "__file__", None) or "this process"
         raise ImportError(
             f"{_ALIAS} is already imported (from {origin}): "

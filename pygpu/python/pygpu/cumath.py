@@ -1,7 +1,8 @@
 """Functions of each element, with the names of ``pycuda.cumath``.
 
-Integer arrays give numbers with fractions, as with numpy. ``out`` receives the result if
-given.
+Integer arrays return numbers with fractions, as with numpy. ``out`` receives the result if
+given: an array of a shape that the argument broadcasts to, of a dtype that the result fits
+within its kind (numpy's rule ``same_kind``), the argument itself included.
 """
 
 from __future__ import annotations
@@ -10,6 +11,29 @@ from typing import Any
 
 from . import _core
 from ._core import GPUArray
+
+__all__ = [
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "exp",
+    "fabs",
+    "floor",
+    "fmod",
+    "frexp",
+    "ldexp",
+    "log",
+    "log10",
+    "modf",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
 
 
 def _unary(name: str, function: str) -> Any:

@@ -1,13 +1,25 @@
 """Arrays in device memory, with the names of ``pycuda.gpuarray``.
 
 Functions broadcast and choose dtypes as numpy does. Where PyCUDA has its own rule (a
-reduction keeps the dtype of its array and gives an array without axes) it is PyCUDA's.
+reduction keeps the dtype of its array and returns an array without axes) it is PyCUDA's.
+
+An argument ``out`` receives the result: an array of a shape that the arguments broadcast to, and
+of a dtype that the result fits within its kind (numpy's rule ``same_kind``).
+
+numpy's own functions refuse a ``GPUArray`` with a ``TypeError`` that says what to call; only
+those about shape and dtype (``np.shape``, ``np.ndim``, ``np.size``, ``np.result_type``, ...)
+answer. Operators with numpy's scalars work on the device.
+
+An integer to a negative power is refused if the exponent is a number, as by numpy. In an array
+of exponents a device cannot refuse it: there the result is what the exact quotient rounds to
+towards zero (1 or -1 for a base of 1 or -1, else 0).
 """
 
 from __future__ import annotations
 
 import builtins as _builtins
 import functools as _functools
+import operator as _operator
 from typing import Any
 
 import numpy as np
@@ -59,6 +71,27 @@ __all__ = [
 ]
 
 
+def _expect(name: str, value: Any) -> Any:
+    """`value`, if it is a GPUArray."""
+    if isinstance(value, GPUArray):
+        return value
+    hint = "; to_gpu copies a numpy array to the device" if isinstance(value, np.ndarray) else ""
+    raise TypeError(f"{name} is of type {type(value).__name__}; a GPUArray is needed{hint}")
+
+
+def _expect_all(name: str, values: Any) -> list[GPUArray]:
+    """The entries of a sequence of GPUArrays."""
+    if isinstance(values, GPUArray) or not _iterable(values):
+        raise TypeError(
+            f"{name} is of type {type(values).__name__}; a sequence of GPUArrays is needed"
+        )
+    return [_expect(f"{name}[{position}]", value) for position, value in enumerate(values)]
+
+
+def _iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
+
+
 # -- new arrays ---------------------------------------------------------------------------
 
 
@@ -80,17 +113,21 @@ def full(
 ) -> GPUArray:
     """A new array, every element ``fill_value``."""
     if dtype is None:
-        dtype = np.asarray(fill_value).dtype
+        dtype = (
+            fill_value.dtype if isinstance(fill_value, GPUArray) else np.asarray(fill_value).dtype
+        )
     return _core.full(shape, dtype, fill_value, allocator, order)
 
 
 def zeros(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
     """A new array of zeros."""
+    dtype = np.dtype(dtype)
     return _core.full(shape, dtype, np.zeros((), dtype), allocator, order)
 
 
 def ones(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
     """A new array of ones."""
+    dtype = np.dtype(dtype)
     return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
 
 
@@ -100,6 +137,7 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUA
     ``order`` is that of the new array in memory: "C", "F", "A" (F if ``other_ary`` is so
     only) or "K" (as near to that of ``other_ary`` as an array without gaps can be).
     """
+    _expect("other_ary", other_ary)
     dtype = other_ary.dtype if dtype is None else np.dtype(dtype)
     allocator = other_ary.allocator
     flags = other_ary.flags
@@ -190,6 +228,7 @@ def take(
 def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -> list[GPUArray]:
     if out is None:
         return [GPUArray(shape, a.dtype, a.allocator) for a in arrays]
+    _expect_all("out", out)
     if len(out) != len(arrays):
         raise ValueError(
             f"{names} must have the same length; they have {len(out)} and {len(arrays)}"
@@ -206,6 +245,8 @@ def multi_take(
     arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
     """:func:`take` from each of several arrays."""
+    arrays = _expect_all("arrays", arrays)
+    _expect("indices", indices)
     out = _outputs(arrays, out, indices.shape)
     for a, one in zip(arrays, out):
         take(a, indices, one, stream)
@@ -213,6 +254,8 @@ def multi_take(
 
 
 def _check_index_vectors(dest_indices: GPUArray, src_indices: GPUArray) -> None:
+    _expect("dest_indices", dest_indices)
+    _expect("src_indices", src_indices)
     if src_indices.dtype != dest_indices.dtype:
         raise TypeError(
             "src_indices and dest_indices must have the same dtype, not "
@@ -240,6 +283,7 @@ def multi_take_put(
 
     ``src_offsets`` shifts the source indices, by one number for each array.
     """
+    arrays = _expect_all("arrays", arrays)
     _check_index_vectors(dest_indices, src_indices)
     out = _outputs(arrays, out, dest_shape)
     if src_offsets is None:
@@ -259,6 +303,8 @@ def multi_put(
     arrays: Any, dest_indices: GPUArray, dest_shape: Any = None, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
     """Stores the elements of each array at ``dest_indices`` of its output."""
+    arrays = _expect_all("arrays", arrays)
+    _expect("dest_indices", dest_indices)
     if len(dest_indices.shape) != 1:
         raise ValueError(f"dest_indices must be 1D; its shape is {dest_indices.shape}")
     out = _outputs(arrays, out, dest_shape)
@@ -271,6 +317,7 @@ def multi_put(
 
 
 def _axis(axis: int, ndim: int) -> int:
+    axis = _operator.index(axis)
     if not -ndim <= axis < ndim:
         raise IndexError(f"axis {axis} is out of bounds for an array of {ndim} axes")
     return axis % ndim
@@ -282,7 +329,7 @@ def _common_dtype(arrays: Any) -> np.dtype:
 
 def concatenate(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
     """Joins arrays along an axis that they have."""
-    arrays = list(arrays)
+    arrays = _expect_all("arrays", arrays)
     if not arrays:
         raise ValueError("need at least one array to concatenate")
     first = arrays[0]
@@ -312,7 +359,7 @@ def concatenate(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 
 def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
     """Joins arrays of one shape along a new axis."""
-    arrays = list(arrays)
+    arrays = _expect_all("arrays", arrays)
     if not arrays:
         raise ValueError("need at least one array to stack")
     first = arrays[0]
@@ -330,12 +377,12 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 
 def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
     """The view with its axes in another order; reversed without one."""
-    return a.transpose(axes)
+    return _expect("a", a).transpose(axes)
 
 
 def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
     """The elements under another shape."""
-    return a.reshape(*shape, **kwargs)
+    return _expect("a", a).reshape(*shape, **kwargs)
 
 
 # -- choices ------------------------------------------------------------------------------

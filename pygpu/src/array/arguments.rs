@@ -101,9 +101,40 @@ pub(crate) fn expect_value<'a, 'py>(
     value: &'a Bound<'py, PyAny>,
 ) -> PyResult<Value<'a, 'py>> {
     parse_value(value)?.ok_or_else(|| {
-        let kind = value.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
+        let kind = host::type_name(value);
         PyTypeError::new_err(format!("{name} is of type {kind}; a GPUArray or a number is needed"))
     })
+}
+
+/// An argument that has to be an array on the device.
+pub(crate) fn expect_array<'a, 'py>(
+    name: &str,
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, GPUArray>> {
+    value.cast::<GPUArray>().map_err(|_| not_an_array(name, value, ""))
+}
+
+/// As [`expect_array`], for an argument that may be left out.
+pub(crate) fn optional_array<'a, 'py>(
+    name: &str,
+    value: Option<&'a Bound<'py, PyAny>>,
+) -> PyResult<Option<&'a Bound<'py, GPUArray>>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else {
+        return Ok(None);
+    };
+    value.cast::<GPUArray>().map(Some).map_err(|_| not_an_array(name, value, " or None"))
+}
+
+#[cold]
+fn not_an_array(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyErr {
+    let hint = match value.is_instance_of::<PyUntypedArray>() {
+        true => "; gpuarray.to_gpu copies a numpy array to the device",
+        false => "",
+    };
+    PyTypeError::new_err(format!(
+        "{name} is of type {}; a GPUArray{or} is needed{hint}",
+        host::type_name(value)
+    ))
 }
 
 /// One extent.
@@ -214,8 +245,12 @@ fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if item.is_instance_of::<PyEllipsis>() {
         return Ok(IndexItem::Ellipsis);
     }
-    let is_array = item.is_instance_of::<GPUArray>() || item.is_instance_of::<PyUntypedArray>();
-    if !is_array && let Ok(index) = item.call_method0("__index__") {
+    let has_axes = match (item.cast::<GPUArray>(), item.cast::<PyUntypedArray>()) {
+        (Ok(array), _) => array.get().array()?.ndim() > 0,
+        (_, Ok(array)) => array.ndim() > 0,
+        _ => false,
+    };
+    if !has_axes && let Ok(index) = item.call_method0("__index__") {
         return Ok(IndexItem::At(index.extract()?));
     }
     Err(PyIndexError::new_err(format!(

@@ -2,11 +2,12 @@
 
 use super::arguments::{parse_order, parse_shape};
 use super::{Content, GPUArray};
-use crate::allocation::{KeptObject, address_of, memory_of};
+use crate::allocation::{address_of, memory_of};
 use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::init::InitCell;
+use crate::kept::KeptObject;
 use crate::runtime::current;
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
@@ -22,7 +23,11 @@ impl GPUArray {
     /// A subclass's arguments are its own, so only `__init__` looks at them.
     #[new]
     #[classmethod]
-    #[pyo3(signature = (*_args, **_kwargs))]
+    #[pyo3(
+        signature = (*_args, **_kwargs),
+        text_signature = "(shape, dtype, allocator=None, base=None, gpudata=None, strides=None, \
+                          order='C')"
+    )]
     fn new(
         _class: &Bound<'_, PyType>,
         _args: &Bound<'_, PyTuple>,
@@ -86,10 +91,8 @@ impl GPUArray {
                 (array.or_raise()?, None)
             }
         };
-        let array = array.with_allocator(source.allocator);
         let base = base.filter(|base| !base.is_none()).map(|base| base.clone().unbind());
-        let mut content =
-            Content::new(array, descr.unbind(), source.object, source.pool.as_ref(), base);
+        let mut content = Content::new(array, descr.unbind(), source, base);
         content.gpudata = kept.map_or_else(OnceLock::new, OnceLock::from);
         self.content
             .set(content)
@@ -165,9 +168,8 @@ fn memory_for(
             ),
         )));
     }
-    let owner = Box::new(KeptObject(
-        PyTuple::new(gpudata.py(), [Some(gpudata), base])?.into_any().unbind(),
-    ));
+    let keeps = PyTuple::new(gpudata.py(), [Some(gpudata), base])?;
+    let owner = Box::new(KeptObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
     Ok(Arc::new(unsafe { DeviceMemory::foreign(&device, start, bytes, owner) }))

@@ -1,19 +1,20 @@
 //! Functions of arrays that the Python modules give PyCUDA's names to.
 
-use super::arguments::{Value, expect_value, parse_order, parse_shape, scalar_of};
+use super::arguments::{
+    Value, expect_array, expect_value, optional_array, parse_order, parse_shape, scalar_of,
+};
 use super::methods::fill_with;
 use super::transfer::on_stream;
 use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::Source;
 use crate::dtypes;
-use crate::errors::{OrRaise, to_python};
+use crate::errors::OrRaise;
 use crate::host;
 use crate::runtime::{Current, current};
 use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
-use gpuarray::layout::shape_text;
-use gpuarray::{Array, Error, Layout};
+use gpuarray::{Array, Layout};
 use numpy::PyUntypedArrayMethods;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
@@ -26,21 +27,6 @@ fn by_name<T: Copy + std::fmt::Debug>(all: &[T], name: &str) -> PyResult<T> {
         .ok_or_else(|| PyValueError::new_err(format!("function is {name:?}; allowed are {all:?}")))
 }
 
-/// Refuses an output of another shape than the result.
-pub(super) fn check_out(out: &Array, result: &Array) -> PyResult<()> {
-    if out.shape() == result.shape() {
-        return Ok(());
-    }
-    Err(to_python(Error::invalid(
-        "out",
-        format!(
-            "out has shape {}; the result has shape {}",
-            shape_text(out.shape()),
-            shape_text(result.shape())
-        ),
-    )))
-}
-
 /// A copy of the object's view whose results come from another allocator.
 fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
     match Source::from_argument(allocator)?.allocator {
@@ -49,35 +35,44 @@ fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Arra
     }
 }
 
-/// A function of each element, by name.
-#[pyfunction]
-#[pyo3(signature = (function, a, out = None, stream = None))]
-pub(crate) fn apply_unary<'py>(
-    function: &str,
-    a: &Bound<'py, GPUArray>,
-    out: Option<&Bound<'py, GPUArray>>,
-    stream: OptionalAny<'_, 'py>,
-) -> Object<'py> {
-    let function = by_name(&UnaryFunction::ALL, function)?;
-    let array = on_stream(a.get().array()?, stream)?;
-    let result = run(a.py(), array.size(), || array.unary(function))?;
-    deliver(a, result, out, stream)
+/// The names that a program knows the arguments of a function by.
+fn argument_names(function: BinaryFunction) -> [&'static str; 2] {
+    match function {
+        BinaryFunction::Fmod => ["arg", "mod"],
+        BinaryFunction::Ldexp => ["significand", "exponent"],
+        BinaryFunction::LogicalAnd | BinaryFunction::LogicalOr => ["x1", "x2"],
+        _ => ["a", "b"],
+    }
 }
 
-/// The result, or `out` with the result stored in it.
-fn deliver<'py>(
-    like: &Bound<'py, GPUArray>,
-    result: Array,
-    out: Option<&Bound<'py, GPUArray>>,
+/// A function of each element, by name.
+#[pyfunction]
+#[pyo3(signature = (function, array, out = None, stream = None))]
+pub(crate) fn apply_unary<'py>(
+    function: &str,
+    array: &Bound<'py, PyAny>,
+    out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
-    let Some(out) = out else {
-        return wrap_like(like, result, None);
-    };
-    let target = on_stream(out.get().array()?, stream)?;
-    check_out(&target, &result)?;
-    run(like.py(), target.size(), || target.assign(&result))?;
-    Ok(out.clone().into_any())
+    let array = expect_array("array", array)?;
+    unary_into(by_name(&UnaryFunction::ALL, function)?, array, out, stream)
+}
+
+/// A function of each element, in a new array or in `out`.
+pub(super) fn unary_into<'py>(
+    function: UnaryFunction,
+    array: &Bound<'py, GPUArray>,
+    out: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    if let Some(out) = optional_array("out", out)? {
+        let (input, target) = (array.get().array()?, on_stream(out.get().array()?, stream)?);
+        run(array.py(), target.size(), || target.set_unary(function, input))?;
+        return Ok(out.clone().into_any());
+    }
+    let input = on_stream(array.get().array()?, stream)?;
+    let result = run(array.py(), input.size(), || input.unary(function))?;
+    wrap_like(array, result, None)
 }
 
 /// A function of corresponding elements, by name; at least one argument is an array.
@@ -88,11 +83,13 @@ pub(crate) fn apply_binary<'py>(
     function: &str,
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
-    out: Option<&Bound<'py, GPUArray>>,
+    out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let out = optional_array("out", out)?;
     let function = by_name(&BinaryFunction::ALL, function)?;
-    let (left, right) = (expect_value("a", a)?, expect_value("b", b)?);
+    let [first, second] = argument_names(function);
+    let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
     let elements = left.elements().max(right.elements());
     if let Some(out) = out {
         let target = on_stream(out.get().array()?, stream)?;
@@ -102,7 +99,11 @@ pub(crate) fn apply_binary<'py>(
     }
     let like = match (&left, &right) {
         (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
-        _ => return Err(to_python(Error::invalid_type("a, b", "neither is a GPUArray"))),
+        _ => {
+            return Err(PyTypeError::new_err(format!(
+                "{first} and {second} are numbers; a GPUArray is needed as one of them"
+            )));
+        }
     };
     let result = match stream.filter(|stream| !stream.is_none()) {
         None => {
@@ -129,23 +130,31 @@ pub(crate) fn apply_binary<'py>(
 #[pyo3(signature = (criterion, then_, else_, positive, out = None, stream = None))]
 pub(crate) fn select<'py>(
     py: Python<'py>,
-    criterion: &Bound<'py, GPUArray>,
+    criterion: &Bound<'py, PyAny>,
     then_: &Bound<'py, PyAny>,
     else_: &Bound<'py, PyAny>,
     positive: bool,
-    out: Option<&Bound<'py, GPUArray>>,
+    out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
-    let condition = on_stream(criterion.get().array()?, stream)?;
+    let criterion = expect_array("criterion", criterion)?;
+    let out = optional_array("out", out)?;
     let (then, otherwise) = (expect_value("then_", then_)?, expect_value("else_", else_)?);
-    let elements = condition.size().max(then.elements()).max(otherwise.elements());
     let (x, y) = (then.argument()?, otherwise.argument()?);
+    if let Some(out) = out {
+        let (condition, target) =
+            (criterion.get().array()?, on_stream(out.get().array()?, stream)?);
+        run(py, target.size(), || target.set_select(condition, x, y, positive))?;
+        return Ok(out.clone().into_any());
+    }
+    let condition = on_stream(criterion.get().array()?, stream)?;
+    let elements = condition.size().max(then.elements()).max(otherwise.elements());
     let result = run(py, elements, || Array::select(&condition, x, y, positive))?;
     let like = match (&then, &otherwise) {
-        (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
-        _ => criterion.clone(),
+        (Value::Array(array), _) | (_, Value::Array(array)) => *array,
+        _ => criterion,
     };
-    deliver(&like, result, out, stream)
+    wrap_like(like, result, None)
 }
 
 /// A reduction of all elements, with an optional dtype to combine in.
@@ -170,11 +179,12 @@ pub(super) fn reduce_all<'py>(
 #[pyo3(signature = (reduction, a, dtype = None, stream = None, allocator = None))]
 pub(crate) fn reduce<'py>(
     reduction: &str,
-    a: &Bound<'py, GPUArray>,
+    a: &Bound<'py, PyAny>,
     dtype: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
     allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let a = expect_array("a", a)?;
     reduce_all(a, by_name(&Reduction::ALL, reduction)?, dtype, stream, allocator)
 }
 
@@ -183,12 +193,14 @@ pub(crate) fn reduce<'py>(
 #[pyo3(signature = (reduction, subset, a, dtype = None, stream = None, allocator = None))]
 pub(crate) fn reduce_subset<'py>(
     reduction: &str,
-    subset: &Bound<'py, GPUArray>,
-    a: &Bound<'py, GPUArray>,
+    subset: &Bound<'py, PyAny>,
+    a: &Bound<'py, PyAny>,
     dtype: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
     allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let subset = expect_array("subset", subset)?;
+    let a = expect_array("a", a)?;
     let reduction = by_name(&Reduction::ALL, reduction)?;
     let array = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
     let subset = subset.get().array()?;
@@ -204,12 +216,14 @@ pub(crate) fn reduce_subset<'py>(
 #[pyfunction]
 #[pyo3(signature = (a, b, dtype = None, stream = None, allocator = None))]
 pub(crate) fn dot<'py>(
-    a: &Bound<'py, GPUArray>,
-    b: &Bound<'py, GPUArray>,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
     dtype: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
     allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let a = expect_array("a", a)?;
+    let b = expect_array("b", b)?;
     let x = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
     let y = b.get().array()?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
@@ -225,12 +239,13 @@ pub(crate) fn dot<'py>(
 #[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, stream = None))]
 pub(crate) fn scan<'py>(
     reduction: &str,
-    a: &Bound<'py, GPUArray>,
+    a: &Bound<'py, PyAny>,
     axis: isize,
     exclusive: bool,
     dtype: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let a = expect_array("a", a)?;
     let reduction = by_name(&Reduction::ALL, reduction)?;
     let array = on_stream(a.get().array()?, stream)?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
@@ -246,11 +261,14 @@ pub(crate) fn scan<'py>(
 #[pyfunction]
 #[pyo3(signature = (a, indices, out = None, stream = None))]
 pub(crate) fn take<'py>(
-    a: &Bound<'py, GPUArray>,
-    indices: &Bound<'py, GPUArray>,
-    out: Option<&Bound<'py, GPUArray>>,
+    a: &Bound<'py, PyAny>,
+    indices: &Bound<'py, PyAny>,
+    out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
+    let a = expect_array("a", a)?;
+    let indices = expect_array("indices", indices)?;
+    let out = optional_array("out", out)?;
     let array = on_stream(a.get().array()?, stream)?;
     let names = indices.get().array()?;
     let flat = run(a.py(), array.size(), || array.reshape(&[-1], gpuarray::Order::C))?;
@@ -270,11 +288,14 @@ pub(crate) fn take<'py>(
 #[pyfunction]
 #[pyo3(signature = (target, indices, values, stream = None))]
 pub(crate) fn put<'py>(
-    target: &Bound<'py, GPUArray>,
-    indices: &Bound<'py, GPUArray>,
-    values: &Bound<'py, GPUArray>,
+    target: &Bound<'py, PyAny>,
+    indices: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
     stream: OptionalAny<'_, 'py>,
 ) -> PyResult<()> {
+    let target = expect_array("target", target)?;
+    let indices = expect_array("indices", indices)?;
+    let values = expect_array("values", values)?;
     let array = on_stream(target.get().array()?, stream)?;
     if !array.layout().is_c_contiguous() {
         return Err(PyValueError::new_err("the target of put must be contiguous"));

@@ -1,18 +1,21 @@
 //! Methods: views, copies, elements.
 
-use super::arguments::{Value, expect_value, parse_index, parse_new_shape, parse_order};
+use super::arguments::{
+    Value, expect_array, expect_value, optional_array, parse_index, parse_new_shape, parse_order,
+};
+use super::functions::unary_into;
 use super::operators::unary;
 use super::transfer::{on_stream, store};
 use super::{GPUArray, run, wrap_like, wrap_view};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::host;
-use gpuarray::function::{Reduction, UnaryFunction};
+use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, IndexItem, Number, Order, Scalar, SliceBounds};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PyTuple};
+use pyo3::types::{PyEllipsis, PyIterator, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -55,6 +58,37 @@ fn fill_with_record(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     run(py, array.size(), || array.assign(&one))
 }
 
+/// The view of one field of each record.
+fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object<'py> {
+    let py = slf.py();
+    let content = slf.get().content()?;
+    let descr = content.descr.bind(py);
+    if !descr.has_fields() {
+        return Err(PyIndexError::new_err(format!(
+            "index is {:?}, the name of a field; elements of {descr} have no fields",
+            name.to_string()
+        )));
+    }
+    let fields = descr.getattr("fields")?;
+    let Ok(found) = fields.get_item(name) else {
+        return Err(PyValueError::new_err(format!(
+            "no field of name {}; the fields are {}",
+            name.repr()?,
+            descr.getattr("names")?
+        )));
+    };
+    let part = found.get_item(0)?.cast_into::<PyArrayDescr>()?;
+    if !part.getattr("subdtype")?.is_none() {
+        return Err(PyTypeError::new_err(format!(
+            "field {} is of {part}, an array in each record; view the whole with a dtype without it",
+            name.repr()?
+        )));
+    }
+    let dtype = dtypes::from_numpy(&part)?;
+    let array = content.array.field(found.get_item(1)?.extract()?, dtype).or_raise()?;
+    wrap_view(slf, array, Some(part.unbind()))
+}
+
 fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Array>) -> Object<'py> {
     wrap_view(slf, array.or_raise()?, None)
 }
@@ -80,9 +114,36 @@ fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> O
     wrap_like(slf, result, None)
 }
 
+/// "C", "F", or "A": Fortran's order for an array that has that order only.
+fn order_for(slf: &Bound<'_, GPUArray>, order: &str) -> PyResult<Order> {
+    if !matches!(order, "A" | "a") {
+        return parse_order(order);
+    }
+    let layout = slf.get().array()?.layout();
+    let fortran = layout.is_f_contiguous() && !layout.is_c_contiguous();
+    Ok(if fortran { Order::F } else { Order::C })
+}
+
+/// The elements along one axis, as they follow each other in memory.
+fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
+    let array = slf.get().array()?;
+    let dense = array.layout().dense_like(1).or_raise()?;
+    let mut axes: Vec<usize> = (0..array.ndim()).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(dense.strides()[axis]));
+    let sorted = array.transpose(Some(&axes)).or_raise()?;
+    let flat = run(slf.py(), array.size(), || sorted.reshape(&[-1], Order::C))?;
+    if std::sync::Arc::ptr_eq(flat.memory(), array.memory()) {
+        return wrap_view(slf, flat, None);
+    }
+    wrap_like(slf, flat, None)
+}
+
 #[pymethods]
 impl GPUArray {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> Object<'py> {
+        if let Ok(name) = index.cast::<PyString>() {
+            return field(slf, name);
+        }
         let items = parse_index(index)?;
         view(slf, slf.get().array()?.index(&items))
     }
@@ -93,6 +154,11 @@ impl GPUArray {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let py = slf.py();
+        if let Ok(name) = index.cast::<PyString>() {
+            let everything = PyEllipsis::get(py).to_owned().into_any();
+            let part = field(slf, name)?.cast_into::<GPUArray>()?;
+            return Self::__setitem__(&part, &everything, value);
+        }
         let target = slf.get().array()?.index(&parse_index(index)?).or_raise()?;
         let Ok(given) = value.cast::<PyUntypedArray>() else {
             return fill_with(&target, value);
@@ -101,7 +167,7 @@ impl GPUArray {
         let (_, dtype) = host::dtype_of(given)?;
         target.layout().broadcast_to(target.shape()).or_raise()?;
         let layout = host::dense_like(given, dtype.size())?;
-        layout.broadcast_to(target.shape()).or_raise()?;
+        layout.trim_leading(target.ndim()).broadcast_to(target.shape()).or_raise()?;
         if dtype == target.dtype() && given.shape() == target.shape() {
             return store(py, &target, given, true);
         }
@@ -122,7 +188,7 @@ impl GPUArray {
         PyList::new(slf.py(), views)?.try_iter()
     }
 
-    /// A copy without gaps, its axes in the same memory order.
+    /// Returns a copy without gaps, its axes in the same memory order.
     fn copy<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         let array = slf.get().array()?;
         let copy = run(slf.py(), array.size(), || array.copy())?;
@@ -137,7 +203,21 @@ impl GPUArray {
         Self::copy(slf)
     }
 
-    /// Sets every element to `value`.
+    /// Sets every element to a value, and returns the array.
+    ///
+    /// Parameters
+    /// ----------
+    /// value : number, GPUArray or record
+    ///     Converted to the dtype of the array as by numpy's assignment.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     A whole number outside the range of the dtype.
+    /// TypeError
+    ///     What is no number, or a complex number for a real dtype.
     #[pyo3(signature = (value, stream = None))]
     fn fill<'py>(
         slf: Bound<'py, Self>,
@@ -148,7 +228,14 @@ impl GPUArray {
         Ok(slf)
     }
 
-    /// The elements converted to another dtype, in a new array.
+    /// Returns the elements converted to another dtype, in a new array.
+    ///
+    /// Parameters
+    /// ----------
+    /// dtype : dtype
+    ///     The type of the result; None means float64.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
     #[pyo3(signature = (dtype, stream = None))]
     fn astype<'py>(
         slf: &Bound<'py, Self>,
@@ -161,7 +248,16 @@ impl GPUArray {
         wrap_like(slf, result, Some(descr.unbind()))
     }
 
-    /// The elements under another shape.
+    /// Returns the elements under another shape: a view where strides allow it, else a copy.
+    ///
+    /// Parameters
+    /// ----------
+    /// *shape : int, or one sequence of int
+    ///     The extents; one may be -1, which is worked out from the others.
+    /// order : {"C", "F", "A"}, optional
+    ///     The order in which elements are read and placed; "A" is "F" for an array that has
+    ///     Fortran's order only. The result of an array without gaps has none either, in that
+    ///     order, where numpy may return a view in another.
     #[pyo3(signature = (*shape, order = "C"))]
     fn reshape<'py>(
         slf: &Bound<'py, Self>,
@@ -171,16 +267,36 @@ impl GPUArray {
         if shape.is_empty() {
             return Err(PyTypeError::new_err("reshape needs a shape"));
         }
-        reshaped(slf, &parse_new_shape(shape)?, parse_order(order)?)
+        reshaped(slf, &parse_new_shape(shape)?, order_for(slf, order)?)
     }
 
-    /// The elements along one axis.
+    /// Returns the elements along one axis: a view where strides allow it, else a copy.
+    ///
+    /// Parameters
+    /// ----------
+    /// order : {"C", "F", "A", "K"}, optional
+    ///     The order in which elements are read; "A" is "F" for an array that has Fortran's order
+    ///     only, "K" the order in memory.
     #[pyo3(signature = (order = "C"))]
     fn ravel<'py>(slf: &Bound<'py, Self>, order: &str) -> Object<'py> {
-        reshaped(slf, &[-1], parse_order(order)?)
+        if matches!(order, "K" | "k") {
+            return in_memory_order(slf);
+        }
+        reshaped(slf, &[-1], order_for(slf, order)?)
     }
 
-    /// The same bytes as elements of another dtype.
+    /// Returns a view of the same bytes as elements of another dtype.
+    ///
+    /// Parameters
+    /// ----------
+    /// dtype : dtype, optional
+    ///     The type of the view's elements: that of the array if left out or None. The extent of
+    ///     the axis with the smallest stride changes with the size of an element.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The bytes of that axis are no whole number of the new elements, or not aligned.
     #[pyo3(signature = (dtype = None))]
     fn view<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
@@ -190,12 +306,19 @@ impl GPUArray {
         wrap_view(slf, slf.get().array()?.view(dtype).or_raise()?, Some(descr.unbind()))
     }
 
-    /// The view without axes of extent 1.
+    /// Returns the view without axes of extent 1.
     fn squeeze<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         wrap_view(slf, slf.get().array()?.squeeze(), None)
     }
 
-    /// The view with its axes in another order; reversed without one.
+    /// Returns the view with its axes in another order.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positions : int, or one sequence of int
+    ///     The axes in their new order; reversed without them.
+    /// axes : sequence of int, optional
+    ///     The same by keyword.
     #[pyo3(signature = (*positions, axes = None))]
     fn transpose<'py>(
         slf: &Bound<'py, Self>,
@@ -217,12 +340,13 @@ impl GPUArray {
         view(slf, array.transpose(Some(&axes)))
     }
 
+    /// The view with its axes reversed.
     #[getter(T)]
     fn transposed<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         view(slf, slf.get().array()?.transpose(None))
     }
 
-    /// The real parts: the array itself if it is real.
+    /// The real parts in a new array, unlike numpy's view; the array itself if it is real.
     #[getter]
     fn real<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         if slf.get().array()?.dtype().is_complex() {
@@ -231,22 +355,23 @@ impl GPUArray {
         Ok(slf.clone().into_any())
     }
 
-    /// The imaginary parts: zeros if the array is real.
+    /// The imaginary parts in a new array, unlike numpy's view; zeros if the array is real.
     #[getter]
     fn imag<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         unary(slf, UnaryFunction::Imaginary)
     }
 
-    /// The complex conjugates: the array itself if it is real.
+    /// Returns the complex conjugates: the array itself if it is real.
+    ///
+    /// Parameters
+    /// ----------
+    /// out : GPUArray, optional
+    ///     Receives the result; the array itself is allowed.
     #[pyo3(signature = (out = None))]
-    fn conj<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, GPUArray>>) -> Object<'py> {
+    fn conj<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let array = slf.get().array()?;
-        if let Some(out) = out {
-            let target = out.get().array()?;
-            let result = array.unary(UnaryFunction::Conjugate).or_raise()?;
-            super::functions::check_out(target, &result)?;
-            target.assign(&result).or_raise()?;
-            return Ok(out.clone().into_any());
+        if optional_array("out", out)?.is_some() {
+            return unary_into(UnaryFunction::Conjugate, slf, out, None);
         }
         if array.dtype().is_complex() {
             return unary(slf, UnaryFunction::Conjugate);
@@ -254,12 +379,19 @@ impl GPUArray {
         Ok(slf.clone().into_any())
     }
 
+    /// Returns the complex conjugates: another name of `conj`.
     #[pyo3(signature = (out = None))]
-    fn conjugate<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, GPUArray>>) -> Object<'py> {
+    fn conjugate<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         Self::conj(slf, out)
     }
 
-    /// The elements in reverse order, read as along one axis, in a new array of this shape.
+    /// Returns the elements in reverse order, read as along one axis, in a new array of the same
+    /// shape.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : Stream, optional
+    ///     Where the work is queued.
     #[pyo3(signature = (stream = None))]
     fn reverse<'py>(slf: &Bound<'py, Self>, stream: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let array = on_stream(slf.get().array()?, stream)?;
@@ -273,17 +405,31 @@ impl GPUArray {
         wrap_like(slf, result, None)
     }
 
-    /// `selffac * self + otherfac * other`.
+    /// Returns `selffac * self + otherfac * other`.
+    ///
+    /// Parameters
+    /// ----------
+    /// selffac, otherfac : number
+    ///     The factors.
+    /// other : GPUArray
+    ///     The other array.
+    /// add_timer : None
+    ///     PyCUDA's timer is not supported; time the work with `driver.Event`.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// out : GPUArray, optional
+    ///     Receives the result.
     #[pyo3(signature = (selffac, other, otherfac, add_timer = None, stream = None, out = None))]
     fn mul_add<'py>(
         slf: &Bound<'py, Self>,
         selffac: &Bound<'py, PyAny>,
-        other: &Bound<'py, GPUArray>,
+        other: &Bound<'py, PyAny>,
         otherfac: &Bound<'py, PyAny>,
         add_timer: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
-        out: Option<&Bound<'py, GPUArray>>,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> Object<'py> {
+        let (other, out) = (expect_array("other", other)?, optional_array("out", out)?);
         if add_timer.is_some_and(|timer| !timer.is_none()) {
             return Err(crate::errors::to_python(gpuarray::Error::unsupported(
                 "mul_add",
@@ -304,53 +450,6 @@ impl GPUArray {
         }
     }
 
-    /// True, as an array without axes, if any element is not zero.
-    #[pyo3(signature = (stream = None, allocator = None))]
-    fn any<'py>(
-        slf: &Bound<'py, Self>,
-        stream: Option<&Bound<'py, PyAny>>,
-        allocator: Option<&Bound<'py, PyAny>>,
-    ) -> Object<'py> {
-        super::functions::reduce_all(slf, Reduction::Any, None, stream, allocator)
-    }
-
-    /// True, as an array without axes, if no element is zero.
-    #[pyo3(signature = (stream = None, allocator = None))]
-    fn all<'py>(
-        slf: &Bound<'py, Self>,
-        stream: Option<&Bound<'py, PyAny>>,
-        allocator: Option<&Bound<'py, PyAny>>,
-    ) -> Object<'py> {
-        super::functions::reduce_all(slf, Reduction::All, None, stream, allocator)
-    }
-
-    /// The only element as a Python number.
-    fn item<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        let host = slf.get().get(slf.py(), None, false, false, None, None)?;
-        if host.len() != 1 {
-            return Err(PyValueError::new_err(format!(
-                "item() needs an array of one element; this one has {}",
-                host.len()
-            )));
-        }
-        host.call_method0("item")
-    }
-
-    fn __int__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        Self::item(slf)?.call_method0("__int__")
-    }
-
-    fn __float__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        Self::item(slf)?.call_method0("__float__")
-    }
-
-    fn __complex__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
-        let item = Self::item(slf)?;
-        slf.py().get_type::<pyo3::types::PyComplex>().call1((item,))
-    }
-
-    /// Attributes that a program sets on the object are its own; those of the array are not
-    /// deleted.
     fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(PyIndexError::new_err("elements of an array cannot be deleted"))
     }

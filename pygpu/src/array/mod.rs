@@ -2,25 +2,30 @@
 
 mod arguments;
 mod construct;
+mod elements;
 mod functions;
 mod methods;
 mod operators;
+mod protocols;
+mod reductions;
 mod transfer;
 
 pub(crate) use arguments::{parse_order, parse_shape};
 pub(crate) use functions::*;
 pub(crate) use transfer::to_gpu;
 
-use crate::allocator::{Source, allocation_object, mem_alloc_object};
+use crate::allocator::{PythonAllocator, Source, allocation_object, mem_alloc_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::init::InitCell;
-use crate::pool::{DevicePool, Ticket};
+use crate::kept::Loan;
+use crate::pool::Ticket;
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, OnceLock};
 
 /// Operations on more elements than this release Python's lock while they are queued, since
@@ -29,10 +34,14 @@ const RELEASE_FROM: usize = 1 << 15;
 
 /// What an array is made of.
 pub(crate) struct Content {
+    /// What keeps foreign memory alive. Before the array, since fields are dropped in this order.
+    loan: Option<Loan>,
     pub(crate) array: Array,
     pub(crate) descr: Py<PyArrayDescr>,
     /// Where results get their memory from, as the program sees it.
     allocator: Option<Py<PyAny>>,
+    /// The same as the array has it, if it is a Python callable.
+    python: Option<Arc<PythonAllocator>>,
     base: Option<Py<PyAny>>,
     gpudata: OnceLock<Py<PyAny>>,
     /// Behind the references to the memory, since fields are dropped in this order.
@@ -40,26 +49,90 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// `array` with its allocator as the program sees it.
+    /// `array`, whose results get their memory from `source`.
     fn new(
         array: Array,
         descr: Py<PyArrayDescr>,
-        allocator: Option<Py<PyAny>>,
-        pool: Option<&Arc<DevicePool>>,
+        source: Source,
         base: Option<Py<PyAny>>,
     ) -> Content {
-        let ticket = Ticket::new(pool, array.memory());
-        Content { array, descr, allocator, base, gpudata: OnceLock::new(), ticket }
+        let ticket = Ticket::new(source.pool.as_ref(), array.memory());
+        Content {
+            loan: Loan::of(array.memory().foreign_owner()),
+            array: array.with_allocator(source.allocator),
+            descr,
+            allocator: source.object,
+            python: source.python,
+            base,
+            gpudata: OnceLock::new(),
+            ticket,
+        }
     }
 
-    /// The allocator, as the program sees it.
-    fn allocator_object(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.allocator.as_ref().map(|allocator| allocator.clone_ref(py))
+    /// Where the memory of results comes from, for another array object.
+    fn source(&self, py: Python<'_>) -> Source {
+        match &self.allocator {
+            None => Source::default(),
+            // The collector sees what one array object alone refers to.
+            Some(callable) if self.python.is_some() => Source::python(callable.clone_ref(py), py),
+            Some(object) => Source {
+                allocator: self.array.allocator().cloned(),
+                pool: self.ticket.pool().cloned(),
+                python: None,
+                object: Some(object.clone_ref(py)),
+            },
+        }
+    }
+
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.descr)?;
+        visit.call(&self.allocator)?;
+        visit.call(&self.base)?;
+        visit.call(self.gpudata.get())?;
+        if let Some(loan) = &self.loan {
+            loan.traverse(visit)?;
+        }
+        // This object and its array have one each; a call in progress has another.
+        match &self.python {
+            Some(python) if Arc::strong_count(python) == 2 => visit.call(&python.callable),
+            _ => Ok(()),
+        }
     }
 }
 
 /// An array in device memory, used as numpy's are: operators and functions work element by
 /// element and broadcast.
+///
+/// Parameters
+/// ----------
+/// shape : int or sequence of int
+///     The extents of the axes, at most 64.
+/// dtype : dtype
+///     The type of the elements: bool, an integer, floating-point or complex type of numpy, or a
+///     record of fixed size, which is stored but not calculated with. None means float64.
+/// allocator : callable, optional
+///     Takes a number of bytes and returns memory, for this array and the results of its
+///     operations; `driver.mem_alloc` without one.
+/// base : object, optional
+///     What `gpudata` belongs to, which is kept alive.
+/// gpudata : object, optional
+///     Memory for the elements: an allocation, or an address. New memory without it.
+/// strides : sequence of int, optional
+///     Bytes between neighbours along each axis.
+/// order : {"C", "F"}, optional
+///     The memory order without `strides`.
+///
+/// Raises
+/// ------
+/// ValueError
+///     The elements do not lie inside `gpudata`, or are not aligned.
+/// TypeError
+///     An argument has the wrong type.
+///
+/// Notes
+/// -----
+/// An integer array to the power of a negative number is refused. A device cannot refuse negative
+/// exponents in an array: there the result is what the exact quotient rounds to towards zero.
 #[pyclass(frozen, subclass, dict, weakref, name = "GPUArray", module = "pygpu.gpuarray")]
 pub(crate) struct GPUArray {
     /// Empty only between `__new__` and `__init__` of a subclass.
@@ -103,15 +176,13 @@ pub(crate) fn wrap_like<'py>(
         Some(descr) => descr,
         None => descr_for(py, array.dtype(), content)?,
     };
-    let allocator = content.allocator_object(py);
-    let pool = content.ticket.pool();
     if like.is_exact_instance_of::<GPUArray>() {
-        let content = Content::new(array, descr, allocator, pool, None);
-        return Ok(Bound::new(py, GPUArray::with(content))?.into_any());
+        return wrap_new(py, array, descr, content.source(py));
     }
     // A subclass decides how its objects are made, as PyCUDA's `_new_like_me` does.
+    let pool = content.ticket.pool();
     let arguments = PyDict::new(py);
-    if let Some(allocator) = allocator {
+    if let Some(allocator) = &content.allocator {
         arguments.set_item("allocator", allocator)?;
     }
     arguments.set_item("strides", PyTuple::new(py, array.strides())?)?;
@@ -147,9 +218,8 @@ pub(crate) fn wrap_view<'py>(
     let py = base.py();
     let content = base.get().content()?;
     let descr = descr.unwrap_or_else(|| content.descr.clone_ref(py));
-    let allocator = content.allocator_object(py);
     let base = Some(base.clone().into_any().unbind());
-    let content = Content::new(array, descr, allocator, content.ticket.pool(), base);
+    let content = Content::new(array, descr, content.source(py), base);
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
@@ -160,7 +230,7 @@ pub(crate) fn wrap_new(
     descr: Py<PyArrayDescr>,
     source: Source,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let content = Content::new(array, descr, source.object, source.pool.as_ref(), None);
+    let content = Content::new(array, descr, source, None);
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
@@ -218,59 +288,78 @@ impl GPUArray {
         100
     }
 
+    /// Neither locks nor counts references. There is nothing to clear: all that an array refers
+    /// to is older than the array, so a cycle goes through something else that can be cleared.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.content.get().map_or(Ok(()), |content| content.traverse(&visit))
+    }
+
+    /// The extents of the axes, as numpy's `shape`.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.array()?.shape())
     }
 
+    /// The distances in bytes between neighbours along each axis, as numpy's `strides`.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.array()?.strides())
     }
 
+    /// The type of the elements, as a numpy dtype.
     #[getter]
     fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyArrayDescr>> {
         Ok(self.content()?.descr.clone_ref(py))
     }
 
+    /// The number of elements.
     #[getter]
     fn size(&self) -> PyResult<usize> {
         Ok(self.array()?.size())
     }
 
+    /// The number of elements: PyCUDA's other name of `size`.
     #[getter]
     fn mem_size(&self) -> PyResult<usize> {
         self.size()
     }
 
+    /// The bytes of all elements; gaps between them do not count.
     #[getter]
     fn nbytes(&self) -> PyResult<usize> {
         Ok(self.array()?.layout().nbytes())
     }
 
+    /// The bytes of one element.
     #[getter]
     fn itemsize(&self) -> PyResult<usize> {
         Ok(self.array()?.dtype().size())
     }
 
+    /// The number of axes.
     #[getter]
     fn ndim(&self) -> PyResult<usize> {
         Ok(self.array()?.ndim())
     }
 
+    /// Which memory orders the elements have: an object with `c_contiguous`, `f_contiguous` and
+    /// `forc` (either of the two).
     #[getter]
     fn flags(&self) -> PyResult<ArrayFlags> {
         Ok(ArrayFlags::of(self.array()?.layout()))
     }
 
+    /// The callable that results of this array get their memory from: what was given when it was
+    /// made, else `driver.mem_alloc`.
     #[getter]
     fn allocator(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match self.content()?.allocator_object(py) {
-            Some(allocator) => Ok(allocator),
+        match &self.content()?.allocator {
+            Some(allocator) => Ok(allocator.clone_ref(py)),
             None => mem_alloc_object(py),
         }
     }
 
+    /// The array that this one is a view of, or the object given as `base`; else None.
     #[getter]
     fn base(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         Ok(self.content()?.base.as_ref().map(|base| base.clone_ref(py)))
@@ -297,6 +386,7 @@ impl GPUArray {
         Ok(content.gpudata.get_or_init(|| object).clone_ref(py))
     }
 
+    /// The device address of the first element; 0 without elements.
     #[getter]
     fn ptr(&self) -> PyResult<u64> {
         Ok(self.array()?.address())
@@ -326,11 +416,13 @@ impl GPUArray {
         Ok(interface)
     }
 
+    /// The grid of a launch with a thread or more for each element; see `gpuarray.splay`.
     #[getter]
     fn _grid(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.splay(py, 0)
     }
 
+    /// The block of a launch with a thread or more for each element; see `gpuarray.splay`.
     #[getter]
     fn _block(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.splay(py, 1)

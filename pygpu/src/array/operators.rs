@@ -86,6 +86,8 @@ arithmetic! {
     BitwiseAnd: __and__ __rand__ __iand__;
     BitwiseOr: __or__ __ror__ __ior__;
     BitwiseXor: __xor__ __rxor__ __ixor__;
+    LeftShift: __lshift__ __rlshift__ __ilshift__;
+    RightShift: __rshift__ __rrshift__ __irshift__;
 }
 
 #[pymethods]
@@ -115,6 +117,14 @@ impl GPUArray {
     ) -> PyResult<()> {
         refuse_modulo(modulo)?;
         in_place(slf, other, BinaryFunction::Power)
+    }
+
+    fn __divmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        quotient_and_remainder(slf, other, false)
+    }
+
+    fn __rdivmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> Object<'py> {
+        quotient_and_remainder(slf, other, true)
     }
 
     fn __neg__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
@@ -177,6 +187,19 @@ impl GPUArray {
         slf.py().detach(|| unsafe { is_true.download(place, true) }).or_raise()?;
         Ok(byte != 0)
     }
+}
+
+fn quotient_and_remainder<'py>(
+    slf: &Bound<'py, GPUArray>,
+    other: &Bound<'py, PyAny>,
+    reflected: bool,
+) -> Object<'py> {
+    let quotient = binary(slf, other, BinaryFunction::FloorDivide, reflected)?;
+    if quotient.is(slf.py().NotImplemented()) {
+        return Ok(quotient);
+    }
+    let remainder = binary(slf, other, BinaryFunction::Remainder, reflected)?;
+    Ok((quotient, remainder).into_pyobject(slf.py())?.into_any())
 }
 
 fn refuse_modulo(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {

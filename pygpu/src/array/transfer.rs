@@ -154,7 +154,24 @@ fn check_dtype(content: &Content, array: &HostArray<'_>) -> PyResult<bool> {
 
 #[pymethods]
 impl GPUArray {
-    /// Sets the elements from a numpy array of the same size and dtype.
+    /// Sets the elements from a numpy array.
+    ///
+    /// Parameters
+    /// ----------
+    /// ary : numpy.ndarray
+    ///     As many elements, of the same dtype.
+    /// async_ : bool, optional
+    ///     True to return when the copy is queued. Then `ary` must be page-locked to overlap, and
+    ///     stay unchanged until the copy has run.
+    /// stream : Stream, optional
+    ///     Where the copy is queued.
+    /// **kwargs
+    ///     `async`, the name of `async_` before it became a keyword of Python.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Another size or dtype.
     #[pyo3(signature = (ary, async_ = false, stream = None, **kwargs))]
     fn set(
         &self,
@@ -189,7 +206,7 @@ impl GPUArray {
         store(py, &on_stream(&content.array, stream)?, &from, !async_)
     }
 
-    /// As `set`, without waiting.
+    /// Queues a copy from a numpy array, as `set` with `async_=True`.
     #[pyo3(signature = (ary, stream = None))]
     fn set_async(
         &self,
@@ -200,7 +217,28 @@ impl GPUArray {
         self.set(py, ary, true, stream, None)
     }
 
-    /// The elements as a numpy array: a new one in the same memory order, or `ary`.
+    /// Returns the elements as a numpy array.
+    ///
+    /// Parameters
+    /// ----------
+    /// ary : numpy.ndarray, optional
+    ///     Receives the elements and is returned; as many elements, of the same dtype. Without it
+    ///     a new array is made, its axes in the same memory order.
+    /// pagelocked : bool, optional
+    ///     True for a new array in page-locked memory.
+    /// async_ : bool, optional
+    ///     True to return when the copy is queued.
+    /// stream : Stream, optional
+    ///     Where the copy is queued.
+    /// **kwargs
+    ///     `async`, the name of `async_` before it became a keyword of Python.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `ary` has another size, or is read-only.
+    /// TypeError
+    ///     `ary` is no numpy array, or has another dtype.
     #[pyo3(signature = (ary = None, pagelocked = false, async_ = false, stream = None, **kwargs))]
     pub(crate) fn get<'py>(
         &self,
@@ -259,7 +297,7 @@ impl GPUArray {
         Ok(to)
     }
 
-    /// As `get`, without waiting.
+    /// Queues a copy into a numpy array and returns that, as `get` with `async_=True`.
     #[pyo3(signature = (stream = None, ary = None))]
     fn get_async<'py>(
         &self,

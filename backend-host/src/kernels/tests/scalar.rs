@@ -144,7 +144,8 @@ fn unary(function: UnaryFunction, is_complex: bool, z: C) -> C {
 fn binary_integer(function: BinaryFunction, compute: DType, x: i128, y: i128) -> i128 {
     use BinaryFunction::*;
     let truth = i128::from;
-    let modulus = 1i128 << (compute.size() * 8);
+    let bits = compute.size() as i128 * 8;
+    let modulus = 1i128 << bits;
     let of_bool = compute == DType::Bool;
     match function {
         Add if of_bool => x | y,
@@ -190,6 +191,11 @@ fn binary_integer(function: BinaryFunction, compute: DType, x: i128, y: i128) ->
         BitwiseAnd => x & y,
         BitwiseOr => x | y,
         BitwiseXor => x ^ y,
+        // Beyond the number of bits nothing of the value is left but its sign.
+        LeftShift if (0..bits).contains(&y) => x << y,
+        LeftShift => 0,
+        RightShift if (0..bits).contains(&y) => x >> y,
+        RightShift => -i128::from(x < 0),
         Equal => truth(x == y),
         NotEqual => truth(x != y),
         Less => truth(x < y),

@@ -82,6 +82,12 @@ struct IntegerFunctions {
     static METHOD T bitwise_and(T x, T y) { return (T)(x & y); }
     static METHOD T bitwise_or(T x, T y) { return (T)(x | y); }
     static METHOD T bitwise_xor(T x, T y) { return (T)(x ^ y); }
+    // C++ leaves shifts by the number of bits or more, and by less than zero, undefined.
+    static METHOD bool is_shift(T y) { return (U)y < (U)(8 * sizeof(T)); }
+    static METHOD T left_shift(T x, T y) { return is_shift(y) ? (T)((U)x << (U)y) : (T)0; }
+    static METHOD T right_shift(T x, T y) {
+        return is_shift(y) ? (T)(x >> y) : negative_value(x) ? (T)-1 : (T)0;
+    }
     static METHOD bool equal(T x, T y) { return x == y; }
     static METHOD bool not_equal(T x, T y) { return x != y; }
     static METHOD bool less(T x, T y) { return x < y; }

@@ -1,0 +1,106 @@
+//! Which function with which arguments carries out what a program asked for.
+
+use super::promote::{Argument, Number, common_dtype};
+use crate::dtype::{DType, Kind};
+use crate::error::{Error, Result};
+use crate::function::{BinaryFunction, Function, UnaryFunction};
+use crate::scalar::Scalar;
+use smallvec::SmallVec;
+
+/// The function and the computing type of a selection.
+pub(super) fn selection(
+    then: Argument<'_>,
+    otherwise: Argument<'_>,
+    positive: bool,
+) -> Result<(Function, DType)> {
+    let compute = common_dtype(&[then, otherwise])?;
+    if compute.kind() == Kind::Opaque {
+        return Err(Error::invalid_type("select", format!("cannot select between {compute}s")));
+    }
+    Ok((if positive { Function::SelectPositive } else { Function::Select }, compute))
+}
+
+/// A function, its arguments and the type that it computes in.
+pub(super) type Resolved<'a> = (Function, SmallVec<[Argument<'a>; 2]>, DType);
+
+/// The function, its arguments and the computing type of a binary operation; common powers
+/// become the cheaper function that has the same value.
+pub(super) fn resolve<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+) -> Result<Resolved<'a>> {
+    let common = common_dtype(&[left, right])?;
+    if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
+        return Ok(resolved);
+    }
+    let signature = function.signature(common)?;
+    let compute = signature.compute;
+    if function == BinaryFunction::Power {
+        let exponent = match right {
+            Argument::Array(_) => None,
+            Argument::Scalar(scalar) => Some(scalar.cast(compute)?),
+            Argument::Number(number) => Some(number.to_scalar(compute)?),
+        };
+        if let Some(exponent) = exponent {
+            return resolve_power(left, exponent, compute);
+        }
+    }
+    Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
+}
+
+fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Result<Resolved<'a>> {
+    let value = exponent.as_f64();
+    if compute.kind() == Kind::Signed && value < 0.0 {
+        return Err(Error::invalid(
+            "power",
+            format!("integers to negative integer powers are not allowed (exponent {value})"),
+        ));
+    }
+    let is_real = exponent == Scalar::new(value).cast(compute)?;
+    let unary = |function| Ok((Function::Unary(function), SmallVec::from_slice(&[left]), compute));
+    match value {
+        1.0 if is_real => unary(UnaryFunction::Copy),
+        0.5 if is_real && compute.is_inexact() => unary(UnaryFunction::Sqrt),
+        2.0 if is_real => Ok((
+            Function::Binary(BinaryFunction::Multiply),
+            SmallVec::from_slice(&[left, left]),
+            compute,
+        )),
+        _ => Ok((
+            Function::Binary(BinaryFunction::Power),
+            SmallVec::from_slice(&[left, exponent.into()]),
+            compute,
+        )),
+    }
+}
+
+/// A comparison with a whole number that the array's integer type cannot hold has an answer,
+/// though arithmetic with it has none: it is decided in floating point.
+fn resolve_out_of_range<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+    common: DType,
+) -> Option<Resolved<'a>> {
+    use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+    if !matches!(function, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+        || !common.is_integer()
+    {
+        return None;
+    }
+    let widen = |argument: Argument<'a>| match argument {
+        Argument::Number(Number::Integer(value))
+            if Number::Integer(value).to_scalar(common).is_err() =>
+        {
+            Some(Argument::Number(Number::Float(value as f64)))
+        }
+        _ => None,
+    };
+    let (wide_left, wide_right) = (widen(left), widen(right));
+    if wide_left.is_none() && wide_right.is_none() {
+        return None;
+    }
+    let arguments = [wide_left.unwrap_or(left), wide_right.unwrap_or(right)];
+    Some((Function::Binary(function), SmallVec::from_slice(&arguments), DType::Float64))
+}

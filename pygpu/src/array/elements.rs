@@ -1,0 +1,192 @@
+//! Elements as Python's numbers, and rounding.
+
+use super::{GPUArray, run, wrap_like};
+use crate::errors::OrRaise;
+use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::layout::shape_text;
+use gpuarray::{Array, DType, IndexItem, Number};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyTuple};
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// The element that `item`'s arguments name: one index for each axis, one for the elements read
+/// in C order, or none for the only element.
+fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
+    let items: Vec<isize> = match index.len() {
+        1 if index.get_item(0)?.is_instance_of::<PyTuple>() => index.get_item(0)?.extract()?,
+        _ => index
+            .extract::<Bound<'_, PyTuple>>()?
+            .iter()
+            .map(|i| i.extract())
+            .collect::<PyResult<_>>()?,
+    };
+    let size = array.size();
+    let mut rest = match items[..] {
+        [] if size == 1 => 0,
+        [] => {
+            return Err(PyValueError::new_err(format!(
+                "item() needs an array of one element; this one has {size}"
+            )));
+        }
+        [flat] if array.ndim() != 1 => {
+            let wrapped = if flat < 0 { flat.saturating_add_unsigned(size) } else { flat };
+            usize::try_from(wrapped).ok().filter(|&place| place < size).ok_or_else(|| {
+                PyIndexError::new_err(format!("index {flat} is out of bounds for size {size}"))
+            })?
+        }
+        _ if items.len() == array.ndim() => {
+            let items: Vec<_> = items.into_iter().map(IndexItem::At).collect();
+            return array.index(&items).or_raise();
+        }
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "item() has {} indices; an array of shape {} needs one for each axis, or one for \
+                 all",
+                items.len(),
+                shape_text(array.shape())
+            )));
+        }
+    };
+    let mut places: Vec<_> = array
+        .shape()
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let place = rest % extent;
+            rest /= extent;
+            IndexItem::At(place as isize)
+        })
+        .collect();
+    places.reverse();
+    array.index(&places).or_raise()
+}
+
+/// Rounds real elements in place to a number of decimals, by numpy's steps: scaled by a power of
+/// ten, rounded to even, scaled back.
+fn round_in_place(array: &Array, decimals: i32) -> gpuarray::Result<()> {
+    if decimals == 0 {
+        return array.set_unary(UnaryFunction::Rint, array);
+    }
+    let scale = Number::Float(10f64.powi(decimals.abs())).into();
+    let (up, down) = match decimals > 0 {
+        true => (BinaryFunction::Multiply, BinaryFunction::Divide),
+        false => (BinaryFunction::Divide, BinaryFunction::Multiply),
+    };
+    array.set_binary(up, array.into(), scale)?;
+    array.set_unary(UnaryFunction::Rint, array)?;
+    array.set_binary(down, array.into(), scale)
+}
+
+fn rounded(array: &Array, decimals: i32) -> gpuarray::Result<Array> {
+    let dtype = array.dtype();
+    if dtype.is_integer() && decimals >= 0 {
+        return array.copy();
+    }
+    if dtype.is_complex() {
+        let copy = array.copy()?;
+        round_in_place(&copy.real_view(), decimals)?;
+        round_in_place(&copy.imaginary_view()?, decimals)?;
+        return Ok(copy);
+    }
+    let computing = if dtype.is_integer() { DType::Float64 } else { dtype.inexact() };
+    let copy = array.astype(computing)?;
+    round_in_place(&copy, decimals)?;
+    if dtype.is_integer() { copy.astype(dtype) } else { Ok(copy) }
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Returns one element as a Python number. Waits for it.
+    ///
+    /// Parameters
+    /// ----------
+    /// *args : int or tuple of int
+    ///     An index for each axis, or one index into the elements in C order. Without it the
+    ///     array must have one element.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The array has more elements than one, or another number of axes.
+    /// IndexError
+    ///     An index is out of bounds.
+    #[pyo3(signature = (*args))]
+    fn item<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> Object<'py> {
+        let one = element(slf.get().array()?, args)?;
+        let one = super::wrap_view(slf, one, None)?.cast_into::<GPUArray>()?;
+        one.get().get(slf.py(), None, false, false, None, None)?.call_method0("item")
+    }
+
+    /// Returns the elements as nested lists of Python numbers, as numpy's `tolist`. Waits for
+    /// them.
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        slf.get().get(slf.py(), None, false, false, None, None)?.call_method0("tolist")
+    }
+
+    /// Returns the elements rounded to a number of decimals, halves to even, in a new array.
+    ///
+    /// Parameters
+    /// ----------
+    /// decimals : int, optional
+    ///     Digits behind the point; below zero, digits before it. Real and imaginary parts of
+    ///     complex numbers are rounded each.
+    #[pyo3(signature = (decimals = 0))]
+    fn round<'py>(slf: &Bound<'py, Self>, decimals: i32) -> Object<'py> {
+        let array = slf.get().array()?;
+        if matches!(array.dtype(), DType::Opaque(_)) {
+            return Err(PyTypeError::new_err(format!(
+                "round is not defined for dtype {}",
+                array.dtype()
+            )));
+        }
+        let result = run(slf.py(), array.size(), || rounded(array, decimals))?;
+        wrap_like(slf, result, None)
+    }
+
+    #[pyo3(signature = (ndigits = None))]
+    fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<i32>) -> Object<'py> {
+        Self::round(slf, ndigits.unwrap_or(0))
+    }
+
+    fn __int__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        Self::item(slf, &PyTuple::empty(slf.py()))?.call_method0("__int__")
+    }
+
+    fn __float__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        Self::item(slf, &PyTuple::empty(slf.py()))?.call_method0("__float__")
+    }
+
+    fn __complex__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        let item = Self::item(slf, &PyTuple::empty(slf.py()))?;
+        slf.py().get_type::<PyComplex>().call1((item,))
+    }
+
+    fn __index__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        let array = slf.get().array()?;
+        if array.ndim() > 0 || !array.dtype().is_integer() {
+            return Err(PyTypeError::new_err(format!(
+                "only an array of integers without axes is an index; this one has dtype {} and \
+                 shape {}",
+                array.dtype(),
+                shape_text(array.shape())
+            )));
+        }
+        Self::item(slf, &PyTuple::empty(slf.py()))
+    }
+
+    fn __format__<'py>(slf: &Bound<'py, Self>, spec: &str) -> Object<'py> {
+        if slf.get().array()?.ndim() == 0 {
+            let item = Self::item(slf, &PyTuple::empty(slf.py()))?;
+            return item.call_method1("__format__", (spec,));
+        }
+        if spec.is_empty() {
+            return Ok(slf.str()?.into_any());
+        }
+        Err(PyTypeError::new_err(format!(
+            "format specification {spec:?} is for one number; this array has shape {}",
+            shape_text(slf.get().array()?.shape())
+        )))
+    }
+}

@@ -1,0 +1,106 @@
+"""Shifts, quotients with remainders and rounding, as numpy's."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pairs import BOOL, DTYPES, FLOATS, INTEGERS, Pair, check, check_outcome, numbers, pairs
+
+from pygpu import gpuarray
+
+SHIFTS = [operator.lshift, operator.rshift]
+IN_PLACE = [operator.ilshift, operator.irshift]
+
+
+@pytest.mark.parametrize("op", SHIFTS)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_every_place_of_a_shift(op, dtype):
+    """Also by the number of bits and more, and by less than none."""
+    limits, bits = np.iinfo(dtype), 8 * dtype.itemsize
+    values = np.array([limits.min, limits.max, 0, 1, limits.max // 3], dtype)
+    places = [*range(bits + 2), limits.max, limits.min]
+    a = np.repeat(values, len(places))
+    b = np.tile(np.array(places, dtype), len(values))
+    check(op(gpuarray.to_gpu(a), gpuarray.to_gpu(b)), op(a, b))
+    for count in (0, 1, bits - 1, bits, min(bits + 1, limits.max)):
+        check(op(gpuarray.to_gpu(values), count), op(values, count))
+        check(op(count, gpuarray.to_gpu(b)), op(count, b))
+        check(op(gpuarray.to_gpu(values), dtype.type(count)), op(values, dtype.type(count)))
+
+
+@pytest.mark.parametrize("op", [*SHIFTS, operator.mod, operator.floordiv, divmod])
+@pytest.mark.parametrize("left", DTYPES)
+@pytest.mark.parametrize("right", [np.dtype(t) for t in ("?", "i1", "i8", "u8", "f4", "c8")])
+def test_types_of_shifts_and_quotients(op, left, right):
+    a, b = numbers(30, left, 1), numbers(30, right, 2)
+    if left.kind in "iub" and right.kind in "iub":
+        b = np.maximum(b, 1) if right.kind != "b" else np.ones(30, bool)
+    if op is divmod:
+        for part in range(2):
+            check_outcome(
+                lambda x, y, part=part: divmod(x, y)[part],
+                (a, b),
+                (gpuarray.to_gpu(a), gpuarray.to_gpu(b)),
+                rtol=None,
+            )
+        return
+    check_outcome(op, (a, b), (gpuarray.to_gpu(a), gpuarray.to_gpu(b)), rtol=None)
+
+
+@given(pairs(st.sampled_from(INTEGERS + BOOL)), st.integers(0, 70), st.sampled_from(SHIFTS))
+def test_a_shift_of_any_view(pair: Pair, places, op):
+    check_outcome(op, (pair.host, places), (pair.device, places))
+
+
+@pytest.mark.parametrize("op", IN_PLACE)
+def test_shifts_in_place(op):
+    a = np.array([1, 2, -8], np.int16)
+    a_gpu = gpuarray.to_gpu(a)
+    kept = a_gpu
+    a_gpu = op(a_gpu, 2)
+    assert a_gpu is kept
+    check(a_gpu, op(a.copy(), 2))
+    with pytest.raises(TypeError):
+        op(a_gpu, 1.5)
+    with pytest.raises(TypeError):
+        op(gpuarray.zeros(3, np.int16), gpuarray.zeros(3, np.int32) + 0.5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
+def test_divmod_with_numbers(dtype):
+    a = np.arange(1, 20).astype(dtype)
+    a_gpu = gpuarray.to_gpu(a)
+    for got, expected in zip(divmod(a_gpu, 3), divmod(a, 3), strict=True):
+        check(got, expected)
+    for got, expected in zip(divmod(7, a_gpu), divmod(7, a), strict=True):
+        check(got, expected)
+    with pytest.raises(TypeError):
+        divmod(a_gpu, "x")
+    with pytest.raises(TypeError, match="to_gpu"):
+        divmod(a_gpu, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("decimals", [0, 1, 2, -1])
+def test_round(dtype, decimals):
+    a = numbers((40,), dtype, 3)
+    if dtype.kind in "iu":
+        # Whole numbers beyond 2**53 are not those of the float64 that numpy goes through.
+        a = np.asarray(a % 120, dtype)
+    if dtype.kind == "b" and decimals:
+        return
+    check_outcome(lambda x: x.round(decimals), (a,), (gpuarray.to_gpu(a),), rtol=None)
+    rounded = gpuarray.to_gpu(a).round(decimals)
+    check(round(gpuarray.to_gpu(a), decimals), rounded.get())
+
+
+def test_round_keeps_the_array():
+    a = np.array([0.5, 1.5, 2.5, -0.5])
+    a_gpu = gpuarray.to_gpu(a)
+    check(round(a_gpu), np.array([0.0, 2.0, 2.0, -0.0]))
+    check(a_gpu, a)
+    check(a_gpu[::-1].round(), a[::-1].round())

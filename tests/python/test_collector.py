@@ -1,0 +1,208 @@
+"""Cycles of references through arrays, streams and linkers are found by the garbage collector."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from device import BACKEND, needs_alone, settled_memory
+
+from pygpu import _core, driver, gpuarray, tools
+
+
+class Holder:
+    """Something of a program's that can be part of a cycle."""
+
+
+def _through_allocator(holder):
+    def allocate(size):
+        assert holder
+        return driver.mem_alloc(size)
+
+    holder.array = gpuarray.zeros((1000, 1000), np.float32, allocator=allocate)
+    return holder.array
+
+
+def _through_results(holder):
+    a = _through_allocator(holder)
+    holder.more = [a + 1, (a + 1)[2:], a.reshape(-1), gpuarray.sum(a)]
+    return a
+
+
+def _through_bound_method(holder):
+    class Pool(tools.DeviceMemoryPool):
+        pass
+
+    pool = Pool()
+    pool.holder = holder
+    holder.array = gpuarray.empty((1000, 1000), np.float32, allocator=pool.allocate)
+    return holder.array
+
+
+class Owned(driver.PointerHolderBase):
+    """Memory of a program's own kind, such as another library's."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.memory = driver.mem_alloc(size)
+
+    def get_pointer(self):
+        return int(self.memory)
+
+
+def _through_pointer_holder(holder):
+    owned = Owned(4_000_000)
+    owned.holder = holder
+    holder.array = gpuarray.GPUArray((1000, 1000), np.float32, gpudata=owned)
+    holder.views = [holder.array[1:], holder.array.T]
+    return holder.array
+
+
+def _through_base(holder):
+    memory = driver.mem_alloc(4_000_000)
+    holder.array = gpuarray.GPUArray((1000, 1000), np.float32, base=holder, gpudata=int(memory))
+    holder.memory = memory
+    return holder.array
+
+
+def _through_allocator_of_holders(holder):
+    def allocate(size):
+        owned = Owned(size)
+        owned.holder = holder
+        return owned
+
+    holder.array = gpuarray.zeros((1000, 1000), np.float32, allocator=allocate)
+    holder.array += 1
+    return holder.array
+
+
+def _through_attribute(holder):
+    holder.array = gpuarray.zeros((1000, 1000), np.float32)
+    holder.array.holder = holder
+    return holder.array
+
+
+def _through_view_attribute(holder):
+    a = gpuarray.zeros((1000, 1000), np.float32)
+    a.view_of_itself = a[1:]
+    a.holder, holder.array = holder, a
+    return a
+
+
+class Sub(gpuarray.GPUArray):
+    pass
+
+
+def _through_subclass(holder):
+    def allocate(size):
+        assert holder
+        return driver.mem_alloc(size)
+
+    holder.array = Sub((1000, 1000), np.float32, allocator=allocate)
+    holder.more = holder.array + 1
+    return holder.array
+
+
+MAKERS = [value for name, value in sorted(globals().items()) if name.startswith("_through_")]
+
+
+@needs_alone
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_cycle_through_an_array_frees_its_memory(make):
+    before = settled_memory()
+    holder = Holder()
+    gone = weakref.ref(holder)
+    arrays = weakref.ref(make(holder))
+    used = driver.mem_get_info()
+    assert used[0] <= before[0] - 4_000_000
+    gc.collect()
+    assert gone() is holder, "collected while in use"
+    del holder
+    gc.collect()
+    assert (gone(), arrays()) == (None, None)
+    # What an earlier test left may have gone as well.
+    assert settled_memory()[0] >= before[0]
+
+
+def test_what_is_still_used_is_kept():
+    """Memory keeps what owns it when the array that showed it to the collector is gone first."""
+    owned = Owned(4000)
+    gone = weakref.ref(owned)
+    a_gpu = gpuarray.GPUArray(1000, np.float32, gpudata=owned)
+    a_gpu.fill(2)
+    view = a_gpu[10:]
+    flat = a_gpu.reshape(10, 100).ravel()
+    owned.cycle = owned
+    del owned, a_gpu
+    gc.collect()
+    assert gone() is not None
+    assert (view.get() == 2).all()
+    assert (flat.get() == 2).all()
+    del view
+    gc.collect()
+    assert gone() is not None
+    assert (flat.get() == 2).all()
+    del flat
+    gc.collect()
+    assert gone() is None
+
+
+# The default stream of each thread, which every driver has; the host backend has none of others.
+PER_THREAD = 2
+needs_foreign_streams = pytest.mark.skipif(
+    BACKEND == "host", reason="the host backend takes no streams of other libraries"
+)
+
+
+@needs_foreign_streams
+def test_a_cycle_through_the_owner_of_a_stream():
+    holder = Holder()
+    holder.stream = driver.Stream.from_handle(PER_THREAD, holder)
+    gone = weakref.ref(holder)
+    gc.collect()
+    assert gone() is holder
+    del holder
+    gc.collect()
+    assert gone() is None
+
+
+@needs_foreign_streams
+def test_a_stream_keeps_its_owner_while_memory_remembers_it():
+    holder = Holder()
+    gone = weakref.ref(holder)
+    stream = driver.Stream.from_handle(PER_THREAD, holder)
+    a_gpu = gpuarray.zeros(4)
+    a_gpu.fill(1, stream)
+    holder.cycle = holder
+    del holder, stream
+    gc.collect()
+    assert gone() is not None
+    assert (a_gpu.get() == 1).all()
+
+
+def _with_linker(holder):
+    holder.linker = _core.Linker(lambda *_: holder)
+
+
+class Array(np.ndarray):
+    """An array of numpy's that can be part of a cycle."""
+
+
+def test_a_cycle_through_a_linker():
+    holder = Holder()
+    _with_linker(holder)
+    gone = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_cycle_through_registered_memory():
+    a = np.zeros(4096, np.float32).view(Array)
+    gone = weakref.ref(a)
+    a.registration = driver.register_host_memory(a).base
+    del a
+    gc.collect()
+    assert gone() is None
