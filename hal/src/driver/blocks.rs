@@ -154,6 +154,11 @@ impl FreeBlocks {
         unsafe { context.pool.put(context, self.stream, address) }
     }
 
+    /// Bytes of the kept blocks.
+    pub(super) fn bytes(&self) -> usize {
+        lock(&self.lists).bytes
+    }
+
     /// Gives all kept blocks back to the driver.
     pub(super) fn give_back(&self, context: &Context) -> Result<()> {
         let blocks: Vec<u64> = {
