@@ -38,6 +38,7 @@ __all__ = [
     "can_access_peer",
     "choose_backend",
     "compile_source",
+    "concatenate",
     "copy_between_devices",
     "copy_on_device",
     "copy_rows",
@@ -59,6 +60,7 @@ __all__ = [
     "get_limit",
     "init",
     "inject_fault",
+    "kept_memory",
     "last_failed_free",
     "managed_empty",
     "mem_alloc",
@@ -82,11 +84,13 @@ __all__ = [
     "set_limit",
     "set_peer_access",
     "set_profiling",
+    "stack",
     "stream_priority_range",
     "synchronize",
     "take",
     "to_gpu",
     "trim_memory",
+    "zeros",
 ]
 
 __version__: str
@@ -502,6 +506,11 @@ def fill_rows(
     height: int,
     stream: _Stream,
 ) -> None: ...
+def concatenate(arrays: Any, axis: int = 0, allocator: Any | None = None) -> GPUArray: ...
+def stack(arrays: Any, axis: int = 0, allocator: Any | None = None) -> GPUArray: ...
+def zeros(
+    shape: Any, dtype: DTypeLike, allocator: Any | None = None, order: str = "C"
+) -> GPUArray: ...
 def full(
     shape: Any,
     dtype: DTypeLike,
@@ -520,6 +529,7 @@ def mem_alloc(bytes: int) -> DeviceAllocation: ...
 def mem_alloc_ordered(bytes: int) -> DeviceAllocation: ...
 def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[DeviceAllocation, int]: ...
 def mem_get_address_range(devptr: _Pointer) -> tuple[int, int]: ...
+def kept_memory() -> int: ...
 def mem_get_info() -> tuple[int, int]: ...
 def mem_get_ipc_handle(devptr: _Pointer) -> bytearray: ...
 def module_from_buffer(
@@ -563,7 +573,7 @@ def select(
     out: GPUArray | None = None,
     stream: _Stream = None,
 ) -> GPUArray: ...
-def sequence(start: Any, step: Any, length: int) -> GPUArray: ...
+def sequence(start: Any, step: Any, length: int, dtype: DTypeLike) -> GPUArray: ...
 def set_current_device(ordinal: int | None) -> None: ...
 def set_limit(limit: int, value: int) -> None: ...
 def set_peer_access(other: int, enabled: bool) -> None: ...

@@ -3,12 +3,14 @@
 mod arguments;
 mod construct;
 mod functions;
+mod join;
 mod methods;
 mod operators;
 mod transfer;
 
 pub(crate) use arguments::{parse_order, parse_shape};
 pub(crate) use functions::*;
+pub(crate) use join::*;
 pub(crate) use transfer::to_gpu;
 
 use crate::allocator::{Source, allocation_object, mem_alloc_object};
