@@ -105,6 +105,7 @@ test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS) double
 
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
+	PYGPU_BACKEND=host PYGPU_HOST_THREADS=1 $(PY) benches/table.py
 	$(CARGO) bench --bench '*'
 
 bindings:

@@ -5,7 +5,6 @@ use crate::event::HostEvent;
 use crate::memory::Memory;
 use crate::queue::{Mark, Queue};
 use crate::stream::HostStream;
-use crate::transfer;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
     MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions, process,
@@ -74,7 +73,15 @@ impl Engine {
     fn new_queue(&self, blocking: bool) -> Arc<Queue> {
         let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
         let queue = Queue::new(pending.clone());
-        lock(&self.streams).push((blocking, Arc::downgrade(&queue)));
+        let mut streams = lock(&self.streams);
+        if streams.len() == streams.capacity() {
+            // A reference to a stream that is gone holds its memory: before the list grows, those
+            // go, and it grows enough that this costs a constant time for each stream.
+            streams.retain(|(_, queue)| queue.strong_count() > 0);
+            let live = streams.len();
+            streams.reserve(live.max(16));
+        }
+        streams.push((blocking, Arc::downgrade(&queue)));
         queue
     }
 }
@@ -201,14 +208,21 @@ impl HostDevice {
 
     /// True if the range lies in page-locked or registered memory.
     pub(crate) fn is_pinned(&self, pointer: usize, bytes: usize) -> bool {
-        let inside = |ranges: &Mutex<BTreeMap<usize, usize>>| {
-            lock(ranges)
-                .range(..=pointer)
-                .next_back()
-                .is_some_and(|(&start, &size)| pointer + bytes <= start + size)
-        };
-        inside(&self.pinned) || inside(&self.registered)
+        range_in(&self.pinned, pointer, bytes)
+            .or(range_in(&self.registered, pointer, bytes))
+            .is_some()
     }
+}
+
+/// Start and size of the range that holds so many bytes at an address.
+fn range_in(
+    ranges: &Mutex<BTreeMap<usize, usize>>,
+    address: usize,
+    bytes: usize,
+) -> Option<(usize, usize)> {
+    let (&start, &size) = lock(ranges).range(..=address).next_back()?;
+    let rest = size.checked_sub(address - start)?;
+    (bytes <= rest && rest > 0).then_some((start, size))
 }
 
 impl Drop for HostDevice {
@@ -305,7 +319,31 @@ impl Device for HostHandle {
     }
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
-        transfer::is_mapped(address, bytes)
+        let held = |(start, size): (u64, usize)| bytes <= size - (address - start) as usize;
+        self.memory.allocation(address).is_some_and(held)
+            || range_in(&self.registered, address as usize, bytes).is_some()
+    }
+
+    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        let registered = || {
+            let (start, size) = range_in(&self.registered, address as usize, 1)?;
+            Some((start as u64, size))
+        };
+        self.memory.allocation(address).or_else(registered).ok_or_else(|| {
+            Error::invalid(
+                "address_range",
+                format!("address is {address:#x}, where device {DEVICE} has no memory"),
+            )
+        })
+    }
+
+    fn kept_memory(&self) -> Result<usize> {
+        Ok(self.memory.kept())
+    }
+
+    fn trim_memory(&self, keep: usize) -> Result<()> {
+        self.memory.trim(keep);
+        Ok(())
     }
 
     fn allocate_pinned(&self, bytes: usize, _: PinnedOptions) -> Result<*mut u8> {

@@ -25,12 +25,23 @@ const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
 const HUGE: usize = 4 << 20;
 const HUGE_PAGE: usize = 2 << 20;
 const PAGE: usize = 4096;
+/// Behind a small block: the bytes that its allocation asked for, zero while it is free.
+const MARK: usize = size_of::<AtomicUsize>();
 
 #[derive(Debug, Default)]
 struct Cache {
     /// Addresses of free blocks by size.
     blocks: BTreeMap<usize, Vec<usize>>,
     bytes: usize,
+}
+
+/// A block that came from the system and has not gone back.
+#[derive(Clone, Copy, Debug)]
+enum Block {
+    /// One of this size, with its mark behind it.
+    Small(usize),
+    /// A larger one, and the bytes that its allocation asked for, zero while it is free.
+    Large(usize),
 }
 
 /// Allocates and accounts memory.
@@ -42,6 +53,9 @@ pub(crate) struct Memory {
     cache: Mutex<Cache>,
     /// Addresses of free small blocks, one list per size.
     small: [Mutex<Vec<usize>>; SMALL_SIZES],
+    /// All blocks by address, those in use and the free ones that are kept. Only what takes a
+    /// block from the system or gives it back comes here, and what is large anyway.
+    blocks: Mutex<BTreeMap<usize, Block>>,
 }
 
 /// The size that a request is rounded up to, so that blocks fit later requests: small ones to
@@ -73,7 +87,17 @@ fn small_index(size: usize) -> Option<usize> {
 
 fn block_layout(size: usize) -> Option<Layout> {
     let alignment = if size >= HUGE { HUGE_PAGE } else { ALIGNMENT };
-    Layout::from_size_align(size, alignment).ok()
+    let mark = if size < LARGE { MARK } else { 0 };
+    Layout::from_size_align(size + mark, alignment).ok()
+}
+
+/// The mark of a small block.
+///
+/// # Safety
+/// The block is one of this size, and stays allocated while the mark is used.
+unsafe fn mark<'a>(address: usize, size: usize) -> &'a AtomicUsize {
+    // SAFETY: the layout of small blocks has room for it, and sizes are multiples of its own.
+    unsafe { AtomicUsize::from_ptr((address + size) as *mut usize) }
 }
 
 /// Whole pages for so many bytes.
@@ -121,6 +145,7 @@ impl Memory {
             used: AtomicUsize::new(0),
             cache: Mutex::default(),
             small: [const { Mutex::new(Vec::new()) }; SMALL_SIZES],
+            blocks: Mutex::default(),
         }
     }
 
@@ -136,16 +161,94 @@ impl Memory {
         lock(&self.cache)
     }
 
+    /// Bytes of free blocks that are kept.
+    pub(crate) fn kept(&self) -> usize {
+        let small = self.small.iter().enumerate();
+        let small: usize = small.map(|(index, free)| small_size(index) * lock(free).len()).sum();
+        small + self.cache().bytes
+    }
+
+    /// Gives kept blocks back, the largest first, until at most `keep` bytes are kept; and the
+    /// pages that the process's allocator keeps in turn to the system.
+    pub(crate) fn trim(&self, keep: usize) {
+        let mut excess = self.kept().saturating_sub(keep);
+        while excess > 0 {
+            let freed = self.release_largest();
+            if freed == 0 {
+                break;
+            }
+            excess = excess.saturating_sub(freed);
+        }
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        // SAFETY: the call only returns unused pages.
+        unsafe {
+            libc::malloc_trim(0);
+        }
+    }
+
+    /// Gives the largest kept block back; its size, zero if there is none.
+    fn release_largest(&self) -> usize {
+        let mut cache = self.cache();
+        while let Some(mut entry) = cache.blocks.last_entry() {
+            let (size, address) = (*entry.key(), entry.get_mut().pop());
+            if let Some(address) = address {
+                cache.bytes -= size;
+                // SAFETY: the block is of this size, and only the cache knew it.
+                unsafe { self.give_back(address, size) };
+                return size;
+            }
+            entry.remove();
+        }
+        drop(cache);
+        for (index, free) in self.small.iter().enumerate().rev() {
+            if let Some(address) = lock(free).pop() {
+                let size = small_size(index);
+                // SAFETY: the block is of its list's size, and only the list knew it.
+                unsafe { self.give_back(address, size) };
+                return size;
+            }
+        }
+        0
+    }
+
     /// Gives all kept blocks back to the system.
     fn release(&self) {
-        release_large(&mut self.cache());
-        for (index, free) in self.small.iter().enumerate() {
-            let size = small_size(index);
-            for address in std::mem::take(&mut *lock(free)) {
-                // SAFETY: the block came from `alloc` with the layout of its list's size, and
-                // only the list knew it.
-                unsafe { give_back(address, size) };
-            }
+        while self.release_largest() > 0 {}
+    }
+
+    /// Start and bytes of the allocation in use that an address lies in.
+    pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
+        let address = usize::try_from(address).ok()?;
+        let blocks = lock(&self.blocks);
+        let (&start, &block) = blocks.range(..=address).next_back()?;
+        let bytes = match block {
+            Block::Large(bytes) => bytes,
+            // SAFETY: a block goes back to the system only after it has left the map.
+            Block::Small(size) => unsafe { mark(start, size) }.load(Ordering::Relaxed),
+        };
+        (address - start < bytes).then_some((start as u64, bytes))
+    }
+
+    /// Notes how many bytes of a block are in use.
+    ///
+    /// # Safety
+    /// The block is of this size and allocated.
+    unsafe fn note(&self, address: usize, size: usize, bytes: usize) {
+        if size < LARGE {
+            // SAFETY: the caller's promise.
+            unsafe { mark(address, size) }.store(bytes, Ordering::Relaxed);
+        } else {
+            lock(&self.blocks).insert(address, Block::Large(bytes));
+        }
+    }
+
+    /// # Safety
+    /// The block was allocated with the layout of `size` and is used by nobody.
+    unsafe fn give_back(&self, address: usize, size: usize) {
+        lock(&self.blocks).remove(&address);
+        if let Some(layout) = block_layout(size) {
+            // SAFETY: the caller's promise.
+            unsafe { dealloc(address as *mut u8, layout) };
         }
     }
 
@@ -182,7 +285,11 @@ impl Memory {
             let layout = page_layout(bytes)?;
             // SAFETY: the layout's size is not zero.
             let pointer = unsafe { alloc(layout) };
-            (!pointer.is_null()).then_some(pointer as u64)
+            if pointer.is_null() {
+                return None;
+            }
+            lock(&self.blocks).insert(pointer as usize, Block::Large(bytes));
+            Some(pointer as u64)
         })
     }
 
@@ -192,6 +299,7 @@ impl Memory {
     /// Address and size are those of one allocation, which nothing uses any longer.
     pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+        lock(&self.blocks).remove(&(address as usize));
         if let Some(layout) = page_layout(bytes) {
             // SAFETY: the caller's promise.
             unsafe { dealloc(address as *mut u8, layout) };
@@ -216,16 +324,22 @@ impl Memory {
         let layout = block_layout(size)?;
         if let Some(index) = small_index(size) {
             if let Some(address) = lock(&self.small[index]).pop() {
+                // SAFETY: the block is of its list's size.
+                unsafe { self.note(address, size, bytes) };
                 return Some(address as u64);
             }
         } else {
             let mut cache = self.cache();
             if let Some(address) = cache.blocks.get_mut(&size).and_then(Vec::pop) {
                 cache.bytes -= size;
+                // SAFETY: the block is of this size.
+                unsafe { self.note(address, size, bytes) };
                 return Some(address as u64);
             }
-            if cache.bytes + self.used() > self.capacity {
-                release_large(&mut cache);
+            let is_full = cache.bytes + self.used() > self.capacity;
+            drop(cache);
+            if is_full {
+                self.release();
             }
         }
         // SAFETY: the layout's size is not zero.
@@ -244,6 +358,11 @@ impl Memory {
             // failure is of no consequence.
             unsafe { libc::madvise(pointer.cast(), size, libc::MADV_HUGEPAGE) };
         }
+        // SAFETY: the block was just allocated with this size.
+        unsafe { self.note(pointer as usize, size, bytes) };
+        if size < LARGE {
+            lock(&self.blocks).insert(pointer as usize, Block::Small(size));
+        }
         Some(pointer as u64)
     }
 
@@ -254,6 +373,8 @@ impl Memory {
     pub(crate) unsafe fn free(&self, address: u64, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         let size = block_size(bytes);
+        // SAFETY: the block is that of the allocation, which ends here.
+        unsafe { self.note(address as usize, size, 0) };
         if let Some(index) = small_index(size) {
             let mut free = lock(&self.small[index]);
             if free.len() < SMALL_COUNT && size * free.len() < SMALL_BYTES {
@@ -269,33 +390,12 @@ impl Memory {
             }
         }
         // SAFETY: the caller's promise; nothing else knows the block.
-        unsafe { give_back(address as usize, size) };
+        unsafe { self.give_back(address as usize, size) };
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Gives all kept large blocks back to the system.
-fn release_large(cache: &mut Cache) {
-    for (size, addresses) in std::mem::take(&mut cache.blocks) {
-        for address in addresses {
-            // SAFETY: the block came from `alloc` with the layout of this size, and only the
-            // cache knew it.
-            unsafe { give_back(address, size) };
-        }
-    }
-    cache.bytes = 0;
-}
-
-/// # Safety
-/// The block was allocated with the layout of `size` and is used by nobody.
-unsafe fn give_back(address: usize, size: usize) {
-    if let Some(layout) = block_layout(size) {
-        // SAFETY: the caller's promise.
-        unsafe { dealloc(address as *mut u8, layout) };
-    }
 }
 
 impl Drop for Memory {
@@ -318,6 +418,53 @@ mod tests {
                 None => assert!(size >= LARGE),
             }
         }
+    }
+
+    #[test]
+    fn what_is_kept_is_counted_and_goes_when_asked_to() -> Result<()> {
+        let memory = Memory::new(1 << 30, 1 << 30);
+        let sizes = [1, 64, 100, 5000, 1 << 19, LARGE, 3 << 20, 20 << 20];
+        let blocks = sizes.map(|bytes| memory.allocate(bytes));
+        assert_eq!(memory.kept(), 0);
+        for (block, bytes) in blocks.into_iter().zip(sizes) {
+            // SAFETY: the blocks are those of the allocations above.
+            unsafe { memory.free(block?, bytes) };
+        }
+        let all: usize = sizes.map(block_size).into_iter().sum();
+        assert_eq!(memory.kept(), all);
+        memory.trim(all);
+        assert_eq!(memory.kept(), all);
+        memory.trim(all - 1);
+        assert_eq!(memory.kept(), all - block_size(20 << 20));
+        memory.trim(block_size(5000) * 2);
+        assert!(memory.kept() <= block_size(5000) * 2 && memory.kept() > 0);
+        memory.trim(0);
+        assert_eq!(memory.kept(), 0);
+        assert!(lock(&memory.blocks).is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn an_address_belongs_to_the_allocation_that_is_in_use_there() -> Result<()> {
+        let memory = Memory::new(1 << 30, 1 << 30);
+        for bytes in [1, 65, 1000, LARGE - 1, LARGE + 1, 5 << 20] {
+            let start = memory.allocate(bytes)?;
+            let (end, whole) = (start + bytes as u64, Some((start, bytes)));
+            assert_eq!([start, end - 1].map(|at| memory.allocation(at)), [whole; 2], "{bytes}");
+            assert_eq!([start - 1, end].map(|at| memory.allocation(at)), [None; 2], "{bytes}");
+            // SAFETY: the block is that of the allocation above.
+            unsafe { memory.free(start, bytes) };
+            assert_eq!(memory.allocation(start), None, "{bytes}, freed");
+            memory.trim(0);
+            assert_eq!(memory.allocation(start), None, "{bytes}, given back");
+        }
+        let pages = memory.allocate_pages(5000)?;
+        assert_eq!(memory.allocation(pages + 4999), Some((pages, 5000)));
+        assert_eq!(memory.allocation(pages + 5000), None);
+        // SAFETY: as above.
+        unsafe { memory.free_pages(pages, 5000) };
+        assert_eq!(memory.allocation(pages), None);
+        Ok(())
     }
 
     #[test]

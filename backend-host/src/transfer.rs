@@ -21,28 +21,6 @@ pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool
     !device.is_pinned(host as usize, transfer.width)
 }
 
-/// True if every page of a range is mapped into the process.
-pub(crate) fn is_mapped(address: u64, bytes: usize) -> bool {
-    let Some(end) = address.checked_add(bytes as u64).filter(|_| address != 0) else {
-        return false;
-    };
-    #[cfg(unix)]
-    {
-        // SAFETY: sysconf only reads.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64;
-        let start = address / page * page;
-        // SAFETY: msync with MS_ASYNC changes nothing; it fails if a page is not mapped.
-        unsafe {
-            libc::msync(start as *mut libc::c_void, (end - start) as usize, libc::MS_ASYNC) == 0
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = end;
-        true
-    }
-}
-
 /// Carries out a copy.
 ///
 /// # Safety

@@ -218,8 +218,9 @@ pub trait Device: Send + Sync + Debug {
     /// work that uses the memory is queued from now on.
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
 
-    /// True if the device could access the range, as far as the driver can tell without
-    /// touching it: what checks a raw address that a program passes in.
+    /// True if the device could access the whole range, as far as the driver can tell without
+    /// touching it: what checks a raw address that a program passes in. A backend that knows its
+    /// allocations takes only ranges inside one of them, or inside page-locked host memory.
     fn can_access(&self, address: u64, bytes: usize) -> bool;
 
     /// Allocates page-locked host memory, aligned to a page.
@@ -370,6 +371,12 @@ pub trait Device: Send + Sync + Debug {
             "disable_peer_access",
             format!("device {} cannot access device {}", self.id(), other.id()),
         ))
+    }
+
+    /// Bytes of freed memory that are kept for later allocations: what
+    /// [`Device::trim_memory`] gives back.
+    fn kept_memory(&self) -> Result<usize> {
+        Ok(0)
     }
 
     /// Gives unused memory of the pool back until it holds at most `keep` bytes.

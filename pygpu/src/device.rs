@@ -172,6 +172,12 @@ pub(crate) fn synchronize(py: Python<'_>) -> PyResult<()> {
     crate::wait::for_device(py, &current()?.device)
 }
 
+/// Bytes of freed memory that the current device keeps for later allocations.
+#[pyfunction]
+pub(crate) fn kept_memory() -> PyResult<usize> {
+    current()?.device.kept_memory().or_raise()
+}
+
 /// Free and total bytes of the current device.
 #[pyfunction]
 pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {

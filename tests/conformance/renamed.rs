@@ -87,6 +87,10 @@ impl Device for Renamed<dyn Device> {
         unsafe { self.inner.free(address, bytes) }
     }
 
+    fn kept_memory(&self) -> Result<usize> {
+        self.inner.kept_memory()
+    }
+
     fn can_access(&self, address: u64, bytes: usize) -> bool {
         self.inner.can_access(address, bytes)
     }

@@ -3,6 +3,7 @@
 use super::kernel::Kernel;
 use super::number::{Number, Truth, with_number};
 use super::vector::{Loop, elements, places, select_variant};
+use super::{divide, power};
 use hal::DType;
 use hal::function::BinaryFunction;
 
@@ -172,7 +173,7 @@ functions! {
     Power false T, |x, y| x.power(y);
     Minimum true T, |x, y| x.minimum(y);
     Maximum true T, |x, y| x.maximum(y);
-    Ldexp false T, |x, y| x.ldexp(y);
+    Ldexp true T, |x, y| x.ldexp(y);
     Atan2 false T, |x, y| x.atan2(y);
     LogicalAnd true Truth, |x, y| Truth::new(x.is_true() & y.is_true());
     LogicalOr true Truth, |x, y| Truth::new(x.is_true() | y.is_true());
@@ -192,5 +193,7 @@ functions! {
 /// The loop of a function of two elements; none for records and functions that this backend
 /// does not know.
 pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
-    with_number!(compute, T => of_type::<T>(function), else None)
+    divide::kernel(function, compute)
+        .or_else(|| power::kernel(function, compute))
+        .or_else(|| with_number!(compute, T => of_type::<T>(function), else None))
 }

@@ -7,19 +7,28 @@ use hal::function::Reduction;
 
 /// A way to combine two elements into one.
 trait Combine<T: Number> {
+    /// True if what is not a number wins.
+    const NAN_WINS: bool;
     /// The combination.
     fn apply(x: T, y: T) -> T;
+    /// The combination with an element that is a number: one instruction for floats.
+    fn apply_number(x: T, y: T) -> T;
 }
 
 macro_rules! combinations {
-    ($($name:ident, $method:ident;)*) => {
+    ($($name:ident, $method:ident, $nan:literal, |$x:ident, $y:ident| $number:expr;)*) => {
         $(
             struct $name;
 
             impl<T: Number> Combine<T> for $name {
+                const NAN_WINS: bool = $nan && matches!(T::DTYPE, DType::Float32 | DType::Float64);
                 #[inline(always)]
                 fn apply(x: T, y: T) -> T {
                     x.$method(y)
+                }
+                #[inline(always)]
+                fn apply_number($x: T, $y: T) -> T {
+                    $number
                 }
             }
         )*
@@ -27,10 +36,10 @@ macro_rules! combinations {
 }
 
 combinations! {
-    Sum, add;
-    Product, multiply;
-    Minimum, minimum;
-    Maximum, maximum;
+    Sum, add, false, |x, y| x.add(y);
+    Product, multiply, false, |x, y| x.multiply(y);
+    Minimum, minimum, true, |x, y| if y.less(x) { y } else { x };
+    Maximum, maximum, true, |x, y| if x.less(y) { y } else { x };
 }
 
 /// The loops of one reduction of one element type.
@@ -70,9 +79,27 @@ fn block<T: Number, C: Combine<T>, const LANES: usize>(data: &[T]) -> T {
         return short::<T, C>(rest);
     };
     let mut lanes = first;
-    for round in rounds {
-        for (lane, &element) in lanes.iter_mut().zip(round) {
-            *lane = C::apply(*lane, element);
+    if C::NAN_WINS {
+        // All bits set is a float that is not a number, and a choice of it a single instruction.
+        // SAFETY: every pattern of bytes is a number of the type, which has at most 16 of them.
+        let marked: T = unsafe { std::mem::transmute_copy(&[u8::MAX; 16]) };
+        let mut marks = [T::from_u8(0); LANES];
+        for round in rounds {
+            for ((lane, mark), &element) in lanes.iter_mut().zip(&mut marks).zip(round) {
+                *lane = C::apply_number(*lane, element);
+                *mark = if element.is_nan() { marked } else { *mark };
+            }
+        }
+        if marks.iter().fold(false, |any, mark| any | mark.is_nan())
+            && let Some(&nan) = data.iter().find(|element| element.is_nan())
+        {
+            return nan;
+        }
+    } else {
+        for round in rounds {
+            for (lane, &element) in lanes.iter_mut().zip(round) {
+                *lane = C::apply(*lane, element);
+            }
         }
     }
     for (lane, &element) in lanes.iter_mut().zip(rest) {

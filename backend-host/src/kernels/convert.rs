@@ -6,6 +6,7 @@
 
 use super::half;
 use super::number::{Convert, Truth};
+use super::saturate::Saturate;
 use hal::{Complex, f16};
 
 /// Implements [`Convert`] for `$target`: `$integer` makes one from an integer or a byte 0 or
@@ -62,9 +63,11 @@ macro_rules! convert {
 /// Integers: a float goes through `$through` and then wraps.
 macro_rules! to_integer {
     ($($target:ty, $own:ident, $through:ty;)*) => {
-        $(convert!($target, $own, |i| i as $target, |h| half::widen(h) as $through as $target,
-            |s| s as $through as $target, |d| d as $through as $target,
-            |c| c.re as $through as $target);)*
+        $(convert!($target, $own, |i| i as $target,
+            |h| Saturate::<$through>::saturate(half::widen(h)) as $target,
+            |s| Saturate::<$through>::saturate(s) as $target,
+            |d| Saturate::<$through>::saturate(d) as $target,
+            |c| Saturate::<$through>::saturate(c.re) as $target);)*
     };
 }
 
@@ -82,10 +85,10 @@ convert!(
     u64,
     from_u64,
     |i| i as u64,
-    |h| half::widen(h) as i64 as u64,
-    |s| if s < 0.0 { s as i64 as u64 } else { s as u64 },
-    |d| if d < 0.0 { d as i64 as u64 } else { d as u64 },
-    |c| if c.re < 0.0 { c.re as i64 as u64 } else { c.re as u64 }
+    |h| Saturate::<u64>::saturate(half::widen(h)),
+    |s| Saturate::<u64>::saturate(s),
+    |d| Saturate::<u64>::saturate(d),
+    |c| Saturate::<u64>::saturate(c.re)
 );
 convert!(
     f16,

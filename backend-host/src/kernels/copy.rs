@@ -137,6 +137,22 @@ unsafe fn typed_body<T: Copy>(from: Place, to: Place, rows: usize, columns: usiz
 /// See [`copy_tile`].
 #[inline(always)]
 unsafe fn transpose_square<T: Copy>(from: usize, from_row: isize, to: usize, to_column: isize) {
+    // Vectors are turned well only where they hold eight elements of a size that can be permuted.
+    if !matches!(size_of::<T>(), 1 | 4) {
+        for column in 0..SIDE {
+            let target = pointer(offset(to, column, to_column)).cast::<T>();
+            for row in 0..SIDE {
+                let source = pointer(offset(from, row, from_row)).cast::<T>();
+                // SAFETY: an element of each, of any alignment.
+                unsafe {
+                    target
+                        .wrapping_add(row)
+                        .write_unaligned(source.wrapping_add(column).read_unaligned());
+                }
+            }
+        }
+        return;
+    }
     let mut square = [[MaybeUninit::<T>::uninit(); SIDE]; SIDE];
     for (row, line) in square.iter_mut().enumerate() {
         let source = pointer(offset(from, row, from_row)).cast::<[MaybeUninit<T>; SIDE]>();

@@ -1,5 +1,6 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
+use super::exponent::{frexp, frexp_single, ldexp, ldexp_single};
 use super::half::{narrow, widen};
 use super::number::Number;
 use hal::{DType, f16};
@@ -95,7 +96,7 @@ macro_rules! float {
             }
             #[inline(always)]
             fn ldexp(self, other: Self) -> Self {
-                if other.is_nan() { other } else { $ldexp(self, other as i32) }
+                $ldexp(self, other)
             }
             #[inline(always)]
             fn mantissa(self) -> Self {
@@ -103,7 +104,7 @@ macro_rules! float {
             }
             #[inline(always)]
             fn exponent(self) -> Self {
-                $frexp(self).1 as $rust
+                $frexp(self).1
             }
         }
     };
@@ -135,52 +136,6 @@ macro_rules! float {
 
 float!(f32, Float32, frexp_single, ldexp_single);
 float!(f64, Float64, frexp, ldexp);
-
-/// C's `frexp`: the fraction, 0.5 or more and less than 1, and the exponent.
-fn frexp(value: f64) -> (f64, i32) {
-    if value == 0.0 || !value.is_finite() {
-        return (value, 0);
-    }
-    // A subnormal number is scaled into the normal ones first.
-    let subnormal = value.abs() < f64::MIN_POSITIVE;
-    let (scaled, shift) = if subnormal { (value * power_of_two(64), 64) } else { (value, 0) };
-    let bits = scaled.to_bits();
-    let exponent = ((bits >> 52) & 0x7ff) as i32 - 1022 - shift;
-    (f64::from_bits((bits & !(0x7ff << 52)) | (1022 << 52)), exponent)
-}
-
-fn frexp_single(value: f32) -> (f32, i32) {
-    let (fraction, exponent) = frexp(f64::from(value));
-    (fraction as f32, exponent)
-}
-
-/// `2^exponent` for exponents of normal numbers.
-fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((1023 + exponent.clamp(-1022, 1023)) as u64) << 52)
-}
-
-/// C's `ldexp`, with a single rounding where the result is subnormal.
-fn ldexp(value: f64, exponent: i32) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let (fraction, own) = frexp(value);
-    let exponent = own.saturating_add(exponent);
-    if exponent > 1024 {
-        f64::INFINITY.copysign(value)
-    } else if exponent >= -1021 {
-        fraction * 2.0 * power_of_two(exponent - 1)
-    } else {
-        // The first factor is exact, the second rounds.
-        fraction * power_of_two(-1021) * power_of_two((exponent + 1021).max(-100))
-    }
-}
-
-fn ldexp_single(value: f32, exponent: i32) -> f32 {
-    // In double precision the product is exact as long as it is representable there; beyond,
-    // the clamped exponent still overflows or vanishes in single precision.
-    ldexp(f64::from(value), exponent.clamp(-400, 400)) as f32
-}
 
 macro_rules! half {
     (@unary $($name:ident),*) => {

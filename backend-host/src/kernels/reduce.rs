@@ -27,6 +27,8 @@ const ROUNDS: usize = 16;
 const LINE: usize = 1024;
 /// Bytes of a row of results.
 const WIDTH: usize = 16384;
+/// Elements between two looks at whether the result is decided.
+const DECISION: usize = 1 << 15;
 /// Elements from which few results are each divided among threads.
 const SEGMENTED: usize = 1 << 18;
 
@@ -52,6 +54,8 @@ struct Reducer<'a> {
     width: usize,
     /// Parts into which the reduced axes are cut.
     segments: usize,
+    /// For truth values, the one that decides the result whatever follows.
+    decisive: Option<u8>,
 }
 
 /// Executes a reduction.
@@ -137,6 +141,11 @@ impl<'a> Reducer<'a> {
             columns,
             width,
             segments: divisible.clamp(1, 64),
+            decisive: match reduction {
+                Reduction::Any => Some(1),
+                Reduction::All => Some(0),
+                _ => None,
+            },
         })
     }
 
@@ -334,7 +343,8 @@ impl<'a> Reducer<'a> {
         // Short lines are packed together even where each could be used in place.
         let lines = direct && (columns >= ROW || self.rows.is_none());
         let capacity = self.feed.capacity().min(LINE);
-        let tile_columns = if lines { columns } else { columns.min(capacity) };
+        let longest = if self.decisive.is_some() { DECISION } else { usize::MAX };
+        let tile_columns = columns.min(if lines { longest } else { capacity });
         let rows = self.rows.map_or(1, |axis| folded[axis]);
         let tile_rows = if lines { 1 } else { (capacity / tile_columns).clamp(1, rows) };
         let outer = without(folded, &[self.rows, self.columns]);
@@ -344,9 +354,13 @@ impl<'a> Reducer<'a> {
         let part = (&raw mut cell).expose_provenance();
         // SAFETY: enough levels for any number of elements.
         let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, 1, self.size) };
+        let mut is_decided = false;
         for_each(&outer, &self.feed.strides(), addresses, |start| {
             for row in (0..rows).step_by(tile_rows) {
                 for column in (0..columns).step_by(tile_columns) {
+                    if is_decided {
+                        return;
+                    }
                     let extent = (tile_rows.min(rows - row), tile_columns.min(columns - column));
                     let places = std::array::from_fn(|operand| {
                         self.place(operand, start[operand], row, column)
@@ -357,6 +371,9 @@ impl<'a> Reducer<'a> {
                         let length = extent.0 * extent.1;
                         (self.combiner.whole)(pointer(ready.address), length, pointer(part));
                         pairwise.push(part);
+                        // Truth values made by a loop are 0 or 1.
+                        let first = pointer(part).read();
+                        is_decided = self.decisive == Some(first);
                     }
                 }
             }

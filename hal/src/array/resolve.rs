@@ -59,8 +59,11 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
     }
     let is_real = exponent == Scalar::new(value).cast(compute)?;
     let unary = |function| Ok((Function::Unary(function), SmallVec::from_slice(&[left]), compute));
+    let is_bool = matches!(left, Argument::Array(array) if array.dtype == DType::Bool);
     match value {
         1.0 if is_real => unary(UnaryFunction::Copy),
+        // 0 and 1 are their own powers.
+        1.0.. if is_real && is_bool => unary(UnaryFunction::Copy),
         0.5 if is_real && compute.is_inexact() => unary(UnaryFunction::Sqrt),
         2.0 if is_real => Ok((
             Function::Binary(BinaryFunction::Multiply),

@@ -144,6 +144,10 @@ impl Device for Decorated<dyn Device> {
         self.call(Call::Configure, |d| d.disable_peer_access(other))
     }
 
+    fn kept_memory(&self) -> Result<usize> {
+        self.inner.kept_memory()
+    }
+
     fn trim_memory(&self, keep: usize) -> Result<()> {
         self.call(Call::Configure, |d| d.trim_memory(keep))
     }

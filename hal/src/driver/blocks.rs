@@ -185,6 +185,11 @@ impl FreeBlocks {
         unsafe { context.pool.put(context, self.stream, address) }
     }
 
+    /// Bytes of the kept blocks.
+    pub(super) fn bytes(&self) -> usize {
+        lock(&self.lists).bytes
+    }
+
     /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
     /// back they would become part of the graph.
     pub(super) fn give_back(&self, context: &Context) -> Result<()> {

@@ -333,6 +333,11 @@ impl Device for DriverDevice {
         share::set_peer_access(&self.context, other, false)
     }
 
+    fn kept_memory(&self) -> Result<usize> {
+        let _scope = self.context.enter()?;
+        Ok(self.context.pool.kept(&self.context))
+    }
+
     fn trim_memory(&self, keep: usize) -> Result<()> {
         self.context.pool.trim(&self.context, keep)
     }

@@ -251,6 +251,13 @@ impl Pool {
         }
     }
 
+    /// Freed bytes in the streams' lists and in the driver's pool. The context is current.
+    pub(super) fn kept(&self, context: &Context) -> usize {
+        let lists: usize =
+            lock(&self.streams).iter().filter_map(Weak::upgrade).map(|list| list.bytes()).sum();
+        lists + self.unused(context)
+    }
+
     /// Forgets everything: the device is being reset.
     pub(super) fn forget(&self) {
         *lock(&self.handle) = None;

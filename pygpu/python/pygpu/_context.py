@@ -259,9 +259,15 @@ class Context:
         Context._current()._shared_config = shared_config(config)
 
     @staticmethod
+    def kept_memory() -> int:
+        """Bytes of freed memory that the current device keeps for later arrays, and that
+        :meth:`trim_memory` gives back."""
+        return _core.kept_memory()
+
+    @staticmethod
     def trim_memory(keep: int = 0) -> None:
-        """Gives memory that arrays no longer use back to the driver until the device's pool holds
-        at most ``keep`` bytes."""
+        """Gives memory that arrays no longer use back to the driver, or on the host to the system,
+        until the device's pool holds at most ``keep`` bytes."""
         _core.trim_memory(keep)
 
     @staticmethod

@@ -39,6 +39,7 @@ __all__ = [
     "check_host_memory",
     "choose_backend",
     "compile_source",
+    "concatenate",
     "copy_between_devices",
     "copy_on_device",
     "copy_rows",
@@ -60,6 +61,7 @@ __all__ = [
     "get_limit",
     "init",
     "inject_fault",
+    "kept_memory",
     "last_failed_free",
     "managed_empty",
     "mem_alloc",
@@ -83,11 +85,13 @@ __all__ = [
     "set_limit",
     "set_peer_access",
     "set_profiling",
+    "stack",
     "stream_priority_range",
     "synchronize",
     "take",
     "to_gpu",
     "trim_memory",
+    "zeros",
 ]
 
 __version__: str
@@ -527,6 +531,11 @@ def fill_rows(
     height: int,
     stream: _Stream,
 ) -> None: ...
+def concatenate(arrays: Any, axis: int = 0, allocator: Any | None = None) -> GPUArray: ...
+def stack(arrays: Any, axis: int = 0, allocator: Any | None = None) -> GPUArray: ...
+def zeros(
+    shape: Any, dtype: DTypeLike, allocator: Any | None = None, order: str = "C"
+) -> GPUArray: ...
 def full(
     shape: Any,
     dtype: DTypeLike,
@@ -545,6 +554,7 @@ def mem_alloc(bytes: int) -> DeviceAllocation: ...
 def mem_alloc_ordered(bytes: int) -> DeviceAllocation: ...
 def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[DeviceAllocation, int]: ...
 def mem_get_address_range(devptr: _Pointer) -> tuple[int, int]: ...
+def kept_memory() -> int: ...
 def mem_get_info() -> tuple[int, int]: ...
 def mem_get_ipc_handle(devptr: _Pointer) -> bytearray: ...
 def module_from_buffer(
@@ -588,7 +598,7 @@ def select(
     out: GPUArray | None = None,
     stream: _Stream = None,
 ) -> GPUArray: ...
-def sequence(start: Any, step: Any, length: int) -> GPUArray: ...
+def sequence(start: Any, step: Any, length: int, dtype: DTypeLike) -> GPUArray: ...
 def set_current_device(ordinal: int | None) -> None: ...
 def set_limit(limit: int, value: int) -> None: ...
 def set_peer_access(other: int, enabled: bool) -> None: ...

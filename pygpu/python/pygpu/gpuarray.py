@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import builtins as _builtins
 import functools as _functools
-import operator as _operator
+import math as _math
 from typing import Any
 
 import numpy as np
@@ -121,8 +121,7 @@ def full(
 
 def zeros(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
     """A new array of zeros."""
-    dtype = np.dtype(dtype)
-    return _core.full(shape, dtype, np.zeros((), dtype), allocator, order)
+    return _core.zeros(shape, dtype, allocator, order)
 
 
 def ones(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
@@ -200,8 +199,8 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
     dtype = np.array([start, stop, step]).dtype if dtype is None else np.dtype(dtype)
     if step == 0:
         raise ValueError("step is 0; it must not be")
-    length = _builtins.max(0, int(np.ceil((stop - start) / step)))
-    return _core.sequence(dtype.type(start), dtype.type(step), length)
+    length = _builtins.max(0, _math.ceil((stop - start) / step))
+    return _core.sequence(start, step, length, dtype)
 
 
 def _rebuild(cls: type, data: Any) -> GPUArray:
@@ -316,63 +315,14 @@ def multi_put(
 # -- shapes -------------------------------------------------------------------------------
 
 
-def _axis(axis: int, ndim: int) -> int:
-    axis = _operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise IndexError(f"axis {axis} is out of bounds for an array of {ndim} axes")
-    return axis % ndim
-
-
-def _common_dtype(arrays: Any) -> np.dtype:
-    return np.result_type(*(a.dtype for a in arrays))
-
-
 def concatenate(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
     """Joins arrays along an axis that they have."""
-    arrays = _expect_all("arrays", arrays)
-    if not arrays:
-        raise ValueError("need at least one array to concatenate")
-    first = arrays[0]
-    axis = _axis(axis, first.ndim)
-    for position, a in enumerate(arrays):
-        if a.ndim != first.ndim:
-            raise ValueError(
-                f"{position}'th array has a different number of axes (should have {first.ndim}, "
-                f"has {a.ndim})"
-            )
-        if a.shape[:axis] != first.shape[:axis] or a.shape[axis + 1 :] != first.shape[axis + 1 :]:
-            raise ValueError(
-                f"{position}'th array has shape {a.shape}, which does not fit {first.shape} "
-                f"along axis {axis}"
-            )
-    length = _builtins.sum(a.shape[axis] for a in arrays)
-    shape = (*first.shape[:axis], length, *first.shape[axis + 1 :])
-    result = GPUArray(shape, _common_dtype(arrays), allocator or first.allocator)
-    before = (slice(None),) * axis
-    start = 0
-    for a in arrays:
-        stop = start + a.shape[axis]
-        result[(*before, slice(start, stop))] = a
-        start = stop
-    return result
+    return _core.concatenate(arrays, axis, allocator)
 
 
 def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
     """Joins arrays of one shape along a new axis."""
-    arrays = _expect_all("arrays", arrays)
-    if not arrays:
-        raise ValueError("need at least one array to stack")
-    first = arrays[0]
-    if not _builtins.all(a.shape == first.shape for a in arrays):
-        raise ValueError("arrays must have the same shape")
-    axis = _axis(axis, first.ndim + 1)
-    shape = (*first.shape[:axis], len(arrays), *first.shape[axis:])
-    order = "C" if axis == 0 else "F"
-    result = GPUArray(shape, _common_dtype(arrays), allocator or first.allocator, order=order)
-    before = (slice(None),) * axis
-    for position, a in enumerate(arrays):
-        result[(*before, position)] = a
-    return result
+    return _core.stack(arrays, axis, allocator)
 
 
 def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
@@ -413,7 +363,8 @@ def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
 
 
 def _logical(name: str, of_numbers: Any, x1: Any, x2: Any, out: Any, allocator: Any) -> GPUArray:
-    if np.isscalar(x1) and np.isscalar(x2):
+    is_array = isinstance(x1, GPUArray) or isinstance(x2, GPUArray)
+    if not is_array and np.isscalar(x1) and np.isscalar(x2):
         if out is None:
             out = GPUArray((), np.bool_, allocator)
         return out.fill(of_numbers(x1, x2))
@@ -436,7 +387,7 @@ def logical_or(
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
     """True where the element is zero."""
-    if np.isscalar(x):
+    if not isinstance(x, GPUArray) and np.isscalar(x):
         out = GPUArray((), np.bool_, allocator) if out is None else out
         return out.fill(np.logical_not(x))
     return _core.apply_unary("LogicalNot", x, out)

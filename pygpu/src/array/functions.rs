@@ -1,7 +1,7 @@
 //! Functions of arrays that the Python modules give PyCUDA's names to.
 
 use super::arguments::{
-    Value, expect_array, expect_value, optional_array, parse_order, parse_shape, scalar_of,
+    Value, expect_array, expect_value, optional_array, parse_order, parse_shape,
 };
 use super::methods::fill_with;
 use super::transfer::on_stream;
@@ -9,22 +9,31 @@ use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::host;
 use crate::runtime::{Current, current};
 use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
-use gpuarray::{Array, Layout};
-use numpy::PyUntypedArrayMethods;
+use gpuarray::{Array, DType, Layout, Number, Scalar};
+use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-fn by_name<T: Copy + std::fmt::Debug>(all: &[T], name: &str) -> PyResult<T> {
-    all.iter()
-        .copied()
-        .find(|function| format!("{function:?}") == name)
+fn known<T: std::fmt::Debug>(function: Option<T>, all: &[T], name: &str) -> PyResult<T> {
+    function
         .ok_or_else(|| PyValueError::new_err(format!("function is {name:?}; allowed are {all:?}")))
+}
+
+fn unary_named(name: &str) -> PyResult<UnaryFunction> {
+    known(UnaryFunction::from_name(name), &UnaryFunction::ALL, name)
+}
+
+fn binary_named(name: &str) -> PyResult<BinaryFunction> {
+    known(BinaryFunction::from_name(name), &BinaryFunction::ALL, name)
+}
+
+fn reduction_named(name: &str) -> PyResult<Reduction> {
+    known(Reduction::from_name(name), &Reduction::ALL, name)
 }
 
 /// A copy of the object's view whose results come from another allocator.
@@ -55,7 +64,7 @@ pub(crate) fn apply_unary<'py>(
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let array = expect_array("array", array)?;
-    unary_into(by_name(&UnaryFunction::ALL, function)?, array, out, stream)
+    unary_into(unary_named(function)?, array, out, stream)
 }
 
 /// A function of each element, in a new array or in `out`.
@@ -87,7 +96,7 @@ pub(crate) fn apply_binary<'py>(
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let out = optional_array("out", out)?;
-    let function = by_name(&BinaryFunction::ALL, function)?;
+    let function = binary_named(function)?;
     let [first, second] = argument_names(function);
     let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
     let elements = left.elements().max(right.elements());
@@ -185,7 +194,7 @@ pub(crate) fn reduce<'py>(
     allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
-    reduce_all(a, by_name(&Reduction::ALL, reduction)?, dtype, stream, allocator)
+    reduce_all(a, reduction_named(reduction)?, dtype, stream, allocator)
 }
 
 /// A reduction of the elements that `subset` names.
@@ -201,7 +210,7 @@ pub(crate) fn reduce_subset<'py>(
 ) -> Object<'py> {
     let subset = expect_array("subset", subset)?;
     let a = expect_array("a", a)?;
-    let reduction = by_name(&Reduction::ALL, reduction)?;
+    let reduction = reduction_named(reduction)?;
     let array = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
     let subset = subset.get().array()?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
@@ -246,7 +255,7 @@ pub(crate) fn scan<'py>(
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
-    let reduction = by_name(&Reduction::ALL, reduction)?;
+    let reduction = reduction_named(reduction)?;
     let array = on_stream(a.get().array()?, stream)?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
         Some(dtype) => dtypes::parse(dtype)?.1,
@@ -307,6 +316,26 @@ pub(crate) fn put<'py>(
     })
 }
 
+/// A new array on the current device, its elements undefined.
+fn new_array<'py>(
+    shape: &Bound<'py, PyAny>,
+    dtype: &Bound<'py, PyAny>,
+    source: &Source,
+    order: &str,
+) -> PyResult<(Array, Bound<'py, PyArrayDescr>)> {
+    let (descr, element) = dtypes::parse(dtype)?;
+    let layout =
+        Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()?;
+    let Current { device, stream } = current()?;
+    let array = match source.allocator.clone() {
+        None => Array::with_new_memory(&device, &stream, layout, element),
+        allocator => Array::empty(&device, &[0], element, gpuarray::Order::C)
+            .and_then(|nothing| nothing.on(&stream))
+            .and_then(|nothing| nothing.with_allocator(allocator).new_array(layout, element)),
+    };
+    Ok((array.or_raise()?, descr))
+}
+
 /// An array of one value.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, value, allocator = None, order = "C"))]
@@ -318,39 +347,58 @@ pub(crate) fn full<'py>(
     allocator: OptionalAny<'_, 'py>,
     order: &str,
 ) -> Object<'py> {
-    let (descr, element) = dtypes::parse(dtype)?;
-    let layout =
-        Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()?;
     let source = Source::from_argument(allocator)?;
-    let Current { device, stream } = current()?;
-    let nothing = Array::empty(&device, &[0], element, gpuarray::Order::C).or_raise()?;
-    let array = nothing
-        .on(&stream)
-        .or_raise()?
-        .with_allocator(source.allocator.clone())
-        .new_array(layout, element)
-        .or_raise()?;
+    let (array, descr) = new_array(shape, dtype, &source, order)?;
     fill_with(&array, value)?;
     wrap_new(py, array, descr.unbind(), source)
 }
 
-/// `length` values from `start` with the difference `step`, both numpy scalars of one dtype.
+/// An array of zeros.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype, allocator = None, order = "C"))]
+pub(crate) fn zeros<'py>(
+    py: Python<'py>,
+    shape: &Bound<'py, PyAny>,
+    dtype: &Bound<'py, PyAny>,
+    allocator: OptionalAny<'_, 'py>,
+    order: &str,
+) -> Object<'py> {
+    let source = Source::from_argument(allocator)?;
+    let (array, descr) = new_array(shape, dtype, &source, order)?;
+    match array.dtype() {
+        DType::Opaque(_) => {
+            fill_with(&array, &py.import("numpy")?.call_method1("zeros", ((), &descr))?)?;
+        }
+        _ => run(py, array.size(), || array.fill(Scalar::new(0u8)))?,
+    }
+    wrap_new(py, array, descr.unbind(), source)
+}
+
+/// A number in a dtype; a fraction given for integers is cut off.
+fn number_of(name: &str, value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
+    let scalar = match expect_value(name, value)? {
+        Value::Scalar(scalar) => scalar.cast(dtype),
+        Value::Number(Number::Float(number)) => Scalar::new(number).cast(dtype),
+        Value::Number(number) => number.to_scalar(dtype),
+        Value::Array(_) => {
+            return Err(PyTypeError::new_err(format!("{name} is an array; a number is needed")));
+        }
+    };
+    scalar.or_raise()
+}
+
+/// `length` values of a dtype from `start` with the difference `step`.
 #[pyfunction]
 pub(crate) fn sequence<'py>(
     py: Python<'py>,
     start: &Bound<'py, PyAny>,
     step: &Bound<'py, PyAny>,
     length: usize,
+    dtype: &Bound<'py, PyAny>,
 ) -> Object<'py> {
-    let (first, difference) =
-        (host::expect_array("start", start)?, host::expect_array("step", step)?);
-    if first.ndim() + difference.ndim() > 0 {
-        return Err(PyValueError::new_err("start and step must be numbers"));
-    }
-    let (descr, dtype) = host::dtype_of(&first)?;
-    let (start, step) = (scalar_of(&first)?, scalar_of(&difference)?);
+    let (descr, dtype) = dtypes::parse(dtype)?;
+    let (start, step) = (number_of("start", start, dtype)?, number_of("step", step, dtype)?);
     let Current { device, .. } = current()?;
-    let step = step.cast(dtype).or_raise()?;
     let array = run(py, length, || Array::sequence(&device, start, step, length))?;
     wrap_new(py, array, descr.unbind(), Source::default())
 }

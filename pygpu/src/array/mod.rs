@@ -4,6 +4,7 @@ mod arguments;
 mod construct;
 mod elements;
 mod functions;
+mod join;
 mod methods;
 mod operators;
 mod protocols;
@@ -12,6 +13,7 @@ mod transfer;
 
 pub(crate) use arguments::{parse_order, parse_shape};
 pub(crate) use functions::*;
+pub(crate) use join::*;
 pub(crate) use transfer::to_gpu;
 
 use crate::allocator::{PythonAllocator, Source, allocation_object, mem_alloc_object};

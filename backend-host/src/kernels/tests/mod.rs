@@ -1,10 +1,12 @@
 //! The kernels against a naive interpreter of operations.
 
 mod arrays;
+mod divide;
 mod edges;
 mod elementwise;
 mod indexed;
 mod naive;
+mod power;
 mod reduce;
 mod scalar;
 

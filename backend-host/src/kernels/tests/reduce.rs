@@ -1,6 +1,6 @@
 //! Reductions over every set of axes, and scans along every axis.
 
-use super::arrays::{Array, ORDERS, Order};
+use super::arrays::{Array, ORDERS, Order, read};
 use super::{check, pool, run, run_with};
 use hal::function::Reduction;
 use hal::operation::{Mapped, Operand, Operation, Reduce, Scan, Shape};
@@ -220,6 +220,38 @@ fn scans_replace_their_input_and_pass_buffers() {
         for index in [0, 1, 1023, 1024, count - 1] {
             let value = super::arrays::read(operand.address + 4 * index as u64, DType::Int32);
             assert_eq!(value, Scalar::new((index + usize::from(!exclusive)) as i32));
+        }
+    }
+}
+
+/// A minimum or maximum, and a truth value, of `length` elements of which one differs.
+#[test]
+fn one_element_anywhere_decides() {
+    for length in [1, 3, 64, 100, 1024, 1025, 5000, 40_000, 70_001] {
+        for place in [0, 1, length / 2, length - 1] {
+            let place = place.min(length - 1);
+            let mut numbers = vec![Scalar::new(1.5f32); length];
+            numbers[place] = Scalar::new(f32::NAN);
+            let mut flags = vec![Scalar::new(false); length];
+            flags[place] = Scalar::new(true);
+            let opposite: Vec<_> = flags.iter().map(|flag| Scalar::new(!flag.is_true())).collect();
+            let of = |values: &[Scalar], reduction: Reduction| {
+                let mut input = Array::of(values);
+                let dtype = values[0].dtype();
+                let (_output, operand) = reduced(reduction.result(dtype), &[length], 1);
+                let address = operand.address;
+                let input = Mapped::Identity(input.operand());
+                run(&reduce(reduction, dtype, &[length], input, operand));
+                read(address, reduction.result(dtype))
+            };
+            for reduction in [Reduction::Minimum, Reduction::Maximum] {
+                let value = of(&numbers, reduction).get::<f32>().expect("a float");
+                assert!(value.is_nan(), "{reduction:?} of {length}, NaN at {place}: {value}");
+            }
+            assert!(of(&flags, Reduction::Any).is_true(), "any of {length} at {place}");
+            assert!(!of(&opposite, Reduction::All).is_true(), "all of {length} at {place}");
+            flags[place] = Scalar::new(false);
+            assert!(!of(&flags, Reduction::Any).is_true(), "none of {length}");
         }
     }
 }

@@ -1,0 +1,288 @@
+//! Loops that divide integers, rounding down, without the processor's division where vectors
+//! have none: division by zero gives zero, and what does not fit wraps.
+//!
+//! Elements divided by one number are multiplied by its reciprocal (T. Granlund and
+//! P. L. Montgomery, *Division by invariant integers using multiplication*, 1994, figure 4.1).
+//! Elements divided by elements are divided in floating point if they have at most 32 bits.
+
+use super::kernel::Kernel;
+use super::number::Number;
+use super::vector::{Loop, elements, places, select_variant};
+use hal::DType;
+use hal::function::BinaryFunction;
+
+/// An integer type whose elements are divided.
+trait Integer: Number {
+    /// A divisor made ready.
+    type Divisor: Copy;
+
+    /// Makes a divisor ready, which must not be zero.
+    fn divisor(number: Self) -> Self::Divisor;
+    /// The quotient, rounded down.
+    fn quotient(self, divisor: Self::Divisor) -> Self;
+    /// Quotient and remainder of any two elements.
+    fn divided(self, divisor: Self) -> (Self, Self);
+    /// `self - quotient * divisor`.
+    fn rest(self, quotient: Self, divisor: Self) -> Self;
+}
+
+/// The multiplication that stands for the division by an unsigned number.
+#[derive(Clone, Copy)]
+struct Reciprocal<U> {
+    multiplier: U,
+    first: u32,
+    second: u32,
+}
+
+/// The reciprocal of an unsigned number that a signed one is divided by the magnitude of.
+#[derive(Clone, Copy)]
+struct SignedDivisor<U> {
+    magnitude: Reciprocal<U>,
+    is_negative: bool,
+}
+
+macro_rules! reciprocal {
+    ($($unsigned:ident, $wide:ident;)*) => {
+        $(
+            impl Reciprocal<$unsigned> {
+                #[inline(always)]
+                fn new(divisor: $unsigned) -> Self {
+                    // 2^log is the least power of two that is not less than the divisor.
+                    let log = $unsigned::BITS - divisor.wrapping_sub(1).leading_zeros();
+                    let excess = ((1 as $wide) << log) - divisor as $wide;
+                    let multiplier = (excess << $unsigned::BITS) / divisor as $wide + 1;
+                    Reciprocal {
+                        multiplier: multiplier as $unsigned,
+                        first: log.min(1),
+                        second: log.saturating_sub(1),
+                    }
+                }
+
+                #[inline(always)]
+                fn quotient(self, number: $unsigned) -> $unsigned {
+                    let product = self.multiplier as $wide * number as $wide;
+                    let high = (product >> $unsigned::BITS) as $unsigned;
+                    // The sum is the quotient before the last shift, which the type holds.
+                    let half = number.wrapping_sub(high).wrapping_shr(self.first);
+                    high.wrapping_add(half).wrapping_shr(self.second)
+                }
+            }
+        )*
+    };
+}
+
+reciprocal! {
+    u8, u16;
+    u16, u32;
+    u32, u64;
+    u64, u128;
+}
+
+/// Quotient and remainder of integers that the floating-point type holds exactly, by adding
+/// and subtracting `1.5 * 2^(digits - 1)`, which rounds to the nearest integer and leaves that
+/// integer in the low bits. The divisor is not zero.
+macro_rules! divided_in {
+    ($float:ident, $shift:literal, $x:expr, $y:expr) => {{
+        const ROUND: $float = 1.5 * (1u64 << $shift) as $float;
+        let (x, y) = ($x as $float, $y as $float);
+        let nearest = (x / y + ROUND) - ROUND;
+        let rest = x - nearest * y;
+        let above = (rest != 0.0) & ((rest < 0.0) != (y < 0.0));
+        let quotient = if above { nearest - 1.0 } else { nearest };
+        let rest = if above { rest + y } else { rest };
+        ((quotient + ROUND).to_bits(), (rest + ROUND).to_bits())
+    }};
+}
+
+macro_rules! divided {
+    (in $float:ident $shift:literal, $own:ident) => {
+        #[inline(always)]
+        fn divided(self, divisor: Self) -> (Self, Self) {
+            let is_zero = divisor == 0;
+            let other = if is_zero { 1 } else { divisor };
+            let (quotient, rest) = divided_in!($float, $shift, self, other);
+            let value = |bits| if is_zero { 0 } else { bits as $own };
+            (value(quotient), value(rest))
+        }
+    };
+    (exactly, $own:ident) => {
+        #[inline(always)]
+        fn divided(self, divisor: Self) -> (Self, Self) {
+            (self.floor_divide(divisor), self.remainder(divisor))
+        }
+    };
+}
+
+macro_rules! unsigned {
+    ($($own:ident, ($($how:tt)*);)*) => {
+        $(
+            impl Integer for $own {
+                type Divisor = Reciprocal<$own>;
+
+                #[inline(always)]
+                fn divisor(number: Self) -> Self::Divisor {
+                    Reciprocal::<$own>::new(number)
+                }
+                #[inline(always)]
+                fn quotient(self, divisor: Self::Divisor) -> Self {
+                    divisor.quotient(self)
+                }
+                divided!($($how)*, $own);
+                #[inline(always)]
+                fn rest(self, quotient: Self, divisor: Self) -> Self {
+                    self.wrapping_sub(quotient.wrapping_mul(divisor))
+                }
+            }
+        )*
+    };
+}
+
+macro_rules! signed {
+    ($($own:ident, $unsigned:ident, ($($how:tt)*);)*) => {
+        $(
+            impl Integer for $own {
+                type Divisor = SignedDivisor<$unsigned>;
+
+                #[inline(always)]
+                fn divisor(number: Self) -> Self::Divisor {
+                    SignedDivisor {
+                        magnitude: Reciprocal::<$unsigned>::new(number.unsigned_abs()),
+                        is_negative: number < 0,
+                    }
+                }
+                /// Rounded down, `-n / d` is `!((n - 1) / d)`.
+                #[inline(always)]
+                fn quotient(self, divisor: Self::Divisor) -> Self {
+                    let (below, magnitude) = if divisor.is_negative {
+                        (self > 0, if self > 0 { self - 1 } else { self.wrapping_neg() })
+                    } else {
+                        (self < 0, if self < 0 { !self } else { self })
+                    };
+                    let quotient = divisor.magnitude.quotient(magnitude as $unsigned) as $own;
+                    if below { !quotient } else { quotient }
+                }
+                divided!($($how)*, $own);
+                #[inline(always)]
+                fn rest(self, quotient: Self, divisor: Self) -> Self {
+                    self.wrapping_sub(quotient.wrapping_mul(divisor))
+                }
+            }
+        )*
+    };
+}
+
+unsigned! {
+    u8, (in f32 23);
+    u16, (in f32 23);
+    u32, (in f64 52);
+    u64, (exactly);
+}
+
+signed! {
+    i8, u8, (in f32 23);
+    i16, u16, (in f32 23);
+    i32, u32, (in f64 52);
+    i64, u64, (exactly);
+}
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn divide_body<T: Integer, const REMAINDER: bool>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    let given = |argument: u32| if repeated >> argument & 1 == 0 { length } else { 1 };
+    // SAFETY: passed on to the caller.
+    let (value, x, y) = unsafe {
+        (
+            places::<T>(value, length),
+            elements::<T>(arguments[0], given(0)),
+            elements::<T>(arguments[1], given(1)),
+        )
+    };
+    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
+    let of = |x: T, y: T| if REMAINDER { x.divided(y).1 } else { x.divided(y).0 };
+    match repeated & 3 {
+        0 => {
+            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
+                value.write(of(x, y));
+            }
+        }
+        1 => {
+            for (value, &y) in value.iter_mut().zip(y) {
+                value.write(of(first_x, y));
+            }
+        }
+        2 if first_y.is_true() => {
+            let divisor = T::divisor(first_y);
+            for (value, &x) in value.iter_mut().zip(x) {
+                let quotient = x.quotient(divisor);
+                value.write(if REMAINDER { x.rest(quotient, first_y) } else { quotient });
+            }
+        }
+        _ => {
+            let result = of(first_x, first_y);
+            for value in value {
+                value.write(result);
+            }
+        }
+    }
+}
+
+select_variant!(select_quotient<T: Integer>, quotient_body, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+select_variant!(select_remainder<T: Integer>, remainder_body, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn quotient_body<T: Integer>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { divide_body::<T, false>(value, arguments, repeated, length) }
+}
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn remainder_body<T: Integer>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { divide_body::<T, true>(value, arguments, repeated, length) }
+}
+
+/// The loop of a division of integers that rounds down; none for other functions and types.
+pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
+    let is_remainder = match function {
+        BinaryFunction::FloorDivide => false,
+        BinaryFunction::Remainder => true,
+        _ => return None,
+    };
+    fn select<T: Integer>(is_remainder: bool) -> Loop {
+        if is_remainder { select_remainder::<T>() } else { select_quotient::<T>() }
+    }
+    let run = match compute {
+        DType::Int8 => select::<i8>(is_remainder),
+        DType::Int16 => select::<i16>(is_remainder),
+        DType::Int32 => select::<i32>(is_remainder),
+        DType::Int64 => select::<i64>(is_remainder),
+        DType::UInt8 => select::<u8>(is_remainder),
+        DType::UInt16 => select::<u16>(is_remainder),
+        DType::UInt32 => select::<u32>(is_remainder),
+        DType::UInt64 => select::<u64>(is_remainder),
+        _ => return None,
+    };
+    Some(Kernel { run, cheap: true, in_place: false })
+}
