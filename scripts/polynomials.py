@@ -19,20 +19,29 @@ def exp_tail(r):
     return (exp(r) - 1 - r) / r**2 if abs(r) > mpf(10) ** -90 else mpf(1) / 2
 
 
-# Name, function, ends of the interval, numbers of coefficients for double and single precision.
+def cos_tail(z):
+    return (cos(sqrt(z)) - 1 + z / 2) / z**2
+
+
+# Name, function, ends of the interval, number of coefficients.
 WIDER = mpf("1.0001")  # the reductions may end a little beyond the exact bounds
 HALF_LN_2 = log(2) / 2 * WIDER
 EIGHTH = (sqrt(2) - 1) ** 2 * WIDER
 QUARTER = (pi / 4) ** 2 * WIDER
 LOG = ((sqrt(2) - 1) / (sqrt(2) + 1)) ** 2 * mpf("1.001")
 POLYNOMIALS = [
-    ("EXP", exp_tail, -HALF_LN_2, HALF_LN_2, 11, 6),
-    ("LOG", odd(atanh, 2), 0, LOG, 8, 0),
-    ("LOG1P", lambda f: (log1p(f) - f) / f**2, sqrt(0.5) - 1, sqrt(2) - 1, 0, 11),
-    ("SIN", odd(sin), 0, QUARTER, 7, 4),
-    ("COS", lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, 0, QUARTER, 7, 4),
-    ("ASIN", odd(asin), 0, mpf(1) / 4, 14, 8),
-    ("ATAN", odd(atan), 0, EIGHTH, 12, 6),
+    ("EXP_DOUBLE", exp_tail, -HALF_LN_2, HALF_LN_2, 11),
+    ("LOG_DOUBLE", odd(atanh, 2), 0, LOG, 8),
+    ("SIN_DOUBLE", odd(sin), 0, QUARTER, 7),
+    ("COS_DOUBLE", cos_tail, 0, QUARTER, 7),
+    ("ASIN_DOUBLE", odd(asin), 0, mpf(1) / 4, 14),
+    ("ATAN_DOUBLE", odd(atan), 0, EIGHTH, 12),
+    ("EXP_SINGLE", exp_tail, -HALF_LN_2, HALF_LN_2, 5),
+    ("LOG_SINGLE", lambda f: (log1p(f) - f) / f**2, sqrt(0.5) - 1, sqrt(2) - 1, 9),
+    ("SIN_SINGLE", odd(sin), 0, QUARTER, 4),
+    ("COS_SINGLE", cos_tail, 0, QUARTER, 4),
+    ("ASIN_SINGLE", odd(asin), 0, mpf(1) / 4, 6),
+    ("ATAN_SINGLE", odd(atan), 0, mpf(1), 9),
 ]
 
 
@@ -47,12 +56,10 @@ def interpolate(function, start, end, count):
 
 
 def main():
-    for name, function, start, end, *counts in POLYNOMIALS:
-        for precision, count in zip(("DOUBLE", "SINGLE"), counts, strict=True):
-            if count:
-                print(f"\n{name}_{precision}: [f64; {count}]")
-                for coefficient in interpolate(function, start, end, count):
-                    print(f"    {coefficient!r},")
+    for name, function, start, end, count in POLYNOMIALS:
+        print(f"\n{name}: {count}")
+        for coefficient in interpolate(function, start, end, count):
+            print(f"    {coefficient!r},")
 
 
 if __name__ == "__main__":

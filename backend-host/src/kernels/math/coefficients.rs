@@ -1,8 +1,5 @@
 //! Coefficients of polynomials, lowest power first, as `scripts/polynomials.py` computes them:
-//! the interpolation at Chebyshev points, rounded to double precision.
-//!
-//! `DOUBLE` is for results in double precision, `SINGLE` for those that are rounded to single
-//! or half precision.
+//! the interpolation at Chebyshev points.
 
 /// `(exp(r) - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
 pub(super) const EXP_DOUBLE: [f64; 11] = [
@@ -19,16 +16,6 @@ pub(super) const EXP_DOUBLE: [f64; 11] = [
     2.0914686968086876e-09,
 ];
 
-/// `(exp(r) - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
-pub(super) const EXP_SINGLE: [f64; 6] = [
-    0.500000001346581,
-    0.16666666681623232,
-    0.041666464925285904,
-    0.0083333109254809,
-    0.0013933649996309251,
-    0.00019890990824673654,
-];
-
 /// `(2 atanh(s) - 2 s) / s^3` in powers of `s^2`, for `|s| <= (sqrt(2) - 1) / (sqrt(2) + 1)`.
 pub(super) const LOG_DOUBLE: [f64; 8] = [
     0.6666666666666666,
@@ -39,21 +26,6 @@ pub(super) const LOG_DOUBLE: [f64; 8] = [
     0.15386244737621665,
     0.13268638369266825,
     0.13088034850927555,
-];
-
-/// `(ln(1 + f) - f) / f^2` for `1 / sqrt(2) <= 1 + f <= sqrt(2)`.
-pub(super) const LOG1P_SINGLE: [f64; 11] = [
-    -0.5000000005545165,
-    0.33333332792999204,
-    -0.24999971698140327,
-    0.2000005738825762,
-    -0.16669006307204182,
-    0.14285624989907217,
-    -0.1243226805928479,
-    0.11037689258302641,
-    -0.10769472428395056,
-    0.10589881969443307,
-    -0.06020956499496654,
 ];
 
 /// `(sin(r) - r) / r^3` in powers of `r^2`, for `|r| <= pi / 4`.
@@ -67,10 +39,6 @@ pub(super) const SIN_DOUBLE: [f64; 7] = [
     -7.586691094197958e-13,
 ];
 
-/// `(sin(r) - r) / r^3` in powers of `r^2`, for `|r| <= pi / 4`.
-pub(super) const SIN_SINGLE: [f64; 4] =
-    [-0.16666666663854168, 0.008333331874273714, -0.000198400864995936, 2.7249895230611676e-06];
-
 /// `(cos(r) - 1 + r^2 / 2) / r^4` in powers of `r^2`, for `|r| <= pi / 4`.
 pub(super) const COS_DOUBLE: [f64; 7] = [
     0.041666666666666664,
@@ -81,10 +49,6 @@ pub(super) const COS_DOUBLE: [f64; 7] = [
     -1.1470460830795304e-11,
     4.7458685530816656e-14,
 ];
-
-/// `(cos(r) - 1 + r^2 / 2) / r^4` in powers of `r^2`, for `|r| <= pi / 4`.
-pub(super) const COS_SINGLE: [f64; 4] =
-    [0.041666666664320264, -0.0013888887671652504, 2.480060018036381e-05, -2.7300933687212943e-07];
 
 /// `(asin(r) - r) / r^3` in powers of `r^2`, for `|r| <= 1 / 2`.
 pub(super) const ASIN_DOUBLE: [f64; 14] = [
@@ -104,18 +68,6 @@ pub(super) const ASIN_DOUBLE: [f64; 14] = [
     0.02961201126495512,
 ];
 
-/// `(asin(r) - r) / r^3` in powers of `r^2`, for `|r| <= 1 / 2`.
-pub(super) const ASIN_SINGLE: [f64; 8] = [
-    0.16666666665495086,
-    0.07500000598829049,
-    0.044642358484883196,
-    0.030397634130580702,
-    0.022132443623426794,
-    0.019306260869368045,
-    0.0054431851027481075,
-    0.02930523970533579,
-];
-
 /// `(atan(r) - r) / r^3` in powers of `r^2`, for `|r| <= sqrt(2) - 1`.
 pub(super) const ATAN_DOUBLE: [f64; 12] = [
     -0.3333333333333333,
@@ -132,12 +84,43 @@ pub(super) const ATAN_DOUBLE: [f64; 12] = [
     0.016284375050043393,
 ];
 
-/// `(atan(r) - r) / r^3` in powers of `r^2`, for `|r| <= sqrt(2) - 1`.
-pub(super) const ATAN_SINGLE: [f64; 6] = [
-    -0.3333333327922454,
-    0.1999997724823353,
-    -0.14284150629730288,
-    0.11071354571201351,
-    -0.08624598215196126,
-    0.05047937432040091,
+/// `(exp(r) - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
+pub(super) const EXP_SINGLE: [f32; 5] = [0.5, 0.16666576, 0.041666556, 0.008363179, 0.0013926184];
+
+/// `(ln(1 + f) - f) / f^2` for `1 / sqrt(2) <= 1 + f <= sqrt(2)`.
+pub(super) const LOG_SINGLE: [f32; 9] = [
+    -0.49999997,
+    0.3333333,
+    -0.2500078,
+    0.20001234,
+    -0.16626646,
+    0.14204855,
+    -0.13127555,
+    0.12722673,
+    -0.07673641,
+];
+
+/// `(sin(r) - r) / r^3` in powers of `r^2`, for `|r| <= pi / 4`.
+pub(super) const SIN_SINGLE: [f64; 4] =
+    [-0.16666666663854168, 0.008333331874273714, -0.000198400864995936, 2.7249895230611676e-06];
+
+/// `(cos(r) - 1 + r^2 / 2) / r^4` in powers of `r^2`, for `|r| <= pi / 4`.
+pub(super) const COS_SINGLE: [f64; 4] =
+    [0.041666666664320264, -0.0013888887671652504, 2.480060018036381e-05, -2.7300933687212943e-07];
+
+/// `(asin(r) - r) / r^3` in powers of `r^2`, for `|r| <= 1 / 2`.
+pub(super) const ASIN_SINGLE: [f32; 6] =
+    [0.16666666, 0.07500094, 0.044599403, 0.031100662, 0.017149238, 0.033690847];
+
+/// `(atan(r) - r) / r^3` in powers of `r^2`, for `|r| <= 1`.
+pub(super) const ATAN_SINGLE: [f32; 9] = [
+    -0.3333333,
+    0.1999974,
+    -0.14278568,
+    0.110337645,
+    -0.0865688,
+    0.06250169,
+    -0.03587154,
+    0.013507771,
+    -0.0023869972,
 ];

@@ -11,7 +11,7 @@ use super::coefficients::*;
 
 /// Added and subtracted, it rounds to the nearest whole number, which then is in the low bits.
 pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
-pub(super) const PER_LN_2: f64 = std::f64::consts::LOG2_E;
+const PER_LN_2: f64 = std::f64::consts::LOG2_E;
 /// The first 40 bits of `ln(2)`: products with exponents are exact.
 const LN_2: [f64; 2] = [0.6931471805592082, 7.371002565167799e-13];
 const LOG2_E: [f64; 2] = [1.4426950408889634, 2.0355273740931033e-17];

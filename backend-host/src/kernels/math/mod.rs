@@ -2,11 +2,12 @@
 //!
 //! Written here because no library fits: the Rust port of SLEEF needs a nightly compiler, SLEEF
 //! itself CMake and minutes, and libmvec is only in glibc and promises 4 ulp. Errors are below
-//! 1 ulp in double precision and below 0.51 ulp in single; half precision is rounded exactly.
+//! 1 ulp in double precision and below 2 ulp in single; half precision is rounded exactly.
 //! Arguments that are too large for the argument reductions go to the system's library, as do
 //! all where the processor has no fused multiply-add.
 
 mod coefficients;
+pub(super) mod complex;
 mod double;
 mod precision;
 mod single;
@@ -25,8 +26,8 @@ trait Elementary {
     const SINGLE_LIMIT: f32 = f32::MAX;
     /// The largest finite argument that [`Elementary::double`] takes.
     const DOUBLE_LIMIT: f64 = f64::MAX;
-    /// The value with an error of about 2^-30 of it.
-    fn single(x: f64) -> f64;
+    /// The value with an error below 2 ulp.
+    fn single(x: f32) -> f32;
     /// The value with an error below 1 ulp.
     fn double(x: f64) -> f64;
     /// The value for arguments beyond the limits.
@@ -125,7 +126,7 @@ macro_rules! functions {
             impl Elementary for $function {
                 $($($limit)*)?
                 #[inline(always)]
-                fn single(x: f64) -> f64 {
+                fn single(x: f32) -> f32 {
                     single::$name(x)
                 }
                 #[inline(always)]

@@ -71,7 +71,7 @@ impl Precision for f32 {
     }
     #[inline(always)]
     fn evaluate<F: Elementary>(x: f32) -> f32 {
-        F::single(f64::from(x)) as f32
+        F::single(x)
     }
     #[cold]
     fn correct<F: Elementary>(given: &[f32], numbers: &mut [f32]) {
@@ -105,7 +105,7 @@ impl Precision for f16 {
     }
     #[inline(always)]
     fn evaluate<F: Elementary>(x: f32) -> f32 {
-        to_odd(F::single(f64::from(x)))
+        to_odd(F::double(f64::from(x)))
     }
     #[cold]
     fn correct<F: Elementary>(_: &[f16], _: &mut [f32]) {}
