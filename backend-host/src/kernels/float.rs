@@ -1,6 +1,6 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
-use super::half::{narrow, widen};
+use super::half::{narrow, to_odd, widen};
 use super::number::Number;
 use hal::{DType, f16};
 
@@ -136,19 +136,22 @@ macro_rules! float {
 float!(f32, Float32, frexp_single, ldexp_single);
 float!(f64, Float64, frexp, ldexp);
 
-/// C's `frexp`: the fraction, 0.5 or more and less than 1, and the exponent.
+/// C's `frexp`: the fraction, 0.5 or more and less than 1, and the exponent. Without branches, for
+/// the sake of loops.
+#[inline(always)]
 fn frexp(value: f64) -> (f64, i32) {
-    if value == 0.0 || !value.is_finite() {
-        return (value, 0);
-    }
     // A subnormal number is scaled into the normal ones first.
     let subnormal = value.abs() < f64::MIN_POSITIVE;
-    let (scaled, shift) = if subnormal { (value * power_of_two(64), 64) } else { (value, 0) };
+    let scaled = if subnormal { value * power_of_two(64) } else { value };
+    let shift = if subnormal { 64 } else { 0 };
     let bits = scaled.to_bits();
     let exponent = ((bits >> 52) & 0x7ff) as i32 - 1022 - shift;
-    (f64::from_bits((bits & !(0x7ff << 52)) | (1022 << 52)), exponent)
+    let fraction = f64::from_bits((bits & !(0x7ff << 52)) | (1022 << 52));
+    let itself = (value == 0.0) | !(value.abs() < f64::INFINITY);
+    (if itself { value } else { fraction }, if itself { 0 } else { exponent })
 }
 
+#[inline(always)]
 fn frexp_single(value: f32) -> (f32, i32) {
     let (fraction, exponent) = frexp(f64::from(value));
     (fraction as f32, exponent)
@@ -199,6 +202,16 @@ macro_rules! half {
             }
         )*
     };
+    // Functions whose values in single precision would be rounded twice.
+    (@precise $($name:ident),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, other: Self) -> Self {
+                let [x, y] = [self, other].map(|value| f64::from(widen(value)));
+                narrow(to_odd(Number::$name(x, y)))
+            }
+        )*
+    };
     (@compare $($name:ident),*) => {
         $(
             #[inline(always)]
@@ -214,10 +227,10 @@ unsafe impl Number for f16 {
     const DTYPE: DType = DType::Float16;
     type Real = Self;
 
-    half!(@unary sign, sqrt, exp, log, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh,
-        tanh, floor, ceil, trunc, rint, mantissa, exponent);
-    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, power, ldexp,
-        atan2);
+    // The elementary functions are loops of their own, in `math`.
+    half!(@unary sign, sqrt, floor, ceil, trunc, rint, mantissa, exponent);
+    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, ldexp);
+    half!(@precise power, atan2);
     half!(@compare equal, less, less_equal);
 
     #[inline(always)]

@@ -122,8 +122,8 @@ functions! {
     Ceil true T, |x| x.ceil();
     Trunc true T, |x| x.trunc();
     Rint true T, |x| x.rint();
-    Mantissa false T, |x| x.mantissa();
-    Exponent false T, |x| x.exponent();
+    Mantissa true T, |x| x.mantissa();
+    Exponent true T, |x| x.exponent();
     IsNan true Truth, |x| Truth::new(x.is_nan());
 }
 

@@ -3,6 +3,7 @@
 mod arrays;
 mod edges;
 mod elementwise;
+mod functions;
 mod indexed;
 mod naive;
 mod reduce;
