@@ -147,7 +147,7 @@ fn frexp(value: f64) -> (f64, i32) {
     let bits = scaled.to_bits();
     let exponent = ((bits >> 52) & 0x7ff) as i32 - 1022 - shift;
     let fraction = f64::from_bits((bits & !(0x7ff << 52)) | (1022 << 52));
-    let itself = (value == 0.0) | !(value.abs() < f64::INFINITY);
+    let itself = (value == 0.0) | !value.is_finite();
     (if itself { value } else { fraction }, if itself { 0 } else { exponent })
 }
 

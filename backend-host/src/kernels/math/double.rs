@@ -8,20 +8,21 @@
 //! the logarithm into `f - f^2/2 + s (f^2/2 + R)` is that of K. C. Ng's in FreeBSD's `k_log.h`.
 
 use super::coefficients::*;
+use std::f64::consts;
 
 /// Added and subtracted, it rounds to the nearest whole number, which then is in the low bits.
 pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
-const PER_LN_2: f64 = std::f64::consts::LOG2_E;
+const PER_LN_2: f64 = consts::LOG2_E;
 /// The first 40 bits of `ln(2)`: products with exponents are exact.
 const LN_2: [f64; 2] = [0.6931471805592082, 7.371002565167799e-13];
-const LOG2_E: [f64; 2] = [1.4426950408889634, 2.0355273740931033e-17];
-const LOG10_E: [f64; 2] = [0.4342944819032518, 1.098319650216765e-17];
+const LOG2_E: [f64; 2] = [consts::LOG2_E, 2.0355273740931033e-17];
+const LOG10_E: [f64; 2] = [consts::LOG10_E, 1.098319650216765e-17];
 /// The first 40 bits of `log10(2)`.
 const LOG10_2: [f64; 2] = [0.30102999566361177, 3.694239077158931e-13];
 /// `pi / 2`: two parts of 33 bits, and what is left.
 const HALF_PI_PARTS: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
-pub(super) const HALF_PI: [f64; 2] = [1.5707963267948966, 6.123233995736766e-17];
-const QUARTER_PI: [f64; 2] = [0.7853981633974483, 3.061616997868383e-17];
+pub(super) const HALF_PI: [f64; 2] = [consts::FRAC_PI_2, 6.123233995736766e-17];
+const QUARTER_PI: [f64; 2] = [consts::FRAC_PI_4, 3.061616997868383e-17];
 
 /// A polynomial of `x`.
 #[inline(always)]
@@ -46,12 +47,6 @@ fn exact_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
     (sum, (a - (sum - part)) + (b - part))
-}
-
-/// `2^n` for `|n| < 1023`, from the sum of `n` and [`ROUND`].
-#[inline(always)]
-pub(super) fn power_of_two(rounded: f64) -> f64 {
-    f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
 /// Two powers of two whose product is `2^n`, for `|n| < 2044`.
@@ -108,8 +103,7 @@ fn log_parts(x: f64) -> (f64, f64, f64) {
 pub(super) fn split(x: f64) -> (f64, f64) {
     const BIAS: u64 = 1024;
     let bits = x.to_bits();
-    let biased =
-        bits.wrapping_sub(std::f64::consts::FRAC_1_SQRT_2.to_bits()).wrapping_add(BIAS << 52) >> 52;
+    let biased = bits.wrapping_sub(consts::FRAC_1_SQRT_2.to_bits()).wrapping_add(BIAS << 52) >> 52;
     let m = f64::from_bits(bits.wrapping_sub(biased.wrapping_sub(BIAS) << 52));
     (f64::from_bits(biased | 0x4330 << 48) - (4_503_599_627_370_496.0 + BIAS as f64), m)
 }
@@ -152,7 +146,7 @@ pub(super) fn log10(x: f64) -> f64 {
 /// The quadrant and [`ROUND`], and two numbers whose sum is `x` without the quadrant.
 #[inline(always)]
 fn reduce(x: f64) -> (f64, f64, f64) {
-    let rounded = x.mul_add(std::f64::consts::FRAC_2_PI, ROUND);
+    let rounded = x.mul_add(consts::FRAC_2_PI, ROUND);
     let n = rounded - ROUND;
     let first = n.mul_add(-HALF_PI_PARTS[0], x);
     let (r, error) = exact_sum(first, -n * HALF_PI_PARTS[1]);
@@ -273,7 +267,7 @@ pub(super) fn atan(x: f64) -> f64 {
 /// Two numbers whose sum is the angle whose tangent is `y / x`, neither negative.
 #[inline(always)]
 pub(super) fn atan_of_quotient((y, missing): (f64, f64), x: f64) -> (f64, f64) {
-    const LIMIT: f64 = std::f64::consts::SQRT_2 - 1.0;
+    const LIMIT: f64 = consts::SQRT_2 - 1.0;
     let low = y <= LIMIT * x;
     let high = y * LIMIT > x;
     // The angle from 0, from a quarter or from half of the straight angle.
