@@ -1,9 +1,9 @@
 //! The arithmetic of complex numbers.
 //!
-//! Functions other than the four operations are calculated in double precision for both
-//! types. Formulas for the inverse functions: W. Kahan, "Branch Cuts for Complex Elementary
-//! Functions" (1987); division: R. L. Smith, Algorithm 116 (1962).
+//! Functions other than the four operations are calculated in double precision for both types
+//! ([`functions`]). Division: R. L. Smith, Algorithm 116 (1962).
 
+use super::math::complex as functions;
 use super::number::{Convert, Number};
 use hal::{Complex, DType};
 
@@ -82,7 +82,7 @@ macro_rules! complex {
                     }
                     if other.re < 0.0 { Complex::new(1.0, 0.0).divide(value) } else { value }
                 } else {
-                    to(power(from(self), from(other)))
+                    to(functions::power(from(self), from(other)))
                 }
             }
             #[inline(always)]
@@ -133,7 +133,7 @@ macro_rules! complex {
         $(
             #[inline(always)]
             fn $name(self) -> Self {
-                to($name(from(self)))
+                to(functions::$name(from(self)))
             }
         )*
     };
@@ -150,105 +150,4 @@ fn from<T: Number>(value: T) -> C64 {
 #[inline(always)]
 fn to<T: Number>(value: C64) -> T {
     value.convert()
-}
-
-/// `i * z`.
-fn turn(z: C64) -> C64 {
-    Complex::new(-z.im, z.re)
-}
-
-/// `-i * z`.
-fn turn_back(z: C64) -> C64 {
-    Complex::new(z.im, -z.re)
-}
-
-fn power(base: C64, exponent: C64) -> C64 {
-    exp(log(base).multiply(exponent))
-}
-
-/// The square root with a real part that is not negative. Halved parts keep the modulus of
-/// the largest numbers finite.
-fn sqrt(z: C64) -> C64 {
-    if z.re == 0.0 && z.im == 0.0 {
-        return Complex::new(0.0, z.im);
-    }
-    if z.im.is_infinite() {
-        return Complex::new(f64::INFINITY, z.im);
-    }
-    let root = (z.re.abs() * 0.5 + (z.re * 0.5).hypot(z.im * 0.5)).sqrt();
-    let other = z.im.abs() / (2.0 * root);
-    if z.re >= 0.0 {
-        Complex::new(root, other.copysign(z.im))
-    } else {
-        Complex::new(other, root.copysign(z.im))
-    }
-}
-
-fn exp(z: C64) -> C64 {
-    z.exp()
-}
-
-fn log(z: C64) -> C64 {
-    z.ln()
-}
-
-fn log10(z: C64) -> C64 {
-    let value = log(z);
-    Complex::new(value.re / std::f64::consts::LN_10, value.im / std::f64::consts::LN_10)
-}
-
-fn sin(z: C64) -> C64 {
-    turn_back(sinh(turn(z)))
-}
-
-fn cos(z: C64) -> C64 {
-    cosh(turn(z))
-}
-
-fn tan(z: C64) -> C64 {
-    turn_back(tanh(turn(z)))
-}
-
-/// A product in which a factor of zero gives zero even if the other is infinite: the sine of
-/// a real number has no imaginary part, however large the cosine.
-fn times(left: f64, right: f64) -> f64 {
-    if left == 0.0 || right == 0.0 { left.signum() * right.signum() * 0.0 } else { left * right }
-}
-
-fn sinh(z: C64) -> C64 {
-    Complex::new(times(z.re.sinh(), z.im.cos()), times(z.re.cosh(), z.im.sin()))
-}
-
-fn cosh(z: C64) -> C64 {
-    Complex::new(times(z.re.cosh(), z.im.cos()), times(z.re.sinh(), z.im.sin()))
-}
-
-/// Far from the imaginary axis the quotient of two huge numbers is replaced by its limit.
-fn tanh(z: C64) -> C64 {
-    if z.re.abs() > 22.0 {
-        let decay = 4.0 * z.im.sin() * z.im.cos() * (-2.0 * z.re.abs()).exp();
-        return Complex::new(1.0f64.copysign(z.re), if z.im == 0.0 { z.im } else { decay });
-    }
-    let (sinh, cosh, sin, cos) = (z.re.sinh(), z.re.cosh(), z.im.sin(), z.im.cos());
-    let scale = sinh * sinh + cos * cos;
-    Complex::new(sinh * cosh / scale, sin * cos / scale)
-}
-
-fn asin(z: C64) -> C64 {
-    let below = sqrt(Complex::new(1.0 - z.re, -z.im));
-    let above = sqrt(Complex::new(1.0 + z.re, z.im));
-    Complex::new(z.re.atan2(below.multiply(above).re), below.conjugate().multiply(above).im.asinh())
-}
-
-fn acos(z: C64) -> C64 {
-    let below = sqrt(Complex::new(1.0 - z.re, -z.im));
-    let above = sqrt(Complex::new(1.0 + z.re, z.im));
-    Complex::new(2.0 * below.re.atan2(above.re), above.conjugate().multiply(below).im.asinh())
-}
-
-fn atan(z: C64) -> C64 {
-    let (x, y) = (z.re, z.im);
-    let re = 0.5 * (2.0 * x).atan2((1.0 - y) * (1.0 + y) - x * x);
-    let im = 0.25 * (4.0 * y / (x * x + (1.0 - y) * (1.0 - y))).ln_1p();
-    Complex::new(re, im)
 }

@@ -1,7 +1,7 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
 use super::exponent::{frexp, frexp_single, ldexp, ldexp_single};
-use super::half::{narrow, widen};
+use super::half::{narrow, to_odd, widen};
 use super::number::Number;
 use hal::{DType, f16};
 
@@ -154,6 +154,16 @@ macro_rules! half {
             }
         )*
     };
+    // Functions whose values in single precision would be rounded twice.
+    (@precise $($name:ident),*) => {
+        $(
+            #[inline(always)]
+            fn $name(self, other: Self) -> Self {
+                let [x, y] = [self, other].map(|value| f64::from(widen(value)));
+                narrow(to_odd(Number::$name(x, y)))
+            }
+        )*
+    };
     (@compare $($name:ident),*) => {
         $(
             #[inline(always)]
@@ -169,10 +179,10 @@ unsafe impl Number for f16 {
     const DTYPE: DType = DType::Float16;
     type Real = Self;
 
-    half!(@unary sign, sqrt, exp, log, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh,
-        tanh, floor, ceil, trunc, rint, mantissa, exponent);
-    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, power, ldexp,
-        atan2);
+    // The elementary functions are loops of their own, in `math`.
+    half!(@unary sign, sqrt, floor, ceil, trunc, rint, mantissa, exponent);
+    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, ldexp);
+    half!(@precise power, atan2);
     half!(@compare equal, less, less_equal);
 
     #[inline(always)]

@@ -37,3 +37,16 @@ pub(super) fn narrow(value: f32) -> f16 {
     let rounded = if large { special } else { rounded };
     f16::from_bits((rounded | ((bits >> 16) & SIGN)) as u16)
 }
+
+/// A number of single precision that rounds to the same binary16 as `value`: what single
+/// precision cannot hold is rounded to odd, so that the second rounding is the only one.
+///
+/// S. Boldo and G. Melquiond, "Emulation of FMA and Correctly Rounded Sums: Proved Algorithms
+/// Using Rounding to Odd" (2008).
+#[inline(always)]
+pub(super) fn to_odd(value: f64) -> f32 {
+    const LOST: u64 = (1 << 29) - 1;
+    let bits = value.to_bits();
+    let sticky = ((bits & LOST) + LOST) & (LOST + 1);
+    f64::from_bits((bits | sticky) & !LOST) as f32
+}

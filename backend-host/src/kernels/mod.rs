@@ -20,6 +20,7 @@ mod half;
 mod indexed;
 mod integer;
 mod kernel;
+mod math;
 mod nest;
 mod number;
 mod pairwise;

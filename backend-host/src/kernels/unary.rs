@@ -1,6 +1,7 @@
 //! Loops that apply a function of one element.
 
 use super::kernel::Kernel;
+use super::math;
 use super::number::{Convert, Number, Truth, with_number};
 use super::vector::{Loop, elements, places, select_variant};
 use hal::DType;
@@ -129,5 +130,8 @@ functions! {
 /// The loop of a function of one element; none for records and functions that this backend
 /// does not know.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
+    if let Some(kernel) = math::kernel(function, compute) {
+        return Some(kernel);
+    }
     with_number!(compute, T => of_type::<T>(function), else None)
 }

@@ -1,7 +1,9 @@
-//! Loops over contiguous elements, compiled twice: for every processor of the target and for
-//! those with AVX2, chosen when the program runs.
+//! Loops over contiguous elements, compiled for several levels of the processor, one of which is
+//! chosen when the program runs.
 //!
-//! Both variants come from one body and round alike: fused multiply-add stays off.
+//! Arithmetic has two variants, for every processor of the target and for those with AVX2, which
+//! round alike: fused multiply-add stays off. Elementary functions rely on fused multiply-add and
+//! have variants for AVX2 and AVX-512, which round alike as well.
 
 /// A loop over contiguous elements: value, arguments, a bit for each argument that is one
 /// element repeated instead of `length` elements, length.
@@ -57,6 +59,90 @@ macro_rules! select_variant {
     };
 }
 pub(super) use select_variant;
+
+/// What a processor offers to loops that rely on fused multiply-add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fused {
+    /// The target's own instructions suffice.
+    #[cfg(not(target_arch = "x86_64"))]
+    Baseline,
+    /// Vectors of 256 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// Vectors of 512 bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// The widest of the variants with fused multiply-add; none where it would be a function call.
+#[inline]
+pub(super) fn fused() -> Option<Fused> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected;
+        let wide = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        if !(has_avx2() && is_x86_feature_detected!("fma")) {
+            None
+        } else if wide {
+            Some(Fused::Avx512)
+        } else {
+            Some(Fused::Avx2)
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        cfg!(target_arch = "aarch64").then_some(Fused::Baseline)
+    }
+}
+
+/// Defines a function that selects the variant of a loop that relies on fused multiply-add, if
+/// this processor has it. The loop's body must be `#[inline(always)]`.
+macro_rules! select_fused {
+    ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
+     $pointer:ty, ($($argument:ident: $type:ty),*)) => {
+        $(#[$doc])*
+        fn $select<$($generic: $bound),*>() -> Option<$pointer> {
+            /// # Safety
+            /// As for the body.
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe fn baseline<$($generic: $bound),*>($($argument: $type),*) {
+                // SAFETY: passed on to the caller.
+                unsafe { $body::<$($generic),*>($($argument),*) }
+            }
+
+            /// # Safety
+            /// As for the body, and the processor must have AVX2 and FMA.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn avx2<$($generic: $bound),*>($($argument: $type),*) {
+                // SAFETY: passed on to the caller.
+                unsafe { $body::<$($generic),*>($($argument),*) }
+            }
+
+            /// # Safety
+            /// As for the body, and the processor must have what is named.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,fma")]
+            unsafe fn avx512<$($generic: $bound),*>($($argument: $type),*) {
+                // SAFETY: passed on to the caller.
+                unsafe { $body::<$($generic),*>($($argument),*) }
+            }
+
+            Some(match $crate::kernels::vector::fused()? {
+                #[cfg(not(target_arch = "x86_64"))]
+                $crate::kernels::vector::Fused::Baseline => baseline::<$($generic),*>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::kernels::vector::Fused::Avx2 => avx2::<$($generic),*>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::kernels::vector::Fused::Avx512 => avx512::<$($generic),*>,
+            })
+        }
+    };
+}
+pub(super) use select_fused;
 
 /// The elements at an address.
 ///

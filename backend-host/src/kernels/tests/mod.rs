@@ -4,6 +4,7 @@ mod arrays;
 mod divide;
 mod edges;
 mod elementwise;
+mod functions;
 mod indexed;
 mod naive;
 mod power;

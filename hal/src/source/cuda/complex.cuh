@@ -60,71 +60,101 @@ struct ComplexFunctions {
         return make(start.re + (R)index * step.re, start.im + (R)index * step.im);
     }
 
+    // Above large() one does not count beside the square, below small() not the square beside
+    // one. The functions at zeros, infinities and NaN are those of C99's Annex G.
+    static METHOD R large() { return sizeof(R) == 4 ? (R)1e18 : (R)1e150; }
+    static METHOD R small() { return sizeof(R) == 4 ? (R)1e-18 : (R)1e-150; }
+    // The largest whole number whose exponential is finite.
+    static METHOD R step() { return sizeof(R) == 4 ? (R)88 : (R)709; }
+    static METHOD R not_a_number() { return Limits<R>::not_a_number(); }
+    static METHOD R half_pi() { return (R)1.5707963267948966192; }
+    static METHOD R ln_2() { return (R)0.69314718055994530942; }
+
     static METHOD T sqrt(T x) {
         if (x.re == (R)0 && x.im == (R)0) {
             return make((R)0, x.im);
         }
-        if (m_fabs(x.im) > Limits<R>::largest()) {
+        if (is_infinite(x.im)) {
             return make(Limits<R>::infinity(), x.im);
         }
-        if (!is_finite(x.re) && x.re == x.re) {
+        if (is_infinite(x.re)) {
             const R other = x.im != x.im ? x.im : (R)0;
             return x.re > (R)0
                 ? make(x.re, m_copysign(other, x.im))
-                : make(m_fabs(other), m_copysign(Limits<R>::infinity(), x.im));
+                : make(other, m_copysign(Limits<R>::infinity(), x.im));
         }
-        // A power of four keeps the sum of the two moduli within range.
+        // Powers of four, whose roots are exact, keep sums finite and normal.
         R factor = (R)1;
         const R size = m_fabs(x.re) > m_fabs(x.im) ? m_fabs(x.re) : m_fabs(x.im);
         if (size > Limits<R>::largest() * (R)0.25) {
             x = scale(x, (R)0.0625);
             factor = (R)4;
         } else if (size < Limits<R>::smallest() * (R)16777216) {
-            x = scale(x, (R)16777216);
-            factor = (R)(1.0 / 4096.0);
+            x = scale(scale(x, (R)1073741824), (R)16777216);
+            factor = (R)(1.0 / 134217728.0);
         }
         const R root = m_sqrt((m_fabs(x.re) + m_hypot(x.re, x.im)) * (R)0.5);
-        const R other = x.im / (root * (R)2);
+        const R other = m_fabs(x.im) / (root * (R)2);
         return x.re >= (R)0
-            ? make(root * factor, other * factor)
-            : make(m_fabs(other) * factor, m_copysign(root, x.im) * factor);
+            ? make(root * factor, m_copysign(other * factor, x.im))
+            : make(other * factor, m_copysign(root * factor, x.im));
+    }
+
+    // e^x * factor, also where e^x alone is too large.
+    static METHOD R exp_times(R x, R factor) {
+        for (int i = 0; i < 2; ++i) {
+            if (x > step()) {
+                x -= step();
+                factor *= m_exp(step());
+            }
+        }
+        return factor * m_exp(x);
+    }
+    // e^x / 2 * factor for x above step(); halves of the smallest factors would be lost.
+    static METHOD R half_exp_times(R x, R factor) {
+        return exp_times(x - step(), factor * ((R)0.5 * m_exp(step())));
     }
 
     static METHOD T exp(T x) {
-        const R modulus = m_exp(x.re);
         if (x.im == (R)0) {
-            return make(modulus, x.im);
+            return make(m_exp(x.re), x.im);
         }
-        if (modulus == (R)0 && !is_finite(x.im)) {
-            return make((R)0, (R)0);
+        if (!is_finite(x.im) && is_infinite(x.re)) {
+            return x.re > (R)0 ? make(x.re, not_a_number())
+                             : make((R)0, m_copysign((R)0, x.im));
         }
-        const R cosine = m_cos(x.im);
-        const R sine = m_sin(x.im);
-        if (!is_finite(modulus) && is_finite(x.re)) {
-            const R half = m_exp(x.re * (R)0.5);
-            return make(half * cosine * half, half * sine * half);
-        }
-        return make(modulus * cosine, modulus * sine);
+        return make(exp_times(x.re, m_cos(x.im)), exp_times(x.re, m_sin(x.im)));
     }
 
+    // The logarithm of the modulus of two parts that are not negative.
+    static METHOD R log_modulus(R x, R y) {
+        const R wide = x > y ? x : y;
+        const R thin = x > y ? y : x;
+        if (!is_finite(wide) || !is_finite(thin) || wide == (R)0) {
+            return m_log(is_infinite(x) || is_infinite(y) ? Limits<R>::infinity() : x + y);
+        }
+        if (wide > Limits<R>::largest() * (R)0.5) {
+            return m_log(m_hypot(x * (R)0.25, y * (R)0.25)) + (R)2 * ln_2();
+        }
+        if (wide < Limits<R>::smallest() * (R)16777216) {
+            const R up = (R)1073741824;
+            return m_log(m_hypot(x * up * up, y * up * up)) - (R)60 * ln_2();
+        }
+        if (wide < (R)0.5 || wide >= (R)2) {
+            return m_log(m_hypot(x, y));
+        }
+        // Around the unit circle the squares' rounding errors count.
+        const R first = wide * wide;
+        const R second = thin * thin;
+        R missing = m_fma(wide, wide, -first) + m_fma(thin, thin, -second);
+        const R above = first - (R)1;
+        const R sum = above + second;
+        const R part = sum - above;
+        missing += (above - (sum - part)) + (second - part);
+        return (R)0.5 * m_log1p(sum + missing);
+    }
     static METHOD T log(T x) {
-        const R angle = m_atan2(x.im, x.re);
-        R wide = m_fabs(x.re);
-        R thin = m_fabs(x.im);
-        if (wide < thin) {
-            const R swap = wide;
-            wide = thin;
-            thin = swap;
-        }
-        // Near the unit circle the logarithm of the modulus cancels.
-        if (wide > (R)0.5 && wide < (R)2) {
-            return make(m_log1p((wide - (R)1) * (wide + (R)1) + thin * thin) * (R)0.5, angle);
-        }
-        if (wide > Limits<R>::largest() * (R)0.25 && is_finite(wide)) {
-            const R modulus = m_hypot(wide * (R)0.25, thin * (R)0.25);
-            return make(m_log(modulus) + (R)1.3862943611198906188, angle);
-        }
-        return make(m_log(m_hypot(wide, thin)), angle);
+        return make(log_modulus(m_fabs(x.re), m_fabs(x.im)), m_atan2(x.im, x.re));
     }
     static METHOD T log10(T x) { return scale(log(x), (R)0.43429448190325182765); }
 
@@ -132,27 +162,59 @@ struct ComplexFunctions {
         if (x.im == (R)0) {
             return make(m_sinh(x.re), x.im);
         }
-        return make(m_sinh(x.re) * m_cos(x.im), m_cosh(x.re) * m_sin(x.im));
+        if (!is_finite(x.im) && (x.re == (R)0 || is_infinite(x.re))) {
+            return make(x.re, not_a_number());
+        }
+        const R cosine = m_cos(x.im);
+        const R sine = m_sin(x.im);
+        const R size = m_fabs(x.re);
+        if (size > step()) {
+            return make(
+                half_exp_times(size, m_copysign((R)1, x.re) * cosine),
+                half_exp_times(size, sine));
+        }
+        return make(m_sinh(x.re) * cosine, m_cosh(x.re) * sine);
     }
     static METHOD T cosh(T x) {
+        const R zero = m_copysign((R)0, x.re) * m_copysign((R)1, x.im);
         if (x.im == (R)0) {
-            return make(m_cosh(x.re), m_sinh(x.re) < (R)0 ? -x.im : x.im);
+            return make(m_cosh(x.re), zero);
         }
-        return make(m_cosh(x.re) * m_cos(x.im), m_sinh(x.re) * m_sin(x.im));
+        if (!is_finite(x.im) && x.re == (R)0) {
+            return make(not_a_number(), zero);
+        }
+        if (!is_finite(x.im) && is_infinite(x.re)) {
+            return make(Limits<R>::infinity(), not_a_number());
+        }
+        const R cosine = m_cos(x.im);
+        const R sine = m_sin(x.im);
+        const R size = m_fabs(x.re);
+        if (size > step()) {
+            return make(
+                half_exp_times(size, cosine),
+                half_exp_times(size, m_copysign((R)1, x.re) * sine));
+        }
+        return make(m_cosh(x.re) * cosine, m_sinh(x.re) * sine);
     }
 
-    // Kahan, W. (1987), "Branch cuts for complex elementary functions", for this one and
-    // the inverse sine and cosine.
+    // Kahan, W. (1987), "Branch cuts for complex elementary functions".
     static METHOD T tanh(T x) {
+        if (x.im == (R)0) {
+            return make(m_tanh(x.re), x.im);
+        }
+        if (!is_finite(x.im)) {
+            return is_infinite(x.re)
+                ? make(m_copysign((R)1, x.re), m_copysign((R)0, x.im))
+                : make(x.re == (R)0 ? x.re : not_a_number(), not_a_number());
+        }
         if (m_fabs(x.re) > (R)22) {
             const R decay = m_exp((R)-2 * m_fabs(x.re));
-            const R sine = is_finite(x.im) ? (R)4 * m_sin(x.im) * m_cos(x.im) : (R)0;
-            return make(m_copysign((R)1, x.re), sine * decay);
+            return make(m_copysign((R)1, x.re), (R)4 * m_sin(x.im) * m_cos(x.im) * decay);
         }
         const R tangent = m_tan(x.im);
         const R slope = (R)1 + tangent * tangent;
         const R sine = m_sinh(x.re);
-        const R cosine = m_sqrt((R)1 + sine * sine);
+        const R cosine = m_cosh(x.re);
         const R divisor = (R)1 + slope * sine * sine;
         return make(slope * cosine * sine / divisor, tangent / divisor);
     }
@@ -164,27 +226,105 @@ struct ComplexFunctions {
     static METHOD T cos(T x) { return cosh(turn(x)); }
     static METHOD T tan(T x) { return turn_back(tanh(turn(x))); }
 
+    // Hull, T. E., Fairgrieve, T. F., Tang, P. T. P. (1997), "Implementing the complex arcsine
+    // and arccosine functions using exception handling": for parts that are not negative, the
+    // real parts of both, and the imaginary part that they share but for its sign.
+    static METHOD void arc(R x, R y, R* sine, R* cosine, R* height) {
+        if (x > large() || y > large()) {
+            *sine = m_atan2(x, y);
+            *cosine = m_atan2(y, x);
+            *height = log_modulus(x, y) + ln_2();
+            return;
+        }
+        const R right = x + (R)1;
+        const R left = x - (R)1;
+        if (y < small()) {
+            if (x < (R)1) {
+                *sine = m_asin(x);
+                *cosine = m_acos(x);
+                *height = y / m_sqrt(-left * right);
+            } else if (x == (R)1) {
+                *height = *cosine = m_sqrt(y);
+                *sine = half_pi() - *cosine;
+            } else {
+                const R root = m_sqrt(left * right);
+                *sine = half_pi();
+                *cosine = y / root;
+                *height = m_log1p(left + root);
+            }
+            return;
+        }
+        const R above = m_hypot(right, y);
+        const R below = m_hypot(left, y);
+        const R a = (R)0.5 * (above + below);
+        const R b = x / a;
+        const R near = y * y / (above + right);
+        if (b <= (R)0.6417) {
+            *sine = m_asin(b);
+            *cosine = m_acos(b);
+        } else {
+            const R sum = a + x;
+            const R other = x <= (R)1
+                ? m_sqrt((R)0.5 * sum * (near + (below - left)))
+                : y * m_sqrt((R)0.5 * (sum / (above + right) + sum / (below + left)));
+            *sine = m_atan2(x, other);
+            *cosine = m_atan2(other, x);
+        }
+        if (a <= (R)1.5) {
+            const R excess =
+                (R)0.5 * (near + (x < (R)1 ? y * y / (below - left) : below + left));
+            *height = m_log1p(excess + m_sqrt(excess * (a + (R)1)));
+        } else {
+            *height = m_log(a + m_sqrt(a * a - (R)1));
+        }
+    }
     static METHOD T asin(T x) {
-        const T below = sqrt(make((R)1 - x.re, -x.im));
-        const T above = sqrt(make((R)1 + x.re, x.im));
-        return make(
-            m_atan2(x.re, below.re * above.re - below.im * above.im),
-            m_asinh(below.re * above.im - below.im * above.re));
+        if (is_nan(x)) {
+            return x.re == (R)0 ? x
+                : make(not_a_number(),
+                       is_infinite(x.im) ? x.im : is_infinite(x.re) ? x.re : not_a_number());
+        }
+        R sine, cosine, height;
+        arc(m_fabs(x.re), m_fabs(x.im), &sine, &cosine, &height);
+        return make(m_copysign(sine, x.re), m_copysign(height, x.im));
     }
     static METHOD T acos(T x) {
-        const T below = sqrt(make((R)1 - x.re, -x.im));
-        const T above = sqrt(make((R)1 + x.re, x.im));
+        if (is_nan(x)) {
+            return x.re == (R)0 ? make(half_pi(), not_a_number())
+                : make(not_a_number(),
+                       is_infinite(x.re) ? x.re : is_infinite(x.im) ? -x.im : not_a_number());
+        }
+        R sine, cosine, height;
+        arc(m_fabs(x.re), m_fabs(x.im), &sine, &cosine, &height);
+        const bool negative = m_copysign((R)1, x.re) < (R)0;
         return make(
-            (R)2 * m_atan2(below.re, above.re),
-            m_asinh(above.re * below.im - above.im * below.re));
+            negative ? (R)2 * half_pi() - cosine : cosine, -m_copysign(height, x.im));
     }
-    // Odd in the imaginary part, which keeps the argument of the logarithm away from zero.
-    static METHOD T atan(T x) {
-        const R size = m_fabs(x.im);
-        const R gap = (R)1 - size;
-        const R angle = m_atan2((R)2 * x.re, gap * ((R)1 + size) - x.re * x.re);
-        const R height = m_log1p((R)4 * size / (x.re * x.re + gap * gap));
-        return make((R)0.5 * angle, m_copysign((R)0.25 * height, x.im));
+    static METHOD T atan(T x) { return turn_back(atanh(turn(x))); }
+    static METHOD T atanh(T z) {
+        const R x = m_fabs(z.re);
+        const R y = m_fabs(z.im);
+        if (is_infinite(x) || is_infinite(y)) {
+            return make(
+                m_copysign((R)0, z.re), y != y ? y : m_copysign(half_pi(), z.im));
+        }
+        if (x != x || y != y) {
+            return make(x == (R)0 ? z.re : not_a_number(), not_a_number());
+        }
+        R height, angle;
+        if (x > large() || y > large()) {
+            const R half = m_hypot((R)0.5 * x, (R)0.5 * y);
+            height = (R)0.25 * x / half / half;
+            angle = half_pi();
+        } else if (x == (R)1 && y < small()) {
+            height = (R)0.5 * (ln_2() - m_log(y));
+            angle = (R)0.5 * m_atan2((R)2 * y, (R)0);
+        } else {
+            const R gap = (R)1 - x;
+            height = (R)0.25 * m_log1p((R)4 * x / (gap * gap + y * y));
+            angle = (R)0.5 * m_atan2((R)2 * y, gap * ((R)1 + x) - y * y);
+        }
+        return make(m_copysign(height, z.re), m_copysign(angle, z.im));
     }
 
     static METHOD T power(T x, T y) {

@@ -18,11 +18,14 @@ GPUARRAY_OCML_1(trunc) GPUARRAY_OCML_1(rint) GPUARRAY_OCML_1(exp) GPUARRAY_OCML_
 GPUARRAY_OCML_1(log2) GPUARRAY_OCML_1(log10) GPUARRAY_OCML_1(log1p) GPUARRAY_OCML_1(sin)
 GPUARRAY_OCML_1(cos) GPUARRAY_OCML_1(tan) GPUARRAY_OCML_1(asin) GPUARRAY_OCML_1(acos)
 GPUARRAY_OCML_1(atan) GPUARRAY_OCML_1(sinh) GPUARRAY_OCML_1(cosh) GPUARRAY_OCML_1(tanh)
-GPUARRAY_OCML_1(asinh)
 GPUARRAY_OCML_2(fmod) GPUARRAY_OCML_2(pow) GPUARRAY_OCML_2(atan2) GPUARRAY_OCML_2(hypot)
 GPUARRAY_OCML_2(copysign)
 extern "C" __device__ float __ocml_ldexp_f32(float, int);
 extern "C" __device__ double __ocml_ldexp_f64(double, int);
+extern "C" __device__ float __ocml_fma_f32(float, float, float);
+extern "C" __device__ double __ocml_fma_f64(double, double, double);
+static __device__ float fmaf(float x, float y, float z) { return __ocml_fma_f32(x, y, z); }
+static __device__ double fma(double x, double y, double z) { return __ocml_fma_f64(x, y, z); }
 static __device__ float ldexpf(float x, int e) { return __ocml_ldexp_f32(x, e); }
 static __device__ double ldexp(double x, int e) { return __ocml_ldexp_f64(x, e); }
 namespace gpuarray {
@@ -55,12 +58,13 @@ GPUARRAY_MATH_1(atan)
 GPUARRAY_MATH_1(sinh)
 GPUARRAY_MATH_1(cosh)
 GPUARRAY_MATH_1(tanh)
-GPUARRAY_MATH_1(asinh)
 GPUARRAY_MATH_2(fmod)
 GPUARRAY_MATH_2(pow)
 GPUARRAY_MATH_2(atan2)
 GPUARRAY_MATH_2(hypot)
 GPUARRAY_MATH_2(copysign)
+DEVICE f32 m_fma(f32 x, f32 y, f32 z) { return ::fmaf(x, y, z); }
+DEVICE f64 m_fma(f64 x, f64 y, f64 z) { return ::fma(x, y, z); }
 DEVICE f32 m_ldexp(f32 x, int e) { return ::ldexpf(x, e); }
 DEVICE f64 m_ldexp(f64 x, int e) { return ::ldexp(x, e); }
 
@@ -84,6 +88,11 @@ struct Limits<f64> {
 template <class R>
 DEVICE bool is_finite(R x) {
     return m_fabs(x) <= Limits<R>::largest();
+}
+
+template <class R>
+DEVICE bool is_infinite(R x) {
+    return m_fabs(x) > Limits<R>::largest();
 }
 
 // C's frexp from the bits, with the exponent 0 for what is not finite.

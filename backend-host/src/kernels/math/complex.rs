@@ -1,0 +1,315 @@
+//! Functions of complex numbers, whose values at zeros, infinities and what is not a number are
+//! those of C99's Annex G.
+//!
+//! Sources: W. Kahan, "Branch Cuts for Complex Elementary Functions" (1987), for the hyperbolic
+//! tangent; T. E. Hull, T. F. Fairgrieve and P. T. P. Tang, "Implementing the Complex Arcsine and
+//! Arccosine Functions Using Exception Handling" (1997). Values beyond `LARGE` and below `SMALL`,
+//! whose squares double precision does not hold, go by the leading terms.
+
+use hal::Complex;
+use std::f64::consts::{FRAC_PI_2, LN_2, LOG10_E, PI};
+
+type C64 = Complex<f64>;
+
+/// Above it one does not count beside the square.
+const LARGE: f64 = 1e150;
+/// Below it the square does not count beside one.
+const SMALL: f64 = 1e-150;
+
+/// `i * z`.
+fn turn(z: C64) -> C64 {
+    Complex::new(-z.im, z.re)
+}
+
+/// `-i * z`.
+fn turn_back(z: C64) -> C64 {
+    Complex::new(z.im, -z.re)
+}
+
+/// The largest whole number whose exponential is finite.
+const STEP: f64 = 709.0;
+
+/// `e^x * factor`, also where `e^x` alone is too large.
+fn exp_times(mut x: f64, mut factor: f64) -> f64 {
+    for _ in 0..2 {
+        if x > STEP {
+            x -= STEP;
+            factor *= STEP.exp();
+        }
+    }
+    factor * x.exp()
+}
+
+/// `e^x / 2 * factor` for `x` above [`STEP`]; halves of the smallest factors would be lost.
+fn half_exp_times(x: f64, factor: f64) -> f64 {
+    exp_times(x - STEP, factor * (0.5 * STEP.exp()))
+}
+
+/// The square root with a real part that is not negative.
+pub(in crate::kernels) fn sqrt(z: C64) -> C64 {
+    let (x, y) = (z.re.abs(), z.im.abs());
+    if z.re == 0.0 && z.im == 0.0 {
+        return Complex::new(0.0, z.im);
+    }
+    if y.is_infinite() {
+        return Complex::new(f64::INFINITY, z.im);
+    }
+    if x.is_infinite() {
+        let other = if z.im.is_nan() { z.im } else { 0.0 };
+        return if z.re > 0.0 {
+            Complex::new(x, other.copysign(z.im))
+        } else {
+            Complex::new(other, x.copysign(z.im))
+        };
+    }
+    // Powers of four, whose roots are exact, keep sums finite and normal.
+    let (scale, back) = if x.max(y) > f64::MAX / 4.0 {
+        (0.0625, 4.0)
+    } else if x.max(y) < f64::MIN_POSITIVE * 1e32 {
+        (2f64.powi(108), 2f64.powi(-54))
+    } else {
+        (1.0, 1.0)
+    };
+    let (x, y) = (x * scale, y * scale);
+    let root = ((x + x.hypot(y)) * 0.5).sqrt();
+    let other = y / (2.0 * root);
+    if z.re >= 0.0 {
+        Complex::new(root * back, (other * back).copysign(z.im))
+    } else {
+        Complex::new(other * back, (root * back).copysign(z.im))
+    }
+}
+
+pub(in crate::kernels) fn exp(z: C64) -> C64 {
+    if z.im == 0.0 {
+        return Complex::new(z.re.exp(), z.im);
+    }
+    if !z.im.is_finite() && z.re.is_infinite() {
+        return if z.re > 0.0 {
+            Complex::new(z.re, f64::NAN)
+        } else {
+            Complex::new(0.0, 0.0f64.copysign(z.im))
+        };
+    }
+    Complex::new(exp_times(z.re, z.im.cos()), exp_times(z.re, z.im.sin()))
+}
+
+/// The logarithm of the modulus of a number that is not negative in either part.
+fn log_modulus(x: f64, y: f64) -> f64 {
+    let (long, short) = if x > y { (x, y) } else { (y, x) };
+    if long.is_nan() || short.is_nan() || long.is_infinite() || long == 0.0 {
+        return x.hypot(y).ln();
+    }
+    if long > f64::MAX / 2.0 {
+        return (x * 0.25).hypot(y * 0.25).ln() + 2.0 * LN_2;
+    }
+    if long < f64::MIN_POSITIVE * 1e32 {
+        let scale = 2f64.powi(108);
+        return (x * scale).hypot(y * scale).ln() - 108.0 * LN_2;
+    }
+    if !(0.5..2.0).contains(&long) {
+        return x.hypot(y).ln();
+    }
+    // Around the unit circle the logarithm is that of little more or less than one, and the
+    // squares' rounding errors count.
+    let (first, second) = (long * long, short * short);
+    let missing = long.mul_add(long, -first) + short.mul_add(short, -second);
+    let above = first - 1.0;
+    let sum = above + second;
+    let part = sum - above;
+    let missing = missing + ((above - (sum - part)) + (second - part));
+    0.5 * (sum + missing).ln_1p()
+}
+
+pub(in crate::kernels) fn log(z: C64) -> C64 {
+    Complex::new(log_modulus(z.re.abs(), z.im.abs()), z.im.atan2(z.re))
+}
+
+pub(in crate::kernels) fn log10(z: C64) -> C64 {
+    let value = log(z);
+    Complex::new(value.re * LOG10_E, value.im * LOG10_E)
+}
+
+pub(in crate::kernels) fn power(base: C64, exponent: C64) -> C64 {
+    let log = log(base);
+    exp(Complex::new(
+        log.re * exponent.re - log.im * exponent.im,
+        log.re * exponent.im + log.im * exponent.re,
+    ))
+}
+
+pub(in crate::kernels) fn sin(z: C64) -> C64 {
+    turn_back(sinh(turn(z)))
+}
+
+pub(in crate::kernels) fn cos(z: C64) -> C64 {
+    cosh(turn(z))
+}
+
+pub(in crate::kernels) fn tan(z: C64) -> C64 {
+    turn_back(tanh(turn(z)))
+}
+
+pub(in crate::kernels) fn sinh(z: C64) -> C64 {
+    if z.im == 0.0 {
+        return Complex::new(z.re.sinh(), z.im);
+    }
+    if !z.im.is_finite() && (z.re == 0.0 || z.re.is_infinite()) {
+        return Complex::new(z.re, f64::NAN);
+    }
+    let (cos, sin) = (z.im.cos(), z.im.sin());
+    let size = z.re.abs();
+    if size > STEP {
+        let signed = cos * 1.0f64.copysign(z.re);
+        return Complex::new(half_exp_times(size, signed), half_exp_times(size, sin));
+    }
+    Complex::new(z.re.sinh() * cos, z.re.cosh() * sin)
+}
+
+pub(in crate::kernels) fn cosh(z: C64) -> C64 {
+    let zero = |sign: f64| 0.0f64.copysign(z.re) * 1.0f64.copysign(sign);
+    if z.im == 0.0 {
+        return Complex::new(z.re.cosh(), zero(z.im));
+    }
+    if !z.im.is_finite() && z.re == 0.0 {
+        return Complex::new(f64::NAN, zero(z.im));
+    }
+    if !z.im.is_finite() && z.re.is_infinite() {
+        return Complex::new(f64::INFINITY, f64::NAN);
+    }
+    let (cos, sin) = (z.im.cos(), z.im.sin());
+    let size = z.re.abs();
+    if size > STEP {
+        let signed = sin * 1.0f64.copysign(z.re);
+        return Complex::new(half_exp_times(size, cos), half_exp_times(size, signed));
+    }
+    Complex::new(z.re.cosh() * cos, z.re.sinh() * sin)
+}
+
+pub(in crate::kernels) fn tanh(z: C64) -> C64 {
+    if z.im == 0.0 {
+        return Complex::new(z.re.tanh(), z.im);
+    }
+    if !z.im.is_finite() {
+        return match z.re {
+            re if re.is_infinite() => Complex::new(1.0f64.copysign(re), 0.0f64.copysign(z.im)),
+            re => Complex::new(if re == 0.0 { re } else { f64::NAN }, f64::NAN),
+        };
+    }
+    if z.re.abs() > 22.0 {
+        // The real part is one to the last digit.
+        let decay = 4.0 * z.im.sin() * z.im.cos() * (-2.0 * z.re.abs()).exp();
+        return Complex::new(1.0f64.copysign(z.re), decay);
+    }
+    let tangent = z.im.tan();
+    let slope = 1.0 + tangent * tangent;
+    let (sine, cosine) = (z.re.sinh(), z.re.cosh());
+    let divisor = 1.0 + slope * sine * sine;
+    Complex::new(slope * cosine * sine / divisor, tangent / divisor)
+}
+
+/// The inverse sine and cosine of a number whose parts are not negative: the real parts of both,
+/// and the imaginary part that they share but for its sign.
+fn arc(x: f64, y: f64) -> (f64, f64, f64) {
+    // From here on as in the paper, whose borders between the formulas these are.
+    const REAL_BORDER: f64 = 0.6417;
+    const IMAGINARY_BORDER: f64 = 1.5;
+    if x > LARGE || y > LARGE {
+        return (x.atan2(y), y.atan2(x), log_modulus(x, y) + LN_2);
+    }
+    if y < SMALL {
+        return if x < 1.0 {
+            (x.asin(), x.acos(), y / ((1.0 - x) * (1.0 + x)).sqrt())
+        } else if x == 1.0 {
+            (FRAC_PI_2 - y.sqrt(), y.sqrt(), y.sqrt())
+        } else {
+            let product = (x - 1.0) * (x + 1.0);
+            (FRAC_PI_2, y / product.sqrt(), (x - 1.0 + product.sqrt()).ln_1p())
+        };
+    }
+    let (above, below) = ((x + 1.0).hypot(y), (x - 1.0).hypot(y));
+    let a = 0.5 * (above + below);
+    let b = x / a;
+    let near = y * y / (above + (x + 1.0));
+    let (sine, cosine) = if b <= REAL_BORDER {
+        (b.asin(), b.acos())
+    } else {
+        let sum = a + x;
+        let other = if x <= 1.0 {
+            (0.5 * sum * (near + (below + (1.0 - x)))).sqrt()
+        } else {
+            y * (0.5 * (sum / (above + (x + 1.0)) + sum / (below + (x - 1.0)))).sqrt()
+        };
+        (x.atan2(other), other.atan2(x))
+    };
+    let height = if a <= IMAGINARY_BORDER {
+        let excess = if x < 1.0 {
+            0.5 * (near + y * y / (below + (1.0 - x)))
+        } else {
+            0.5 * (near + (below + (x - 1.0)))
+        };
+        (excess + (excess * (a + 1.0)).sqrt()).ln_1p()
+    } else {
+        (a + (a * a - 1.0).sqrt()).ln()
+    };
+    (sine, cosine, height)
+}
+
+pub(in crate::kernels) fn asin(z: C64) -> C64 {
+    if z.is_nan() {
+        return if z.re == 0.0 {
+            Complex::new(z.re, z.im)
+        } else if z.im.is_infinite() {
+            Complex::new(f64::NAN, z.im)
+        } else if z.re.is_infinite() {
+            Complex::new(f64::NAN, z.re)
+        } else {
+            Complex::new(f64::NAN, f64::NAN)
+        };
+    }
+    let (sine, _, height) = arc(z.re.abs(), z.im.abs());
+    Complex::new(sine.copysign(z.re), height.copysign(z.im))
+}
+
+pub(in crate::kernels) fn acos(z: C64) -> C64 {
+    if z.is_nan() {
+        return if z.re == 0.0 {
+            Complex::new(FRAC_PI_2, f64::NAN)
+        } else if z.re.is_infinite() {
+            Complex::new(f64::NAN, z.re)
+        } else if z.im.is_infinite() {
+            Complex::new(f64::NAN, -z.im)
+        } else {
+            Complex::new(f64::NAN, f64::NAN)
+        };
+    }
+    let (_, cosine, height) = arc(z.re.abs(), z.im.abs());
+    let angle = if z.re.is_sign_negative() { PI - cosine } else { cosine };
+    Complex::new(angle, -height.copysign(z.im))
+}
+
+pub(in crate::kernels) fn atan(z: C64) -> C64 {
+    turn_back(atanh(turn(z)))
+}
+
+fn atanh(z: C64) -> C64 {
+    let (x, y) = (z.re.abs(), z.im.abs());
+    if x.is_infinite() || y.is_infinite() {
+        let angle = if y.is_nan() { y } else { FRAC_PI_2.copysign(z.im) };
+        return Complex::new(0.0f64.copysign(z.re), angle);
+    }
+    if x.is_nan() || y.is_nan() {
+        return Complex::new(if x == 0.0 { z.re } else { f64::NAN }, f64::NAN);
+    }
+    let (height, angle) = if x > LARGE || y > LARGE {
+        let half = (0.5 * x).hypot(0.5 * y);
+        (0.25 * x / half / half, FRAC_PI_2)
+    } else if x == 1.0 && y < SMALL {
+        (0.5 * (LN_2 - y.ln()), 0.5 * (2.0 * y).atan2(0.0))
+    } else {
+        let gap = 1.0 - x;
+        let height = 0.25 * (4.0 * x / (gap * gap + y * y)).ln_1p();
+        (height, 0.5 * (2.0 * y).atan2(gap * (1.0 + x) - y * y))
+    };
+    Complex::new(height.copysign(z.re), angle.copysign(z.im))
+}

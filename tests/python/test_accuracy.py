@@ -1,0 +1,72 @@
+"""Errors of the host backend's elementary functions in double precision, in ulp.
+
+GPUs have the functions of their vendors, with bounds of their own. Half and single precision are
+checked in `backend-host/src/kernels/tests/functions.rs`. The reference is numpy's longdouble.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pygpu import cumath, driver, gpuarray
+
+BOUND = 1.0
+FUNCTIONS = {
+    "exp": np.exp,
+    "log": np.log,
+    "log10": np.log10,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+}
+
+pytestmark = [
+    pytest.mark.skipif(
+        np.finfo(np.longdouble).nmant <= np.finfo(np.float64).nmant,
+        reason="the reference needs a longdouble with more digits than a double",
+    ),
+    pytest.mark.skipif(
+        driver.Device(0).compute_capability() != (0, 0),
+        reason="the bound is the host backend's",
+    ),
+]
+
+
+def arguments():
+    rng = np.random.default_rng(5)
+    count = 20_000
+    parts = [rng.integers(0, 2**64, count, np.uint64).view(np.float64)]
+    parts += [rng.uniform(-size, size, count) for size in (1e-8, 0.1, 1, 5, 90, 750, 1e6, 1e9)]
+    parts.append(1 + rng.uniform(-1, 1, count) * 10.0 ** rng.uniform(-16, -1, count))
+    # Next to zeros of sine and cosine, and exact powers.
+    parts += [np.arange(1, count) * np.pi / 2, 2.0 ** np.arange(-1074, 1024)]
+    parts += [10.0 ** np.arange(-300, 300), np.arange(-100.0, 101.0)]
+    limits = np.finfo(np.float64)
+    special = [0.0, np.inf, np.nan, limits.max, limits.tiny, limits.smallest_subnormal, 0.5, 1]
+    special += [1 - limits.epsneg, 1 + limits.eps]
+    parts += [np.array(special), -np.array(special)]
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_double_precision(name):
+    x = arguments()
+    got = getattr(cumath, name)(gpuarray.to_gpu(x)).get()
+    with np.errstate(all="ignore"):
+        exact = FUNCTIONS[name](x.astype(np.longdouble))
+        expected = exact.astype(np.float64)
+        finite = np.isfinite(got) & np.isfinite(expected)
+        unit = np.spacing(np.abs(expected))
+        error = np.where(finite, np.abs((got - exact) / unit), 0).astype(np.float64)
+    np.testing.assert_array_equal(got[~finite], expected[~finite])
+    zero = expected == 0
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(expected[zero]))
+    worst = error.argmax()
+    assert error[worst] < BOUND, f"{name}({x[worst]!r}): {error[worst]:.3f} ulp"
