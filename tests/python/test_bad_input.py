@@ -280,6 +280,36 @@ def test_fill_with_a_number_that_does_not_fit():
     check(a_gpu, np.ones(3, np.int8))
 
 
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (np.int64(300), OverflowError),
+        (np.uint8(255), OverflowError),
+        (np.float32(300), OverflowError),
+        (-129.5, OverflowError),
+        (1e300, OverflowError),
+        (np.float64(-np.inf), OverflowError),
+        (np.nan, ValueError),
+        (np.float16("nan"), ValueError),
+    ],
+)
+def test_a_scalar_that_does_not_fit(value, error):
+    a_gpu = gpuarray.ones(3, np.int8)
+    with pytest.raises(error, match="int8"):
+        a_gpu.fill(value)
+    with pytest.raises(error, match="int8"):
+        a_gpu[1:] = value
+    check(a_gpu, np.ones(3, np.int8))
+
+
+@pytest.mark.parametrize("value", [np.int64(-128), np.float32(127.9), -128.9, np.bool_(True)])
+def test_a_scalar_that_fits(value):
+    a_gpu, a = gpuarray.zeros(3, np.int8), np.zeros(3, np.int8)
+    a_gpu.fill(value)
+    a.fill(value)
+    check(a_gpu, a)
+
+
 # ---- raw memory ---------------------------------------------------------------------------------
 
 

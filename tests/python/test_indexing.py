@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pairs import DTYPES, check, check_outcome, numbers, pairs, same_strides
 
-from pygpu import gpuarray
+from pygpu import driver, gpuarray
 
 
 @st.composite
@@ -123,6 +123,15 @@ def test_assignment_between_overlapping_views():
         a[:] = a[::-1].copy()
         a_gpu[:] = a_gpu[::-1]
         check(a_gpu, a)
+
+
+def test_assignment_between_overlapping_views_whose_allocator_repeats_itself():
+    memory = driver.mem_alloc(64)
+    a = np.arange(8.0)
+    a_gpu = gpuarray.empty(8, np.float64, lambda size: memory)
+    a_gpu.set(a)
+    a_gpu[...] = a_gpu[::-1]
+    check(a_gpu, a[::-1])
 
 
 def test_assignment_broadcasts():

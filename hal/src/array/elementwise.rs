@@ -182,7 +182,9 @@ impl Array {
         if arrays(arguments).any(conflicts) {
             let mut copies: SmallVec<[Array; 4]> = SmallVec::new();
             for array in arrays(arguments).filter(|array| conflicts(array)) {
-                copies.push(array.on(self.stream())?.copy()?);
+                // From the stream: an array's own allocator may return the memory that the
+                // output has, and the copy would need a copy in turn, without end.
+                copies.push(array.on(self.stream())?.with_allocator(None).copy()?);
             }
             let mut next = copies.iter();
             let replaced: SmallVec<[Argument<'_>; 4]> = arguments

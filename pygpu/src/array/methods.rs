@@ -11,7 +11,7 @@ use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::host;
 use gpuarray::function::UnaryFunction;
-use gpuarray::{Array, DType, IndexItem, Number, Order, Scalar, SliceBounds};
+use gpuarray::{Array, DType, Error, IndexItem, Kind, Number, Order, Scalar, SliceBounds};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -26,21 +26,45 @@ pub(super) fn fill_with(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()>
         return fill_with_record(array, value);
     }
     let scalar = match expect_value("value", value)? {
-        Value::Scalar(scalar) => scalar,
-        Value::Number(number) => {
-            // Like numpy's assignment: a fraction set into integers is cut off.
-            let cut_off = |error| match number {
-                Number::Float(value) => Ok(Scalar::new(value)),
-                _ => Err(error),
-            };
-            number.to_scalar(array.dtype()).or_else(cut_off).or_raise()?
+        // The element of an array wraps in numpy; a scalar must fit.
+        Value::Scalar(scalar) if value.is_instance_of::<PyUntypedArray>() => scalar,
+        Value::Scalar(scalar) => fitting(scalar, array.dtype()).or_raise()?,
+        Value::Number(Number::Float(number)) => {
+            fitting(Scalar::new(number), array.dtype()).or_raise()?
         }
+        Value::Number(number) => number.to_scalar(array.dtype()).or_raise()?,
         Value::Array(other) => {
             let other = other.get().array()?;
             return run(py, array.size(), || array.assign(other));
         }
     };
     run(py, array.size(), || array.fill(scalar))
+}
+
+/// A scalar that is to become an element of `dtype`. Set into integers, a fraction is cut off, and
+/// what does not fit is refused, as by numpy's assignment.
+fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
+    if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
+        return Ok(scalar);
+    }
+    let whole = match scalar.dtype().kind() {
+        Kind::Signed => scalar.cast(DType::Int64)?.get::<i64>().map(i128::from),
+        Kind::Unsigned => scalar.cast(DType::UInt64)?.get::<u64>().map(i128::from),
+        Kind::Float => {
+            let number = scalar.as_f64();
+            if number.is_nan() {
+                let text = format!("value is NaN, which cannot become an element of {dtype}");
+                return Err(Error::invalid("scalar", text));
+            }
+            if number.abs() >= 1e30 {
+                let text = format!("number {number} out of bounds for {dtype}");
+                return Err(Error::overflow("scalar", text));
+            }
+            Some(number as i128)
+        }
+        _ => None,
+    };
+    whole.map_or(Ok(scalar), |whole| Number::Integer(whole).to_scalar(dtype))
 }
 
 fn fill_with_record(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
