@@ -109,7 +109,7 @@ fn join<'py>(
 /// Every index of the axes before the one of `item`.
 fn at_axis(axis: usize, item: IndexItem) -> SmallVec<[IndexItem; 4]> {
     let all = IndexItem::Slice(SliceBounds { start: None, stop: None, step: None });
-    (0..axis).map(|_| all.clone()).chain([item]).collect()
+    (0..axis).map(|_| all).chain([item]).collect()
 }
 
 /// Joins arrays along an axis that they have.

@@ -25,12 +25,15 @@ fn run<T: Element + Default>(function: BinaryFunction, x: &[T], y: &[T]) -> Vec<
     value
 }
 
+/// The quotient or the remainder of both.
+type Part = fn((i128, i128)) -> i128;
+
 fn check<T>(x: &[T], y: &[T], wrap: fn(i128) -> T)
 where
     T: Element + Default + Copy + Into<i128> + PartialEq + std::fmt::Debug,
 {
-    let of = |part: fn((i128, i128)) -> i128, x: T, y: T| wrap(part(expected(x.into(), y.into())));
-    let parts: [(BinaryFunction, fn((i128, i128)) -> i128); 2] =
+    let of = |part: Part, x: T, y: T| wrap(part(expected(x.into(), y.into())));
+    let parts: [(BinaryFunction, Part); 2] =
         [(BinaryFunction::FloorDivide, |both| both.0), (BinaryFunction::Remainder, |both| both.1)];
     for (function, part) in parts {
         for &one in y {
