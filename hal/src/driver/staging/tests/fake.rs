@@ -476,6 +476,10 @@ impl Vendor for FakeVendor {
         Err(Error::unsupported("architecture", "a made-up driver"))
     }
 
+    fn is_architecture(&self, _text: &str) -> bool {
+        true
+    }
+
     unsafe fn copy_rows(&self, _transfer: &Transfer, _stream: Handle) -> c_int {
         Status::NOT_SUPPORTED
     }
