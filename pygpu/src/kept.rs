@@ -43,6 +43,11 @@ impl Loan {
         owner?.downcast_ref::<KeptObject>()?.lend()
     }
 
+    /// The object.
+    pub(crate) fn object(&self, py: Python<'_>) -> Py<PyAny> {
+        self.object.as_ref().map_or_else(|| py.None(), |object| object.clone_ref(py))
+    }
+
     /// Shows the reference to the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.object)

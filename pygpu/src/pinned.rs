@@ -4,12 +4,12 @@ use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
-use crate::kept::KeptObject;
+use crate::kept::{KeptObject, Loan};
 use crate::runtime::current;
 use crate::tenant::Tenant;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{Device, Error, Layout, PinnedOptions};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,17 +166,23 @@ type Registration = (RegisteredMemory<'static>, KeptObject);
 /// `unregister` is called.
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
+    /// The array whose memory is registered. Dropped before the registration, which keeps the
+    /// array for as long as it lasts.
+    base: Option<Loan>,
     memory: Mutex<Option<Discarded<Registration>>>,
     device: Arc<dyn Device>,
-    /// The array whose memory is registered, which is kept alive.
-    #[pyo3(get)]
-    base: Py<PyUntypedArray>,
 }
 
 #[pymethods]
 impl RegisteredHostMemory {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.base)
+        self.base.as_ref().map_or(Ok(()), |base| base.traverse(&visit))
+    }
+
+    /// The array whose memory is registered.
+    #[getter]
+    fn base(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.base.as_ref().map(|base| base.object(py))
     }
 
     /// Ends the registration, once the copies that are queued have run. The array stays as it
@@ -227,9 +233,9 @@ pub(crate) fn register_host_memory<'py>(
     let memory = discard::retry(py, register)?.or_raise()?;
     let kept = KeptObject::new(array.clone().into_any().unbind());
     let registration = RegisteredHostMemory {
+        base: kept.lend(),
         memory: Mutex::new(Some(Discarded::new(&device, (memory, kept)))),
         device,
-        base: array.clone().unbind(),
     };
     let owner = Bound::new(py, registration)?.into_any();
     let (shape, strides) = (array.shape(), array.strides());

@@ -542,6 +542,12 @@ def setitem(seed: int, x: Pair, y: Pair) -> None:
             raise Skipped
         values = (y.host, y.device if kind == 1 else y.host.copy())
     told = f"[{index}] = {describe(values[0])} in {describe(x.host)}, kind {kind}"
+    try:
+        is_element = np.ndim(x.host[index]) == 0
+    except IndexError:
+        is_element = False
+    if kind != 0 and is_element and y.host.ndim > 0:
+        raise Skipped  # numpy 2.4 refuses arrays of one element here, earlier ones take them
     expected = outcome(operator.setitem, x.host, index, values[0])
     result = outcome(operator.setitem, x.device, index, values[1])
     if isinstance(expected, Exception) != isinstance(result, Exception):

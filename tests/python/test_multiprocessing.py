@@ -17,7 +17,7 @@ def work(count):
     import pycuda
     import pycuda.autoinit
     from pycuda import gpuarray
-    assert pycuda.__name__ == "pygpu", pycuda
+    assert gpuarray.__name__ == "pygpu.gpuarray", gpuarray.__name__
     return float(gpuarray.sum(gpuarray.to_gpu(np.arange(count, dtype=np.float64))).get())
 """
 

@@ -57,18 +57,15 @@ fn checked_axis(axis: isize, ndim: usize) -> PyResult<usize> {
 /// The dtype of numpy's rules that all arrays are converted to.
 fn common_descr<'py>(py: Python<'py>, arrays: &Arrays<'py>) -> PyResult<Py<PyArrayDescr>> {
     let first = arrays[0].get().content()?;
-    let mut dtype = first.array.dtype();
-    let mut is_plain = !matches!(dtype, DType::Opaque(_));
+    let dtype = first.array.dtype();
+    let mut is_same = !matches!(dtype, DType::Opaque(_));
     for array in &arrays[1..] {
-        let other = array.get().array()?.dtype();
-        is_plain &= !matches!(other, DType::Opaque(_));
-        if is_plain {
-            dtype = dtype.promote(other).or_raise()?;
-        }
+        is_same &= array.get().array()?.dtype() == dtype;
     }
-    if is_plain {
+    if is_same {
         return descr_for(py, dtype, first);
     }
+    // Not one after another: int8, uint8 and float16 have float16 in common.
     let descrs = arrays
         .iter()
         .map(|array| Ok(array.get().content()?.descr.clone_ref(py)))
