@@ -123,7 +123,8 @@ impl Stream for HostStream {
         let engine = self.device.engine();
         Ok(match &self.kind {
             Kind::Default => engine.default_is_clear(),
-            Kind::Own { queue, .. } => queue.is_idle(),
+            // The work of a parent's stream never runs in a forked child.
+            Kind::Own { queue, .. } => queue.check_process().map(|()| queue.is_idle())?,
         })
     }
 

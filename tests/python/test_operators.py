@@ -460,3 +460,13 @@ def test_mul_add(shape):
     out = gpuarray.empty_like(a_gpu)
     assert a_gpu.mul_add(0.5, b_gpu, -1, out=out) is out
     check(out, 0.5 * a - b, 1e-14, 1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
+def test_integers_compare_with_numbers_outside_their_type(dtype):
+    limits = np.iinfo(dtype)
+    host = np.array([limits.min, 0, limits.max], dtype)
+    device = gpuarray.to_gpu(host)
+    for number in (limits.min - 1, limits.max + 1):
+        for compare in (operator.eq, operator.ne, operator.lt, operator.ge):
+            np.testing.assert_array_equal(compare(device, number).get(), compare(host, number))

@@ -80,6 +80,7 @@ def test_import_touches_no_device():
 
 FORK = f"""{PREAMBLE}
 import signal, warnings
+from pygpu import cumath
 warnings.simplefilter("ignore")
 a = gpuarray.to_gpu(np.arange(1_000_000, dtype=np.float32))
 stream = driver.Stream()
@@ -87,6 +88,10 @@ for _ in range(4):
     (a * 2 + a).get()
     a.fill(3, stream)
 total = float(gpuarray.sum(a + 0).get())
+# Work that is still queued at the fork, and never runs in the child.
+busy = gpuarray.zeros(1_000_000, np.float64)
+for _ in range(30):
+    cumath.sin(busy, out=busy, stream=stream)
 pid = os.fork()
 if pid == 0:
     signal.alarm(60)

@@ -79,7 +79,7 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
 }
 
 /// A comparison with a whole number that the array's integer type cannot hold has an answer,
-/// though arithmetic with it has none: it is decided in floating point.
+/// though arithmetic with it has none: that of an infinity of the same sign.
 fn resolve_out_of_range<'a>(
     function: BinaryFunction,
     left: Argument<'a>,
@@ -96,7 +96,8 @@ fn resolve_out_of_range<'a>(
         Argument::Number(Number::Integer(value))
             if Number::Integer(value).to_scalar(common).is_err() =>
         {
-            Some(Argument::Number(Number::Float(value as f64)))
+            let side = if value < 0 { f64::NEG_INFINITY } else { f64::INFINITY };
+            Some(Argument::Number(Number::Float(side)))
         }
         _ => None,
     };

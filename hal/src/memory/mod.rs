@@ -280,6 +280,11 @@ impl DeviceMemory {
         matches!(self.owner, Owner::Device)
     }
 
+    /// True if no other stream has used the memory: a use on `stream` waits for none.
+    pub fn is_used_only_on(&self, stream: &dyn Stream) -> bool {
+        self.usage.sole_stream().is_some_and(|home| home.id() == stream.id())
+    }
+
     /// False once [`DeviceMemory::release`] has been called.
     pub fn is_allocated(&self) -> bool {
         !self.usage.is_retired()

@@ -15,6 +15,9 @@ class ArgumentHandler:
     one, once the kernel has run. Both are given the stream of the call, or ``None``.
     """
 
+    # True if the array receives data.
+    _writes = False
+
     def __init__(self, ary: Any) -> None:
         self.array = ary
         self.dev_alloc: Any = None
@@ -29,7 +32,7 @@ class ArgumentHandler:
                     f"could not determine array length of '{type(self.array)}': "
                     "unsupported array type or not an array"
                 ) from None
-            _core.check_host_memory("ary", self.array, False)
+            _core.check_host_memory("ary", self.array, self._writes)
             self.dev_alloc = _core.mem_alloc_ordered(nbytes)
         return self.dev_alloc
 
@@ -48,11 +51,7 @@ class In(ArgumentHandler):
 class Out(ArgumentHandler):
     """An array that the kernel writes."""
 
-    def get_device_alloc(self) -> Any:
-        """The device memory that the kernel gets."""
-        if self.dev_alloc is None:
-            _core.check_host_memory("ary", self.array, True)
-        return super().get_device_alloc()
+    _writes = True
 
     def post_call(self, stream: Any) -> None:
         """Copies the result to the array."""

@@ -14,8 +14,9 @@ use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, Error, IndexItem, Kind, Number, Order, Scalar, SliceBounds};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyIterator, PyList, PyString, PyTuple};
+use pyo3::types::{PyEllipsis, PyIterator, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -202,14 +203,14 @@ impl GPUArray {
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
-        let array = slf.get().array()?;
-        let Some(&extent) = array.shape().first() else {
+        if slf.get().array()?.shape().is_empty() {
             return Err(PyTypeError::new_err("iteration over an array without axes"));
-        };
-        let views = (0..extent)
-            .map(|index| view(slf, array.index(&[IndexItem::At(index as isize)])))
-            .collect::<PyResult<Vec<_>>>()?;
-        PyList::new(slf.py(), views)?.try_iter()
+        }
+        // SAFETY: the object is live; the call returns a new iterator, or null with an exception.
+        unsafe {
+            let iterator = ffi::PySeqIter_New(slf.as_ptr());
+            Ok(Bound::from_owned_ptr_or_err(slf.py(), iterator)?.cast_into_unchecked())
+        }
     }
 
     /// Returns a copy without gaps, its axes in the same memory order.

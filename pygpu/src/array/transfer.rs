@@ -34,6 +34,11 @@ struct HostBytes(*mut u8);
 // lets threads without Python's lock read and write an array's bytes.
 unsafe impl Send for HostBytes {}
 
+/// False if a copy may have to wait for work on another stream.
+fn waits_for_none(array: &Array) -> bool {
+    array.memory().is_used_only_on(array.stream().as_ref())
+}
+
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(host::data(from));
     let copy = move || {
@@ -42,7 +47,7 @@ fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> Py
         // call returns; without `wait` the backend copies pageable memory before it returns.
         unsafe { array.upload(pointer, wait) }
     };
-    if host::nbytes(from) < RELEASE_FROM_BYTES {
+    if host::nbytes(from) < RELEASE_FROM_BYTES && waits_for_none(array) {
         copy().or_raise()
     } else {
         py.detach(copy).or_raise()
@@ -56,7 +61,9 @@ fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> Py
         // SAFETY: as for `upload`.
         unsafe { array.download(pointer, wait) }
     };
-    let idle = host::nbytes(to) < RELEASE_FROM_BYTES && array.stream().query().unwrap_or(false);
+    let idle = host::nbytes(to) < RELEASE_FROM_BYTES
+        && waits_for_none(array)
+        && array.stream().query().unwrap_or(false);
     if idle { copy().or_raise() } else { py.detach(copy).or_raise() }
 }
 

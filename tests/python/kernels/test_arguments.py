@@ -133,7 +133,7 @@ def test_structures_are_cut_and_filled(module):
         assert prepared_echo(two, dtype, given, dtype) == record
     assert prepared_echo(two, "8s", np.float32(1).tobytes(), dtype) == np.array((1, 0), dtype)[()]
     assert echo(two, gpuarray.vec.make_float2(3, 4), gpuarray.vec.float2)["y"] == 4
-    with pytest.raises(TypeError, match="structure"):
+    with pytest.raises(TypeError, match="a kernel's argument is of type int"):
         prepared_echo(two, "8s", 3, dtype)
 
 
