@@ -190,8 +190,8 @@ impl Program<'_> {
         let result = run();
         self.open_gates();
         result.map_err(|error| error.to_string())?;
-        let checks = self.arrays.iter().enumerate();
-        checks.map(|(index, pair)| pair.check(&format!("array {index}"))).collect()
+        let mut checks = self.arrays.iter().enumerate();
+        checks.try_for_each(|(index, pair)| pair.check(&format!("array {index}")))
     }
 }
 
