@@ -249,8 +249,8 @@ fn add_with_bad_code() {
     let (a, b) = arrays(&device);
     assert_eq!((&a + &b).unwrap().to_vec().unwrap(), [11.0, 22.0, 33.0]);
     assert_eq!((&a + 2.0).unwrap().to_vec().unwrap(), [3.0, 4.0, 5.0]);
-    // The bad one once, then each one's own.
-    assert_eq!(calls("cuModuleLoadDataEx"), 3);
+    // The bad one is seen to be none before a driver is asked; then each one's own.
+    assert_eq!(calls("cuModuleLoadDataEx"), 2);
 }
 
 #[test]

@@ -208,7 +208,8 @@ impl Context {
     pub(super) fn failed(&self, call: &'static str, code: c_int) -> Error {
         let driver = &self.driver;
         let lasts = match driver.vendor.lasting(code) {
-            Lasting::No => false,
+            // A context that a reset did not bring back answers with any number.
+            Lasting::No => self.is_lost() && !self.driver.is_out_of_memory(code),
             Lasting::Yes => true,
             Lasting::Unclear => self.fails_again(),
         };
