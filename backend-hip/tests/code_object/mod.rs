@@ -60,8 +60,8 @@ pub(crate) struct Argument {
 /// How many scalar registers a kernel may put aside: long sequences of comparisons are held as
 /// masks of lanes, a pair of registers each, which costs an instruction and no memory.
 fn scalar_spills(name: &str) -> u64 {
-    // Divisions, powers and functions of complex numbers in double precision.
-    if name.contains("_c128") {
+    // Divisions, powers and functions of complex numbers.
+    if name.contains("_c128") || name.contains("_c64") {
         return 256;
     }
     const MOST: [(&str, u64); 4] = [("_reduce_", 200), ("_scan_", 40), ("_tan_", 4), ("_tanh_", 4)];
