@@ -76,6 +76,7 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
     let mut add = |capability, present: bool| all.extend(present.then_some(capability));
     add(Capability::Progress, !double);
     add(Capability::Double, double);
+    add(Capability::OwnTarget, double && std::env::var_os("DOUBLE_FORWARD").is_none());
     add(Capability::ManagedMemory, has(DeviceAttribute::MANAGED_MEMORY));
     if backend.device_count()? > 1 {
         add(Capability::SecondDevice, true);

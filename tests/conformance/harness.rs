@@ -66,6 +66,8 @@ pub(crate) enum Capability {
     ForeignContexts,
     /// It is the driver double itself, which can be told to be odd.
     Double,
+    /// Its target is set by the environment; that of a forwarded call's device is not.
+    OwnTarget,
     /// It can be reset.
     Reset,
 }

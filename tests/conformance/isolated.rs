@@ -35,7 +35,7 @@ tests![
     two_processes_share_memory needs [Sharing],
     two_processes_share_an_event needs [Sharing, Progress],
     queries_that_never_say_yes_are_not_waited_for needs [Kernels, Double],
-    an_architecture_without_a_name_is_told needs [Kernels, Double],
+    an_architecture_without_a_name_is_told needs [Kernels, Double, OwnTarget],
     an_event_that_was_never_recorded_is_complete needs [Kernels, Double],
     a_device_without_cooperative_launches_says_so needs [Kernels, Double],
     without_a_library_the_reason_is_given,
@@ -217,10 +217,6 @@ fn queries_that_never_say_yes_are_not_waited_for(context: &Context) -> Outcome {
 }
 
 fn an_architecture_without_a_name_is_told(context: &Context) -> Outcome {
-    // A device of the CUDA double that HIP's calls go to has a name of its own.
-    if std::env::var_os("DOUBLE_FORWARD").is_some() {
-        return Ok(());
-    }
     // CUDA's drivers tell numbers.
     if context.backend.name() != "hip" {
         return Ok(());
