@@ -1,4 +1,5 @@
-//! The real NVRTC, which needs no GPU: every builtin operation, and what users' kernels need.
+//! The real NVRTC, which needs no GPU: the builtin operations (a part of them; all, which takes
+//! minutes, with `PYGPU_EVERY_KERNEL=1`), and what users' kernels need.
 //!
 //! Without NVRTC the tests are skipped, unless `PYGPU_REQUIRE_NVRTC=1`. Point
 //! `PYGPU_NVRTC_PATH` at the site-packages of a Python that has `nvidia-cuda-nvrtc-cu12`.
@@ -16,12 +17,14 @@ extern crate hal as gpuarray_hal;
 mod operations;
 
 use gpuarray_backend_cuda::nvrtc::Nvrtc;
-use hal::driver::compiler::{Compilation, Compiled, Compiler};
+use hal::driver::cache::CodeCache;
+use hal::driver::compiler::{Compilation, Compiled, Compiler, compile_cached};
 use hal::driver::image::{Image, examine};
-use hal::source::{NVRTC_OPTIONS, Spec, unit};
+use hal::source::{NVRTC_OPTIONS, unit};
 use hal::{Api, ErrorKind, Status};
 use std::collections::HashSet;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -66,30 +69,28 @@ fn ptx(compiled: &Compiled) -> &str {
 }
 
 #[test]
-fn every_builtin_operation_compiles() {
+fn builtin_operations_compile() {
     let Some(nvrtc) = nvrtc() else { return };
-    let mut seen = HashSet::new();
-    let specs: Vec<Spec> = operations::all()
-        .iter()
-        .map(|operation| Spec::of(operation).expect("a specification"))
-        .filter(|spec| seen.insert(*spec))
-        .collect();
+    // Kept below the target folder, by source and compiler.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-code");
+    let cache = CodeCache::new(folder, 1 << 30);
+    let plans = operations::plans();
     let parts: Vec<_> = ["sm_75", "sm_90"]
         .into_iter()
-        .flat_map(|target| specs.chunks(50).map(move |part| (target, part)))
+        .flat_map(|target| plans.chunks(50).map(move |part| (target, part)))
         .collect();
     let next = AtomicUsize::new(0);
     let compile = || {
         while let Some((target, part)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let text = unit(part.iter().copied());
+            let text = unit(part.iter().map(|(spec, _)| *spec));
             let options = NVRTC_OPTIONS;
             let compilation =
                 Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };
-            let code = nvrtc.compile(&compilation).expect(target).code;
+            let code = compile_cached(&nvrtc, &cache, &compilation).expect(target).code;
             assert!(is_cubin(&code), "{target}: {:?}", &code[..20]);
             assert_eq!(examine(&code).expect(target), Image::Elf);
             let sections: HashSet<&[u8]> = code.split(|byte| *byte == 0).collect();
-            for name in part.iter().flat_map(Spec::kernel_names) {
+            for name in part.iter().flat_map(|(spec, _)| spec.kernel_names()) {
                 assert!(sections.contains(format!(".text.{name}").as_bytes()), "{name}");
             }
         }

@@ -4,6 +4,8 @@ use gpuarray_hal::DType;
 use gpuarray_hal::Scalar;
 use gpuarray_hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use gpuarray_hal::operation::*;
+use gpuarray_hal::source::{Plan, Spec};
+use std::collections::HashSet;
 
 /// An operand at `address`.
 pub(crate) fn operand(address: u64, dtype: DType, strides: &[isize]) -> Operand {
@@ -229,4 +231,18 @@ fn indexed(dtype: DType, index: DType) -> Indexed {
         axis_length: 1000,
         axis_stride: dtype.size() as isize,
     }
+}
+
+/// What the vendors' compilers are tried with: a plan for each specification of [`all`] where
+/// `PYGPU_EVERY_KERNEL=1` (minutes for each target), else for one in 23, which meets every function,
+/// every dtype and every family, though not each with each.
+#[allow(dead_code, reason = "the tests of hal itself look at all")]
+pub(crate) fn plans() -> Vec<(Spec, Plan)> {
+    let every = std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1");
+    let mut seen = HashSet::new();
+    let plans = all().into_iter().map(|operation| Plan::new(&operation).expect("a plan"));
+    let distinct = plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(*spec));
+    let chosen: Vec<_> = distinct.step_by(if every { 1 } else { 23 }).collect();
+    assert!(chosen.len() > if every { 1500 } else { 65 }, "{}", chosen.len());
+    chosen
 }
