@@ -1,10 +1,12 @@
-# make demo    the main job on a real photograph, then the Rust example
-# make test    the Rust tests, both GPU backends over a double of the drivers, the Python tests on
-#              the host and on the doubles, and PyCUDA's own tests on all of them
-# make bench   numpy against pygpu, then the Rust benchmarks
-# make lint    rustfmt, clippy, ruff, and the stubs against the module
-# make bindings   backend-hip/src/bindings.rs from HIP's headers; needs libclang
-# make clean   everything that the above made
+# make demo      the main job on a real photograph, then the Rust example
+# make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests,
+#                and PyCUDA's own tests on the host and on the doubles
+# make test-all  the same without anything left out, on the wheel that users get, and longer
+# make test-kernels   every builtin kernel through the vendors' compilers
+# make bench     numpy against pygpu, then the Rust benchmarks
+# make lint      rustfmt, clippy, ruff, and the stubs against the module
+# make bindings  backend-hip/src/bindings.rs from HIP's headers; needs libclang
+# make clean     everything that the above made
 #
 # Each sets up what it needs in .venv and target/, once.
 # Needed beforehand: cargo (with rustfmt and clippy for `lint`), Python 3.10 or newer, a C++ compiler.
@@ -30,7 +32,26 @@ on_hip      = $(ON_DOUBLE) PYGPU_CACHE_DIR=$(DOUBLE)/cache-hip$(1) \
   PYGPU_HIP_LIBRARY=$(DOUBLE)/hip$(1)/libamdhip64.so.$(1)
 FORWARDED  := DOUBLE_FORWARD=$(word 1,$(CUDA_FILES)) DOUBLE_NVRTC=$(word 2,$(CUDA_FILES)) \
   $(subst cache-hip6,cache-forwarded,$(call on_hip,6))
-CONFORMANCE = $(CARGO) test --quiet --test conformance -- --quiet
+CONFORMANCE = $(CARGO) test --quiet --workspace $(NO_BENCHES) --test conformance -- --quiet
+
+# The package of the benchmarks is left out, for what it depends on takes as long to compile as
+# everything else. With `pygpu` in, its dependencies have the same features in the module.
+NO_BENCHES := --exclude gpuarray-benches
+
+# Tests run on a module that is compiled as the Rust tests are: quickly, and with the compiler's
+# checks of arithmetic. `make test-all` takes the wheel that users get.
+MODULE := $(VENV)/.for-tests
+# How many processes the Python tests take.
+JOBS   := 2
+PYTEST  = $(PY) -m pytest -n $(JOBS)
+# Conformance tests in which generations of one runtime can't differ: they are about kernels.
+SAME   := $(addprefix --skip ,::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
+  ::programs:: ::views::)
+# Python tests that are about drivers; the others are about arrays.
+DRIVER_TESTS := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver pools rows process \
+  faults memory transfer waiting modules multiprocessing ownership collector kept_memory \
+  raw_addresses host_buffers capabilities rocm)
+HIP_TESTS    := $(DRIVER_TESTS)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
@@ -50,21 +71,43 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-rust test-double test-python test-pycuda bench bindings lint wheel clean \
-  double test-pycuda-here
+.PHONY: demo test test-all test-kernels prepare bench bindings lint wheel clean double \
+  test-rust test-double test-python test-pycuda test-pycuda-here $(addprefix double-,self cuda hip6 \
+  hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
 	$(PY) -m pygpu run examples/photograph.py
 	$(CARGO) run --quiet --release --example glue
 
-test: test-rust test-double test-python test-pycuda
+# What is built first is built at the same time; then each suite prints its own closing line.
+test:
+	+$(MAKE) --no-print-directory -j2 prepare
+	+$(MAKE) --no-print-directory test-rust
+	+$(MAKE) --no-print-directory -j2 --output-sync=target test-double
+	+$(MAKE) --no-print-directory test-python test-pycuda
+
+test-all: export PYGPU_TEST_ALL := 1
+test-all:
+	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python
+
+prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
+
+.PHONY: test-programs
+test-programs: $(VENV)/.requirements
+	$(CARGO) test --quiet --workspace $(NO_BENCHES) --no-run
 
 # NVRTC and hipRTC compile without a GPU; the former is found among the virtual environment's
 # packages, and Debian's ROCm and clang are fetched into the target folder.
+COMPILERS = PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
+
 test-rust: $(VENV)/.requirements
-	PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1 PYGPU_HIPRTC_ALL=1 \
-	  $(CARGO) test --workspace --exclude pygpu --no-fail-fast
+	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast
+
+# To be run by hand when a source of kernels has changed: it takes more than half an hour.
+test-kernels: $(VENV)/.requirements
+	PYGPU_EVERY_KERNEL=1 $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast \
+	  --test nvrtc --test hiprtc --test embedded -- builtin_operations memory_is_accessed
 
 double:
 	PYTHON='$(PYTHON)' sh tests/driver-double/build.sh $(DOUBLE)
@@ -72,33 +115,45 @@ double:
 # The CUDA backend over a double of the driver, which runs kernels on the processor; the HIP
 # backend over three generations of such a runtime, over one that lacks much, and over one whose
 # calls go to the CUDA double.
-test-double: double
+test-double: $(addprefix double-,self cuda hip6 hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
+
+double-self:
 	PYTHON='$(PYTHON)' sh tests/driver-double/build.sh $(DOUBLE) test
-	$(ON_CUDA) GPUARRAY_REQUIRE=cuda $(CONFORMANCE) cuda::
+
+double-cuda double-sticky-cuda:
+	$(ON_CUDA) $(if $(findstring sticky,$@),DOUBLE_STICKY=1) GPUARRAY_REQUIRE=cuda $(CONFORMANCE) \
+	  cuda::$(if $(findstring sticky,$@),isolated)
+
+double-hip6:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
-	$(call on_hip,5) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
-	$(call on_hip,7) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
+
+double-hip5 double-hip7:
+	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
+
+double-lacking:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \
-	  $(CONFORMANCE) hip::
-	$(FORWARDED) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
-	$(ON_CUDA) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=cuda $(CONFORMANCE) cuda::isolated
+	  $(CONFORMANCE) hip:: $(SAME)
+
+double-forwarded:
+	$(FORWARDED) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
+
+double-sticky-hip:
 	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
-# On the host; on the double of HIP; of CUDA, what there is for a GPU alone.
-test-python: $(VENV)/.installed double
-	$(PY) -m pytest tests/python
-	$(call on_hip,6) PYGPU_BACKEND=hip $(PY) -m pytest tests/python
-	$(ON_CUDA) PYGPU_BACKEND=cuda $(PY) -m pytest tests/python/kernels \
-	  $(addprefix tests/python/test_,driver.py pools.py rows.py process.py faults.py)
+# On the host; on the doubles, what is about drivers.
+test-python: $(MODULE) double
+	$(PYTEST) tests/python
+	$(call on_hip,6) PYGPU_BACKEND=hip $(PYTEST) $(HIP_TESTS)
+	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYTEST) $(DRIVER_TESTS)
 
 PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
   --rootdir $(PYCUDA_TESTS) $(addprefix $(PYCUDA_TESTS)/test_,gpuarray.py cumath.py driver.py)
 
 # On the backend that PYGPU_BACKEND chooses.
-test-pycuda-here: $(VENV)/.installed $(PYCUDA_TESTS)
+test-pycuda-here: $(MODULE) $(PYCUDA_TESTS)
 	$(PYCUDA_PYTEST)
 
-test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS) double
+test-pycuda: $(MODULE) $(PYCUDA_TESTS) double
 	PYGPU_BACKEND=host $(PYCUDA_PYTEST)
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYCUDA_PYTEST)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST)
@@ -106,12 +161,12 @@ test-pycuda: $(VENV)/.installed $(PYCUDA_TESTS) double
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
 	PYGPU_BACKEND=host PYGPU_HOST_THREADS=1 $(PY) benches/table.py
-	$(CARGO) bench --bench '*'
+	$(CARGO) bench -p gpuarray-benches
 
 bindings:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh backend-hip/bindings/generate.sh $(TARGET)/bindings
 
-lint: $(VENV)/.installed
+lint: $(MODULE)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(PY) -m ruff check
@@ -127,13 +182,25 @@ clean:
 
 # ---- what the targets above stand on -------------------------------------------------------------
 
+# One of the two is installed at a time.
 $(VENV)/.installed: $(VENV)/.wheel
 	$(PIP) install --force-reinstall --no-deps $(WHEELS)/pygpu-*.whl
+	@rm -f $(VENV)/.for-tests
+	@touch $@
+
+$(VENV)/.for-tests: $(VENV)/.test-wheel
+	$(PIP) install --force-reinstall --no-deps $(WHEELS)/test/pygpu-*.whl
+	@rm -f $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.wheel: $(VENV)/.requirements $(SOURCES)
 	@rm -f $(WHEELS)/pygpu-*.whl
 	$(PY) -m maturin build --quiet --release --interpreter $(PY) --out $(WHEELS)
+	@touch $@
+
+$(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES)
+	@rm -f $(WHEELS)/test/pygpu-*.whl
+	$(PY) -m maturin build --quiet --profile dev --interpreter $(PY) --out $(WHEELS)/test
 	@touch $@
 
 $(VENV)/.requirements: requirements-dev.txt Makefile | $(PY)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import hypothesis
 
 import pygpu.autoinit  # noqa: F401
 from pygpu import driver
 
-# On a double each new operation costs a run of the C++ compiler. `--hypothesis-profile thorough`
-# looks further.
-examples = 20 if driver.Device(0).name() == "Driver Double" else 150
+# On a double each new operation costs a run of the C++ compiler. `make test-all` looks further, and
+# `--hypothesis-profile thorough` further still.
+examples = 20 if driver.Device(0).name() == "Driver Double" else 60
+if os.environ.get("PYGPU_TEST_ALL"):
+    examples *= 5
 for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
     hypothesis.settings.register_profile(
         name,

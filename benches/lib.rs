@@ -1,0 +1,1 @@
+//! Benchmarks of `gpuarray`: `cargo bench -p gpuarray-benches`.
