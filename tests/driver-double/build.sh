@@ -19,7 +19,7 @@ objects=$out/objects
 mkdir -p "$objects" "$out/cuda" "$out/hip5" "$out/hip6" "$out/hip7"
 cxx=${CXX:-c++}
 python=${PYTHON:-python3}
-flags="-std=c++17 -O2 -g -Wall -Wextra -fPIC -fvisibility=hidden -pthread -U_FORTIFY_SOURCE"
+flags="-std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -pthread -U_FORTIFY_SOURCE"
 flags="$flags -I. -I$objects -Wa,-Icompiler"
 cd "$here"
 
