@@ -61,6 +61,9 @@ pub enum UnaryFunction {
     Ceil,
     /// The element without its fraction; real types only.
     Trunc,
+    /// The element without its whole part, with the element's sign, as C's `modf`: a zero for a
+    /// whole number and for an infinity; integers and floating-point numbers only.
+    Fraction,
     /// The nearest whole number, halves to even; real types only.
     Rint,
     /// The fraction `m` of `x = m * 2^e`, `0.5 <= |m| < 1`, as C's `frexp`; real types only.
@@ -204,10 +207,11 @@ impl UnaryFunction {
         let allowed = match (self, input.kind()) {
             (Copy, _) => true,
             (_, Kind::Opaque) => false,
-            (Negative | Sign, Kind::Bool) => false,
-            (Sign | Log2 | Floor | Ceil | Trunc | Rint | Mantissa | Exponent, Kind::Complex) => {
-                false
-            }
+            (Negative | Sign | Fraction, Kind::Bool) => false,
+            (
+                Sign | Log2 | Floor | Ceil | Trunc | Fraction | Rint | Mantissa | Exponent,
+                Kind::Complex,
+            ) => false,
             (Invert, Kind::Float | Kind::Complex) => false,
             _ => true,
         };

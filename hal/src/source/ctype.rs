@@ -160,6 +160,7 @@ pub(super) const fn function(function: Function) -> &'static str {
             Add => "add",
             Subtract => "subtract",
             Multiply => "multiply",
+            Fraction => "fraction",
             Divide => "divide",
             FloorDivide => "floor_divide",
             Remainder => "remainder",

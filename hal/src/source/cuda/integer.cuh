@@ -34,6 +34,7 @@ struct IntegerFunctions {
     static METHOD T floor(T x) { return x; }
     static METHOD T ceil(T x) { return x; }
     static METHOD T trunc(T x) { return x; }
+    static METHOD T fraction(T) { return (T)0; }
     static METHOD bool is_nan(T) { return false; }
     static METHOD T add(T x, T y) { return (T)((U)x + (U)y); }
     static METHOD T subtract(T x, T y) { return (T)((U)x - (U)y); }
