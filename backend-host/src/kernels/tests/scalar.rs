@@ -44,7 +44,7 @@ pub(super) fn apply(function: Function, compute: DType, arguments: &[Scalar]) ->
         Function::Unary(function) => {
             number(unary(function, compute.is_complex(), complex(&arguments[0])), result)
         }
-        Function::Binary(function) if exact => {
+        Function::Binary(function) | Function::CompareMixed(function) if exact => {
             let [x, y] = [&arguments[0], &arguments[1]].map(integer);
             wrap(binary_integer(function, compute, x, y), result)
         }
