@@ -148,6 +148,11 @@ impl GPUArray {
     #[pyo3(signature = (ndigits = None))]
     fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<i32>) -> Object<'py> {
         Self::round(slf, ndigits.unwrap_or(0))
+        if array.dtype() == DType::Bool && decimals != 0 {
+            return Err(PyTypeError::new_err(format!(
+                "decimals is {decimals}; truth values are rounded to 0 decimals only"
+            )));
+        }
     }
 
     fn __int__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
