@@ -10,6 +10,7 @@ use super::pool_members;
 use crate::allocation::view;
 use crate::discard::drop_unlocked;
 use crate::errors::{OrRaise, to_python};
+use crate::integer::argument;
 use crate::runtime::current;
 use gpuarray::memory::{Allocator, DeviceMemory};
 use gpuarray::{Device, DeviceId, Error, ErrorKind, Result, Stream};
@@ -326,8 +327,8 @@ impl PooledDeviceAllocation {
     fn as_buffer<'py>(
         &self,
         py: Python<'py>,
-        size: usize,
-        offset: usize,
+        #[pyo3(from_py_with = argument::size)] size: usize,
+        #[pyo3(from_py_with = argument::offset)] offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         view(py, self.memory()?, size, offset)
     }

@@ -7,6 +7,7 @@ use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host::{self, HostArray};
+use crate::integer::argument;
 use crate::pinned;
 use crate::runtime::current;
 use crate::tenant::Tenant;
@@ -26,7 +27,7 @@ pub(crate) struct PageLockedAllocator {
 impl PageLockedAllocator {
     #[new]
     #[pyo3(signature = (flags = 0))]
-    fn new(flags: u32) -> PyResult<PageLockedAllocator> {
+    fn new(#[pyo3(from_py_with = argument::flags)] flags: u32) -> PyResult<PageLockedAllocator> {
         Ok(PageLockedAllocator { options: pinned::alloc_options("flags", flags)? })
     }
 
@@ -107,7 +108,7 @@ impl PageLockedMemoryPool {
         py: Python<'py>,
         shape: &Bound<'py, PyAny>,
         dtype: &Bound<'py, PyAny>,
-        order: &str,
+        order: Option<&str>,
     ) -> PyResult<HostArray<'py>> {
         let (descr, element) = dtypes::parse(dtype)?;
         let layout = Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?)
