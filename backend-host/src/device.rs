@@ -3,7 +3,7 @@
 use crate::config::HostConfig;
 use crate::event::HostEvent;
 use crate::memory::Memory;
-use crate::queue::{Mark, Queue};
+use crate::queue::{Mark, Queue, Room};
 use crate::stream::HostStream;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
@@ -31,6 +31,8 @@ pub(crate) struct Engine {
     /// Held while work of the default stream runs, at once or from its queue.
     pub(crate) turn: Arc<Mutex<()>>,
     other_pending: Arc<AtomicUsize>,
+    /// What decides whether a thread may wait for room in a queue.
+    pub(crate) room: Arc<Room>,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
     pool: OnceLock<Option<Arc<ThreadPool>>>,
 }
@@ -45,6 +47,7 @@ impl Engine {
             default_pending,
             turn: Arc::default(),
             other_pending: Arc::default(),
+            room: Arc::default(),
             streams: Mutex::default(),
             pool: OnceLock::new(),
         }
@@ -68,6 +71,16 @@ impl Engine {
             .filter(|queue| !queue.is_idle())
             .map(|queue| queue.mark())
             .collect()
+    }
+
+    /// Lets threads that wait for room in any queue look again.
+    pub(crate) fn look_again(&self) {
+        self.default_queue.look_again();
+        let queues: Vec<_> =
+            lock(&self.streams).iter().filter_map(|(_, queue)| queue.upgrade()).collect();
+        for queue in queues {
+            queue.look_again();
+        }
     }
 
     fn new_queue(&self, blocking: bool) -> Arc<Queue> {

@@ -76,6 +76,7 @@ pub(crate) fn queue(
     }
     py.detach(|| {
         let uses: Vec<_> = uses.iter().copied().flatten().collect();
+        stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
         // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
         // the program vouches, as with every GPU library. Host memory is kept by the caller,
@@ -199,6 +200,7 @@ pub(crate) fn fill_memory(
     }
     py.detach(|| {
         let uses: Vec<_> = to.access(Access::Write).into_iter().collect();
+        stream.wait_for_room();
         let _guard = AccessGuard::acquire(&stream, &uses)?;
         // SAFETY: as for `queue`.
         unsafe { stream.fill(to.address, value, width, count) }

@@ -300,6 +300,7 @@ impl Array {
         }
         let operation =
             Operation::Elementwise(Elementwise { function, compute, shape, inputs, output });
+        self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
         // output repeats no element and overlaps no input except as the same view, and the
