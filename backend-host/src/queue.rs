@@ -121,7 +121,7 @@ impl Queue {
 
     /// Reports the failure of an earlier task, once.
     pub(crate) fn take_failure(&self) -> Result<()> {
-        if !self.failed.load(Ordering::Acquire) {
+        if !self.failed.load(Ordering::Acquire) || self.generation != process::generation() {
             return Ok(());
         }
         let mut state = self.lock();

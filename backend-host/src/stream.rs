@@ -273,8 +273,10 @@ impl Drop for Counted {
 }
 
 fn own_event(event: &dyn Event) -> Result<&HostEvent> {
-    event
+    let event: &HostEvent = event
         .as_any()
         .downcast_ref()
-        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))
+        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))?;
+    event.check_process()?;
+    Ok(event)
 }

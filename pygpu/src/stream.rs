@@ -6,13 +6,14 @@ use crate::foreign::KeptStream;
 use crate::integer::{argument, integer};
 use crate::kept::{KeptObject, Loan};
 use crate::runtime::{Current, current};
+use gpuarray::process::ProcessMutex;
 use gpuarray::{CaptureMode, DeviceId, Error, Graph, Status, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
@@ -21,11 +22,10 @@ const LEGACY: u64 = 1;
 const PER_THREAD: u64 = 2;
 
 /// The streams that Python has made or was given, besides the default streams.
-static KNOWN: Mutex<Vec<Weak<dyn Stream>>> = Mutex::new(Vec::new());
+static KNOWN: ProcessMutex<Vec<Weak<dyn Stream>>> = ProcessMutex::new(Vec::new);
 
 fn registry() -> MutexGuard<'static, Vec<Weak<dyn Stream>>> {
-    // A list of weak references is valid whatever failed elsewhere.
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    KNOWN.lock()
 }
 
 fn remember(stream: &Arc<dyn Stream>) {
