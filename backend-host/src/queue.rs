@@ -11,8 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// A piece of queued work. It fails by returning an error, which the stream keeps.
 pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// As many waiting tasks as a queue should have: more wait for room, until half are left.
+/// As many waiting tasks as a queue should have: who adds more waits for room.
 pub(crate) const LIMIT: u64 = 1024;
+/// As many are left when the wait ends: few enough less that long tasks are not waited for long,
+/// and so many less that the threads need not take turns for each task.
+const ROOM: u64 = LIMIT - 32;
 
 /// What is queued on a device that may wait for a thread of the program, and who waits for room.
 ///
@@ -55,7 +58,7 @@ struct State {
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Told when half of the limit is left.
+    /// Told when [`ROOM`] tasks are left.
     has_room: Condvar,
     /// True while a failure waits to be reported.
     failed: AtomicBool,
@@ -170,7 +173,7 @@ impl Queue {
         }
         room.waiting.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
-        while self.backlog() > LIMIT / 2 && room.functions.load(Ordering::SeqCst) == 0 {
+        while self.backlog() > ROOM && room.functions.load(Ordering::SeqCst) == 0 {
             state = self.has_room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);
@@ -212,7 +215,7 @@ impl Queue {
                     backlog::end();
                 }
                 self.changed.notify_all();
-                if self.backlog() == LIMIT / 2 {
+                if self.backlog() == ROOM {
                     self.has_room.notify_all();
                 }
                 continue;

@@ -90,8 +90,10 @@ fn a_queue_that_waits_for_another_that_is_full_drains() {
 fn nobody_waits_for_room_while_a_function_of_the_program_may_wait_for_him() {
     let device = HostHandle::new(HostConfig { memory: 1 << 24, cache: 1 << 20, threads: 1 });
     let options = StreamOptions { non_blocking: true, ..StreamOptions::default() };
-    let (full, other) =
-        (device.create_stream(options).unwrap(), device.create_stream(options).unwrap());
+    let (full, other) = (
+        device.create_stream(options).expect("the host does it"),
+        device.create_stream(options).expect("the host does it"),
+    );
     let made = Arc::new(AtomicUsize::new(0));
     let total = 2 * LIMIT as usize;
     // The queue waits for a function that waits for the producer.
@@ -99,20 +101,20 @@ fn nobody_waits_for_room_while_a_function_of_the_program_may_wait_for_him() {
     other
         .host_function(Box::new(move || until(|| told.load(Ordering::SeqCst) == total)))
         .expect("a function");
-    let event = device.create_event(hal::EventOptions::default()).unwrap();
-    other.record(event.as_ref()).unwrap();
-    full.wait_event(event.as_ref()).unwrap();
+    let event = device.create_event(hal::EventOptions::default()).expect("the host does it");
+    other.record(event.as_ref()).expect("the host does it");
+    full.wait_event(event.as_ref()).expect("the host does it");
     let (done, finished) = channel();
     thread::spawn(move || {
         for _ in 0..total {
             tell.wait_for_room();
-            tell.record(event.as_ref()).unwrap();
+            tell.record(event.as_ref()).expect("the host does it");
             made.fetch_add(1, Ordering::SeqCst);
         }
         let _ = done.send(());
     });
     finished.recv_timeout(PATIENCE).expect("the producer waits for itself");
-    full.synchronize().unwrap();
+    full.synchronize().expect("the host does it");
 }
 
 #[test]
