@@ -306,7 +306,7 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
 
 def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") -> np.ndarray:
     """The bytes at a device address as a numpy array."""
-    result = np.empty(shape, _plain(dtype), order)  # type: ignore[call-overload]
+    result = np.empty(shape, _plain(dtype), order)  # type: ignore[call-overload, arg-type]
     memcpy_dtoh(result, devptr)
     return result
 
