@@ -3,8 +3,9 @@
 use crate::config::HostConfig;
 use crate::event::HostEvent;
 use crate::memory::Memory;
-use crate::queue::{Mark, Queue};
+use crate::queue::{Mark, Queue, Room};
 use crate::stream::HostStream;
+use hal::process::ProcessMutex;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
     MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions, process,
@@ -31,6 +32,8 @@ pub(crate) struct Engine {
     /// Held while work of the default stream runs, at once or from its queue.
     pub(crate) turn: Arc<Mutex<()>>,
     other_pending: Arc<AtomicUsize>,
+    /// What decides whether a thread may wait for room in a queue.
+    pub(crate) room: Arc<Room>,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
     pool: OnceLock<Option<Arc<ThreadPool>>>,
 }
@@ -45,6 +48,7 @@ impl Engine {
             default_pending,
             turn: Arc::default(),
             other_pending: Arc::default(),
+            room: Arc::default(),
             streams: Mutex::default(),
             pool: OnceLock::new(),
         }
@@ -68,6 +72,16 @@ impl Engine {
             .filter(|queue| !queue.is_idle())
             .map(|queue| queue.mark())
             .collect()
+    }
+
+    /// Lets threads that wait for room in any queue look again.
+    pub(crate) fn look_again(&self) {
+        self.default_queue.look_again();
+        let queues: Vec<_> =
+            lock(&self.streams).iter().filter_map(|(_, queue)| queue.upgrade()).collect();
+        for queue in queues {
+            queue.look_again();
+        }
     }
 
     fn new_queue(&self, blocking: bool) -> Arc<Queue> {
@@ -99,10 +113,10 @@ pub(crate) struct HostDevice {
     default_stream_id: u64,
     engine: Engine,
     /// The engine of a forked child.
-    child: Mutex<Option<&'static Engine>>,
-    pinned: Mutex<BTreeMap<usize, usize>>,
-    registered: Mutex<BTreeMap<usize, usize>>,
-    limits: Mutex<[usize; LIMITS.len()]>,
+    child: ProcessMutex<Option<&'static Engine>>,
+    pinned: ProcessMutex<BTreeMap<usize, usize>>,
+    registered: ProcessMutex<BTreeMap<usize, usize>>,
+    limits: [AtomicUsize; LIMITS.len()],
 }
 
 /// The limits of `CUlimit` that there have been from the first on, with the values that drivers
@@ -134,10 +148,10 @@ impl HostDevice {
             memory: Arc::new(Memory::new(config.memory, config.cache)),
             default_stream_id: hal::stream::unique_id(),
             engine: Engine::new(),
-            child: Mutex::new(None),
-            pinned: Mutex::default(),
-            registered: Mutex::default(),
-            limits: Mutex::new(LIMITS),
+            child: ProcessMutex::default(),
+            pinned: ProcessMutex::default(),
+            registered: ProcessMutex::default(),
+            limits: LIMITS.map(AtomicUsize::new),
         }
     }
 
@@ -154,7 +168,7 @@ impl HostDevice {
         if self.engine.generation == process::generation() {
             return &self.engine;
         }
-        let mut child = lock(&self.child);
+        let mut child = self.child.lock();
         match *child {
             Some(engine) if engine.generation == process::generation() => engine,
             // One per fork, for the life of the child.
@@ -216,11 +230,11 @@ impl HostDevice {
 
 /// Start and size of the range that holds so many bytes at an address.
 fn range_in(
-    ranges: &Mutex<BTreeMap<usize, usize>>,
+    ranges: &ProcessMutex<BTreeMap<usize, usize>>,
     address: usize,
     bytes: usize,
 ) -> Option<(usize, usize)> {
-    let (&start, &size) = lock(ranges).range(..=address).next_back()?;
+    let (&start, &size) = ranges.lock().range(..=address).next_back()?;
     let rest = size.checked_sub(address - start)?;
     (bytes <= rest && rest > 0).then_some((start, size))
 }
@@ -348,14 +362,14 @@ impl Device for HostHandle {
 
     fn allocate_pinned(&self, bytes: usize, _: PinnedOptions) -> Result<*mut u8> {
         let address = self.with_room(|memory| memory.allocate_pages(bytes))? as usize;
-        lock(&self.pinned).insert(address, bytes);
+        self.pinned.lock().insert(address, bytes);
         Ok(address as *mut u8)
     }
 
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
         // Queued copies may still use the memory, as a GPU's driver would wait for them.
         self.wait()?;
-        lock(&self.pinned).remove(&(pointer as usize));
+        self.pinned.lock().remove(&(pointer as usize));
         // SAFETY: the caller's promise, and no work is left.
         unsafe { self.memory.free_pages(pointer as u64, bytes) };
         Ok(())
@@ -366,7 +380,7 @@ impl Device for HostHandle {
         let end = start.checked_add(bytes).ok_or_else(|| {
             Error::overflow("register_host", format!("{bytes} bytes at {start:#x} do not fit"))
         })?;
-        let mut registered = lock(&self.registered);
+        let mut registered = self.registered.lock();
         if let Some((&other, &size)) = registered.range(..end).next_back()
             && other + size > start
         {
@@ -385,7 +399,7 @@ impl Device for HostHandle {
 
     unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
         self.wait()?;
-        match lock(&self.registered).remove(&(pointer as usize)) {
+        match self.registered.lock().remove(&(pointer as usize)) {
             Some(_) => Ok(()),
             None => Err(Error::new(
                 ErrorKind::InvalidArgument,
@@ -405,11 +419,11 @@ impl Device for HostHandle {
     }
 
     fn limit(&self, limit: i32) -> Result<usize> {
-        Ok(lock(&self.limits)[limit_index("limit", limit)?])
+        Ok(self.limits[limit_index("limit", limit)?].load(Ordering::Relaxed))
     }
 
     fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
-        lock(&self.limits)[limit_index("set_limit", limit)?] = value;
+        self.limits[limit_index("set_limit", limit)?].store(value, Ordering::Relaxed);
         Ok(())
     }
 

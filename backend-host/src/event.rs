@@ -2,7 +2,7 @@
 
 use crate::device::DEVICE;
 use crate::queue::Mark;
-use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status};
+use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, process};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,6 +32,7 @@ enum Recorded {
 pub(crate) struct HostEvent {
     handle: u64,
     timing: bool,
+    generation: u32,
     recorded: Mutex<Recorded>,
 }
 
@@ -40,12 +41,24 @@ impl HostEvent {
         HostEvent {
             handle: NEXT_HANDLE.fetch_add(1, Ordering::Relaxed),
             timing: options.timing,
+            generation: process::generation(),
             recorded: Mutex::new(Recorded::Never),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Recorded> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In a forked child a thread of the parent may have held an event's lock.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.generation == process::generation() {
+            return Ok(());
+        }
+        Err(Error::handle(
+            "event",
+            "the event was made by the parent process; make a new one after a fork",
+        ))
     }
 
     /// Records that the mark is reached already.
@@ -67,6 +80,7 @@ impl HostEvent {
     }
 
     fn time(&self) -> Result<Instant> {
+        self.check_process()?;
         if !self.timing {
             return Err(Error::handle("event", "the event was made without timing"));
         }
@@ -95,10 +109,12 @@ impl Event for HostEvent {
     }
 
     fn query(&self) -> Result<bool> {
+        self.check_process()?;
         Ok(self.mark().is_none())
     }
 
     fn synchronize(&self) -> Result<()> {
+        self.check_process()?;
         match self.mark() {
             Some(mark) => mark.wait(),
             None => Ok(()),

@@ -4,11 +4,12 @@
 //! more than most operations on it, and even a small one costs more than a short operation;
 //! so freed blocks are kept up to a limit, and given back when memory runs short.
 
+use hal::process::ProcessMutex;
 use hal::{Error, ErrorKind, Result, Status};
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of every allocation: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
@@ -44,18 +45,19 @@ enum Block {
     Large(usize),
 }
 
-/// Allocates and accounts memory.
+/// Allocates and accounts memory. A forked child keeps no blocks of its parent's and knows none of
+/// its allocations, which it leaves alone.
 #[derive(Debug)]
 pub(crate) struct Memory {
     capacity: usize,
     cache_limit: usize,
     used: AtomicUsize,
-    cache: Mutex<Cache>,
+    cache: ProcessMutex<Cache>,
     /// Addresses of free small blocks, one list per size.
-    small: [Mutex<Vec<usize>>; SMALL_SIZES],
+    small: [ProcessMutex<Vec<usize>>; SMALL_SIZES],
     /// All blocks by address, those in use and the free ones that are kept. Only what takes a
     /// block from the system or gives it back comes here, and what is large anyway.
-    blocks: Mutex<BTreeMap<usize, Block>>,
+    blocks: ProcessMutex<BTreeMap<usize, Block>>,
 }
 
 /// The size that a request is rounded up to, so that blocks fit later requests: small ones to
@@ -143,9 +145,9 @@ impl Memory {
             capacity,
             cache_limit,
             used: AtomicUsize::new(0),
-            cache: Mutex::default(),
-            small: [const { Mutex::new(Vec::new()) }; SMALL_SIZES],
-            blocks: Mutex::default(),
+            cache: ProcessMutex::default(),
+            small: [const { ProcessMutex::new(Vec::new) }; SMALL_SIZES],
+            blocks: ProcessMutex::default(),
         }
     }
 
@@ -158,13 +160,13 @@ impl Memory {
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
-        lock(&self.cache)
+        self.cache.lock()
     }
 
     /// Bytes of free blocks that are kept.
     pub(crate) fn kept(&self) -> usize {
         let small = self.small.iter().enumerate();
-        let small: usize = small.map(|(index, free)| small_size(index) * lock(free).len()).sum();
+        let small: usize = small.map(|(index, free)| small_size(index) * free.lock().len()).sum();
         small + self.cache().bytes
     }
 
@@ -201,7 +203,7 @@ impl Memory {
         }
         drop(cache);
         for (index, free) in self.small.iter().enumerate().rev() {
-            if let Some(address) = lock(free).pop() {
+            if let Some(address) = free.lock().pop() {
                 let size = small_size(index);
                 // SAFETY: the block is of its list's size, and only the list knew it.
                 unsafe { self.give_back(address, size) };
@@ -219,7 +221,7 @@ impl Memory {
     /// Start and bytes of the allocation in use that an address lies in.
     pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
         let address = usize::try_from(address).ok()?;
-        let blocks = lock(&self.blocks);
+        let blocks = self.blocks.lock();
         let (&start, &block) = blocks.range(..=address).next_back()?;
         let bytes = match block {
             Block::Large(bytes) => bytes,
@@ -238,14 +240,14 @@ impl Memory {
             // SAFETY: the caller's promise.
             unsafe { mark(address, size) }.store(bytes, Ordering::Relaxed);
         } else {
-            lock(&self.blocks).insert(address, Block::Large(bytes));
+            self.blocks.lock().insert(address, Block::Large(bytes));
         }
     }
 
     /// # Safety
     /// The block was allocated with the layout of `size` and is used by nobody.
     unsafe fn give_back(&self, address: usize, size: usize) {
-        lock(&self.blocks).remove(&address);
+        self.blocks.lock().remove(&address);
         if let Some(layout) = block_layout(size) {
             // SAFETY: the caller's promise.
             unsafe { dealloc(address as *mut u8, layout) };
@@ -288,7 +290,7 @@ impl Memory {
             if pointer.is_null() {
                 return None;
             }
-            lock(&self.blocks).insert(pointer as usize, Block::Large(bytes));
+            self.blocks.lock().insert(pointer as usize, Block::Large(bytes));
             Some(pointer as u64)
         })
     }
@@ -299,7 +301,7 @@ impl Memory {
     /// Address and size are those of one allocation, which nothing uses any longer.
     pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
-        lock(&self.blocks).remove(&(address as usize));
+        self.blocks.lock().remove(&(address as usize));
         if let Some(layout) = page_layout(bytes) {
             // SAFETY: the caller's promise.
             unsafe { dealloc(address as *mut u8, layout) };
@@ -323,7 +325,7 @@ impl Memory {
         let size = block_size(bytes);
         let layout = block_layout(size)?;
         if let Some(index) = small_index(size) {
-            if let Some(address) = lock(&self.small[index]).pop() {
+            if let Some(address) = self.small[index].lock().pop() {
                 // SAFETY: the block is of its list's size.
                 unsafe { self.note(address, size, bytes) };
                 return Some(address as u64);
@@ -361,7 +363,7 @@ impl Memory {
         // SAFETY: the block was just allocated with this size.
         unsafe { self.note(pointer as usize, size, bytes) };
         if size < LARGE {
-            lock(&self.blocks).insert(pointer as usize, Block::Small(size));
+            self.blocks.lock().insert(pointer as usize, Block::Small(size));
         }
         Some(pointer as u64)
     }
@@ -376,7 +378,7 @@ impl Memory {
         // SAFETY: the block is that of the allocation, which ends here.
         unsafe { self.note(address as usize, size, 0) };
         if let Some(index) = small_index(size) {
-            let mut free = lock(&self.small[index]);
+            let mut free = self.small[index].lock();
             if free.len() < SMALL_COUNT && size * free.len() < SMALL_BYTES {
                 free.push(address as usize);
                 return;
@@ -392,10 +394,6 @@ impl Memory {
         // SAFETY: the caller's promise; nothing else knows the block.
         unsafe { self.give_back(address as usize, size) };
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Memory {
@@ -440,7 +438,7 @@ mod tests {
         assert!(memory.kept() <= block_size(5000) * 2 && memory.kept() > 0);
         memory.trim(0);
         assert_eq!(memory.kept(), 0);
-        assert!(lock(&memory.blocks).is_empty());
+        assert!(memory.blocks.lock().is_empty());
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The work of one stream: tasks that a thread of the stream runs in order, and counters by
 //! which others wait for a place in that order.
 
-use hal::{Error, ErrorKind, Result, Status, process};
+use hal::{Error, ErrorKind, Result, Status, backlog, process};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,6 +10,43 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A piece of queued work. It fails by returning an error, which the stream keeps.
 pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// As many waiting tasks as a queue should have: who adds more waits for room.
+pub(crate) const LIMIT: u64 = 1024;
+/// As many are left when the wait ends: few enough less that long tasks are not waited for long,
+/// and so many less that the threads need not take turns for each task.
+const ROOM: u64 = LIMIT - 32;
+
+/// What is queued on a device that may wait for a thread of the program, and who waits for room.
+///
+/// A task of this backend waits for tasks that were queued before it, and for nothing else: it
+/// runs whatever the program's threads do, and waiting for room ends. A function of the program
+/// may wait for the very thread that waits for room, so while one is queued or runs, on any
+/// stream, nobody waits and queues grow as they must.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    functions: AtomicUsize,
+    waiting: AtomicUsize,
+}
+
+impl Room {
+    /// Counts a function of the program, until it has run; true if somebody waits for room and
+    /// has to look again ([`Queue::look_again`]).
+    pub(crate) fn begin_function(&self) -> bool {
+        self.functions.fetch_add(1, Ordering::SeqCst);
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Takes the function away.
+    pub(crate) fn end_function(&self) {
+        self.functions.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+}
 
 struct State {
     tasks: VecDeque<Task>,
@@ -21,6 +58,8 @@ struct State {
 pub(crate) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
+    /// Told when [`ROOM`] tasks are left.
+    has_room: Condvar,
     /// True while a failure waits to be reported.
     failed: AtomicBool,
     submitted: AtomicU64,
@@ -41,6 +80,7 @@ impl Queue {
         Arc::new(Queue {
             state: Mutex::new(State { tasks: VecDeque::new(), has_worker: false, failure: None }),
             changed: Condvar::new(),
+            has_room: Condvar::new(),
             failed: AtomicBool::new(false),
             submitted: AtomicU64::new(0),
             completed: AtomicU64::new(0),
@@ -53,11 +93,11 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submitted(&self) -> u64 {
+    pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Acquire)
     }
 
-    fn completed(&self) -> u64 {
+    pub(crate) fn completed(&self) -> u64 {
         self.completed.load(Ordering::Acquire)
     }
 
@@ -84,7 +124,7 @@ impl Queue {
 
     /// Reports the failure of an earlier task, once.
     pub(crate) fn take_failure(&self) -> Result<()> {
-        if !self.failed.load(Ordering::Acquire) {
+        if !self.failed.load(Ordering::Acquire) || self.generation != process::generation() {
             return Ok(());
         }
         let mut state = self.lock();
@@ -114,9 +154,37 @@ impl Queue {
         state.tasks.push_back(task);
         self.pending.fetch_add(1, Ordering::AcqRel);
         self.submitted.fetch_add(1, Ordering::AcqRel);
+        if self.backlog() == LIMIT {
+            backlog::begin();
+        }
         drop(state);
         self.changed.notify_all();
         Ok(())
+    }
+
+    fn backlog(&self) -> u64 {
+        self.submitted().saturating_sub(self.completed())
+    }
+
+    /// Waits until there is room, while no function of the program is queued.
+    pub(crate) fn wait_for_room(&self, room: &Room) {
+        if self.backlog() < LIMIT || self.generation != process::generation() {
+            return;
+        }
+        room.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut state = self.lock();
+        while self.backlog() > ROOM && room.functions.load(Ordering::SeqCst) == 0 {
+            state = self.has_room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        room.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Lets everybody in [`Queue::wait_for_room`] look again.
+    pub(crate) fn look_again(&self) {
+        // Under the lock, so that nobody looks, misses this, and then waits.
+        let _state = self.lock();
+        self.has_room.notify_all();
     }
 
     /// Runs tasks until there are none and nobody but this thread knows the queue.
@@ -141,8 +209,15 @@ impl Queue {
                 }
                 // Whoever sees the task completed finds it pending no longer.
                 self.pending.fetch_sub(1, Ordering::AcqRel);
+                let full = self.backlog() == LIMIT;
                 self.completed.fetch_add(1, Ordering::AcqRel);
+                if full {
+                    backlog::end();
+                }
                 self.changed.notify_all();
+                if self.backlog() == ROOM {
+                    self.has_room.notify_all();
+                }
                 continue;
             }
             // The worker's own reference and those of marks keep the queue alive, but only a
@@ -194,3 +269,6 @@ impl Mark {
         self.queue.wait_until(self.position)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@
 use crate::device::{DEVICE, HostDevice};
 use crate::event::{HostEvent, Record};
 use crate::kernels;
-use crate::queue::{Mark, Queue, Task};
+use crate::queue::{Mark, Queue, Room, Task};
 use crate::transfer;
 use hal::operation::Operation;
 use hal::{DeviceId, Error, Event, PrefetchTarget, Result, Stream, Transfer};
@@ -169,11 +169,22 @@ impl Stream for HostStream {
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        // Never at once: the function may wait for the thread that queues it.
+        // Never at once: the function may wait for the thread that queues it. For the same reason
+        // nobody may wait for room until it has run.
+        let room = self.device.engine().room.clone();
+        if room.begin_function() {
+            self.device.engine().look_again();
+        }
+        let counted = Counted(room);
         self.submit(Box::new(move || {
+            let _counted = counted;
             function();
             Ok(())
         }))
+    }
+
+    fn wait_for_room(&self) {
+        self.queue().wait_for_room(&self.device.engine().room);
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
@@ -252,9 +263,20 @@ impl Stream for HostStream {
     }
 }
 
+/// A function of the program that is queued or runs; whatever becomes of it, it is taken away.
+struct Counted(Arc<Room>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.end_function();
+    }
+}
+
 fn own_event(event: &dyn Event) -> Result<&HostEvent> {
-    event
+    let event: &HostEvent = event
         .as_any()
         .downcast_ref()
-        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))
+        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))?;
+    event.check_process()?;
+    Ok(event)
 }

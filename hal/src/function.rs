@@ -61,6 +61,9 @@ pub enum UnaryFunction {
     Ceil,
     /// The element without its fraction; real types only.
     Trunc,
+    /// The element without its whole part, with the element's sign, as C's `modf`: a zero for a
+    /// whole number and for an infinity; integers and floating-point numbers only.
+    Fraction,
     /// The nearest whole number, halves to even; real types only.
     Rint,
     /// The fraction `m` of `x = m * 2^e`, `0.5 <= |m| < 1`, as C's `frexp`; real types only.
@@ -151,6 +154,10 @@ pub enum Function {
     SelectPositive,
     /// Four arguments `a, x, b, y`: `a * x + b * y`, rounded after each step.
     LinearCombination,
+    /// Two arguments of types that no integer type holds both of: a comparison, exact, whose
+    /// first argument is converted to `Int64` and whose second to `UInt64`. It computes in
+    /// `Int64`; the other order of the types is [`BinaryFunction::swapped`].
+    CompareMixed(BinaryFunction),
 }
 
 /// The types that a function works in: its arguments are converted to `compute`, its value
@@ -168,7 +175,7 @@ impl Function {
     pub const fn arity(self) -> usize {
         match self {
             Function::Unary(_) => 1,
-            Function::Binary(_) => 2,
+            Function::Binary(_) | Function::CompareMixed(_) => 2,
             Function::Select | Function::SelectPositive => 3,
             Function::LinearCombination => 4,
         }
@@ -178,8 +185,20 @@ impl Function {
     pub const fn result(self, compute: DType) -> DType {
         match self {
             Function::Unary(function) => function.result(compute),
-            Function::Binary(function) => function.result(compute),
+            Function::Binary(function) | Function::CompareMixed(function) => {
+                function.result(compute)
+            }
             _ => compute,
+        }
+    }
+
+    /// The type that the argument of a position is converted to when the function computes in
+    /// `compute`; none for the condition of a selection, which keeps its own.
+    pub const fn argument(self, position: usize, compute: DType) -> Option<DType> {
+        match (self, position) {
+            (Function::Select | Function::SelectPositive, 0) => None,
+            (Function::CompareMixed(_), 1) => Some(DType::UInt64),
+            _ => Some(compute),
         }
     }
 }
@@ -204,10 +223,11 @@ impl UnaryFunction {
         let allowed = match (self, input.kind()) {
             (Copy, _) => true,
             (_, Kind::Opaque) => false,
-            (Negative | Sign, Kind::Bool) => false,
-            (Sign | Log2 | Floor | Ceil | Trunc | Rint | Mantissa | Exponent, Kind::Complex) => {
-                false
-            }
+            (Negative | Sign | Fraction, Kind::Bool) => false,
+            (
+                Sign | Log2 | Floor | Ceil | Trunc | Fraction | Rint | Mantissa | Exponent,
+                Kind::Complex,
+            ) => false,
             (Invert, Kind::Float | Kind::Complex) => false,
             _ => true,
         };
@@ -227,6 +247,25 @@ impl UnaryFunction {
 }
 
 impl BinaryFunction {
+    /// True for the comparisons by size and for equality.
+    pub const fn is_comparison(self) -> bool {
+        use BinaryFunction::*;
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+
+    /// The comparison that has the same value when its arguments are exchanged; any other
+    /// function itself.
+    pub const fn swapped(self) -> Self {
+        use BinaryFunction::*;
+        match self {
+            Less => Greater,
+            LessEqual => GreaterEqual,
+            Greater => Less,
+            GreaterEqual => LessEqual,
+            other => other,
+        }
+    }
+
     /// The type of the value when the function computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         use BinaryFunction::*;

@@ -5,6 +5,7 @@ mod enumeration;
 
 pub mod array;
 pub mod backend;
+pub mod backlog;
 pub mod decorate;
 pub mod device;
 pub mod driver;

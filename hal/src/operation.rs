@@ -50,7 +50,7 @@ impl Input {
 
 /// `output[i] = function(inputs[0][i], inputs[1][i], ...)` for every index of `shape`.
 ///
-/// Each input is converted to `compute` (but see [`Function::Select`]), the function's value
+/// Each input is converted to `compute` (but see [`Function::argument`]), the function's value
 /// to the output's dtype. Conversions follow C: to bool is "not zero", a complex number
 /// loses its imaginary part when it becomes real, floating point to integer truncates
 /// (what does not fit saturates or wraps, NaN gives any value), integers wrap.

@@ -1,6 +1,8 @@
 //! What objects must know of the process they live in: whether it exits, and whether it is a
 //! forked child of the one that made them.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
@@ -43,19 +45,100 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A lock for all threads of a process. In a forked child it is open, whoever held it in the
-/// parent: that thread does not exist there.
-pub(crate) struct ProcessLock {
-    current: AtomicPtr<Generation>,
+/// A value for each process: in a forked child it is made anew, whatever a thread of the parent
+/// was doing with the parent's at the fork. That one is left as it is, neither used nor dropped.
+struct OfProcess<T> {
+    current: AtomicPtr<Generation<T>>,
+    owned: PhantomData<Box<Generation<T>>>,
 }
 
-struct Generation {
+struct Generation<T> {
     number: u32,
+    value: T,
+}
+
+impl<T> OfProcess<T> {
+    const fn new() -> OfProcess<T> {
+        OfProcess { current: AtomicPtr::new(ptr::null_mut()), owned: PhantomData }
+    }
+
+    fn get(&self, make: impl Fn() -> T) -> &T {
+        let number = generation();
+        loop {
+            let known = self.current.load(Ordering::Acquire);
+            // SAFETY: what is stored here is never changed, and freed only with this object.
+            if let Some(known) = unsafe { known.as_ref() }
+                && known.number == number
+            {
+                return &known.value;
+            }
+            // That of a parent's process is left behind.
+            let made = Box::into_raw(Box::new(Generation { number, value: make() }));
+            let stored =
+                self.current.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire);
+            if stored.is_err() {
+                // SAFETY: made above, and known to nobody else.
+                drop(unsafe { Box::from_raw(made) });
+            }
+        }
+    }
+}
+
+impl<T> Drop for OfProcess<T> {
+    fn drop(&mut self) {
+        let known = *self.current.get_mut();
+        // SAFETY: stored by `get`, and nobody refers to it any longer.
+        if unsafe { known.as_ref() }.is_some_and(|known| known.number == generation()) {
+            // SAFETY: as above; made by `Box::into_raw`.
+            drop(unsafe { Box::from_raw(known) });
+        }
+    }
+}
+
+/// A mutex that a forked child finds open, its contents as `fresh` makes them: the thread that
+/// held it in the parent does not exist there, and what it left may be half done.
+pub struct ProcessMutex<T> {
+    state: OfProcess<Mutex<T>>,
+    fresh: fn() -> T,
+}
+
+impl<T> ProcessMutex<T> {
+    /// A mutex whose contents are made when a process first locks it.
+    pub const fn new(fresh: fn() -> T) -> ProcessMutex<T> {
+        ProcessMutex { state: OfProcess::new(), fresh }
+    }
+
+    /// Locks. What the mutex protects must be valid after every step: a panic elsewhere spoils
+    /// nothing.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        let mutex = self.state.get(|| Mutex::new((self.fresh)()));
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Default> Default for ProcessMutex<T> {
+    fn default() -> Self {
+        ProcessMutex::new(T::default)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ProcessMutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lock().fmt(f)
+    }
+}
+
+/// A lock for all threads of a process. In a forked child it is open, whoever held it in the
+/// parent: that thread does not exist there.
+pub(crate) struct ProcessLock(OfProcess<Shared>);
+
+#[derive(Default)]
+struct Shared {
     lock: Mutex<()>,
     changed: Condvar,
 }
 
-impl Generation {
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, ()> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +146,7 @@ impl Generation {
 
 impl ProcessLock {
     pub(crate) const fn new() -> ProcessLock {
-        ProcessLock { current: AtomicPtr::new(ptr::null_mut()) }
+        ProcessLock(OfProcess::new())
     }
 
     /// Locks. What the lock protects must be valid after every step: a panic elsewhere spoils
@@ -89,28 +172,33 @@ impl ProcessLock {
         here.changed.notify_all();
     }
 
-    fn of_this_process(&self) -> &'static Generation {
-        let number = generation();
-        loop {
-            let known = self.current.load(Ordering::Acquire);
-            // SAFETY: what is stored here is leaked, never changed and never freed.
-            if let Some(known) = unsafe { known.as_ref() }
-                && known.number == number
-            {
-                return known;
-            }
-            // One for each generation, which lives as long as the process.
-            let made = Box::into_raw(Box::new(Generation {
-                number,
-                lock: Mutex::new(()),
-                changed: Condvar::new(),
-            }));
-            let stored =
-                self.current.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire);
-            if stored.is_err() {
-                // SAFETY: made above, and known to nobody else.
-                drop(unsafe { Box::from_raw(made) });
+    fn of_this_process(&'static self) -> &'static Shared {
+        self.0.get(Shared::default)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forked_child_finds_a_mutex_open_and_its_contents_fresh() {
+        watch();
+        let mutex = ProcessMutex::new(|| 7);
+        *mutex.lock() = 8;
+        let held = mutex.lock();
+        // SAFETY: the child only takes the mutex, which nobody holds there, and leaves.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: an alarm ends a child that waits; leaving runs nothing of the parent's.
+            unsafe {
+                libc::alarm(60);
+                libc::_exit(i32::from(*mutex.lock() != 7));
             }
         }
+        let mut status = -1;
+        // SAFETY: waits for the child made above.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!((status, *held), (0, 8));
     }
 }

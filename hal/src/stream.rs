@@ -250,6 +250,11 @@ pub trait Stream: Send + Sync + Debug {
         Ok(StreamOptions::default())
     }
 
+    /// Waits while so much work is queued that the queue should not grow, unless that could be
+    /// a wait for the calling thread itself. Callers that queue work call it first, and hold no
+    /// lock meanwhile.
+    fn wait_for_room(&self) {}
+
     /// Queues a builtin operation.
     ///
     /// # Safety

@@ -5,6 +5,7 @@ use crate::discard::drop_unlocked;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
+use crate::integer::argument;
 use crate::pool::PooledDeviceAllocation;
 use crate::region::{Origin, Region};
 use crate::runtime::current;
@@ -119,8 +120,8 @@ impl DeviceAllocation {
     fn as_buffer<'py>(
         &self,
         py: Python<'py>,
-        size: usize,
-        offset: usize,
+        #[pyo3(from_py_with = argument::size)] size: usize,
+        #[pyo3(from_py_with = argument::offset)] offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         view(py, &self.memory, size, offset)
     }
@@ -179,8 +180,8 @@ const HOLD: &CStr = c"pygpu.driver.memory";
 #[pyo3(name = "address_as_buffer")]
 pub(crate) fn buffer<'py>(
     py: Python<'py>,
-    address: u64,
-    size: usize,
+    #[pyo3(from_py_with = argument::address)] address: u64,
+    #[pyo3(from_py_with = argument::size)] size: usize,
     owner: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if isize::try_from(size).is_err() {
@@ -206,7 +207,9 @@ pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> 
 
 /// Allocates `bytes` bytes for work on the default stream from now on.
 #[pyfunction]
-pub(crate) fn mem_alloc_ordered(bytes: usize) -> PyResult<DeviceAllocation> {
+pub(crate) fn mem_alloc_ordered(
+    #[pyo3(from_py_with = argument::bytes)] bytes: usize,
+) -> PyResult<DeviceAllocation> {
     let current = current()?;
     let memory = DeviceMemory::for_stream(&current.device, &current.stream, bytes).or_raise()?;
     Ok(DeviceAllocation::new(Arc::new(memory)))
@@ -218,7 +221,7 @@ pub(crate) fn mem_alloc_ordered(bytes: usize) -> PyResult<DeviceAllocation> {
 pub(crate) fn mem_alloc_pitch(
     width: &Bound<'_, PyAny>,
     height: &Bound<'_, PyAny>,
-    access_size: usize,
+    #[pyo3(from_py_with = argument::access_size)] access_size: usize,
 ) -> PyResult<(DeviceAllocation, usize)> {
     let width = positive("mem_alloc_pitch", "width", width)?;
     let height = positive("mem_alloc_pitch", "height", height)?;

@@ -4,6 +4,7 @@ use crate::allocation::{address_of, memory_of};
 use crate::array::GPUArray;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
+use crate::integer::argument;
 use crate::runtime::{self, current};
 use crate::stream::stream_argument;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory};
@@ -75,6 +76,7 @@ pub(crate) fn queue(
     }
     py.detach(|| {
         let uses: Vec<_> = uses.iter().copied().flatten().collect();
+        stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
         // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
         // the program vouches, as with every GPU library. Host memory is kept by the caller,
@@ -134,7 +136,7 @@ pub(crate) fn copy_on_device(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
     src: &Bound<'_, PyAny>,
-    size: usize,
+    #[pyo3(from_py_with = argument::size)] size: usize,
     stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
@@ -151,10 +153,10 @@ pub(crate) fn copy_on_device(
 pub(crate) fn copy_between_devices(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
-    dest_ordinal: usize,
+    #[pyo3(from_py_with = argument::dest_ordinal)] dest_ordinal: usize,
     src: &Bound<'_, PyAny>,
-    src_ordinal: usize,
-    size: usize,
+    #[pyo3(from_py_with = argument::src_ordinal)] src_ordinal: usize,
+    #[pyo3(from_py_with = argument::size)] size: usize,
     stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
@@ -183,9 +185,9 @@ pub(crate) fn copy_between_devices(
 pub(crate) fn fill_memory(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
-    value: u32,
-    width: usize,
-    count: usize,
+    #[pyo3(from_py_with = argument::value)] value: u32,
+    #[pyo3(from_py_with = argument::width)] width: usize,
+    #[pyo3(from_py_with = argument::count)] count: usize,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let bytes = count.checked_mul(width).ok_or_else(|| {
@@ -198,6 +200,7 @@ pub(crate) fn fill_memory(
     }
     py.detach(|| {
         let uses: Vec<_> = to.access(Access::Write).into_iter().collect();
+        stream.wait_for_room();
         let _guard = AccessGuard::acquire(&stream, &uses)?;
         // SAFETY: as for `queue`.
         unsafe { stream.fill(to.address, value, width, count) }
@@ -211,11 +214,11 @@ pub(crate) fn fill_memory(
 pub(crate) fn fill_rows(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
-    pitch: usize,
-    value: u32,
-    element: usize,
-    width: usize,
-    height: usize,
+    #[pyo3(from_py_with = argument::pitch)] pitch: usize,
+    #[pyo3(from_py_with = argument::value)] value: u32,
+    #[pyo3(from_py_with = argument::element)] element: usize,
+    #[pyo3(from_py_with = argument::width)] width: usize,
+    #[pyo3(from_py_with = argument::height)] height: usize,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let row = width.checked_mul(element).filter(|&row| height < 2 || pitch >= row);

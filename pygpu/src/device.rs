@@ -1,6 +1,7 @@
 //! Devices: what they are, and what a thread sets on them.
 
 use crate::errors::OrRaise;
+use crate::integer::argument;
 use crate::runtime::{self, Current, backend, current};
 use gpuarray::{Device, DeviceAttribute};
 use pyo3::prelude::*;
@@ -65,7 +66,9 @@ fn handle(ordinal: usize) -> PyResult<Arc<dyn Device>> {
 
 /// Name, bus id, compute capability and bytes of memory of a device.
 #[pyfunction]
-pub(crate) fn device_properties(ordinal: usize) -> PyResult<(String, String, (u32, u32), usize)> {
+pub(crate) fn device_properties(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<(String, String, (u32, u32), usize)> {
     let Current { device, .. } = runtime::device(ordinal)?;
     let p = device.properties();
     Ok((p.name.clone(), p.pci_bus_id.clone(), p.compute_capability, p.total_memory))
@@ -84,25 +87,34 @@ pub(crate) fn device_by_name(name: &str) -> PyResult<usize> {
 
 /// The device's UUID as text; `None` where there is none.
 #[pyfunction]
-pub(crate) fn device_uuid(ordinal: usize) -> PyResult<Option<String>> {
+pub(crate) fn device_uuid(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<Option<String>> {
     Ok(handle(ordinal)?.properties().uuid_text())
 }
 
 /// What compilers call the device; empty for the host.
 #[pyfunction]
-pub(crate) fn device_architecture(ordinal: usize) -> PyResult<String> {
+pub(crate) fn device_architecture(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<String> {
     Ok(handle(ordinal)?.properties().architecture.clone())
 }
 
 /// The least and the greatest priority that streams of a device can have.
 #[pyfunction]
-pub(crate) fn stream_priority_range(ordinal: usize) -> PyResult<(i32, i32)> {
+pub(crate) fn stream_priority_range(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<(i32, i32)> {
     handle(ordinal)?.priority_range().or_raise()
 }
 
 /// Destroys everything on a device.
 #[pyfunction]
-pub(crate) fn reset_device(py: Python<'_>, ordinal: usize) -> PyResult<()> {
+pub(crate) fn reset_device(
+    py: Python<'_>,
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<()> {
     let device = handle(ordinal)?;
     // SAFETY: documented: what the program made before is gone, as in every GPU library.
     py.detach(|| unsafe { device.reset() }).or_raise()
@@ -110,13 +122,19 @@ pub(crate) fn reset_device(py: Python<'_>, ordinal: usize) -> PyResult<()> {
 
 /// True if kernels on one device could use the other one's memory.
 #[pyfunction]
-pub(crate) fn can_access_peer(ordinal: usize, other: usize) -> PyResult<bool> {
+pub(crate) fn can_access_peer(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+    #[pyo3(from_py_with = argument::other)] other: usize,
+) -> PyResult<bool> {
     handle(ordinal)?.can_access_peer(handle(other)?.as_ref()).or_raise()
 }
 
 /// Lets kernels on the current device use another one's memory, or no longer.
 #[pyfunction]
-pub(crate) fn set_peer_access(other: usize, enabled: bool) -> PyResult<()> {
+pub(crate) fn set_peer_access(
+    #[pyo3(from_py_with = argument::other)] other: usize,
+    enabled: bool,
+) -> PyResult<()> {
     let (device, other) = (current()?.device, handle(other)?);
     match enabled {
         true => device.enable_peer_access(other.as_ref()),
@@ -127,19 +145,25 @@ pub(crate) fn set_peer_access(other: usize, enabled: bool) -> PyResult<()> {
 
 /// A numbered limit of the current device.
 #[pyfunction]
-pub(crate) fn get_limit(limit: i32) -> PyResult<usize> {
+pub(crate) fn get_limit(#[pyo3(from_py_with = argument::limit)] limit: i32) -> PyResult<usize> {
     current()?.device.limit(limit).or_raise()
 }
 
 /// Sets a numbered limit of the current device.
 #[pyfunction]
-pub(crate) fn set_limit(limit: i32, value: usize) -> PyResult<()> {
+pub(crate) fn set_limit(
+    #[pyo3(from_py_with = argument::limit)] limit: i32,
+    #[pyo3(from_py_with = argument::value)] value: usize,
+) -> PyResult<()> {
     current()?.device.set_limit(limit, value).or_raise()
 }
 
 /// Gives unused memory of the current device's pool back until it holds at most `keep` bytes.
 #[pyfunction]
-pub(crate) fn trim_memory(py: Python<'_>, keep: usize) -> PyResult<()> {
+pub(crate) fn trim_memory(
+    py: Python<'_>,
+    #[pyo3(from_py_with = argument::keep)] keep: usize,
+) -> PyResult<()> {
     let device = current()?.device;
     py.detach(|| device.trim_memory(keep)).or_raise()
 }
@@ -156,7 +180,10 @@ pub(crate) fn set_profiling(enabled: bool) -> PyResult<()> {
 
 /// A numbered property of a device.
 #[pyfunction]
-pub(crate) fn device_attribute(ordinal: usize, attribute: i32) -> PyResult<i32> {
+pub(crate) fn device_attribute(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+    #[pyo3(from_py_with = argument::attribute)] attribute: i32,
+) -> PyResult<i32> {
     handle(ordinal)?.attribute(DeviceAttribute(attribute)).or_raise()
 }
 

@@ -1,6 +1,7 @@
 //! Events as a Python class.
 
 use crate::errors::{OrRaise, note, to_python};
+use crate::integer::argument;
 use crate::ipc;
 use crate::runtime::current;
 use crate::stream::stream_argument;
@@ -34,7 +35,7 @@ impl PyEvent {
 impl PyEvent {
     #[new]
     #[pyo3(signature = (flags = 0))]
-    fn new(flags: u32) -> PyResult<Self> {
+    fn new(#[pyo3(from_py_with = argument::flags)] flags: u32) -> PyResult<Self> {
         if flags & !(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS) != 0 {
             return Err(PyValueError::new_err(format!(
                 "flags is {flags}; allowed are combinations of 1 (blocking), 2 (no timing) and 4 \

@@ -2,6 +2,7 @@
 
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::errors::{OrRaise, to_python};
+use crate::integer::argument;
 use crate::region::Origin;
 use crate::runtime::current;
 use gpuarray::{Error, IpcHandle};
@@ -55,7 +56,7 @@ impl IPCMemoryHandle {
     fn new(
         py: Python<'_>,
         handle: &Bound<'_, PyAny>,
-        flags: u32,
+        #[pyo3(from_py_with = argument::flags)] flags: u32,
     ) -> PyResult<PyClassInitializer<IPCMemoryHandle>> {
         let handle = parse("IPCMemoryHandle", handle)?;
         if flags != LAZY_ENABLE_PEER_ACCESS {

@@ -13,6 +13,7 @@ mod event;
 mod foreign;
 mod host;
 mod init;
+mod integer;
 mod ipc;
 mod kept;
 mod kernel;

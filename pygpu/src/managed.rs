@@ -6,6 +6,7 @@ use crate::discard;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host::{self, HostArray};
+use crate::integer::argument;
 use crate::region::Origin;
 use crate::runtime::current;
 use crate::stream::stream_argument;
@@ -49,7 +50,7 @@ impl ManagedAllocation {
     #[pyo3(signature = (mem_flags, stream = None))]
     fn attach(
         slf: &Bound<'_, Self>,
-        mem_flags: u32,
+        #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let stream = stream_argument(stream, &current()?)?;
@@ -79,8 +80,8 @@ pub(crate) fn managed_empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
-    order: &str,
-    mem_flags: u32,
+    order: Option<&str>,
+    #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
 ) -> PyResult<HostArray<'py>> {
     // Whose memory it is at first; it goes to whoever touches it anyway.
     if ![0, GLOBAL, HOST].contains(&mem_flags) {

@@ -3,6 +3,7 @@
 use crate::discard::Discarded;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
+use crate::integer::argument;
 use crate::kernel::Function;
 use crate::runtime::{Current, current};
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
@@ -232,7 +233,12 @@ impl Linker {
 
     /// Adds code from memory; `name` is what messages show.
     #[pyo3(signature = (data, input_type, name = "unknown"))]
-    fn add_data(&self, data: &Bound<'_, PyAny>, input_type: i32, name: &str) -> PyResult<()> {
+    fn add_data(
+        &self,
+        data: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = argument::input_type)] input_type: i32,
+        name: &str,
+    ) -> PyResult<()> {
         let kind = link_kind(input_type)?;
         let data = bytes_of("data", data)?;
         self.inputs().push(Input { kind, data, name: name.to_owned() });
@@ -240,7 +246,11 @@ impl Linker {
     }
 
     /// Adds code from a file.
-    fn add_file(&self, filename: PathBuf, input_type: i32) -> PyResult<()> {
+    fn add_file(
+        &self,
+        filename: PathBuf,
+        #[pyo3(from_py_with = argument::input_type)] input_type: i32,
+    ) -> PyResult<()> {
         let kind = link_kind(input_type)?;
         let data = std::fs::read(&filename)?;
         let name = filename.file_name().unwrap_or(filename.as_os_str());

@@ -4,6 +4,7 @@ use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
+use crate::integer::argument;
 use crate::kept::{KeptObject, Loan};
 use crate::runtime::current;
 use crate::tenant::Tenant;
@@ -126,8 +127,8 @@ pub(crate) fn pagelocked_empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
-    order: &str,
-    mem_flags: u32,
+    order: Option<&str>,
+    #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
 ) -> PyResult<host::HostArray<'py>> {
     let options = alloc_options("mem_flags", mem_flags)?;
     let (descr, element) = dtypes::parse(dtype)?;
@@ -219,7 +220,7 @@ impl RegisteredHostMemory {
 pub(crate) fn register_host_memory<'py>(
     py: Python<'py>,
     ary: &Bound<'py, PyAny>,
-    flags: u32,
+    #[pyo3(from_py_with = argument::flags)] flags: u32,
 ) -> PyResult<host::HostArray<'py>> {
     let options = options("flags", flags, PORTABLE | MAPPED)?;
     let array = host::expect_array("ary", ary)?;

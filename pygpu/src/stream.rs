@@ -3,15 +3,17 @@
 use crate::errors::{OrRaise, note, to_python};
 use crate::event::PyEvent;
 use crate::foreign::KeptStream;
+use crate::integer::{argument, integer};
 use crate::kept::{KeptObject, Loan};
 use crate::runtime::{Current, current};
+use gpuarray::process::ProcessMutex;
 use gpuarray::{CaptureMode, DeviceId, Error, Graph, Status, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
@@ -20,11 +22,10 @@ const LEGACY: u64 = 1;
 const PER_THREAD: u64 = 2;
 
 /// The streams that Python has made or was given, besides the default streams.
-static KNOWN: Mutex<Vec<Weak<dyn Stream>>> = Mutex::new(Vec::new());
+static KNOWN: ProcessMutex<Vec<Weak<dyn Stream>>> = ProcessMutex::new(Vec::new);
 
 fn registry() -> MutexGuard<'static, Vec<Weak<dyn Stream>>> {
-    // A list of weak references is valid whatever failed elsewhere.
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    KNOWN.lock()
 }
 
 fn remember(stream: &Arc<dyn Stream>) {
@@ -66,7 +67,10 @@ impl PyStream {
 impl PyStream {
     #[new]
     #[pyo3(signature = (flags = 0, priority = 0))]
-    fn new(flags: u32, priority: i32) -> PyResult<Self> {
+    fn new(
+        #[pyo3(from_py_with = argument::flags)] flags: u32,
+        #[pyo3(from_py_with = argument::priority)] priority: i32,
+    ) -> PyResult<Self> {
         if flags & !NON_BLOCKING != 0 {
             return Err(PyValueError::new_err(format!(
                 "flags is {flags}; allowed are 0 and 1 (non-blocking)"
@@ -195,13 +199,20 @@ pub(crate) fn stream_argument(
 
 #[cold]
 fn foreign_argument(value: &Bound<'_, PyAny>, current: &Current) -> PyResult<Arc<dyn Stream>> {
-    if let Ok(handle) = value.extract::<u64>() {
-        return by_handle(current, handle, None);
+    if value.is_instance_of::<PyInt>() || value.hasattr("__index__")? {
+        return by_handle(current, integer("stream", value)?, None);
     }
     if let Some(protocol) = value.getattr_opt("__cuda_stream__")? {
         // A method as the protocol says; some libraries have an attribute.
         let pair = if protocol.is_callable() { protocol.call0()? } else { protocol };
-        let (version, handle): (u32, u64) = pair.extract()?;
+        let Ok([version, handle]) = pair.extract::<[Bound<'_, PyAny>; 2]>() else {
+            return Err(PyTypeError::new_err(format!(
+                "stream has a __cuda_stream__ of {}; a pair (version, handle) is needed",
+                pair.repr()?
+            )));
+        };
+        let version: u32 = integer("the version in stream's __cuda_stream__", &version)?;
+        let handle = integer("the handle in stream's __cuda_stream__", &handle)?;
         if version != 0 {
             return Err(to_python(Error::unsupported(
                 "stream",

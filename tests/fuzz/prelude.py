@@ -3,6 +3,8 @@
 A reproducer is this file's text followed by the case's lines, so it runs without the search.
 """
 
+import ctypes
+
 import numpy as np
 
 import pygpu.autoinit
@@ -51,6 +53,14 @@ def freed(memory):
     """The allocation, freed."""
     memory.free()
     return memory
+
+
+def zeroed(array):
+    """The array, its bytes zero: numpy's own reading of what lies in fresh memory fails for text,
+    since not every number is a character.
+    """
+    ctypes.memset(array.ctypes.data, 0, array.nbytes)
+    return array
 
 
 def freed_base(array):

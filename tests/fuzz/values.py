@@ -167,7 +167,11 @@ class Values:
             return plain
         odd = [f"read_only({plain})", f"misaligned({dtype}, 5)", "np.float32(3)", "np.array(5)"]
         odd += [f"np.matrix(host({dtype}, (2, 3)))", f"np.broadcast_to(host({dtype}, 3), (2, 3))"]
-        odd += [f"drv.pagelocked_empty({shape}, {dtype})", f"np.ma.array({plain})", "bytearray(64)"]
+        odd += [
+            f"zeroed(drv.pagelocked_empty({shape}, {dtype}))",
+            f"np.ma.array({plain})",
+            "bytearray(64)",
+        ]
         odd += ["drv.register_host_memory(drv.aligned_zeros(4096, 'u1'))", f"host({dtype}, 7).data"]
         odd += [
             "tools.PageLockedMemoryPool().allocate(7, 'f4')",
@@ -176,7 +180,10 @@ class Values:
         ]
         odd += ["freed_base(drv.pagelocked_empty(8, 'f4'))"]
         if self.managed:
-            odd += [f"drv.managed_empty({shape}, {dtype})", f"drv.managed_zeros({shape}, {dtype})"]
+            odd += [
+                f"zeroed(drv.managed_empty({shape}, {dtype}))",
+                f"drv.managed_zeros({shape}, {dtype})",
+            ]
         return self.pick(odd)
 
     def _array(self) -> str:

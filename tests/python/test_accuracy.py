@@ -8,24 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from functions import ELEMENTARY
 
 from pygpu import cumath, driver, gpuarray
 
 BOUND = 1.0
-FUNCTIONS = {
-    "exp": np.exp,
-    "log": np.log,
-    "log10": np.log10,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-}
 
 pytestmark = [
     pytest.mark.skipif(
@@ -55,12 +42,12 @@ def arguments():
     return np.concatenate(parts)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", ELEMENTARY)
 def test_double_precision(name):
     x = arguments()
     got = getattr(cumath, name)(gpuarray.to_gpu(x)).get()
     with np.errstate(all="ignore"):
-        exact = FUNCTIONS[name](x.astype(np.longdouble))
+        exact = ELEMENTARY[name](x.astype(np.longdouble))
         expected = exact.astype(np.float64)
         finite = np.isfinite(got) & np.isfinite(expected)
         unit = np.spacing(np.abs(expected))

@@ -91,9 +91,9 @@ def test_round(dtype, decimals):
     if dtype.kind in "iu":
         # Whole numbers beyond 2**53 are not those of the float64 that numpy goes through.
         a = np.asarray(a % 120, dtype)
+    check_outcome(lambda x: x.round(decimals), (a,), (gpuarray.to_gpu(a),), rtol=None)
     if dtype.kind == "b" and decimals:
         return
-    check_outcome(lambda x: x.round(decimals), (a,), (gpuarray.to_gpu(a),), rtol=None)
     rounded = gpuarray.to_gpu(a).round(decimals)
     check(round(gpuarray.to_gpu(a), decimals), rounded.get())
 
@@ -104,3 +104,16 @@ def test_round_keeps_the_array():
     check(round(a_gpu), np.array([0.0, 2.0, 2.0, -0.0]))
     check(a_gpu, a)
     check(a_gpu[::-1].round(), a[::-1].round())
+
+
+def test_truth_values_are_rounded_to_whole_numbers_only():
+    a = np.array([True, False])
+    check(gpuarray.to_gpu(a).round(), a.round())
+    with pytest.raises(TypeError, match="decimals is 5"):
+        round(gpuarray.to_gpu(a), 5)
+
+
+def test_powers_of_truth_values_have_the_type_of_numpy():
+    a = np.array([True, False])
+    for exponent in (0, 1, 2, 3, 2.0, True, np.int8(2), np.uint8(2), np.int64(2)):
+        check(gpuarray.to_gpu(a) ** exponent, a**exponent)

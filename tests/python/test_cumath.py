@@ -85,6 +85,16 @@ def test_fmod_modf_frexp_ldexp(dtype):
     np.testing.assert_array_equal(cumath.ldexp(significand, exponent).get(), a)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_parts_of_special_values_keep_the_sign(dtype):
+    a = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, -3.0, 3.0, -2.5, 2.5], dtype)
+    parts = cumath.modf(gpuarray.to_gpu(a))
+    for ours, theirs in zip(parts, np.modf(a), strict=True):
+        check(ours, theirs)
+        known = ~np.isnan(a)
+        np.testing.assert_array_equal(np.signbit(ours.get())[known], np.signbit(theirs)[known])
+
+
 def test_special_values():
     a = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0])
     a_gpu = gpuarray.to_gpu(a)

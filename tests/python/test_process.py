@@ -139,6 +139,93 @@ def test_fork(child):
     run_python(FORK.replace("{child}", child))
 
 
+# Threads that are inside allocations, frees, pools and streams at the moment of the fork. A long
+# search sets FORKS to some hundreds.
+FORKS = f"""{PREAMBLE}
+import signal, threading, warnings
+from pygpu import tools
+warnings.simplefilter("ignore")
+pool, host_pool = tools.DeviceMemoryPool(), tools.PageLockedMemoryPool()
+made = threading.Barrier(5)
+over = threading.Event()
+
+def repeat(step):
+    step()
+    made.wait()
+    while not over.is_set():
+        step()
+
+def arrays():
+    # Long enough that Python's lock is released; of many sizes, so that blocks come and go.
+    for size in (1 << 15, 70_000, 300_000):
+        gpuarray.zeros(size, np.float32) + 1
+
+def queued(stream=driver.Stream()):
+    x = gpuarray.zeros(1 << 15, np.float32)
+    for _ in range(20):
+        x.fill(1, stream)
+    event = driver.Event().record(stream)
+    event.query()
+
+def pools():
+    kept = [gpuarray.zeros(1 << 15, np.float32, pool.allocate) for _ in range(4)]
+    kept.append(host_pool.allocate(5000, np.uint8))
+
+def pinned():
+    for _ in range(20):
+        driver.pagelocked_empty(10_000, np.uint8)
+    driver.Context.trim_memory(0)
+
+steps = (arrays, queued, pools, pinned)
+threads = [threading.Thread(target=repeat, args=(step,)) for step in steps]
+for thread in threads:
+    thread.start()
+made.wait()
+mine, of_pool = gpuarray.zeros(1 << 16, np.float32), gpuarray.zeros(100, np.float32, pool.allocate)
+of_host = host_pool.allocate(100, np.uint8)
+stream, event = driver.Stream(), driver.Event()
+for number in range(int(os.environ.get('FORKS', 40))):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        status = 1
+        try:
+            x = gpuarray.to_gpu(np.arange(70_000, dtype=np.float32))
+            assert (x + 1).get()[-1] == 70_000
+            small = gpuarray.zeros(10, np.float32, pool.allocate)
+            assert (small + 1).get().sum() == 10
+            host_pool.allocate(5000, np.uint8)[:] = 1
+            driver.pagelocked_empty(1000, np.uint8)[:] = 1
+            x.fill(2, driver.Stream())
+            assert x.get()[0] == 2
+            for use in (lambda: x.fill(1, stream), lambda: event.record(stream), event.synchronize):
+                try:
+                    use()
+                except driver.Error as error:
+                    assert "parent" in str(error), error
+                else:
+                    raise AssertionError("an object of the parent was used")
+            del mine, of_pool, of_host, x, small
+            driver.Context.trim_memory(0)
+            driver.Context.synchronize()
+            status = 0
+        except BaseException as error:
+            print("child:", repr(error), file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, (number, status)
+over.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+@on_the_host
+def test_forks_while_threads_allocate():
+    run_python(FORKS)
+
+
 @pytest.mark.skipif(BACKEND == "host", reason="the host's device survives a fork")
 @pytest.mark.parametrize(
     "child",

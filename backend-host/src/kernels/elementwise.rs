@@ -134,9 +134,9 @@ fn prepare<'a>(
     program.arity = arity;
     let arguments = &mut program.arguments;
     for (index, input) in inputs.iter().enumerate() {
-        let condition =
-            index == 0 && matches!(function, Function::Select | Function::SelectPositive);
-        let wanted = if condition { DType::Bool } else { *compute };
+        let wanted = function.argument(index, *compute);
+        let condition = wanted.is_none();
+        let wanted = wanted.unwrap_or(DType::Bool);
         match input {
             Input::Array(operand) => {
                 arguments[index] = Argument::new(operand, wanted);

@@ -99,6 +99,12 @@ macro_rules! float {
                 $ldexp(self, other)
             }
             #[inline(always)]
+            fn fraction(self) -> Self {
+                let whole = self.trunc();
+                // An infinity has no fraction; its difference from itself would be NaN.
+                $rust::copysign(if whole == self { 0.0 } else { self - whole }, self)
+            }
+            #[inline(always)]
             fn mantissa(self) -> Self {
                 $frexp(self).0
             }
@@ -180,7 +186,7 @@ unsafe impl Number for f16 {
     type Real = Self;
 
     // The elementary functions are loops of their own, in `math`.
-    half!(@unary sign, sqrt, floor, ceil, trunc, rint, mantissa, exponent);
+    half!(@unary sign, sqrt, floor, ceil, trunc, fraction, rint, mantissa, exponent);
     half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, ldexp);
     half!(@precise power, atan2);
     half!(@compare equal, less, less_equal);

@@ -114,6 +114,10 @@ macro_rules! signed {
                     self.wrapping_abs()
                 }
                 #[inline(always)]
+                fn fraction(self) -> Self {
+                    0
+                }
+                #[inline(always)]
                 fn sign(self) -> Self {
                     self.signum()
                 }
@@ -161,6 +165,10 @@ macro_rules! unsigned {
                 #[inline(always)]
                 fn absolute(self) -> Self {
                     self
+                }
+                #[inline(always)]
+                fn fraction(self) -> Self {
+                    0
                 }
                 #[inline(always)]
                 fn sign(self) -> Self {

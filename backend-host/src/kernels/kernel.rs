@@ -2,7 +2,7 @@
 
 use super::number::{Number, Truth, with_number};
 use super::vector::{Loop, elements, places, select_variant};
-use super::{binary, unary};
+use super::{binary, mixed, unary};
 use hal::DType;
 use hal::function::Function;
 
@@ -109,6 +109,7 @@ pub(super) fn kernel(function: Function, compute: DType) -> Option<Kernel> {
     match function {
         Function::Unary(function) => unary::kernel(function, compute),
         Function::Binary(function) => binary::kernel(function, compute),
+        Function::CompareMixed(function) => mixed::kernel(function),
         Function::Select | Function::SelectPositive => {
             with_number!(compute, T => Some(Kernel { run: select_select::<T>(), cheap: true, in_place: false }),
                 else None)

@@ -21,6 +21,7 @@ mod indexed;
 mod integer;
 mod kernel;
 mod math;
+mod mixed;
 mod nest;
 mod number;
 mod pairwise;

@@ -193,6 +193,8 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
         ceil;
         /// Rounded towards zero.
         trunc;
+        /// Without its whole part.
+        fraction;
         /// Rounded to the nearest, halves to even.
         rint;
         /// The fraction of `frexp`.

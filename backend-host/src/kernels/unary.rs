@@ -121,6 +121,7 @@ functions! {
     Floor true T, |x| x.floor();
     Ceil true T, |x| x.ceil();
     Trunc true T, |x| x.trunc();
+    Fraction true T, |x| x.fraction();
     Rint true T, |x| x.rint();
     Mantissa true T, |x| x.mantissa();
     Exponent true T, |x| x.exponent();

@@ -288,18 +288,19 @@ impl Array {
         let output = place(self);
         let mut inputs: SmallVec<[Input; 2]> = SmallVec::new();
         for (position, argument) in arguments.iter().enumerate() {
-            // The criterion of a selection keeps its own type.
-            let keeps_type =
-                position == 0 && matches!(function, Function::Select | Function::SelectPositive);
-            inputs.push(match argument {
-                Argument::Array(array) => Input::Array(place(array)),
-                Argument::Scalar(scalar) if keeps_type => Input::Scalar(*scalar),
-                Argument::Scalar(scalar) => Input::Scalar(scalar.cast(compute)?),
-                Argument::Number(number) => Input::Scalar(number.to_scalar(compute)?),
+            let wanted = function.argument(position, compute);
+            inputs.push(match (argument, wanted) {
+                (Argument::Array(array), _) => Input::Array(place(array)),
+                (Argument::Scalar(scalar), None) => Input::Scalar(*scalar),
+                (Argument::Scalar(scalar), Some(wanted)) => Input::Scalar(scalar.cast(wanted)?),
+                (Argument::Number(number), wanted) => {
+                    Input::Scalar(number.to_scalar(wanted.unwrap_or(compute))?)
+                }
             });
         }
         let operation =
             Operation::Elementwise(Elementwise { function, compute, shape, inputs, output });
+        self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
         // output repeats no element and overlaps no input except as the same view, and the

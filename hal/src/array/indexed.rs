@@ -101,6 +101,7 @@ impl Array {
                 (values.memory.as_ref(), Access::Read),
                 (indices.memory.as_ref(), Access::Read),
             ]);
+            self.stream().wait_for_room();
             let _guard = AccessGuard::acquire(self.stream(), &uses)?;
             // SAFETY: layouts lie inside their memories and overlap not, shapes agree, indices
             // are checked by the operation, and the guard orders the work.

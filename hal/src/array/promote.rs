@@ -15,6 +15,9 @@ pub enum Number {
     Bool(bool),
     /// A whole number.
     Integer(i128),
+    /// A whole number beyond those, as the nearest float: an infinity stands for one beyond
+    /// all finite floats.
+    Huge(f64),
     /// A number with a fraction.
     Float(f64),
     /// A complex number.
@@ -26,6 +29,8 @@ impl fmt::Display for Number {
         match self {
             Number::Bool(value) => write!(f, "{value}"),
             Number::Integer(value) => write!(f, "{value}"),
+            Number::Huge(value) if value.is_infinite() => f.write_str("of more than 308 digits"),
+            Number::Huge(value) => write!(f, "near {value:e}"),
             Number::Float(value) => write!(f, "{value:?}"),
             Number::Complex(value) => write!(f, "({value})"),
         }
@@ -37,7 +42,7 @@ impl Number {
     pub fn kind(self) -> Kind {
         match self {
             Number::Bool(_) => Kind::Bool,
-            Number::Integer(_) => Kind::Signed,
+            Number::Integer(_) | Number::Huge(_) => Kind::Signed,
             Number::Float(_) => Kind::Float,
             Number::Complex(_) => Kind::Complex,
         }
@@ -46,7 +51,8 @@ impl Number {
     /// The number as an element of `dtype`.
     ///
     /// # Errors
-    /// `Overflow` for a whole number outside an integer type; `InvalidType` for a record,
+    /// `Overflow` for a whole number outside an integer type, and for one beyond all finite
+    /// floats; `InvalidType` for a record,
     /// for a complex number and a real type, and for a fraction and an integer type.
     pub fn to_scalar(self, dtype: DType) -> Result<Scalar> {
         let refused = || {
@@ -59,6 +65,13 @@ impl Number {
             (_, Kind::Opaque) => refused(),
             (Number::Bool(value), _) => Scalar::new(value).cast(dtype),
             (Number::Integer(value), Kind::Bool) => Ok(Scalar::new(value != 0)),
+            (Number::Huge(value), kind) => {
+                let is_float = matches!(kind, Kind::Float | Kind::Complex);
+                if is_float && value.is_finite() {
+                    return Scalar::new(value).cast(dtype);
+                }
+                Err(Error::overflow("scalar", format!("integer {self} out of bounds for {dtype}")))
+            }
             (Number::Integer(value), Kind::Signed | Kind::Unsigned) => {
                 let bits = 8 * dtype.size() as u32;
                 let (low, high) = match dtype.kind() {
@@ -89,7 +102,7 @@ impl Number {
         match self {
             Number::Bool(_) => DType::Bool,
             Number::Integer(value) if i64::try_from(value).is_err() => DType::UInt64,
-            Number::Integer(_) => DType::Int64,
+            Number::Integer(_) | Number::Huge(_) => DType::Int64,
             Number::Float(_) => DType::Float64,
             Number::Complex(_) => DType::Complex128,
         }
@@ -126,7 +139,8 @@ impl From<Number> for Argument<'_> {
 }
 
 impl Argument<'_> {
-    fn dtype(&self) -> Option<DType> {
+    /// The type that the argument has of its own.
+    pub(super) fn dtype(&self) -> Option<DType> {
         match self {
             Argument::Array(array) => Some(array.dtype()),
             Argument::Scalar(scalar) => Some(scalar.dtype()),

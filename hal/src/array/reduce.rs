@@ -226,6 +226,7 @@ impl Array {
         let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();
         uses.push((&self.memory, Access::Write));
         uses.extend(inputs.iter().map(|array| (array.memory.as_ref(), Access::Read)));
+        self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the callers in this module build operations from layouts that lie inside
         // their memories, with outputs apart from the inputs; the guard orders the work.

@@ -31,8 +31,13 @@ pub(super) fn resolve<'a>(
     right: Argument<'a>,
 ) -> Result<Resolved<'a>> {
     let common = common_dtype(&[left, right])?;
-    if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
-        return Ok(resolved);
+    if function.is_comparison() {
+        if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
+            return Ok(resolved);
+        }
+        if let Some(resolved) = resolve_mixed(function, left, right, common) {
+            return Ok(resolved);
+        }
     }
     let signature = function.signature(common)?;
     let compute = signature.compute;
@@ -78,6 +83,25 @@ fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Re
     }
 }
 
+/// A comparison of whole numbers of a signed type with those of `UInt64`: their common type,
+/// `Float64`, would take neighbours above 2^53 for equal.
+fn resolve_mixed<'a>(
+    function: BinaryFunction,
+    left: Argument<'a>,
+    right: Argument<'a>,
+    common: DType,
+) -> Option<Resolved<'a>> {
+    let (Some(a), Some(b)) = (left.dtype(), right.dtype()) else { return None };
+    if common != DType::Float64 || !a.is_integer() || !b.is_integer() {
+        return None;
+    }
+    let (function, arguments) = match a.kind() {
+        Kind::Signed => (function, [left, right]),
+        _ => (function.swapped(), [right, left]),
+    };
+    Some((Function::CompareMixed(function), SmallVec::from_slice(&arguments), DType::Int64))
+}
+
 /// A comparison with a whole number that the array's integer type cannot hold has an answer,
 /// though arithmetic with it has none: that of an infinity of the same sign.
 fn resolve_out_of_range<'a>(
@@ -86,20 +110,20 @@ fn resolve_out_of_range<'a>(
     right: Argument<'a>,
     common: DType,
 ) -> Option<Resolved<'a>> {
-    use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
-    if !matches!(function, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
-        || !common.is_integer()
-    {
+    // With truth values the common type is the number's own, and it has to fit (numpy's rule).
+    let is_typed = |argument: &Argument<'a>| argument.dtype().is_none_or(DType::is_integer);
+    if !common.is_integer() || ![left, right].iter().all(is_typed) {
         return None;
     }
-    let widen = |argument: Argument<'a>| match argument {
-        Argument::Number(Number::Integer(value))
-            if Number::Integer(value).to_scalar(common).is_err() =>
-        {
-            let side = if value < 0 { f64::NEG_INFINITY } else { f64::INFINITY };
-            Some(Argument::Number(Number::Float(side)))
-        }
-        _ => None,
+    let widen = |argument: Argument<'a>| {
+        let is_negative = match argument {
+            Argument::Number(Number::Integer(value)) => value < 0,
+            Argument::Number(Number::Huge(value)) => value < 0.0,
+            _ => return None,
+        };
+        let Argument::Number(number) = argument else { return None };
+        let side = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
+        number.to_scalar(common).is_err().then_some(Argument::Number(Number::Float(side)))
     };
     let (wide_left, wide_right) = (widen(left), widen(right));
     if wide_left.is_none() && wide_right.is_none() {

@@ -56,6 +56,7 @@ impl Array {
             _ => (host, self.address(), Access::Read),
         };
         let transfer = Transfer::linear(direction, destination, source, bytes, wait);
+        self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &[(&self.memory, access)])?;
         // SAFETY: the array's bytes are one block inside its memory, the guard orders the
         // work, and the caller vouches for the host's bytes.

@@ -30,6 +30,10 @@ impl Stream for Decorated<dyn Stream> {
         self.inner.answers_queries()
     }
 
+    fn wait_for_room(&self) {
+        self.inner.wait_for_room();
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.call(Call::Synchronize, |s| s.synchronize())
     }

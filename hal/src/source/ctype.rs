@@ -124,6 +124,15 @@ pub(super) const fn function(function: Function) -> &'static str {
         Function::Select => "select",
         Function::SelectPositive => "select_positive",
         Function::LinearCombination => "linear_combination",
+        Function::CompareMixed(comparison) => match comparison {
+            Equal => "mixed_equal",
+            NotEqual => "mixed_not_equal",
+            Less => "mixed_less",
+            LessEqual => "mixed_less_equal",
+            Greater => "mixed_greater",
+            // The plan refuses what is no comparison.
+            _ => "mixed_greater_equal",
+        },
         Function::Unary(unary) => match unary {
             Copy => "copy",
             Negative => "negative",
@@ -151,6 +160,7 @@ pub(super) const fn function(function: Function) -> &'static str {
             Floor => "floor",
             Ceil => "ceil",
             Trunc => "trunc",
+            Fraction => "fraction",
             Rint => "rint",
             Mantissa => "mantissa",
             Exponent => "exponent",

@@ -112,10 +112,10 @@ pub(super) fn plan(operation: &Elementwise) -> Result<Plan> {
             for input in inputs {
                 arguments.push(match input {
                     Input::Array(operand) => Argument::Array(View::of(operand)),
-                    Input::Scalar(value) if arguments.is_empty() => {
-                        Argument::Scalar(first_scalar(*function, value, *compute)?)
-                    }
-                    Input::Scalar(value) => Argument::Scalar(value.cast(*compute)?),
+                    Input::Scalar(value) => match function.argument(arguments.len(), *compute) {
+                        Some(wanted) => Argument::Scalar(value.cast(wanted)?),
+                        None => Argument::Scalar(criterion(*function, value)?),
+                    },
                 });
             }
             assemble(*function, *compute, shape, &arguments, target, &[])
@@ -229,6 +229,7 @@ fn check(operation: &Elementwise) -> Result<()> {
         match function {
             Function::Unary(unary) => unary.signature(*compute)?.compute == *compute,
             Function::Binary(binary) => binary.signature(*compute)?.compute == *compute,
+            Function::CompareMixed(binary) => binary.is_comparison() && *compute == DType::Int64,
             _ => true,
         }
     };
@@ -241,18 +242,14 @@ fn check(operation: &Elementwise) -> Result<()> {
     ))
 }
 
-/// The first argument as the kernel takes it: a condition keeps its own type, of which only
-/// the truth matters.
-fn first_scalar(function: Function, value: &Scalar, compute: DType) -> Result<Scalar> {
-    match function {
-        Function::Select => Ok(Scalar::new(value.is_true())),
-        Function::SelectPositive => {
-            let value: Option<Complex<f64>> = value.cast(DType::Complex128)?.get();
-            let positive = |z: Complex<f64>| z.re > 0.0 || (z.re == 0.0 && z.im > 0.0);
-            Ok(Scalar::new(value.is_some_and(positive)))
-        }
-        _ => value.cast(compute),
+/// The condition of a selection as the kernel takes it: only its truth matters.
+fn criterion(function: Function, value: &Scalar) -> Result<Scalar> {
+    if function == Function::Select {
+        return Ok(Scalar::new(value.is_true()));
     }
+    let value: Option<Complex<f64>> = value.cast(DType::Complex128)?.get();
+    let positive = |z: Complex<f64>| z.re > 0.0 || (z.re == 0.0 && z.im > 0.0);
+    Ok(Scalar::new(value.is_some_and(positive)))
 }
 
 fn access_of(key: &mut Key, space: &mut Space, views: &[View<'_>]) -> Access {

@@ -108,20 +108,19 @@ impl Key {
     fn value(&self, name: &str) -> String {
         let mut parameters = Vec::new();
         let mut arguments = Vec::new();
-        let condition = matches!(self.function, Function::Select | Function::SelectPositive);
         for (position, slot) in self.slots() {
             let (Slot::Scalar(dtype) | Slot::Array(dtype)) = slot else { continue };
             parameters.push(format!("{} x{position}", ctype::value(dtype)));
-            arguments.push(if condition && position == 0 {
-                let (from, functions) = (ctype::value(dtype), ctype::functions(dtype));
-                match self.function {
-                    Function::Select => format!("convert<bool>(x{position})"),
-                    _ => format!("{functions}::greater(x{position}, convert<{from}>((i32)0))"),
+            arguments.push(match self.function.argument(position, self.compute) {
+                None => {
+                    let (from, functions) = (ctype::value(dtype), ctype::functions(dtype));
+                    match self.function {
+                        Function::Select => format!("convert<bool>(x{position})"),
+                        _ => format!("{functions}::greater(x{position}, convert<{from}>((i32)0))"),
+                    }
                 }
-            } else if dtype == self.compute {
-                format!("x{position}")
-            } else {
-                format!("convert<{}>(x{position})", ctype::value(self.compute))
+                Some(wanted) if dtype == wanted => format!("x{position}"),
+                Some(wanted) => format!("convert<{}>(x{position})", ctype::value(wanted)),
             });
         }
         let functions = ctype::functions(self.compute);

@@ -238,6 +238,7 @@ fn float64() {
         (Floor, f64::floor),
         (Ceil, f64::ceil),
         (Trunc, f64::trunc),
+        (Fraction, |x| if x.is_infinite() { 0f64.copysign(x) } else { x % 1.0 }),
         (Rint, f64::round_ties_even),
     ];
     let length = REALS.len().pow(2);
@@ -270,7 +271,8 @@ fn float64() {
         }
     }
     for ((function, expected), out) in one.iter().zip(&singles) {
-        let exact = matches!(function, Negative | Absolute | Sqrt | Floor | Ceil | Trunc | Rint);
+        let exact =
+            matches!(function, Negative | Absolute | Sqrt | Floor | Ceil | Trunc | Fraction | Rint);
         let tolerance = libm(!exact);
         for (i, got) in out.values().into_iter().enumerate() {
             assert!(same(got, expected(x[i]), tolerance), "{function:?}({}): {got}", x[i]);

@@ -39,6 +39,9 @@ pub(crate) fn functions() -> Vec<(Function, DType)> {
             if function.signature(dtype).is_ok_and(|s| s.compute == dtype) {
                 list.push((Function::Binary(function), dtype));
             }
+            if function.is_comparison() && dtype == DType::Int64 {
+                list.push((Function::CompareMixed(function), dtype));
+            }
         }
         for function in [Function::Select, Function::SelectPositive, Function::LinearCombination] {
             list.push((function, dtype));

@@ -14,7 +14,9 @@ from ._errors import LogicError
 # -- host memory --------------------------------------------------------------------------
 
 
-def pagelocked_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> np.ndarray:
+def pagelocked_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
+) -> np.ndarray:
     """A numpy array of zeros in page-locked memory."""
     result = pagelocked_empty(shape, dtype, order, mem_flags)
     result.fill(0)
@@ -45,7 +47,9 @@ def _plain(dtype: Any) -> np.dtype:
     return dtype
 
 
-def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
+def aligned_empty(
+    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+) -> np.ndarray:
     """A numpy array in ordinary memory whose address is a multiple of ``alignment``."""
     alignment = _arguments.whole("alignment", alignment)
     if alignment < 1 or alignment & (alignment - 1):
@@ -57,7 +61,9 @@ def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 409
     return block[start : start + size].view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
 
 
-def aligned_zeros(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> np.ndarray:
+def aligned_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
+) -> np.ndarray:
     """As :func:`aligned_empty`, filled with zeros."""
     result = aligned_empty(shape, dtype, order, alignment)
     result.fill(0)
@@ -79,7 +85,9 @@ def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
 # -- memory that host and device share -----------------------------------------------------
 
 
-def managed_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> np.ndarray:
+def managed_zeros(
+    shape: Any, dtype: Any, order: str | None = "C", mem_flags: int = 0
+) -> np.ndarray:
     """A numpy array of zeros in memory that host and device share."""
     result = managed_empty(shape, dtype, order, mem_flags)
     result.fill(0)
@@ -296,9 +304,9 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
     return result
 
 
-def from_device(devptr: Any, shape: Any, dtype: Any, order: str = "C") -> np.ndarray:
+def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") -> np.ndarray:
     """The bytes at a device address as a numpy array."""
-    result = np.empty(shape, _plain(dtype), order)  # type: ignore[call-overload]
+    result = np.empty(shape, _plain(dtype), order)  # type: ignore[call-overload, arg-type]
     memcpy_dtoh(result, devptr)
     return result
 

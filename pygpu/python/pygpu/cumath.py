@@ -90,6 +90,7 @@ def frexp(arg: GPUArray, stream: Any = None) -> tuple[GPUArray, GPUArray]:
 
 
 def modf(arg: GPUArray, stream: Any = None) -> tuple[GPUArray, GPUArray]:
-    """Fractions and whole parts, both with the sign of ``arg``."""
-    whole = _core.apply_unary("Trunc", arg, None, stream)
-    return _core.apply_binary("Subtract", arg, whole, None, stream), whole
+    """Fractions and whole parts, both with the sign of ``arg``; the fraction of an infinity is
+    zero."""
+    fraction = _core.apply_unary("Fraction", arg, None, stream)
+    return fraction, _core.apply_unary("Trunc", arg, None, stream)

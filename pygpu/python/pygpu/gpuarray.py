@@ -109,7 +109,7 @@ empty = GPUArray
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str = "C"
+    shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
     """A new array, every element ``fill_value``."""
     if dtype is None:
@@ -119,18 +119,22 @@ def full(
     return _core.full(shape, dtype, fill_value, allocator, order)
 
 
-def zeros(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
+def zeros(
+    shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
+) -> GPUArray:
     """A new array of zeros."""
     return _core.zeros(shape, dtype, allocator, order)
 
 
-def ones(shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str = "C") -> GPUArray:
+def ones(
+    shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
+) -> GPUArray:
     """A new array of ones."""
     dtype = np.dtype(dtype)
     return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
 
 
-def empty_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUArray:
+def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
     """A new array of the shape of ``other_ary``, and of its dtype unless one is given.
 
     ``order`` is that of the new array in memory: "C", "F", "A" (F if ``other_ary`` is so
@@ -144,7 +148,7 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUA
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     if order in ("C", "F"):
         return GPUArray(other_ary.shape, dtype, allocator, order=order)
-    if order != "K":
+    if order not in ("K", None):
         raise ValueError(f"Unsupported order: {order!r}; allowed are C, F, A and K")
     if flags.c_contiguous or other_ary.ndim <= 1:
         return GPUArray(other_ary.shape, dtype, allocator)
@@ -157,13 +161,13 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUA
     return GPUArray(other_ary.shape, dtype, allocator, strides=tuple(strides))
 
 
-def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUArray:
+def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
     """As :func:`empty_like`, filled with zeros."""
     result = empty_like(other_ary, dtype, order)
     return result.fill(np.zeros((), result.dtype))
 
 
-def ones_like(other_ary: GPUArray, dtype: Any = None, order: str = "K") -> GPUArray:
+def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
     """As :func:`empty_like`, filled with ones."""
     result = empty_like(other_ary, dtype, order)
     return result.fill(np.ones((), result.dtype))

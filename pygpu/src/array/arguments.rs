@@ -52,13 +52,7 @@ pub(crate) fn parse_value<'a, 'py>(
         return Ok(Some(Value::Number(Number::Bool(flag.is_true()))));
     }
     if value.is_instance_of::<PyInt>() {
-        let number = value.extract::<i128>().map_err(|_| {
-            to_python(Error::overflow(
-                "scalar",
-                format!("integer {value} is larger than any integer dtype"),
-            ))
-        })?;
-        return Ok(Some(Value::Number(Number::Integer(number))));
+        return Ok(Some(Value::Number(whole_number(value)?)));
     }
     if let Ok(number) = value.cast_exact::<PyComplex>() {
         return Ok(Some(Value::Number(Number::Complex(Complex::new(
@@ -67,6 +61,19 @@ pub(crate) fn parse_value<'a, 'py>(
         )))));
     }
     parse_numpy_value(value)
+}
+
+/// A Python integer of any size.
+fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<Number> {
+    if let Ok(number) = value.extract::<i128>() {
+        return Ok(Number::Integer(number));
+    }
+    let nearest = match value.extract::<f64>() {
+        Ok(nearest) => nearest,
+        Err(_) if value.lt(0)? => f64::NEG_INFINITY,
+        Err(_) => f64::INFINITY,
+    };
+    Ok(Number::Huge(nearest))
 }
 
 #[cold]
@@ -208,12 +215,14 @@ pub(crate) fn parse_new_shape(arguments: &Bound<'_, PyTuple>) -> PyResult<SmallV
     }
 }
 
-/// "C" or "F".
-pub(crate) fn parse_order(order: &str) -> PyResult<Order> {
+/// "C" or "F"; `None` stands for "C".
+pub(crate) fn parse_order(order: Option<&str>) -> PyResult<Order> {
     match order {
-        "C" | "c" => Ok(Order::C),
-        "F" | "f" => Ok(Order::F),
-        _ => Err(PyValueError::new_err(format!("invalid order: {order}; allowed are C and F"))),
+        None | Some("C" | "c") => Ok(Order::C),
+        Some("F" | "f") => Ok(Order::F),
+        Some(order) => {
+            Err(PyValueError::new_err(format!("invalid order: {order}; allowed are C and F")))
+        }
     }
 }
 

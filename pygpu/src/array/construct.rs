@@ -46,7 +46,7 @@ impl GPUArray {
         base: Option<&Bound<'_, PyAny>>,
         gpudata: Option<&Bound<'_, PyAny>>,
         strides: Option<&Bound<'_, PyAny>>,
-        order: &str,
+        order: Option<&str>,
     ) -> PyResult<()> {
         let (descr, element) = dtypes::parse(dtype)?;
         let shape = parse_shape(shape)?;

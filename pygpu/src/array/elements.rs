@@ -2,6 +2,7 @@
 
 use super::{GPUArray, run, wrap_like};
 use crate::errors::OrRaise;
+use crate::integer::{argument, integer};
 use gpuarray::function::{BinaryFunction, UnaryFunction};
 use gpuarray::layout::shape_text;
 use gpuarray::{Array, DType, IndexItem, Number};
@@ -11,16 +12,19 @@ use pyo3::types::{PyComplex, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
+fn indices(index: &Bound<'_, PyTuple>) -> PyResult<Vec<isize>> {
+    index.iter_borrowed().map(|index| integer("index", &index)).collect()
+}
+
 /// The element that `item`'s arguments name: one index for each axis, one for the elements read
 /// in C order, or none for the only element.
 fn element(array: &Array, index: &Bound<'_, PyTuple>) -> PyResult<Array> {
     let items: Vec<isize> = match index.len() {
-        1 if index.get_item(0)?.is_instance_of::<PyTuple>() => index.get_item(0)?.extract()?,
-        _ => index
-            .extract::<Bound<'_, PyTuple>>()?
-            .iter()
-            .map(|i| i.extract())
-            .collect::<PyResult<_>>()?,
+        1 => match index.get_item(0)?.cast::<PyTuple>() {
+            Ok(tuple) => indices(tuple)?,
+            Err(_) => indices(index)?,
+        },
+        _ => indices(index)?,
     };
     let size = array.size();
     let mut rest = match items[..] {
@@ -133,7 +137,10 @@ impl GPUArray {
     ///     Digits behind the point; below zero, digits before it. Real and imaginary parts of
     ///     complex numbers are rounded each.
     #[pyo3(signature = (decimals = 0))]
-    fn round<'py>(slf: &Bound<'py, Self>, decimals: i32) -> Object<'py> {
+    fn round<'py>(
+        slf: &Bound<'py, Self>,
+        #[pyo3(from_py_with = argument::decimals)] decimals: i32,
+    ) -> Object<'py> {
         let array = slf.get().array()?;
         if matches!(array.dtype(), DType::Opaque(_)) {
             return Err(PyTypeError::new_err(format!(
@@ -141,13 +148,19 @@ impl GPUArray {
                 array.dtype()
             )));
         }
+        if array.dtype() == DType::Bool && decimals != 0 {
+            return Err(PyTypeError::new_err(format!(
+                "decimals is {decimals}; truth values are rounded to 0 decimals only"
+            )));
+        }
         let result = run(slf.py(), array.size(), || rounded(array, decimals))?;
         wrap_like(slf, result, None)
     }
 
     #[pyo3(signature = (ndigits = None))]
-    fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<i32>) -> Object<'py> {
-        Self::round(slf, ndigits.unwrap_or(0))
+    fn __round__<'py>(slf: &Bound<'py, Self>, ndigits: Option<&Bound<'py, PyAny>>) -> Object<'py> {
+        let ndigits = ndigits.filter(|ndigits| !ndigits.is_none());
+        Self::round(slf, ndigits.map_or(Ok(0), |ndigits| integer("ndigits", ndigits))?)
     }
 
     fn __int__<'py>(slf: &Bound<'py, Self>) -> Object<'py> {

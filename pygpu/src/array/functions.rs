@@ -9,6 +9,7 @@ use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::OrRaise;
+use crate::integer::argument;
 use crate::runtime::{Current, current};
 use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
 use gpuarray::{Array, DType, Layout, Number, Scalar};
@@ -249,7 +250,7 @@ pub(crate) fn dot<'py>(
 pub(crate) fn scan<'py>(
     reduction: &str,
     a: &Bound<'py, PyAny>,
-    axis: isize,
+    #[pyo3(from_py_with = argument::axis)] axis: isize,
     exclusive: bool,
     dtype: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
@@ -321,7 +322,7 @@ fn new_array<'py>(
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
     source: &Source,
-    order: &str,
+    order: Option<&str>,
 ) -> PyResult<(Array, Bound<'py, PyArrayDescr>)> {
     let (descr, element) = dtypes::parse(dtype)?;
     let layout =
@@ -345,7 +346,7 @@ pub(crate) fn full<'py>(
     dtype: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
     allocator: OptionalAny<'_, 'py>,
-    order: &str,
+    order: Option<&str>,
 ) -> Object<'py> {
     let source = Source::from_argument(allocator)?;
     let (array, descr) = new_array(shape, dtype, &source, order)?;
@@ -361,7 +362,7 @@ pub(crate) fn zeros<'py>(
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
     allocator: OptionalAny<'_, 'py>,
-    order: &str,
+    order: Option<&str>,
 ) -> Object<'py> {
     let source = Source::from_argument(allocator)?;
     let (array, descr) = new_array(shape, dtype, &source, order)?;
@@ -393,7 +394,7 @@ pub(crate) fn sequence<'py>(
     py: Python<'py>,
     start: &Bound<'py, PyAny>,
     step: &Bound<'py, PyAny>,
-    length: usize,
+    #[pyo3(from_py_with = argument::length)] length: usize,
     dtype: &Bound<'py, PyAny>,
 ) -> Object<'py> {
     let (descr, dtype) = dtypes::parse(dtype)?;

@@ -6,6 +6,7 @@ use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::host::type_name;
+use crate::integer::argument;
 use gpuarray::layout::shape_text;
 use gpuarray::operation::Shape;
 use gpuarray::{Array, DType, IndexItem, Layout, Order, SliceBounds};
@@ -114,7 +115,7 @@ fn at_axis(axis: usize, item: IndexItem) -> SmallVec<[IndexItem; 4]> {
 #[pyo3(signature = (arrays, axis = 0, allocator = None))]
 pub(crate) fn concatenate<'py>(
     arrays: &Bound<'py, PyAny>,
-    axis: isize,
+    #[pyo3(from_py_with = argument::axis)] axis: isize,
     allocator: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let arrays = arrays_of(arrays, "concatenate")?;
@@ -153,7 +154,7 @@ pub(crate) fn concatenate<'py>(
 #[pyo3(signature = (arrays, axis = 0, allocator = None))]
 pub(crate) fn stack<'py>(
     arrays: &Bound<'py, PyAny>,
-    axis: isize,
+    #[pyo3(from_py_with = argument::axis)] axis: isize,
     allocator: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let arrays = arrays_of(arrays, "stack")?;

@@ -140,8 +140,8 @@ fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> O
 }
 
 /// "C", "F", or "A": Fortran's order for an array that has that order only.
-fn order_for(slf: &Bound<'_, GPUArray>, order: &str) -> PyResult<Order> {
-    if !matches!(order, "A" | "a") {
+fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>) -> PyResult<Order> {
+    if !matches!(order, Some("A" | "a")) {
         return parse_order(order);
     }
     let layout = slf.get().array()?.layout();
@@ -287,7 +287,7 @@ impl GPUArray {
     fn reshape<'py>(
         slf: &Bound<'py, Self>,
         shape: &Bound<'py, PyTuple>,
-        order: &str,
+        order: Option<&str>,
     ) -> Object<'py> {
         if shape.is_empty() {
             return Err(PyTypeError::new_err("reshape needs a shape"));
@@ -303,8 +303,8 @@ impl GPUArray {
     ///     The order in which elements are read; "A" is "F" for an array that has Fortran's order
     ///     only, "K" the order in memory.
     #[pyo3(signature = (order = "C"))]
-    fn ravel<'py>(slf: &Bound<'py, Self>, order: &str) -> Object<'py> {
-        if matches!(order, "K" | "k") {
+    fn ravel<'py>(slf: &Bound<'py, Self>, order: Option<&str>) -> Object<'py> {
+        if matches!(order, Some("K" | "k")) {
             return in_memory_order(slf);
         }
         reshaped(slf, &[-1], order_for(slf, order)?)

@@ -236,13 +236,14 @@ pub(crate) fn wrap_new(
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
-/// Runs work on arrays of `elements` elements, without Python's lock if they are many.
+/// Runs work on arrays of `elements` elements, without Python's lock if they are many or if the
+/// work may have to wait for room in a queue.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     elements: usize,
     work: impl FnOnce() -> gpuarray::Result<T> + Send,
 ) -> PyResult<T> {
-    if elements < RELEASE_FROM {
+    if elements < RELEASE_FROM && !gpuarray::backlog::exists() {
         return work().or_raise();
     }
     // The exception of a Python allocator is kept per thread, and `detach` stays on this one.

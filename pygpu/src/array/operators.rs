@@ -5,10 +5,11 @@ use super::arguments::{Value, parse_value};
 use super::{GPUArray, run, wrap_like};
 use crate::errors::OrRaise;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
-use gpuarray::{Array, Number};
+use gpuarray::{Array, DType, Number, Scalar};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -98,6 +99,16 @@ impl GPUArray {
         modulo: Option<&Bound<'py, PyAny>>,
     ) -> Object<'py> {
         refuse_modulo(modulo)?;
+        let array = slf.get().array()?;
+        if array.dtype() == DType::Bool && other.is_instance_of::<PyInt>() && other.eq(2)? {
+            // The operator's square of truth values is of int8 in numpy, not of int64 as its
+            // `power` is.
+            let two = Scalar::new(2i8).into();
+            let square = run(slf.py(), array.size(), || {
+                Array::binary(BinaryFunction::Power, array.into(), two)
+            })?;
+            return wrap_like(slf, square, None);
+        }
         binary(slf, other, BinaryFunction::Power, false)
     }
 

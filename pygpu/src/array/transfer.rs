@@ -264,7 +264,7 @@ impl GPUArray {
             let to = if pagelocked {
                 let (shape, descr) = (self.shape_object(py)?, content.descr.bind(py));
                 let order = if layout.is_c_contiguous() { "C" } else { "F" };
-                crate::pinned::pagelocked_empty(py, &shape, descr, order, 0)?
+                crate::pinned::pagelocked_empty(py, &shape, descr, Some(order), 0)?
             } else {
                 host::empty(py, content.descr.bind(py), &layout)?
             };

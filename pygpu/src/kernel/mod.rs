@@ -8,6 +8,7 @@ mod handlers;
 
 use crate::discard::Discarded;
 use crate::errors::{OrRaise, to_python};
+use crate::integer::argument;
 use crate::runtime::Current;
 use crate::stream::stream_argument;
 use crate::wait;
@@ -194,7 +195,7 @@ impl Function {
         grid: &Bound<'_, PyAny>,
         block: &Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
-        shared_size: u32,
+        #[pyo3(from_py_with = argument::shared_size)] shared_size: u32,
     ) -> PyResult<CallTime> {
         let config = config(Some(grid), block, shared_size)?;
         let event = || self.home.device.create_event(EventOptions::default());
@@ -268,7 +269,11 @@ impl Function {
     /// How many blocks of `threads` threads with so many bytes of dynamic shared memory one
     /// multiprocessor runs at once.
     #[pyo3(signature = (threads, shared = 0))]
-    fn active_blocks(&self, threads: u32, shared: usize) -> PyResult<u32> {
+    fn active_blocks(
+        &self,
+        #[pyo3(from_py_with = argument::threads)] threads: u32,
+        #[pyo3(from_py_with = argument::shared)] shared: usize,
+    ) -> PyResult<u32> {
         self.kernel.active_blocks(threads, shared).or_raise()
     }
 

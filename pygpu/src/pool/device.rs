@@ -10,14 +10,16 @@ use super::pool_members;
 use crate::allocation::view;
 use crate::discard::drop_unlocked;
 use crate::errors::{OrRaise, to_python};
+use crate::integer::argument;
 use crate::runtime::current;
 use gpuarray::memory::{Allocator, DeviceMemory};
+use gpuarray::process::ProcessMutex;
 use gpuarray::{Device, DeviceId, Error, ErrorKind, Result, Stream};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Spreads addresses over a table: they are multiples of large powers of two.
 #[derive(Default)]
@@ -55,7 +57,8 @@ struct State {
 
 /// Blocks of one device's memory.
 pub(crate) struct DevicePool {
-    state: Mutex<State>,
+    /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
+    state: ProcessMutex<State>,
 }
 
 impl fmt::Debug for DevicePool {
@@ -67,6 +70,10 @@ impl fmt::Debug for DevicePool {
 }
 
 impl State {
+    fn new() -> State {
+        State { bins: Bins::new(), active: HashMap::default(), device: None, misses: 0 }
+    }
+
     fn give_out(&mut self, memory: &Arc<DeviceMemory>, size: usize) {
         let active = Active { memory: memory.clone(), size };
         self.active.insert(memory.address(), active);
@@ -85,8 +92,7 @@ impl State {
 
 impl DevicePool {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is valid after every step, so a panic elsewhere spoils nothing.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A block of at least `size` bytes that nobody uses, if there is one.
@@ -326,8 +332,8 @@ impl PooledDeviceAllocation {
     fn as_buffer<'py>(
         &self,
         py: Python<'py>,
-        size: usize,
-        offset: usize,
+        #[pyo3(from_py_with = argument::size)] size: usize,
+        #[pyo3(from_py_with = argument::offset)] offset: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         view(py, self.memory()?, size, offset)
     }
@@ -372,9 +378,7 @@ impl DeviceMemoryPool {
 impl DeviceMemoryPool {
     #[new]
     fn new() -> DeviceMemoryPool {
-        let state =
-            State { bins: Bins::new(), active: HashMap::default(), device: None, misses: 0 };
-        DeviceMemoryPool { pool: Arc::new(DevicePool { state: Mutex::new(state) }) }
+        DeviceMemoryPool { pool: Arc::new(DevicePool { state: ProcessMutex::new(State::new) }) }
     }
 
     fn __repr__(&self) -> String {

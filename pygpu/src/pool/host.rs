@@ -7,14 +7,16 @@ use crate::discard::{self, Discarded};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host::{self, HostArray};
+use crate::integer::argument;
 use crate::pinned;
 use crate::runtime::current;
 use crate::tenant::Tenant;
 use gpuarray::memory::PinnedMemory;
+use gpuarray::process::{self, ProcessMutex};
 use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How a pool's page-locked memory is made.
 #[pyclass(frozen, module = "pygpu.tools")]
@@ -26,7 +28,7 @@ pub(crate) struct PageLockedAllocator {
 impl PageLockedAllocator {
     #[new]
     #[pyo3(signature = (flags = 0))]
-    fn new(flags: u32) -> PyResult<PageLockedAllocator> {
+    fn new(#[pyo3(from_py_with = argument::flags)] flags: u32) -> PyResult<PageLockedAllocator> {
         Ok(PageLockedAllocator { options: pinned::alloc_options("flags", flags)? })
     }
 
@@ -42,12 +44,8 @@ impl PageLockedAllocator {
 }
 
 type Block = Discarded<PinnedMemory>;
-type HostBins = Mutex<Bins<Block>>;
-
-fn lock(bins: &HostBins) -> MutexGuard<'_, Bins<Block>> {
-    // The bins are valid after every step, so a panic elsewhere spoils nothing.
-    bins.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// A forked child starts with a pool of no blocks: its parent's are out of its reach.
+type HostBins = ProcessMutex<Bins<Block>>;
 
 /// Keeps freed page-locked memory for the next request of its size.
 ///
@@ -60,15 +58,15 @@ pub(crate) struct PageLockedMemoryPool {
 
 impl PageLockedMemoryPool {
     fn counts<T>(&self, read: impl FnOnce(&Bins<Block>) -> T) -> T {
-        read(&lock(&self.bins))
+        read(&self.bins.lock())
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Bins<Block>) -> T) -> T {
-        change(&mut lock(&self.bins))
+        change(&mut self.bins.lock())
     }
 
     fn take(&self, py: Python<'_>, size: usize) -> PyResult<Block> {
-        if let Some(memory) = lock(&self.bins).take(size) {
+        if let Some(memory) = self.bins.lock().take(size) {
             return Ok(memory);
         }
         let too_large = || to_python(Error::overflow("allocate", format!("size is {size}")));
@@ -78,7 +76,7 @@ impl PageLockedMemoryPool {
         let memory = loop {
             match discard::retry(py, make)? {
                 Err(error) if error.kind() == ErrorKind::OutOfMemory => {
-                    let Some(largest) = lock(&self.bins).take_largest() else {
+                    let Some(largest) = self.bins.lock().take_largest() else {
                         return Err(to_python(error));
                     };
                     drop(largest);
@@ -86,7 +84,7 @@ impl PageLockedMemoryPool {
                 made => break made.or_raise()?,
             }
         };
-        lock(&self.bins).add(size, bytes);
+        self.bins.lock().add(size, bytes);
         Ok(Discarded::new(&device, memory))
     }
 }
@@ -97,7 +95,7 @@ impl PageLockedMemoryPool {
     #[pyo3(signature = (allocator = None))]
     fn new(allocator: Option<&Bound<'_, PageLockedAllocator>>) -> PageLockedMemoryPool {
         let options = allocator.map_or_else(PinnedOptions::default, |it| it.get().options);
-        PageLockedMemoryPool { bins: Arc::new(Mutex::new(Bins::new())), options }
+        PageLockedMemoryPool { bins: Arc::new(ProcessMutex::new(Bins::new)), options }
     }
 
     /// Returns a numpy array, its elements undefined, in page-locked memory.
@@ -107,7 +105,7 @@ impl PageLockedMemoryPool {
         py: Python<'py>,
         shape: &Bound<'py, PyAny>,
         dtype: &Bound<'py, PyAny>,
-        order: &str,
+        order: Option<&str>,
     ) -> PyResult<HostArray<'py>> {
         let (descr, element) = dtypes::parse(dtype)?;
         let layout = Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?)
@@ -115,7 +113,8 @@ impl PageLockedMemoryPool {
         let size = layout.nbytes();
         let block = self.take(py, size)?;
         let (pointer, device) = (block.pointer(), block.device().clone());
-        let used = UsedBlock { block: Some(block), size, bins: self.bins.clone() };
+        let (bins, generation) = (self.bins.clone(), process::generation());
+        let used = UsedBlock { block: Some(block), size, bins, generation };
         let allocation = PooledHostAllocation {
             block: Mutex::new(Some(Discarded::new(&device, used))),
             is_freed: AtomicBool::new(false),
@@ -144,12 +143,16 @@ struct UsedBlock {
     block: Option<Block>,
     size: usize,
     bins: Arc<HostBins>,
+    generation: u32,
 }
 
 impl Drop for UsedBlock {
     fn drop(&mut self) {
+        if self.generation != process::generation() {
+            return;
+        }
         if let Some(block) = self.block.take() {
-            let unwanted = lock(&self.bins).give_back(block, self.size);
+            let unwanted = self.bins.lock().give_back(block, self.size);
             // Not under the lock.
             drop(unwanted);
         }

@@ -119,6 +119,15 @@ fn half_precision_conversions_are_those_of_ieee_754() {
 }
 
 #[test]
+fn the_fraction_has_the_sign_of_the_number() {
+    let x = [3.5, -3.5, 3.0, -3.0, -0.0, f64::INFINITY, f64::NEG_INFINITY];
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let expected = [0.5, -0.5, 0.0, -0.0, -0.0, 0.0, -0.0];
+    assert_eq!(bits(&unary(UnaryFunction::Fraction, &x)), bits(&expected));
+    assert!(unary(UnaryFunction::Fraction, &[f64::NAN])[0].is_nan());
+}
+
+#[test]
 fn fractions_and_exponents() {
     let x = [1.0, -0.75, 0.0, 5e-324, f64::MAX, f64::INFINITY];
     assert_same(

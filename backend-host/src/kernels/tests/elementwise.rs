@@ -36,7 +36,11 @@ fn functions(dtype: DType) -> Vec<(Function, DType)> {
     });
     let others = [Function::Select, Function::SelectPositive, Function::LinearCombination]
         .map(|function| (function, dtype));
-    unary.chain(binary).chain(others).collect()
+    let mixed = BinaryFunction::ALL.iter().filter_map(|function| {
+        let compares = function.is_comparison() && matches!(dtype, DType::Int64 | DType::UInt64);
+        compares.then_some((Function::CompareMixed(*function), DType::Int64))
+    });
+    unary.chain(binary).chain(others).chain(mixed).collect()
 }
 
 #[test]

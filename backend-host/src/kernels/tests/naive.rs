@@ -59,7 +59,6 @@ fn input(input: &Input, index: &[usize]) -> Scalar {
 
 fn elementwise(operation: &Elementwise) -> BTreeMap<u64, Scalar> {
     let Elementwise { function, compute, shape, inputs, output } = operation;
-    let condition = matches!(function, Function::Select | Function::SelectPositive);
     indices(shape)
         .iter()
         .map(|index| {
@@ -68,7 +67,10 @@ fn elementwise(operation: &Elementwise) -> BTreeMap<u64, Scalar> {
                 .enumerate()
                 .map(|(position, one)| {
                     let value = input(one, index);
-                    if condition && position == 0 { value } else { cast(&value, *compute) }
+                    match function.argument(position, *compute) {
+                        None => value,
+                        Some(wanted) => cast(&value, wanted),
+                    }
                 })
                 .collect();
             let value = apply(*function, *compute, &arguments);

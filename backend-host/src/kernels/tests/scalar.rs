@@ -44,7 +44,7 @@ pub(super) fn apply(function: Function, compute: DType, arguments: &[Scalar]) ->
         Function::Unary(function) => {
             number(unary(function, compute.is_complex(), complex(&arguments[0])), result)
         }
-        Function::Binary(function) if exact => {
+        Function::Binary(function) | Function::CompareMixed(function) if exact => {
             let [x, y] = [&arguments[0], &arguments[1]].map(integer);
             wrap(binary_integer(function, compute, x, y), result)
         }
@@ -73,7 +73,7 @@ fn unary_integer(function: UnaryFunction, compute: DType, x: i128) -> i128 {
         Negative => -x,
         Absolute => x.abs(),
         Sign => x.signum(),
-        Imaginary | IsNan => 0,
+        Imaginary | Fraction | IsNan => 0,
         LogicalNot => (x == 0).into(),
         Invert if compute == DType::Bool => (x == 0).into(),
         Invert => !x,
@@ -133,6 +133,7 @@ fn unary(function: UnaryFunction, is_complex: bool, z: C) -> C {
         Floor => real(x.floor()),
         Ceil => real(x.ceil()),
         Trunc => real(x.trunc()),
+        Fraction => real((x % 1.0).copysign(x)),
         Rint => real(x.round_ties_even()),
         Mantissa => real(frexp().0),
         Exponent => real(frexp().1),

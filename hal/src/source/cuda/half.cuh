@@ -43,6 +43,7 @@ struct HalfFunctions {
     GPUARRAY_HALF_1(floor)
     GPUARRAY_HALF_1(ceil)
     GPUARRAY_HALF_1(trunc)
+    GPUARRAY_HALF_1(fraction)
     GPUARRAY_HALF_1(rint)
     GPUARRAY_HALF_1(mantissa)
     GPUARRAY_HALF_1(exponent)

@@ -34,6 +34,7 @@ struct IntegerFunctions {
     static METHOD T floor(T x) { return x; }
     static METHOD T ceil(T x) { return x; }
     static METHOD T trunc(T x) { return x; }
+    static METHOD T fraction(T) { return (T)0; }
     static METHOD bool is_nan(T) { return false; }
     static METHOD T add(T x, T y) { return (T)((U)x + (U)y); }
     static METHOD T subtract(T x, T y) { return (T)((U)x - (U)y); }
@@ -94,6 +95,13 @@ struct IntegerFunctions {
     static METHOD bool less_equal(T x, T y) { return x <= y; }
     static METHOD bool greater(T x, T y) { return x > y; }
     static METHOD bool greater_equal(T x, T y) { return x >= y; }
+    // Comparisons of a signed number with an unsigned one of the same width.
+    static METHOD bool mixed_equal(T x, U y) { return !negative_value(x) && (U)x == y; }
+    static METHOD bool mixed_not_equal(T x, U y) { return !mixed_equal(x, y); }
+    static METHOD bool mixed_less(T x, U y) { return negative_value(x) || (U)x < y; }
+    static METHOD bool mixed_less_equal(T x, U y) { return negative_value(x) || (U)x <= y; }
+    static METHOD bool mixed_greater(T x, U y) { return !mixed_less_equal(x, y); }
+    static METHOD bool mixed_greater_equal(T x, U y) { return !mixed_less(x, y); }
     static METHOD T lowest() { return SIGNED ? (T)((U)1 << (8 * sizeof(T) - 1)) : (T)0; }
     static METHOD T highest() { return (T)~lowest(); }
     template <class Index>

@@ -155,6 +155,11 @@ struct RealFunctions {
     static METHOD T floor(T x) { return m_floor(x); }
     static METHOD T ceil(T x) { return m_ceil(x); }
     static METHOD T trunc(T x) { return m_trunc(x); }
+    static METHOD T fraction(T x) {
+        const T whole = m_trunc(x);
+        // An infinity has no fraction; its difference from itself would be NaN.
+        return m_copysign(whole == x ? (T)0 : x - whole, x);
+    }
     static METHOD T rint(T x) { return m_rint(x); }
     static METHOD T mantissa(T x) {
         int exponent;
