@@ -23,6 +23,12 @@ def cos_tail(z):
     return (cos(sqrt(z)) - 1 + z / 2) / z**2
 
 
+def log_tail(z):
+    """(2 atanh(s) - 2 s - 2/3 s^3) / s^5 in powers of z = s^2."""
+    s = sqrt(z)
+    return (2 * atanh(s) - 2 * s - 2 * s**3 / 3) / s**5
+
+
 # Name, function, ends of the interval, number of coefficients.
 WIDER = mpf("1.0001")  # the reductions may end a little beyond the exact bounds
 HALF_LN_2 = log(2) / 2 * WIDER
@@ -42,6 +48,9 @@ POLYNOMIALS = [
     ("COS_SINGLE", cos_tail, 0, QUARTER, 4),
     ("ASIN_SINGLE", odd(asin), 0, mpf(1) / 4, 6),
     ("ATAN_SINGLE", odd(atan), 0, mpf(1), 9),
+    ("POWER_LOG_DOUBLE", log_tail, 0, LOG, 8),
+    ("POWER_LOG_SINGLE", odd(atanh, 2), 0, LOG, 5),
+    ("POWER_EXP_SINGLE", exp_tail, -HALF_LN_2, HALF_LN_2, 6),
 ]
 
 

@@ -200,7 +200,12 @@ impl HostDevice {
         self.with_room(|memory| memory.allocate(bytes))
     }
 
-    fn with_room(&self, allocate: impl Fn(&Memory) -> Result<u64>) -> Result<u64> {
+    /// As [`HostDevice::allocate_waiting`], for [`Memory::allocate_zeroed`].
+    pub(crate) fn allocate_zeroed_waiting(&self, bytes: usize) -> Result<Option<u64>> {
+        self.with_room(|memory| memory.allocate_zeroed(bytes))
+    }
+
+    fn with_room<T>(&self, allocate: impl Fn(&Memory) -> Result<T>) -> Result<T> {
         allocate(&self.memory).or_else(|error| {
             let engine = self.engine();
             if engine.default_is_clear() && engine.other_pending.load(Ordering::Acquire) == 0 {

@@ -278,6 +278,34 @@ impl Memory {
         self.account(bytes, || self.take(bytes))
     }
 
+    /// Allocates at least `bytes` bytes that are zero; `None` for a small block, which is filled
+    /// as fast.
+    ///
+    /// The system replaces the pages of the block by pages of zeros once they are used.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub(crate) fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        let size = block_size(bytes);
+        if size < HUGE || !cfg!(target_os = "linux") {
+            return Ok(None);
+        }
+        let address = self.allocate(bytes)?;
+        let pointer = address as *mut u8;
+        #[cfg(target_os = "linux")]
+        // SAFETY: the block starts at a page, consists of whole pages of the process's own
+        // memory, and nobody uses it yet.
+        let is_zero = unsafe { libc::madvise(pointer.cast(), size, libc::MADV_DONTNEED) } == 0;
+        #[cfg(not(target_os = "linux"))]
+        let is_zero = false;
+        if !is_zero {
+            // Pages that are locked stay.
+            // SAFETY: the block has so many bytes, which nobody uses yet.
+            unsafe { pointer.write_bytes(0, bytes) };
+        }
+        Ok(Some(address))
+    }
+
     /// Allocates at least `bytes` bytes that start at a page.
     ///
     /// # Errors
@@ -462,6 +490,32 @@ mod tests {
         // SAFETY: as above.
         unsafe { memory.free_pages(pages, 5000) };
         assert_eq!(memory.allocation(pages), None);
+        Ok(())
+    }
+
+    #[test]
+    fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
+        let memory = Memory::new(1 << 30, 1 << 30);
+        assert_eq!(memory.allocate_zeroed(1000)?, None);
+        for bytes in [4 << 20, (5 << 20) + 3, 40_000_000] {
+            let used = memory.allocate(bytes)?;
+            // SAFETY: the allocation has so many bytes.
+            unsafe { (used as *mut u8).write_bytes(7, bytes) };
+            // SAFETY: the block is that of the allocation above.
+            unsafe { memory.free(used, bytes) };
+            let zeroed = memory.allocate_zeroed(bytes)?;
+            assert!(
+                cfg!(not(target_os = "linux")) || zeroed == Some(used),
+                "{bytes}: a kept block"
+            );
+            if let Some(address) = zeroed {
+                // SAFETY: the allocation has so many bytes.
+                let contents = unsafe { std::slice::from_raw_parts(address as *const u8, bytes) };
+                assert!(contents.iter().all(|&byte| byte == 0), "{bytes}");
+                // SAFETY: as above.
+                unsafe { memory.free(address, bytes) };
+            }
+        }
         Ok(())
     }
 

@@ -191,6 +191,10 @@ impl Stream for HostStream {
         self.device.allocate_waiting(bytes)
     }
 
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        self.device.allocate_zeroed_waiting(bytes)
+    }
+
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         let memory = self.device.memory();
         if self.is_clear_default() {

@@ -4,6 +4,25 @@ use crate::dtype::{DType, Element, Kind};
 use crate::error::{Error, Result};
 use crate::{Complex, f16};
 
+/// A number of single precision that rounds to the same binary16 as `value`: what single
+/// precision cannot hold is rounded to odd, so that the second rounding is the only one.
+///
+/// S. Boldo and G. Melquiond, "Emulation of FMA and Correctly Rounded Sums: Proved Algorithms
+/// Using Rounding to Odd" (2008).
+#[inline(always)]
+pub fn to_odd(value: f64) -> f32 {
+    const LOST: u64 = (1 << 29) - 1;
+    let bits = value.to_bits();
+    let sticky = ((bits & LOST) + LOST) & (LOST + 1);
+    f64::from_bits((bits | sticky) & !LOST) as f32
+}
+
+/// The nearest binary16. `f16::from_f64` rounds twice on processors that convert by way of single
+/// precision.
+pub fn nearest_half(value: f64) -> f16 {
+    f16::from_f32(to_odd(value))
+}
+
 /// One value of an element type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalar {
@@ -87,7 +106,7 @@ impl Scalar {
             DType::UInt16 => Scalar::new(real.integer() as u16),
             DType::UInt32 => Scalar::new(real.integer() as u32),
             DType::UInt64 => Scalar::new(real.integer() as u64),
-            DType::Float16 => Scalar::new(f16::from_f64(real.float())),
+            DType::Float16 => Scalar::new(nearest_half(real.float())),
             DType::Float32 => Scalar::new(real.float() as f32),
             DType::Float64 => Scalar::new(real.float()),
             DType::Complex64 => Scalar::new(Complex::new(real.float() as f32, imaginary as f32)),
@@ -165,4 +184,34 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[..N]);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_rounded_once() {
+        let (unit, last) = (2f64.powi(-10), 2f64.powi(-24));
+        // Just above and just below the middle of two numbers: single precision holds the middle.
+        for (value, bits) in [
+            (1.0 + 0.5 * unit, 0x3c00),
+            (1.0 + 0.5 * unit + 1e-12, 0x3c01),
+            (1.0 + 1.5 * unit, 0x3c02),
+            (1.0 + 1.5 * unit - 1e-12, 0x3c01),
+            (1.5 * last * (1.0 - 1e-12), 1),
+            (1.5 * last, 2),
+            (65_520.0 * (1.0 - 1e-12), 0x7bff),
+            (65_520.0, 0x7c00),
+            (0.5 * last, 0),
+            (0.5 * last * (1.0 + 1e-12), 1),
+        ] {
+            for (value, bits) in [(value, bits), (-value, bits | 0x8000)] {
+                assert_eq!(nearest_half(value).to_bits(), bits, "{value:e}");
+                let cast = Scalar::new(value).cast(DType::Float16);
+                assert_eq!(cast.ok().and_then(|half| half.get()), Some(f16::from_bits(bits)));
+            }
+        }
+        assert!(nearest_half(f64::NAN).is_nan());
+    }
 }

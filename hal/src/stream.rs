@@ -167,6 +167,16 @@ pub trait Stream: Send + Sync + Debug {
     /// `OutOfMemory` that says how much was asked, is used and is available.
     fn allocate(&self, bytes: usize) -> Result<u64>;
 
+    /// Allocates memory whose bytes are zero, if that costs less than filling it; else `None`. It
+    /// is freed as what [`Stream::allocate`] returns.
+    ///
+    /// # Errors
+    /// As [`Stream::allocate`].
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        let _ = bytes;
+        Ok(None)
+    }
+
     /// Frees what [`Stream::allocate`] gave once the work queued so far has run.
     ///
     /// # Safety

@@ -48,6 +48,12 @@ def test_double_precision(name):
     got = getattr(cumath, name)(gpuarray.to_gpu(x)).get()
     with np.errstate(all="ignore"):
         exact = ELEMENTARY[name](x.astype(np.longdouble))
+    check(f"{name}({{}})", got, exact, x)
+
+
+def check(text, got, exact, *arguments):
+    """Compares special values, and bounds the errors of the others."""
+    with np.errstate(all="ignore"):
         expected = exact.astype(np.float64)
         finite = np.isfinite(got) & np.isfinite(expected)
         unit = np.spacing(np.abs(expected))
@@ -56,4 +62,32 @@ def test_double_precision(name):
     zero = expected == 0
     np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(expected[zero]))
     worst = error.argmax()
-    assert error[worst] < BOUND, f"{name}({x[worst]!r}): {error[worst]:.3f} ulp"
+    call = text.format(*(argument[worst] for argument in arguments))
+    assert error[worst] < BOUND, f"{call}: {error[worst]:.3f} ulp"
+
+
+def test_powers():
+    x = arguments()
+    rng = np.random.default_rng(7)
+    with np.errstate(all="ignore"):
+        # Near the ends of the range, where errors of the logarithm count most.
+        extreme = rng.uniform(-745, 710, x.size) / np.log(np.abs(x))
+    whole = rng.integers(-40, 40, x.size).astype(np.float64)
+    for y in (rng.permutation(x), rng.uniform(-4, 4, x.size), whole, extreme):
+        got = (gpuarray.to_gpu(x) ** gpuarray.to_gpu(y)).get()
+        with np.errstate(all="ignore"):
+            exact = x.astype(np.longdouble) ** y.astype(np.longdouble)
+        check("{!r} ** {!r}", got, exact, x, y)
+
+
+def test_modulus():
+    x = arguments()
+    y = np.random.default_rng(8).permutation(x)
+    z = np.empty(3 * x.size, np.complex128)
+    # As they come, of nearly one size, and of sizes that differ a little.
+    z.real = np.concatenate([x, x, x])
+    scales = 2.0 ** np.random.default_rng(9).integers(-60, 60, x.size)
+    with np.errstate(all="ignore"):
+        z.imag = np.concatenate([y, x * (1 + y * 1e-9), x * scales])
+        exact = np.hypot(z.real.astype(np.longdouble), z.imag.astype(np.longdouble))
+    check("abs({!r})", abs(gpuarray.to_gpu(z)).get(), exact, z)

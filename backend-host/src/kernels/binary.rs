@@ -2,7 +2,7 @@
 
 use super::kernel::Kernel;
 use super::number::{Number, Truth, with_number};
-use super::vector::{Loop, elements, places, select_variant};
+use super::vector::{Loop, elements, map_pairs, operands, places, select_masked, select_variant};
 use super::{divide, power};
 use hal::DType;
 use hal::function::BinaryFunction;
@@ -69,39 +69,9 @@ unsafe fn wide_body<T: Number, F: Binary<T>>(
         // SAFETY: passed on to the caller.
         return unsafe { in_place(value, arguments[0], array(0), length, |y, x| F::apply(x, y)) };
     }
-    let given = |argument: u32| if array(argument) { length } else { 1 };
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe {
-        (
-            places::<F::Value>(value, length),
-            elements::<T>(arguments[0], given(0)),
-            elements::<T>(arguments[1], given(1)),
-        )
-    };
-    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
-    match repeated & 3 {
-        0 => {
-            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
-                value.write(F::apply(x, y));
-            }
-        }
-        1 => {
-            for (value, &y) in value.iter_mut().zip(y) {
-                value.write(F::apply(first_x, y));
-            }
-        }
-        2 => {
-            for (value, &x) in value.iter_mut().zip(x) {
-                value.write(F::apply(x, first_y));
-            }
-        }
-        _ => {
-            let result = F::apply(first_x, first_y);
-            for value in value {
-                value.write(result);
-            }
-        }
-    }
+    let (value, x, y) = unsafe { operands::<T, F::Value>(value, arguments, repeated, length) };
+    map_pairs(value, x, y, repeated, F::apply);
 }
 
 /// One loop for all combinations, where the function costs more than the steps.
@@ -133,8 +103,16 @@ unsafe fn stepped<T: Number, F: Binary<T>>(
 select_variant!(select_wide<T: Number, F: Binary<T>>, wide_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
+select_masked!(select_condition<T: Number, F: Binary<T>>, wide_body, select_wide, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+
 fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
-    let run: Loop = if F::WIDE { select_wide::<T, F>() } else { stepped::<T, F> };
+    let is_condition = size_of::<F::Value>() < size_of::<T>();
+    let run: Loop = match F::WIDE {
+        true if is_condition => select_condition::<T, F>(),
+        true => select_wide::<T, F>(),
+        false => stepped::<T, F>,
+    };
     Kernel { run, cheap: F::WIDE, in_place: F::WIDE }
 }
 

@@ -2,7 +2,7 @@
 
 use super::copy::pointer;
 use super::number::{Number, Truth, with_number};
-use super::vector::{Loop, elements, places, select_variant};
+use super::vector::{Loop, elements, places, select_masked, select_variant};
 use hal::DType;
 
 /// The values of a function of the elements of one argument.
@@ -68,6 +68,9 @@ select_variant!(select_convert<S: Number, D: Number>, convert_body, Loop,
 select_variant!(select_positive<S: Number>, positive_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
+select_masked!(select_narrowing<S: Number, D: Number>, convert_body, select_convert, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+
 /// Converts packed elements.
 ///
 /// # Safety
@@ -85,8 +88,16 @@ pub(super) fn conversion(from: DType, to: DType) -> Option<Loop> {
     if from == to {
         return None;
     }
-    with_number!(from, S => with_number!(to, D => Some(select_convert::<S, D>()), else None),
-        else None)
+    with_number!(from, S => with_number!(to, D => Some(of_types::<S, D>()), else None), else None)
+}
+
+fn of_types<S: Number, D: Number>() -> Loop {
+    let is_integer = !D::DTYPE.is_inexact();
+    if S::DTYPE.is_inexact() && is_integer && size_of::<D>() < size_of::<S>() {
+        select_narrowing::<S, D>()
+    } else {
+        select_convert::<S, D>()
+    }
 }
 
 /// The loop that tells which elements are greater than zero.

@@ -96,8 +96,8 @@ convert!(
     |i| half::narrow(i as f32),
     |h| h,
     |s| half::narrow(s),
-    |d| f16::from_f64(d),
-    |c| f16::from_f64(c.re)
+    |d| half::narrow_double(d),
+    |c| half::narrow_double(c.re)
 );
 convert!(f32, from_f32, |i| i as f32, |h| half::widen(h), |s| s, |d| d as f32, |c| c.re as f32);
 convert!(f64, from_f64, |i| i as f64, |h| half::widen(h) as f64, |s| s as f64, |d| d, |c| c.re);

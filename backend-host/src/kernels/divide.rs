@@ -7,7 +7,7 @@
 
 use super::kernel::Kernel;
 use super::number::Number;
-use super::vector::{Loop, elements, places, select_variant};
+use super::vector::{Loop, map_pairs, operands, select_variant};
 use hal::DType;
 use hal::function::BinaryFunction;
 
@@ -194,42 +194,21 @@ unsafe fn divide_body<T: Integer, const REMAINDER: bool>(
     repeated: u32,
     length: usize,
 ) {
-    let given = |argument: u32| if repeated >> argument & 1 == 0 { length } else { 1 };
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe {
-        (
-            places::<T>(value, length),
-            elements::<T>(arguments[0], given(0)),
-            elements::<T>(arguments[1], given(1)),
-        )
-    };
-    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
-    let of = |x: T, y: T| if REMAINDER { x.divided(y).1 } else { x.divided(y).0 };
-    match repeated & 3 {
-        0 => {
-            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
-                value.write(of(x, y));
-            }
+    let (value, x, y) = unsafe { operands::<T, T>(value, arguments, repeated, length) };
+    if repeated & 3 == 2
+        && let Some(&number) = y.first()
+        && number.is_true()
+    {
+        let divisor = T::divisor(number);
+        for (value, &x) in value.iter_mut().zip(x) {
+            let quotient = x.quotient(divisor);
+            value.write(if REMAINDER { x.rest(quotient, number) } else { quotient });
         }
-        1 => {
-            for (value, &y) in value.iter_mut().zip(y) {
-                value.write(of(first_x, y));
-            }
-        }
-        2 if first_y.is_true() => {
-            let divisor = T::divisor(first_y);
-            for (value, &x) in value.iter_mut().zip(x) {
-                let quotient = x.quotient(divisor);
-                value.write(if REMAINDER { x.rest(quotient, first_y) } else { quotient });
-            }
-        }
-        _ => {
-            let result = of(first_x, first_y);
-            for value in value {
-                value.write(result);
-            }
-        }
+        return;
     }
+    let of = |x: T, y: T| if REMAINDER { x.divided(y).1 } else { x.divided(y).0 };
+    map_pairs(value, x, y, repeated, of);
 }
 
 select_variant!(select_quotient<T: Integer>, quotient_body, Loop,

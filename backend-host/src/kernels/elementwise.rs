@@ -5,6 +5,7 @@
 
 use super::cast;
 use super::copy::{Place, copy_tile, pointer};
+use super::direct;
 use super::kernel::{self, Kernel};
 use super::nest::{count, for_each, offset, widest, without};
 use super::pairwise::Cell;
@@ -15,8 +16,6 @@ use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand, Shape};
 use hal::{DType, Error, Kind, Result, Scalar};
 
-/// The weight of an element of a loop that is limited by arithmetic.
-const EXPENSIVE: usize = 8;
 /// Columns of a tile that is read across its rows.
 const SQUARE: usize = 64;
 /// Elements of a tile that is read along its rows.
@@ -53,6 +52,10 @@ struct Plan {
 /// # Safety
 /// See [`hal::operation`].
 pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Result<()> {
+    // SAFETY: passed on to the caller.
+    if unsafe { direct::run(operation, workers) } {
+        return Ok(());
+    }
     let elements = count(&operation.shape);
     if elements == 0 {
         return Ok(());
@@ -72,21 +75,11 @@ pub(super) unsafe fn run(operation: &Elementwise, workers: &Workers<'_>) -> Resu
         && let Step::Call(kernel) = program.step
         && let Some(repeated) = program.direct(length)
     {
-        let program = &program;
-        workers.split(length, LINE, work, &|range| {
-            let at = |address, size: usize, repeated| {
-                offset(address, if repeated { 0 } else { range.start }, size as isize)
-            };
-            let arguments = std::array::from_fn(|index| {
-                let argument = &program.arguments[index];
-                let repeated = repeated >> index & 1 == 1;
-                pointer(at(argument.address, argument.size, repeated)).cast_const()
-            });
-            let value = pointer(at(program.output.address, program.output.size, false));
-            // SAFETY: contiguous or repeated elements of the types of the loop, of which the
-            // output shares none with the arguments.
-            unsafe { (kernel.run)(value, &arguments, repeated, range.len()) };
-        });
+        let arguments = program.arguments.map(|argument| (argument.address, argument.size));
+        let output = (program.output.address, program.output.size);
+        // SAFETY: contiguous or repeated elements of the types of the loop, of which the output
+        // shares none with the arguments.
+        unsafe { direct::call(kernel, output, &arguments, repeated, length, workers) };
         return Ok(());
     }
     // SAFETY: passed on to the caller.
@@ -204,8 +197,7 @@ impl Program<'_> {
     /// The work in elements of a cheap loop.
     fn work(&self, elements: usize) -> usize {
         match self.step {
-            Step::Call(Kernel { cheap: false, .. }) => elements.saturating_mul(EXPENSIVE),
-            Step::Call(_) => elements,
+            Step::Call(kernel) => kernel.work(elements),
             Step::Copy => elements.saturating_mul(self.output.size.div_ceil(8)),
         }
     }

@@ -1,7 +1,7 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
 use super::exponent::{frexp, frexp_single, ldexp, ldexp_single};
-use super::half::{narrow, to_odd, widen};
+use super::half::{narrow, narrow_double, widen};
 use super::number::Number;
 use hal::{DType, f16};
 
@@ -166,7 +166,7 @@ macro_rules! half {
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
                 let [x, y] = [self, other].map(|value| f64::from(widen(value)));
-                narrow(to_odd(Number::$name(x, y)))
+                narrow_double(Number::$name(x, y))
             }
         )*
     };

@@ -2,6 +2,7 @@
 //! vector code on processors and builds that lack the instructions for it.
 
 use hal::f16;
+pub(super) use hal::scalar::to_odd;
 
 const SIGN: u32 = 0x8000;
 /// The exponent bits of binary32, which are also its infinity.
@@ -38,15 +39,8 @@ pub(super) fn narrow(value: f32) -> f16 {
     f16::from_bits((rounded | ((bits >> 16) & SIGN)) as u16)
 }
 
-/// A number of single precision that rounds to the same binary16 as `value`: what single
-/// precision cannot hold is rounded to odd, so that the second rounding is the only one.
-///
-/// S. Boldo and G. Melquiond, "Emulation of FMA and Correctly Rounded Sums: Proved Algorithms
-/// Using Rounding to Odd" (2008).
+/// The nearest binary16 of a number of double precision.
 #[inline(always)]
-pub(super) fn to_odd(value: f64) -> f32 {
-    const LOST: u64 = (1 << 29) - 1;
-    let bits = value.to_bits();
-    let sticky = ((bits & LOST) + LOST) & (LOST + 1);
-    f64::from_bits((bits | sticky) & !LOST) as f32
+pub(super) fn narrow_double(value: f64) -> f16 {
+    narrow(to_odd(value))
 }

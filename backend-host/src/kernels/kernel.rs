@@ -17,6 +17,17 @@ pub(super) struct Kernel {
     pub(super) in_place: bool,
 }
 
+/// The weight of an element of a loop that is limited by arithmetic.
+const EXPENSIVE: usize = 8;
+
+impl Kernel {
+    /// The work of so many elements, counted in elements of a cheap loop.
+    #[inline]
+    pub(super) fn work(&self, elements: usize) -> usize {
+        if self.cheap { elements } else { elements.saturating_mul(EXPENSIVE) }
+    }
+}
+
 /// # Safety
 /// See [`Loop`]; the first argument is of [`Truth`].
 #[inline(always)]

@@ -11,6 +11,7 @@ mod combine;
 mod complex;
 mod convert;
 mod copy;
+mod direct;
 mod divide;
 mod elementwise;
 mod exponent;

@@ -1,10 +1,11 @@
-//! Loops that raise integers to a power.
+//! Loops that raise real numbers to a power.
 
 use super::kernel::Kernel;
+use super::math::power::Real;
 use super::number::Number;
-use super::vector::{Loop, elements, places, select_variant};
-use hal::DType;
+use super::vector::{Loop, map_pairs, operands, select_fused, select_variant};
 use hal::function::BinaryFunction;
+use hal::{DType, f16};
 
 /// Elements that are squared side by side.
 const SIDE: usize = 64;
@@ -39,15 +40,8 @@ unsafe fn power_body<T: Exponent>(
     repeated: u32,
     length: usize,
 ) {
-    let given = |argument: u32| if repeated >> argument & 1 == 0 { length } else { 1 };
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe {
-        (
-            places::<T>(value, length),
-            elements::<T>(arguments[0], given(0)),
-            elements::<T>(arguments[1], given(1)),
-        )
-    };
+    let (value, x, y) = unsafe { operands::<T, T>(value, arguments, repeated, length) };
     if repeated & 3 == 2
         && let Some(exponent) = y.first().and_then(|exponent| exponent.bits())
     {
@@ -62,10 +56,7 @@ unsafe fn power_body<T: Exponent>(
         }
         return;
     }
-    let last = |elements: &[T]| elements.len() - 1;
-    for (index, value) in value.iter_mut().enumerate() {
-        value.write(x[index.min(last(x))].power(y[index.min(last(y))]));
-    }
+    map_pairs(value, x, y, repeated, |x, y| x.power(y));
 }
 
 /// Repeated squaring of elements side by side.
@@ -93,7 +84,58 @@ fn powers<T: Number, const N: usize>(x: &[T; N], exponent: u64) -> [T; N] {
 select_variant!(select_power<T: Exponent>, power_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-/// The loop of a power of integers; none for other functions and types.
+/// Elements of floating-point types that are computed at a time, and of the innermost loop.
+const CHUNK: usize = 256;
+const GROUP: usize = 32;
+
+/// # Safety
+/// See [`Loop`].
+#[inline(always)]
+unsafe fn real_body<T: Real>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    // SAFETY: passed on to the caller.
+    let (value, x, y) = unsafe { operands::<T, T>(value, arguments, repeated, length) };
+    let (mut bases, mut exponents) = ([T::default(); CHUNK], [T::default(); CHUNK]);
+    let mut values = [T::default(); CHUNK];
+    for start in (0..length).step_by(CHUNK) {
+        let count = CHUNK.min(length - start);
+        for (numbers, given) in [(&mut bases, x), (&mut exponents, y)] {
+            match given {
+                [number] => numbers.fill(*number),
+                _ => numbers[..count].copy_from_slice(&given[start..start + count]),
+            }
+        }
+        let used = count.div_ceil(GROUP) * GROUP;
+        let arguments = bases[..used].as_chunks::<GROUP>().0.iter();
+        let arguments = arguments.zip(exponents[..used].as_chunks::<GROUP>().0);
+        for (values, (x, y)) in values.as_chunks_mut::<GROUP>().0.iter_mut().zip(arguments) {
+            for index in 0..GROUP {
+                values[index] = Real::power(x[index], y[index]);
+            }
+        }
+        let pairs = || bases[..count].iter().zip(&exponents[..count]);
+        if pairs().fold(false, |any, (&x, &y)| any | x.is_special(y)) {
+            for (value, (&x, &y)) in values.iter_mut().zip(pairs()) {
+                if x.is_special(y) {
+                    *value = x.library_power(y);
+                }
+            }
+        }
+        for (place, &number) in value[start..start + count].iter_mut().zip(&values) {
+            place.write(number);
+        }
+    }
+}
+
+select_fused!(select_real<T: Real>, real_body, Loop,
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+
+/// The loop of a power of real numbers; none for other functions and types, and for numbers with
+/// fractions on processors without fused multiply-add.
 pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
     if function != BinaryFunction::Power {
         return None;
@@ -107,6 +149,9 @@ pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel>
         DType::UInt16 => select_power::<u16>(),
         DType::UInt32 => select_power::<u32>(),
         DType::UInt64 => select_power::<u64>(),
+        DType::Float16 => select_real::<f16>()?,
+        DType::Float32 => select_real::<f32>()?,
+        DType::Float64 => select_real::<f64>()?,
         _ => return None,
     };
     Some(Kernel { run, cheap: false, in_place: false })

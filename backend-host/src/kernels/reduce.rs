@@ -91,16 +91,22 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
 
 impl<'a> Reducer<'a> {
     fn new(operation: &'a Reduce, kept: Shape, folded: Shape) -> Result<Self> {
-        let Reduce { reduction, compute, input, output, .. } = operation;
+        let Reduce { compute, input, output, .. } = operation;
+        // The smallest of truth values is true if all are.
+        let reduction = match (operation.reduction, *compute) {
+            (Reduction::Minimum, DType::Bool) => Reduction::All,
+            (Reduction::Maximum, DType::Bool) => Reduction::Any,
+            (reduction, _) => reduction,
+        };
         // Truth values are added and multiplied; sums of binary16 keep their digits in
         // binary32 until the end.
         let (way, working, result) = match (reduction, *compute) {
             (Reduction::Any, _) => (Reduction::Sum, DType::Bool, DType::Bool),
             (Reduction::All, _) => (Reduction::Product, DType::Bool, DType::Bool),
             (Reduction::Sum | Reduction::Product, DType::Float16) => {
-                (*reduction, DType::Float32, DType::Float16)
+                (reduction, DType::Float32, DType::Float16)
             }
-            (_, compute) => (*reduction, compute, compute),
+            (_, compute) => (reduction, compute, compute),
         };
         let combiner = combine::combiner(way, working)
             .ok_or_else(|| unsupported(format!("{reduction:?} of dtype {compute}")))?;

@@ -1,8 +1,9 @@
 //! Loops over contiguous elements, compiled for several levels of the processor, one of which is
 //! chosen when the program runs.
 //!
-//! Arithmetic has two variants, for every processor of the target and for those with AVX2, which
-//! round alike: fused multiply-add stays off. Elementary functions rely on fused multiply-add and
+//! Arithmetic has two variants, for every processor of the target and for those with AVX2, and
+//! comparisons and conversions of floating-point numbers a third for AVX-512, which round alike:
+//! fused multiply-add stays off. Elementary functions rely on fused multiply-add and
 //! have variants for AVX2 and AVX-512, which round alike as well.
 
 /// A loop over contiguous elements: value, arguments, a bit for each argument that is one
@@ -60,6 +61,49 @@ macro_rules! select_variant {
 }
 pub(super) use select_variant;
 
+/// True if the AVX-512 variants may be used.
+#[inline]
+pub(super) fn has_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected;
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// As [`select_variant`], with a variant for AVX-512: for loops whose values are narrower than
+/// their arguments, or made of conditions, for which older processors have no instructions.
+macro_rules! select_masked {
+    ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident, $narrower:ident,
+     $pointer:ty, ($($argument:ident: $type:ty),*)) => {
+        $(#[$doc])*
+        fn $select<$($generic: $bound),*>() -> $pointer {
+            /// # Safety
+            /// As for the body, and the processor must have what is named.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            unsafe fn avx512<$($generic: $bound),*>($($argument: $type),*) {
+                // SAFETY: passed on to the caller.
+                unsafe { $body::<$($generic),*>($($argument),*) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if $crate::kernels::vector::has_avx512() {
+                return avx512::<$($generic),*>;
+            }
+            $narrower::<$($generic),*>()
+        }
+    };
+}
+pub(super) use select_masked;
+
 /// What a processor offers to loops that rely on fused multiply-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fused {
@@ -80,13 +124,9 @@ pub(super) fn fused() -> Option<Fused> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::is_x86_feature_detected;
-        let wide = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
         if !(has_avx2() && is_x86_feature_detected!("fma")) {
             None
-        } else if wide {
+        } else if has_avx512() {
             Some(Fused::Avx512)
         } else {
             Some(Fused::Avx2)
@@ -165,4 +205,63 @@ pub(super) unsafe fn places<'a, T>(
 ) -> &'a mut [std::mem::MaybeUninit<T>] {
     // SAFETY: passed on to the caller.
     unsafe { std::slice::from_raw_parts_mut(address.cast(), length) }
+}
+
+/// The places of the values of a loop over two arguments, and the elements of both: one element
+/// of an argument that is repeated.
+///
+/// # Safety
+/// See [`Loop`]; the value is apart from the arguments.
+#[inline(always)]
+pub(super) unsafe fn operands<'a, T, V>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) -> (&'a mut [std::mem::MaybeUninit<V>], &'a [T], &'a [T]) {
+    let given = |argument: u32| if repeated >> argument & 1 == 0 { length } else { 1 };
+    // SAFETY: passed on to the caller.
+    unsafe {
+        (
+            places::<V>(value, length),
+            elements::<T>(arguments[0], given(0)),
+            elements::<T>(arguments[1], given(1)),
+        )
+    }
+}
+
+/// Writes the values of a function of the elements that [`operands`] returns, in a loop of its
+/// own for each combination of repeated arguments.
+#[inline(always)]
+pub(super) fn map_pairs<T: Copy, V: Copy>(
+    value: &mut [std::mem::MaybeUninit<V>],
+    x: &[T],
+    y: &[T],
+    repeated: u32,
+    apply: impl Fn(T, T) -> V,
+) {
+    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
+    match repeated & 3 {
+        0 => {
+            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
+                value.write(apply(x, y));
+            }
+        }
+        1 => {
+            for (value, &y) in value.iter_mut().zip(y) {
+                value.write(apply(first_x, y));
+            }
+        }
+        2 => {
+            for (value, &x) in value.iter_mut().zip(x) {
+                value.write(apply(x, first_y));
+            }
+        }
+        _ => {
+            let result = apply(first_x, first_y);
+            for value in value {
+                value.write(result);
+            }
+        }
+    }
 }

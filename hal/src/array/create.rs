@@ -71,6 +71,27 @@ impl Array {
         Ok(array)
     }
 
+    /// A new array with the layout given, its elements zero, on `stream`.
+    ///
+    /// # Errors
+    /// As [`Array::with_new_memory`]; `InvalidType` for a record.
+    pub fn zeros(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        layout: Layout,
+        dtype: DType,
+    ) -> Result<Array> {
+        same_device(device, stream.as_ref())?;
+        layout.check_alignment(dtype)?;
+        let zero = Scalar::new(0u8).cast(dtype)?;
+        if let Some(memory) = DeviceMemory::zeroed(device, stream, layout.extent().end)? {
+            return Ok(Self::assemble(Arc::new(memory), layout, dtype, None));
+        }
+        let array = Self::on_own_stream(device, stream, layout, dtype)?;
+        array.apply_first(Function::Unary(UnaryFunction::Copy), dtype, &[zero.into()])?;
+        Ok(array)
+    }
+
     /// A new array with the layout given, its elements undefined, on this array's stream and
     /// from its allocator.
     ///
@@ -145,7 +166,7 @@ impl Array {
     /// `OutOfMemory`.
     pub fn copy(&self) -> Result<Array> {
         let copy = self.empty_like(self.dtype)?;
-        copy.assign(self)?;
+        copy.set_first(self)?;
         Ok(copy)
     }
 
@@ -156,7 +177,7 @@ impl Array {
     pub fn contiguous(&self, order: Order) -> Result<Array> {
         let layout = Layout::contiguous(self.shape(), self.dtype.size(), order)?;
         let copy = self.new_array(layout, self.dtype)?;
-        copy.assign(self)?;
+        copy.set_first(self)?;
         Ok(copy)
     }
 
@@ -168,8 +189,13 @@ impl Array {
     pub fn astype(&self, dtype: DType) -> Result<Array> {
         self.check_convertible(dtype)?;
         let copy = self.empty_like(dtype)?;
-        copy.assign(self)?;
+        copy.set_first(self)?;
         Ok(copy)
+    }
+
+    /// Sets the elements of a new array to those of an array of the same shape.
+    fn set_first(&self, source: &Array) -> Result<()> {
+        self.apply_first(Function::Unary(UnaryFunction::Copy), self.dtype, &[source.into()])
     }
 
     /// Sets the elements to those of `source`, broadcast and converted. Leading axes of

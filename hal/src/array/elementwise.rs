@@ -9,7 +9,7 @@ use crate::function::{BinaryFunction, Function, UnaryFunction};
 use crate::iteration::simplify;
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
 use crate::memory::{Access, AccessGuard};
-use crate::operation::{Elementwise, Input, Operation, Shape, Strides};
+use crate::operation::{Elementwise, Input, Operand, Operation, Shape, Strides};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -147,8 +147,7 @@ impl Array {
             self.check_same_device(array)?;
         }
         let output = self.new_array(layout, dtype)?;
-        // A new array overlaps nothing, and nobody else knows memory that is not an allocator's.
-        output.launch(function, compute, arguments, output.allocator.is_none())?;
+        output.apply_first(function, compute, arguments)?;
         Ok(output)
     }
 
@@ -239,6 +238,18 @@ impl Array {
         ))
     }
 
+    /// Applies a function to arguments of this array's shape, or that broadcast to it, and stores
+    /// the values in this array, which is new: it overlaps nothing and repeats no element.
+    pub(super) fn apply_first(
+        &self,
+        function: Function,
+        compute: DType,
+        arguments: &[Argument<'_>],
+    ) -> Result<()> {
+        // Nobody else knows memory that is not an allocator's.
+        self.launch(function, compute, arguments, self.allocator.is_none())
+    }
+
     /// Queues the operation; everything has been checked. `is_new` if only this array knows
     /// its memory, so that its use needs no ordering.
     fn launch(
@@ -263,43 +274,41 @@ impl Array {
         }
         uses.extend(arrays(arguments).map(|array| (array.memory.as_ref(), Access::Read)));
 
-        let flat = self.layout.is_c_contiguous()
-            && arrays(arguments).all(|a| a.shape() == self.shape() && a.layout.is_c_contiguous());
-        let mut strides: SmallVec<[Strides; 5]> = SmallVec::new();
-        let (shape, moved) = if flat {
-            let along = |array: &Array| Strides::from_slice(&[array.dtype.size() as isize]);
-            strides.push(along(self));
-            strides.extend(arrays(arguments).map(along));
-            (Shape::from_slice(&[self.size()]), SmallVec::from_elem(0, strides.len()))
+        let same_shape = arrays(arguments).all(|array| array.shape() == self.shape());
+        let is_line = same_shape && self.ndim() == 1 && self.strides()[0] > 0;
+        let is_flat = is_line
+            || (same_shape
+                && self.layout.is_c_contiguous()
+                && arrays(arguments).all(|array| array.layout.is_c_contiguous()));
+        let operation = if is_flat {
+            let along = |array: &Array| {
+                let mut strides = Strides::new();
+                let size = array.dtype.size() as isize;
+                strides.push(if is_line { array.strides()[0] } else { size });
+                array.operand(strides, 0)
+            };
+            let mut shape = Shape::new();
+            shape.push(self.size());
+            let inputs = inputs(function, compute, arguments, along)?;
+            Elementwise { function, compute, shape, inputs, output: along(self) }
         } else {
+            let mut strides: SmallVec<[Strides; 5]> = SmallVec::new();
             strides.push(Strides::from_slice(self.strides()));
             for array in arrays(arguments) {
                 let layout = array.layout.broadcast_to(self.shape())?;
                 strides.push(Strides::from_slice(layout.strides()));
             }
-            simplify(self.shape(), &mut strides)
+            let (shape, moved) = simplify(self.shape(), &mut strides);
+            let mut ways = strides.into_iter().zip(moved);
+            let mut along = |array: &Array| {
+                let (strides, moved) = ways.next().unwrap_or_default();
+                array.operand(strides, moved)
+            };
+            let output = along(self);
+            let inputs = inputs(function, compute, arguments, along)?;
+            Elementwise { function, compute, shape, inputs, output }
         };
-
-        let mut places = strides.into_iter().zip(moved);
-        let mut place = |array: &Array| {
-            let (strides, moved) = places.next().unwrap_or_default();
-            array.operand(strides, moved)
-        };
-        let output = place(self);
-        let mut inputs: SmallVec<[Input; 2]> = SmallVec::new();
-        for (position, argument) in arguments.iter().enumerate() {
-            let wanted = function.argument(position, compute);
-            inputs.push(match (argument, wanted) {
-                (Argument::Array(array), _) => Input::Array(place(array)),
-                (Argument::Scalar(scalar), None) => Input::Scalar(*scalar),
-                (Argument::Scalar(scalar), Some(wanted)) => Input::Scalar(scalar.cast(wanted)?),
-                (Argument::Number(number), wanted) => {
-                    Input::Scalar(number.to_scalar(wanted.unwrap_or(compute))?)
-                }
-            });
-        }
-        let operation =
-            Operation::Elementwise(Elementwise { function, compute, shape, inputs, output });
+        let operation = Operation::Elementwise(operation);
         self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
@@ -307,6 +316,30 @@ impl Array {
         // guard has ordered this work behind all that conflicts with it.
         unsafe { self.stream().execute(&operation) }
     }
+}
+
+/// The inputs of an operation: arrays as `operand` describes them in turn, numbers in the type
+/// that it computes in.
+#[inline]
+fn inputs(
+    function: Function,
+    compute: DType,
+    arguments: &[Argument<'_>],
+    mut operand: impl FnMut(&Array) -> Operand,
+) -> Result<SmallVec<[Input; 2]>> {
+    let mut inputs = SmallVec::new();
+    for (position, argument) in arguments.iter().enumerate() {
+        let wanted = function.argument(position, compute);
+        inputs.push(match (argument, wanted) {
+            (Argument::Array(array), _) => Input::Array(operand(array)),
+            (Argument::Scalar(scalar), None) => Input::Scalar(*scalar),
+            (Argument::Scalar(scalar), Some(wanted)) => Input::Scalar(scalar.cast(wanted)?),
+            (Argument::Number(number), wanted) => {
+                Input::Scalar(number.to_scalar(wanted.unwrap_or(compute))?)
+            }
+        });
+    }
+    Ok(inputs)
 }
 
 fn arrays<'a>(arguments: &'a [Argument<'a>]) -> impl Iterator<Item = &'a Array> + Clone {
@@ -331,8 +364,8 @@ fn result_layout(arguments: &[Argument<'_>], itemsize: usize) -> Result<Layout> 
     let Some(first) = all.next() else {
         return Ok(Layout::scalar(itemsize));
     };
-    if all.clone().all(|array| array.shape() == first.shape())
-        && arrays(arguments).all(|array| array.layout.is_c_contiguous())
+    let is_ordered = |array: &Array| array.ndim() == 1 || array.layout.is_c_contiguous();
+    if all.clone().all(|array| array.shape() == first.shape()) && arrays(arguments).all(is_ordered)
     {
         return Layout::contiguous(first.shape(), itemsize, crate::Order::C);
     }

@@ -54,6 +54,10 @@ impl Stream for Decorated<dyn Stream> {
         self.call(Call::Allocate, |s| s.allocate(bytes))
     }
 
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        self.call(Call::Allocate, |s| s.allocate_zeroed(bytes))
+    }
+
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise is passed on.
         self.call(Call::Free, |s| unsafe { s.free(address, bytes) })

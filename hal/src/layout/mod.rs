@@ -159,6 +159,9 @@ impl Layout {
     /// # Errors
     /// `Overflow` if the larger elements do not fit the address space.
     pub fn dense_like(&self, itemsize: usize) -> Result<Layout> {
+        if self.ndim() == 1 || self.is_c_contiguous() {
+            return Self::contiguous(&self.shape, itemsize, Order::C);
+        }
         dense_layout(&self.shape, &[&self.strides], itemsize)
     }
 
@@ -296,8 +299,13 @@ impl Layout {
     }
 
     /// True if the elements follow each other without gaps, the last axis fastest.
+    #[inline]
     pub fn is_c_contiguous(&self) -> bool {
-        self.is_dense((0..self.ndim()).rev())
+        // Every operation asks this of every operand, most of which have one axis.
+        match (&self.shape[..], &self.strides[..]) {
+            (&[extent], &[stride]) => extent <= 1 || stride == self.itemsize as isize,
+            _ => self.is_dense((0..self.ndim()).rev()),
+        }
     }
 
     /// True if the elements follow each other without gaps, the first axis fastest.
@@ -343,7 +351,7 @@ impl Layout {
 
     /// True if two different indices name the same element.
     pub fn may_repeat(&self) -> bool {
-        if self.shape.contains(&0) {
+        if self.is_c_contiguous() || self.shape.contains(&0) {
             return false;
         }
         let mut axes: SmallVec<[usize; 8]> =

@@ -124,6 +124,16 @@ impl DeviceMemory {
         Ok(Self::new(device, stream, address, bytes, Owner::Stream))
     }
 
+    /// As [`DeviceMemory::for_stream`], its bytes zero; `None` where the stream would have to fill it.
+    pub(crate) fn zeroed(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        bytes: usize,
+    ) -> Result<Option<DeviceMemory>> {
+        let address = stream.allocate_zeroed(bytes)?;
+        Ok(address.map(|address| Self::new(device, stream, address, bytes, Owner::Stream)))
+    }
+
     /// Memory that every stream can use at once, and other processes if the device can share
     /// memory. Freeing it waits for the device's work, as the drivers' plain allocation does.
     ///

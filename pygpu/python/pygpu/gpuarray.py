@@ -187,6 +187,8 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
         args, dtype = args[:-1], args[-1]
     if len(args) > 3:
         raise ValueError(f"too many arguments: {len(args)}; start, stop and step are allowed")
+    if len(args) == 3 and not kwargs:
+        return _sequence(*args, dtype)
     positions = names[1:2] if len(args) == 1 else names
     given = dict(zip(positions, args))
     for name, value in kwargs.items():
@@ -197,10 +199,12 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
         given[name] = value
     if "stop" not in given:
         raise ValueError("stop argument required")
-    start = given.get("start", 0)
-    stop = given["stop"]
-    step = given.get("step", 1)
-    dtype = np.array([start, stop, step]).dtype if dtype is None else np.dtype(dtype)
+    return _sequence(given.get("start", 0), given["stop"], given.get("step", 1), dtype)
+
+
+def _sequence(start: Any, stop: Any, step: Any, dtype: Any) -> GPUArray:
+    if dtype is None:
+        dtype = np.array([start, stop, step]).dtype
     if step == 0:
         raise ValueError("step is 0; it must not be")
     length = _builtins.max(0, _math.ceil((stop - start) / step))

@@ -317,6 +317,11 @@ pub(crate) fn put<'py>(
     })
 }
 
+/// The layout of a new array.
+fn layout_of(shape: &Bound<'_, PyAny>, element: DType, order: &str) -> PyResult<Layout> {
+    Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()
+}
+
 /// A new array on the current device, its elements undefined.
 fn new_array<'py>(
     shape: &Bound<'py, PyAny>,
@@ -325,8 +330,7 @@ fn new_array<'py>(
     order: Option<&str>,
 ) -> PyResult<(Array, Bound<'py, PyArrayDescr>)> {
     let (descr, element) = dtypes::parse(dtype)?;
-    let layout =
-        Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()?;
+    let layout = layout_of(shape, element, order)?;
     let Current { device, stream } = current()?;
     let array = match source.allocator.clone() {
         None => Array::with_new_memory(&device, &stream, layout, element),
@@ -365,6 +369,13 @@ pub(crate) fn zeros<'py>(
     order: Option<&str>,
 ) -> Object<'py> {
     let source = Source::from_argument(allocator)?;
+    let (descr, element) = dtypes::parse(dtype)?;
+    if source.allocator.is_none() && !matches!(element, DType::Opaque(_)) {
+        let layout = layout_of(shape, element, order)?;
+        let Current { device, stream } = current()?;
+        let array = run(py, layout.size(), || Array::zeros(&device, &stream, layout, element))?;
+        return wrap_new(py, array, descr.unbind(), source);
+    }
     let (array, descr) = new_array(shape, dtype, &source, order)?;
     match array.dtype() {
         DType::Opaque(_) => {

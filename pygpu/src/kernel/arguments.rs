@@ -7,9 +7,9 @@ use crate::errors::OrRaise;
 use crate::host;
 use crate::managed::ManagedAllocation;
 use crate::pool::PooledDeviceAllocation;
-use gpuarray::f16;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
+use gpuarray::scalar::nearest_half;
 use numpy::PyUntypedArray;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
 use pyo3::exceptions::{PyAttributeError, PyOverflowError};
@@ -87,7 +87,7 @@ pub(super) fn push_as<'a>(
             push_bytes(list, number.to_ne_bytes())
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
-        Code::Half => push_bytes(list, f16::from_f64(float(value, code, position)?).to_ne_bytes()),
+        Code::Half => push_bytes(list, nearest_half(float(value, code, position)?).to_ne_bytes()),
         Code::Float => push_bytes(list, (float(value, code, position)? as f32).to_ne_bytes()),
         Code::Double => push_bytes(list, float(value, code, position)?.to_ne_bytes()),
         Code::Complex => {

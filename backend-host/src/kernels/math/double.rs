@@ -12,9 +12,9 @@ use std::f64::consts;
 
 /// Added and subtracted, it rounds to the nearest whole number, which then is in the low bits.
 pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
-const PER_LN_2: f64 = consts::LOG2_E;
+pub(super) const PER_LN_2: f64 = consts::LOG2_E;
 /// The first 40 bits of `ln(2)`: products with exponents are exact.
-const LN_2: [f64; 2] = [0.6931471805592082, 7.371002565167799e-13];
+pub(super) const LN_2: [f64; 2] = [0.6931471805592082, 7.371002565167799e-13];
 const LOG2_E: [f64; 2] = [consts::LOG2_E, 2.0355273740931033e-17];
 const LOG10_E: [f64; 2] = [consts::LOG10_E, 1.098319650216765e-17];
 /// The first 40 bits of `log10(2)`.
@@ -36,7 +36,7 @@ pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], x: f64) -> f64
 
 /// A sum and its rounding error, if `|a| >= |b|`.
 #[inline(always)]
-fn fast_sum(a: f64, b: f64) -> (f64, f64) {
+pub(super) fn fast_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, (a - sum) + b)
 }
@@ -51,7 +51,7 @@ fn exact_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// Two powers of two whose product is `2^n`, for `|n| < 2044`.
 #[inline(always)]
-fn powers_of_two(rounded: f64) -> (f64, f64) {
+pub(super) fn powers_of_two(rounded: f64) -> (f64, f64) {
     let biased = rounded.to_bits().wrapping_add(4096) & 0x1fff;
     let first = biased >> 1;
     let scale = |exponent: u64| f64::from_bits(exponent.wrapping_sub(2048 - 1023) << 52);
@@ -197,7 +197,7 @@ pub(super) fn cos(x: f64) -> f64 {
 
 /// The quotient of two sums of two numbers, the second of which is a rounding error.
 #[inline(always)]
-fn quotient(numerator: (f64, f64), divisor: (f64, f64)) -> (f64, f64) {
+pub(super) fn quotient(numerator: (f64, f64), divisor: (f64, f64)) -> (f64, f64) {
     let inverse = 1.0 / divisor.0;
     let value = numerator.0 * inverse;
     let rest = value.mul_add(-divisor.0, numerator.0) + value.mul_add(-divisor.1, numerator.1);

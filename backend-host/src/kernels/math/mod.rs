@@ -9,6 +9,8 @@
 mod coefficients;
 pub(super) mod complex;
 mod double;
+mod modulus;
+pub(super) mod power;
 mod precision;
 mod single;
 mod table;
@@ -179,6 +181,7 @@ functions! {
 /// for single and double precision on processors without fused multiply-add.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
     let run = match compute {
+        DType::Complex64 | DType::Complex128 => return modulus::kernel(function, compute),
         DType::Float16 => of_half(function),
         DType::Float32 => of_type::<f32>(function),
         DType::Float64 => of_type::<f64>(function),

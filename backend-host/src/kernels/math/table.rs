@@ -4,7 +4,7 @@
 //! have been computed one by one as it holds, so that programs with little half precision pay
 //! neither for the time nor for the 128 KiB.
 
-use crate::kernels::half::{narrow, to_odd, widen};
+use crate::kernels::half::{narrow_double, widen};
 use crate::kernels::vector::Loop;
 use hal::f16;
 use std::ptr;
@@ -110,7 +110,7 @@ pub(super) unsafe fn library_loop(
         // SAFETY: passed on to the caller; the values may lie where the arguments do.
         unsafe {
             let x = arguments[0].cast::<f16>().add(index * step).read();
-            value.cast::<f16>().add(index).write(narrow(to_odd(function(widen(x).into()))));
+            value.cast::<f16>().add(index).write(narrow_double(function(widen(x).into())));
         }
     }
 }

@@ -37,15 +37,25 @@ fn values<T: Copy>(function: UnaryFunction, dtype: DType, arguments: &[T]) -> Ve
 }
 
 /// The nearest number of half precision; `f16::from_f64` may round by way of single precision.
-fn nearest(value: f64) -> f16 {
+pub(super) fn nearest(value: f64) -> f16 {
     let guess = f16::from_f64(value);
-    if !guess.is_finite() || guess == f16::ZERO {
+    if guess == f16::ZERO {
+        // Above half of the least number it is that one.
+        let above = value.abs() > 2f64.powi(-25);
+        return f16::from_bits(guess.to_bits() | u16::from(above));
+    }
+    if !guess.is_finite() {
         return guess;
     }
     let distance = |number: &f16| (number.to_f64() - value).abs();
     let neighbours = [guess.to_bits() - 1, guess.to_bits(), guess.to_bits() + 1];
     let finite = neighbours.map(f16::from_bits).into_iter().filter(|number| number.is_finite());
-    finite.min_by(|x, y| distance(x).total_cmp(&distance(y))).expect("the guess")
+    let rank = |number: &f16| (distance(number), number.to_bits() & 1);
+    let nearer = |x: &f16, y: &f16| {
+        let (x, y) = (rank(x), rank(y));
+        x.0.total_cmp(&y.0).then(x.1.cmp(&y.1))
+    };
+    finite.min_by(nearer).expect("the guess")
 }
 
 #[test]
@@ -69,8 +79,28 @@ fn half_precision_is_rounded_exactly() {
     }
 }
 
+#[test]
+fn casts_to_half_precision_round_once() {
+    let middles = (0..0x7bff).map(|bits| {
+        let [low, high] = [bits, bits + 1].map(|bits| f16::from_bits(bits).to_f64());
+        0.5 * (low + high)
+    });
+    let around = middles.flat_map(|middle| [middle.next_down(), middle, middle.next_up()]);
+    let numbers: Vec<f64> = around.flat_map(|number| [number, -number]).collect();
+    let convert = crate::kernels::cast::conversion(DType::Float64, DType::Float16);
+    let mut halves = vec![f16::ZERO; numbers.len()];
+    let argument = numbers.as_ptr().cast();
+    // SAFETY: as many elements of the dtypes on both sides.
+    unsafe {
+        convert.expect("a loop")(halves.as_mut_ptr().cast(), &[argument; 4], 0, numbers.len());
+    }
+    for (number, got) in numbers.into_iter().zip(halves) {
+        assert_eq!(got.to_bits(), nearest(number).to_bits(), "{number:e}");
+    }
+}
+
 /// The error in units in the last place; NaN where special values differ.
-fn error(got: f32, expected: f64) -> f64 {
+pub(super) fn error(got: f32, expected: f64) -> f64 {
     let rounded = expected as f32;
     if got.is_nan() || rounded.is_nan() || got.is_infinite() || rounded.is_infinite() {
         return if got == rounded || (got.is_nan() && rounded.is_nan()) { 0.0 } else { f64::NAN };

@@ -6,6 +6,7 @@ mod edges;
 mod elementwise;
 mod functions;
 mod indexed;
+mod modulus;
 mod naive;
 mod power;
 mod reduce;

@@ -1,14 +1,18 @@
-//! Powers of integers against repeated multiplication that wraps.
+//! Powers of integers against repeated multiplication that wraps, and of numbers with fractions
+//! against the system's library in double precision.
+//!
+//! Double precision has a reference of its own in `tests/python/test_accuracy.py`.
 
-use super::super::power;
-use hal::Element;
-use hal::function::BinaryFunction;
+use super::super::kernel::kernel;
+use super::functions::{error, nearest};
+use hal::function::{BinaryFunction, Function};
+use hal::{Element, f16};
 
 fn run<T: Element + Default>(x: &[T], exponent: &[T]) -> Vec<T> {
     let mut value = vec![T::default(); x.len()];
     let repeated = if exponent.len() == 1 { 2 } else { 0 };
     let (x_start, exponents) = (x.as_ptr().cast(), exponent.as_ptr().cast());
-    let kernel = power::kernel(BinaryFunction::Power, T::DTYPE).expect("a loop");
+    let kernel = kernel(Function::Binary(BinaryFunction::Power), T::DTYPE).expect("a loop");
     let arguments = [x_start, exponents, x_start, x_start];
     // SAFETY: as many elements as the loop is told, the value apart from the arguments.
     unsafe { (kernel.run)(value.as_mut_ptr().cast(), &arguments, repeated, x.len()) };
@@ -54,4 +58,58 @@ fn negative_exponents_are_those_of_one_and_minus_one() {
     let x = [0, 1, -1, 2, -7];
     assert_eq!(run::<i32>(&x, &[-3]), [0, 1, -1, 0, 0]);
     assert_eq!(run::<i32>(&x, &[-2]), [0, 1, 1, 0, 0]);
+}
+
+/// Numbers of every size and sign, and special ones.
+fn singles() -> Vec<f32> {
+    let patterns = (0..=u32::MAX).step_by(9_999_991).map(f32::from_bits);
+    let special = [0.0, -0.0, f32::INFINITY, -f32::INFINITY, f32::NAN, f32::MIN_POSITIVE, 1e-45];
+    let small = (-20..20).flat_map(|n| [n as f32, n as f32 + 0.5, 1.0 + n as f32 * 1e-4]);
+    patterns.chain(special).chain(small).collect()
+}
+
+#[test]
+fn single_precision() {
+    let bases = singles();
+    for exponent in singles().into_iter().chain([0.1, 1.0 / 3.0, 7.25, 16_777_217.0, 1e30]) {
+        let repeated = run(&bases, &[exponent]);
+        assert_eq!(run(&bases, &vec![exponent; bases.len()]).len(), repeated.len());
+        for (&base, got) in bases.iter().zip(repeated) {
+            let exact = f64::from(base).powf(exponent.into());
+            let error = error(got, exact);
+            assert!(error < 2.0, "{base:e} ** {exponent:e}: {got:e}, not {exact:e}, {error} ulp");
+        }
+    }
+}
+
+#[test]
+fn every_combination_of_repeated_arguments_and_every_length() {
+    let all: Vec<f64> = (1..600).map(|n| f64::from(n) * 0.037).collect();
+    for length in (1..80).chain([255, 256, 257, 511, 513]) {
+        let (x, y) = (&all[..length], &all[all.len() - length..]);
+        let expected: Vec<f64> = x.iter().zip(y).map(|(x, y)| x.powf(*y)).collect();
+        let near = |got: &[f64], expected: &[f64]| {
+            let pairs = got.iter().zip(expected);
+            got.len() == expected.len() && { pairs }.all(|(x, y)| (x - y).abs() <= 4e-16 * y)
+        };
+        assert!(near(&run(x, y), &expected), "{length}");
+        let expected: Vec<f64> = x.iter().map(|x| x.powf(3.5)).collect();
+        assert!(near(&run(x, &[3.5]), &expected), "{length}, one exponent");
+    }
+}
+
+#[test]
+fn half_precision_is_rounded_exactly() {
+    let bases: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+    for exponent in [-3.0, -0.5, 0.0, 0.3, 1.0, 2.0, 2.5, 3.0, 11.0, 1e4, f32::INFINITY, f32::NAN] {
+        let exponent = f16::from_f32(exponent);
+        for (base, got) in bases.iter().zip(run(&bases, &[exponent])) {
+            let expected = nearest(base.to_f64().powf(exponent.to_f64()));
+            let same = got.to_bits() == expected.to_bits();
+            assert!(
+                same || (got.is_nan() && expected.is_nan()),
+                "{base} ** {exponent}: {got}, expected {expected}"
+            );
+        }
+    }
 }
