@@ -4,6 +4,7 @@
 mod enumeration;
 
 pub mod array;
+pub mod attempt;
 pub mod backend;
 pub mod decorate;
 pub mod device;
@@ -15,6 +16,7 @@ pub mod function;
 pub mod iteration;
 pub mod launch;
 pub mod layout;
+mod locks;
 pub mod memory;
 pub mod module;
 pub mod operation;

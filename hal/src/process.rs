@@ -49,6 +49,9 @@ pub(crate) struct ProcessLock {
     current: AtomicPtr<Generation>,
 }
 
+/// Ends the lock when it is dropped.
+pub(crate) type ProcessGuard = MutexGuard<'static, ()>;
+
 struct Generation {
     number: u32,
     lock: Mutex<()>,
@@ -68,7 +71,7 @@ impl ProcessLock {
 
     /// Locks. What the lock protects must be valid after every step: a panic elsewhere spoils
     /// nothing.
-    pub(crate) fn lock(&'static self) -> MutexGuard<'static, ()> {
+    pub(crate) fn lock(&'static self) -> ProcessGuard {
         self.of_this_process().lock()
     }
 
