@@ -117,8 +117,8 @@ impl Heat {
         let (input, output) = (from.as_device_pointer(), to.as_device_pointer());
         let stream = from.stream();
         let uses = [
-            (from.untyped().memory().as_ref(), Access::Read),
-            (to.untyped().memory().as_ref(), Access::Write),
+            (from.untyped().memory(), Access::Read),
+            (to.untyped().memory(), Access::Write),
         ];
         let _guard = AccessGuard::acquire(stream, &uses)?;
         stream.host_function(Box::new(move || {

@@ -270,7 +270,7 @@ fn each_thread_has_a_default_stream(context: &Context) -> Outcome {
 fn a_threads_default_stream_is_that_threads_alone(context: &Context) -> Outcome {
     let own = taken(context, 2)?;
     use_stream(context, &own)?;
-    let mut array = context.counting(&[1000])?;
+    let array = context.counting(&[1000])?;
     context.device.synchronize()?;
     array.on(&own)?.fill(7)?;
     // Too large for the stream's list: its end calls the driver.
