@@ -238,6 +238,10 @@ fn candidates(target: &Target, program: &Path, environment: &Environment) -> Vec
 /// The C++ compiler that nvcc reads source with, as cargo's other builds find it: `CXX`, or
 /// what the platform has.
 fn host_compiler(environment: &Environment) -> Vec<String> {
+    // Options that nvcc adds by itself: another value makes other code.
+    for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
+        environment.variable(name);
+    }
     // nvcc has its own variable for it.
     if environment.variable("NVCC_CCBIN").is_some() {
         return Vec::new();

@@ -116,10 +116,8 @@ impl Heat {
         let (step, library) = (self.step, self.library.clone());
         let (input, output) = (from.as_device_pointer(), to.as_device_pointer());
         let stream = from.stream();
-        let uses = [
-            (from.untyped().memory().as_ref(), Access::Read),
-            (to.untyped().memory().as_ref(), Access::Write),
-        ];
+        let uses =
+            [(from.untyped().memory(), Access::Read), (to.untyped().memory(), Access::Write)];
         let _guard = AccessGuard::acquire(stream, &uses)?;
         stream.host_function(Box::new(move || {
             let (width, height) = (WIDTH as c_int, HEIGHT as c_int);

@@ -81,7 +81,7 @@ impl Worker<'_> {
                 let doubled = (&array + &array)?;
                 let graph = self.stream.end_capture()?;
                 // SAFETY: the array of the capture lives.
-                unsafe { graph.launch(self.stream.as_ref())? };
+                unsafe { graph.launch(&self.stream)? };
                 assert_eq!(doubled.to_vec()?[0], 2);
             }
             Err(error) if error.kind() == ErrorKind::Unsupported => {}

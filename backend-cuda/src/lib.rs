@@ -10,9 +10,8 @@ mod vendor;
 
 use hal::driver::calls::Calls;
 use hal::driver::library::{Library, Search};
-use hal::{Backend, Result};
+use hal::{Backend, Result, setting};
 use nvrtc::Nvrtc;
-use std::env;
 use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ const LIBRARIES: &[&str] = &["nvcuda.dll"];
 /// cannot be initialised or has no device.
 pub fn open() -> Result<Arc<dyn Backend>> {
     let search = Search::new("the CUDA driver")
-        .explicit(LIBRARY_VARIABLE, env::var_os(LIBRARY_VARIABLE))
+        .explicit(LIBRARY_VARIABLE, setting::trusted(LIBRARY_VARIABLE))
         .candidates(LIBRARIES.iter().copied())
         .advice("it comes with NVIDIA's GPU driver");
     // SAFETY: the names are those of NVIDIA's driver, or the user chose the file.

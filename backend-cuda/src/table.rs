@@ -4,7 +4,8 @@ use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
     CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUhostFn, CUipcEventHandle,
     CUipcMemHandle, CUjit_option, CUlimit, CUmemAccessDesc, CUmemPool_attribute, CUmemPoolProps,
-    CUmemoryPool, CUmodule, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode, CUuuid,
+    CUmemoryPool, CUmodule, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode,
+    CUstreamCaptureStatus, CUuserObject, CUuuid, cuuint64_t,
 };
 use hal::driver::calls::Names;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_ushort, c_void};
@@ -101,6 +102,11 @@ names! {
     stream_flags: cuStreamGetFlags(CUstream, *mut c_uint);
     capture_begin: cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
     capture_end: cuStreamEndCapture(CUstream, *mut CUgraph);
+    capture_graph: cuStreamGetCaptureInfo_v2(CUstream, *mut CUstreamCaptureStatus, *mut cuuint64_t,
+        *mut CUgraph, *mut *const CUgraphNode, *mut usize);
+    user_object_create: cuUserObjectCreate(*mut CUuserObject, *mut c_void, CUhostFn, c_uint,
+        c_uint);
+    graph_retain: cuGraphRetainUserObject(CUgraph, CUuserObject, c_uint, c_uint);
     capture_exchange_mode: cuThreadExchangeStreamCaptureMode(*mut CUstreamCaptureMode);
     graph_instantiate: cuGraphInstantiateWithFlags(*mut CUgraphExec, CUgraph, c_ulonglong);
     graph_launch: cuGraphLaunch(CUgraphExec, CUstream);

@@ -27,11 +27,11 @@ hipHost(Malloc|Free|GetDevicePointer|Register|Unregister)|hipPointerGetAttribute
 hipMemPool(Create|Destroy|SetAttribute|GetAttribute|TrimTo|SetAccess)
 hipIpc(GetMemHandle|OpenMemHandle|CloseMemHandle|GetEventHandle|OpenEventHandle)
 hipStream(CreateWithPriority|Destroy|Query|Synchronize|WaitEvent|AddCallback|GetPriority|GetFlags)
-hipStream(BeginCapture|EndCapture|GetCaptureInfo)|hipThreadExchangeStreamCaptureMode
+hipStream(BeginCapture|EndCapture|GetCaptureInfo|GetCaptureInfo_v2)|hipThreadExchangeStreamCaptureMode
 hipEvent(CreateWithFlags|Destroy|Record|Query|Synchronize|ElapsedTime)|hipLaunchHostFunc
 hipModule(LoadDataEx|Unload|GetFunction|GetGlobal|LaunchKernel|LaunchCooperativeKernel)
 hipFuncGetAttribute|hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
-hipGraph(InstantiateWithFlags|Launch|Destroy|ExecDestroy|GetNodes)|hipProfiler(Start|Stop)
+hipGraph(InstantiateWithFlags|Launch|Destroy|ExecDestroy|GetNodes|RetainUserObject)|hipUserObjectCreate|hipProfiler(Start|Stop)
 hiprtc(Version|CreateProgram|DestroyProgram|CompileProgram|AddNameExpression|GetLoweredName)
 hiprtc(GetProgramLogSize|GetProgramLog|GetCodeSize|GetCode|GetErrorString)'
 types='hip(DeviceArch_t|DeviceAttribute_t|Function_attribute|MemPoolAttr|Limit_t|DeviceProp_tR0000)'

@@ -587,6 +587,12 @@ pub struct hipGraphExec {
     _unused: [u8; 0],
 }
 pub type hipGraphExec_t = *mut hipGraphExec;
+#[repr(C)]
+#[derive(Debug)]
+pub struct hipUserObject {
+    _unused: [u8; 0],
+}
+pub type hipUserObject_t = *mut hipUserObject;
 pub type hipHostFn_t =
     ::std::option::Option<unsafe extern "C" fn(userData: *mut ::std::ffi::c_void)>;
 pub mod hipStreamCaptureMode {
@@ -1009,6 +1015,14 @@ unsafe extern "C" {
         pCaptureStatus: *mut hipStreamCaptureStatus::Type,
         pId: *mut ::std::ffi::c_ulonglong,
     ) -> hipError_t::Type;
+    pub fn hipStreamGetCaptureInfo_v2(
+        stream: hipStream_t,
+        captureStatus_out: *mut hipStreamCaptureStatus::Type,
+        id_out: *mut ::std::ffi::c_ulonglong,
+        graph_out: *mut hipGraph_t,
+        dependencies_out: *mut *const hipGraphNode_t,
+        numDependencies_out: *mut usize,
+    ) -> hipError_t::Type;
     pub fn hipThreadExchangeStreamCaptureMode(
         mode: *mut hipStreamCaptureMode::Type,
     ) -> hipError_t::Type;
@@ -1025,6 +1039,19 @@ unsafe extern "C" {
     ) -> hipError_t::Type;
     pub fn hipGraphLaunch(graphExec: hipGraphExec_t, stream: hipStream_t) -> hipError_t::Type;
     pub fn hipGraphExecDestroy(graphExec: hipGraphExec_t) -> hipError_t::Type;
+    pub fn hipUserObjectCreate(
+        object_out: *mut hipUserObject_t,
+        ptr: *mut ::std::ffi::c_void,
+        destroy: hipHostFn_t,
+        initialRefcount: ::std::ffi::c_uint,
+        flags: ::std::ffi::c_uint,
+    ) -> hipError_t::Type;
+    pub fn hipGraphRetainUserObject(
+        graph: hipGraph_t,
+        object: hipUserObject_t,
+        count: ::std::ffi::c_uint,
+        flags: ::std::ffi::c_uint,
+    ) -> hipError_t::Type;
     pub fn hiprtcGetErrorString(result: hiprtcResult::Type) -> *const ::std::ffi::c_char;
     pub fn hiprtcVersion(
         major: *mut ::std::ffi::c_int,

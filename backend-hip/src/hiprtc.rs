@@ -80,6 +80,10 @@ impl Compiler for Hiprtc {
         Ok(self.find()?.identity())
     }
 
+    fn variables(&self) -> &'static [&'static str] {
+        &["HIPRTC_COMPILE_OPTIONS_APPEND", "HIPRTC_LINK_OPTIONS_APPEND"]
+    }
+
     fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled> {
         check(compilation.target)?;
         let found = self.find()?;

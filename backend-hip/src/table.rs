@@ -114,6 +114,9 @@ names! {
         capture_begin: hipStreamBeginCapture(_, _);
         capture_end: hipStreamEndCapture(_, _);
         capture_info: hipStreamGetCaptureInfo(_, _, _);
+        capture_graph: hipStreamGetCaptureInfo_v2(_, _, _, _, _, _);
+        user_object_create: hipUserObjectCreate(_, _, _, _, _);
+        graph_retain: hipGraphRetainUserObject(_, _, _, _);
         capture_exchange_mode: hipThreadExchangeStreamCaptureMode(_);
         graph_instantiate: hipGraphInstantiateWithFlags(_, _, _);
         graph_launch: hipGraphLaunch(_, _);

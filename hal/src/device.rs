@@ -295,6 +295,11 @@ pub trait Device: Send + Sync + Debug {
     /// Waits for all work of the device.
     fn synchronize(&self) -> Result<()>;
 
+    /// True if a stream's handle means something to other libraries in the process.
+    fn shares_streams(&self) -> bool {
+        false
+    }
+
     /// A stream that another library made, or one of the driver's special handles: 1 is the
     /// legacy default stream, 2 the default stream of each thread. The stream is not
     /// destroyed with the object.

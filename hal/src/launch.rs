@@ -7,7 +7,7 @@
 use crate::array::{Array, DeviceArray};
 use crate::dtype::Element;
 use crate::error::{Error, Result};
-use crate::memory::{Access, AccessGuard, DeviceMemory};
+use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
 use crate::module::{Kernel, LaunchConfig};
 use crate::scalar::Scalar;
 use crate::stream::Stream;
@@ -22,7 +22,7 @@ pub struct ArgumentList<'a> {
     words: SmallVec<[u128; 16]>,
     /// First word and bytes of each.
     places: SmallVec<[(u32, u32); 16]>,
-    uses: SmallVec<[(&'a DeviceMemory, Access); 8]>,
+    uses: SmallVec<[Use<'a>; 8]>,
 }
 
 impl<'a> ArgumentList<'a> {
@@ -75,7 +75,7 @@ impl<'a> ArgumentList<'a> {
     }
 
     /// Adds an address inside `memory`, which the kernel uses as `access` says.
-    pub fn memory(&mut self, address: u64, memory: &'a DeviceMemory, access: Access) {
+    pub fn memory(&mut self, address: u64, memory: &'a Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.uses.push((memory, access));
     }

@@ -4,6 +4,7 @@
 mod enumeration;
 
 pub mod array;
+pub mod attempt;
 pub mod backend;
 pub mod backlog;
 pub mod decorate;
@@ -16,6 +17,7 @@ pub mod function;
 pub mod iteration;
 pub mod launch;
 pub mod layout;
+mod locks;
 pub mod memory;
 pub mod module;
 pub mod operation;

@@ -52,6 +52,9 @@ struct OfProcess<T> {
     owned: PhantomData<Box<Generation<T>>>,
 }
 
+/// Ends the lock when it is dropped.
+pub(crate) type ProcessGuard = MutexGuard<'static, ()>;
+
 struct Generation<T> {
     number: u32,
     value: T,
@@ -151,7 +154,7 @@ impl ProcessLock {
 
     /// Locks. What the lock protects must be valid after every step: a panic elsewhere spoils
     /// nothing.
-    pub(crate) fn lock(&'static self) -> MutexGuard<'static, ()> {
+    pub(crate) fn lock(&'static self) -> ProcessGuard {
         self.of_this_process().lock()
     }
 

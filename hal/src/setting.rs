@@ -9,6 +9,34 @@ pub const BYTES: &str = "whole numbers above 0 with K, M, G or T behind";
 /// What `allowed` says for [`switch`].
 pub const SWITCH: &str = "1, on, true, yes and 0, off, false, no";
 
+/// A variable of the environment that names a file or folder with code; unset in a program that has
+/// more rights than whoever started it (setuid, setgid, capabilities): its environment is that
+/// user's, and so would be the code.
+pub fn trusted(name: &str) -> Option<OsString> {
+    trusted_if(!has_more_rights(), name)
+}
+
+fn trusted_if(trusted: bool, name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|_| trusted)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn has_more_rights() -> bool {
+    // SAFETY: the call reads what the kernel passed when the program was started.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+fn has_more_rights() -> bool {
+    // SAFETY: these calls have no preconditions.
+    unsafe { libc::getuid() != libc::geteuid() || libc::getgid() != libc::getegid() }
+}
+
+#[cfg(not(unix))]
+fn has_more_rights() -> bool {
+    false
+}
+
 /// The setting in the variable `name`, which has this value; `None` if it is unset or blank.
 /// `parse` gives `None` for text that is not allowed.
 ///
@@ -57,6 +85,14 @@ pub fn switch(text: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_with_more_rights_trusts_no_variable() {
+        assert!(!has_more_rights());
+        assert_eq!(trusted("PATH"), std::env::var_os("PATH"));
+        assert!(trusted_if(true, "PATH").is_some());
+        assert_eq!(trusted_if(false, "PATH"), None);
+    }
 
     #[test]
     fn sizes_are_read_with_their_suffix() {

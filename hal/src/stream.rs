@@ -3,13 +3,41 @@
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::memory::Use;
 use crate::operation::Operation;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// The number of streams that may capture now: those that have captured, and those whose handle
+/// other libraries know. 0 in most programs, which then pay one load for an operation.
+static MAY_CAPTURE: AtomicUsize = AtomicUsize::new(0);
+
+/// True if a stream of this process may capture.
+#[inline]
+pub(crate) fn some_may_capture() -> bool {
+    MAY_CAPTURE.load(Ordering::Relaxed) > 0
+}
+
+/// Counts a stream that may capture, until the value is dropped.
+#[derive(Debug)]
+pub(crate) struct MayCapture(());
+
+impl MayCapture {
+    pub(crate) fn new() -> MayCapture {
+        MAY_CAPTURE.fetch_add(1, Ordering::AcqRel);
+        MayCapture(())
+    }
+}
+
+impl Drop for MayCapture {
+    fn drop(&mut self) {
+        MAY_CAPTURE.fetch_sub(1, Ordering::AcqRel);
+    }
+}
 
 /// A number for [`Stream::id`] that no stream of this process has or had.
 pub fn unique_id() -> u64 {
@@ -114,12 +142,13 @@ pub trait Graph: Send + Sync + Debug {
     /// The number of recorded nodes.
     fn node_count(&self) -> usize;
 
-    /// Queues all of the recorded work.
+    /// Queues all of the recorded work, behind other streams' work on the memory that it uses.
+    /// The graph keeps that memory; launches from several threads come one after another.
     ///
     /// # Safety
-    /// Memory that the recorded work uses, besides what was allocated during the capture, is
-    /// allocated until it has run, and nothing else accesses it meanwhile.
-    unsafe fn launch(&self, stream: &dyn Stream) -> Result<()>;
+    /// Memory that the recorded work uses by its address alone is allocated until it has run, and
+    /// nothing else accesses it meanwhile.
+    unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()>;
 
     /// The object of the backend itself, behind all decorators.
     fn as_any(&self) -> &dyn Any;
@@ -136,8 +165,14 @@ pub trait Stream: Send + Sync + Debug {
     /// The device it belongs to.
     fn device_id(&self) -> DeviceId;
 
-    /// The driver's handle; 0 for the default stream.
+    /// The driver's handle; 0 for the default stream. Whoever has it may begin a capture, so
+    /// from this call on the driver is asked whether the stream captures.
     fn handle(&self) -> u64;
+
+    /// True if the handle is `handle`; tells nobody else what it is.
+    fn has_handle(&self, handle: u64) -> bool {
+        self.handle() == handle
+    }
 
     /// True once all work queued so far has run.
     fn query(&self) -> Result<bool>;
@@ -255,6 +290,25 @@ pub trait Stream: Send + Sync + Debug {
         Ok(false)
     }
 
+    /// Keeps memory until every graph is gone that is made of the capture under way; nothing if
+    /// the stream does not capture. The caller has an [`AccessGuard`](crate::memory::AccessGuard)
+    /// for the uses.
+    ///
+    /// # Errors
+    /// The driver's, if it cannot tell whether the stream captures.
+    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
+        let _ = uses;
+        Ok(())
+    }
+
+    /// Checks that nothing is left of the work that was queued before the capture under way.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if that is not known: another library began the capture.
+    fn check_before_capture(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// How the stream was made; for one that another library made, what the driver says.
     fn options(&self) -> Result<StreamOptions> {
         Ok(StreamOptions::default())
@@ -274,6 +328,12 @@ pub trait Stream: Send + Sync + Debug {
 
     /// The object of the backend itself, behind all decorators.
     fn as_any(&self) -> &dyn Any;
+
+    /// The stream as memory is to remember it, if that is another object: one that does not keep
+    /// whatever keeps this one. It has the same id.
+    fn for_memory(&self) -> Option<Arc<dyn Stream>> {
+        None
+    }
 
     /// What keeps the stream alive, if somebody else made it and it must be kept.
     fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {

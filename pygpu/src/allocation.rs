@@ -84,6 +84,10 @@ impl DeviceAllocation {
 
     /// As [`DeviceAllocation::free`] for memory that was retired.
     pub(crate) fn end_region(&self, py: Python<'_>) -> PyResult<()> {
+        if self.memory.is_held_by_graph() {
+            // The region ends with the last of the graph and this object.
+            return Ok(());
+        }
         // May wait for the device.
         py.detach(|| self.region.as_ref().map_or(Ok(()), |region| region.end())).or_raise()
     }

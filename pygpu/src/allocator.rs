@@ -4,6 +4,7 @@ use crate::allocation::{DeviceAllocation, address_of, known_memory_of};
 use crate::errors::{raised_in_python, to_python};
 use crate::kept::KeptObject;
 use crate::pool::{DeviceMemoryPool, DevicePool};
+use gpuarray::attempt::before_waiting;
 use gpuarray::memory::{Allocator, DeviceMemory};
 use gpuarray::{Device, Error, Result, Stream};
 use pyo3::exceptions::PyTypeError;
@@ -131,6 +132,8 @@ impl Allocator for PythonAllocator {
         _stream: &Arc<dyn Stream>,
         bytes: usize,
     ) -> Result<Arc<DeviceMemory>> {
+        // The program sees each call, so none is made for nothing.
+        before_waiting()?;
         Python::attach(|py| {
             let result = self.callable.bind(py).call1((bytes,));
             result.and_then(|object| adopt(device, &object, bytes))

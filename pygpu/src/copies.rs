@@ -7,7 +7,7 @@ use crate::host;
 use crate::integer::argument;
 use crate::runtime::{self, current};
 use crate::stream::stream_argument;
-use gpuarray::memory::{Access, AccessGuard, DeviceMemory};
+use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Use};
 use gpuarray::operation::Strides;
 use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
 use pyo3::prelude::*;
@@ -60,15 +60,15 @@ impl Place {
         Ok(Place { address, memory: Some(memory) })
     }
 
-    pub(crate) fn access(&self, access: Access) -> Option<(&DeviceMemory, Access)> {
-        self.memory.as_deref().map(|memory| (memory, access))
+    pub(crate) fn access(&self, access: Access) -> Option<Use<'_>> {
+        self.memory.as_ref().map(|memory| (memory, access))
     }
 }
 
 pub(crate) fn queue(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
-    uses: &[Option<(&DeviceMemory, Access)>],
+    uses: &[Option<Use<'_>>],
     transfer: Transfer,
 ) -> PyResult<()> {
     if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {

@@ -22,6 +22,8 @@ pub(crate) struct Region {
     bytes: usize,
     origin: Origin,
     generation: u32,
+    /// The device's when the range was made: a reset takes what is in its memory.
+    epoch: u64,
     open: AtomicBool,
 }
 
@@ -39,6 +41,7 @@ impl Region {
             bytes,
             origin,
             generation: process::generation(),
+            epoch: device.epoch(),
             open: AtomicBool::new(true),
         });
         // SAFETY: the range is the region's, which the memory keeps.
@@ -55,7 +58,10 @@ impl Region {
         if !self.open.swap(false, Ordering::AcqRel) {
             return Err(Error::handle("free", "the memory was freed already"));
         }
-        if process::is_exiting() || self.generation != process::generation() {
+        if process::is_exiting()
+            || self.generation != process::generation()
+            || self.epoch != self.device.epoch()
+        {
             return Ok(());
         }
         match self.origin {
@@ -63,9 +69,11 @@ impl Region {
             // device waits for the work that uses it.
             Origin::Allocated => unsafe { self.device.free(self.address, self.bytes) },
             Origin::Imported => {
-                self.device.synchronize()?;
+                // Where waiting fails, the context does no work any longer.
+                let waited = self.device.synchronize();
                 // SAFETY: the address is that of one import, which ends once; no work is left.
-                unsafe { self.device.close_imported(self.address) }
+                let closed = unsafe { self.device.close_imported(self.address) };
+                waited.and(closed)
             }
         }
     }

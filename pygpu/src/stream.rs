@@ -4,10 +4,10 @@ use crate::errors::{OrRaise, note, to_python};
 use crate::event::PyEvent;
 use crate::foreign::KeptStream;
 use crate::integer::{argument, integer};
-use crate::kept::{KeptObject, Loan};
+use crate::kept::Loan;
 use crate::runtime::{Current, current};
 use gpuarray::process::ProcessMutex;
-use gpuarray::{CaptureMode, DeviceId, Error, Graph, Status, Stream, StreamOptions};
+use gpuarray::{CaptureMode, Device, DeviceId, Error, Graph, Status, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -18,28 +18,59 @@ use std::sync::{Arc, MutexGuard, Weak};
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
 /// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles that stand for default streams.
-const LEGACY: u64 = 1;
-const PER_THREAD: u64 = 2;
+pub(crate) const LEGACY: u64 = 1;
+pub(crate) const PER_THREAD: u64 = 2;
 
-/// The streams that Python has made or was given, besides the default streams.
-static KNOWN: ProcessMutex<Vec<Weak<dyn Stream>>> = ProcessMutex::new(Vec::new);
+/// A stream that Python has made or was given.
+struct Known {
+    stream: Weak<dyn Stream>,
+    /// The same, if another library made it.
+    kept: Option<Weak<KeptStream>>,
+    device: DeviceId,
+    /// The device's at that time: a reset ends the stream, and another may get its handle.
+    epoch: u64,
+}
 
-fn registry() -> MutexGuard<'static, Vec<Weak<dyn Stream>>> {
+/// All of them, besides the default streams.
+static KNOWN: ProcessMutex<Vec<Known>> = ProcessMutex::new(Vec::new);
+
+fn registry() -> MutexGuard<'static, Vec<Known>> {
     KNOWN.lock()
 }
 
-fn remember(stream: &Arc<dyn Stream>) {
+fn remember(device: &dyn Device, stream: &Arc<dyn Stream>, kept: Option<&Arc<KeptStream>>) {
+    let (stream, kept) = (Arc::downgrade(stream), kept.map(Arc::downgrade));
+    let new = Known { stream, kept, device: device.id(), epoch: device.epoch() };
     let mut known = registry();
     if known.len() == known.capacity() {
-        known.retain(|stream| stream.strong_count() > 0);
+        known.retain(|known| known.stream.strong_count() > 0);
     }
-    known.push(Arc::downgrade(stream));
+    known.push(new);
 }
 
 /// The streams of a device that are in use, besides its default streams.
 pub(crate) fn known(device: DeviceId) -> Vec<Arc<dyn Stream>> {
     let all = registry();
-    all.iter().filter_map(Weak::upgrade).filter(|stream| stream.device_id() == device).collect()
+    let own = all.iter().filter(|known| known.device == device);
+    own.filter_map(|known| known.stream.upgrade()).collect()
+}
+
+/// The stream of a handle, and its object here if another library made it.
+type Found = (Arc<dyn Stream>, Option<Arc<KeptStream>>);
+
+/// A stream of a device by its handle.
+fn find(device: &dyn Device, handle: u64) -> Option<Found> {
+    let (id, epoch) = (device.id(), device.epoch());
+    // Looked through behind the lock: the last reference to a stream drops its owner, too.
+    let live: Vec<Found> = {
+        let all = registry();
+        let own = all.iter().filter(|known| known.device == id && known.epoch == epoch);
+        own.filter_map(|known| {
+            Some((known.stream.upgrade()?, known.kept.as_ref().and_then(Weak::upgrade)))
+        })
+        .collect()
+    };
+    live.into_iter().find(|(stream, _)| stream.has_handle(handle))
 }
 
 /// A queue of work that the device runs in order.
@@ -77,8 +108,9 @@ impl PyStream {
             )));
         }
         let options = StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority };
-        let stream = current()?.device.create_stream(options).or_raise()?;
-        remember(&stream);
+        let device = current()?.device;
+        let stream = device.create_stream(options).or_raise()?;
+        remember(device.as_ref(), &stream, None);
         Ok(PyStream::new_object(stream))
     }
 
@@ -88,7 +120,9 @@ impl PyStream {
 
     /// A stream that another library made: its handle, or an object that has
     /// `__cuda_stream__`. Handle 0 and 1 are the default stream, 2 is the default stream of
-    /// each thread. `owner`, or that object, is kept as long as memory remembers the stream.
+    /// each thread, and the object is that thread's alone. `owner`, or that object, is kept as long
+    /// as this one and arrays whose stream it is; memory that the stream was used on is then ordered
+    /// behind its work.
     #[staticmethod]
     #[pyo3(signature = (handle, owner = None))]
     fn from_handle(
@@ -237,26 +271,32 @@ pub(crate) fn by_handle(
         return Ok(current.stream.clone());
     }
     let device = &current.device;
-    let own = known(device.id()).into_iter().find(|stream| stream.handle() == handle);
-    if let Some(stream) = own {
+    if let Some((stream, kept)) = find(device.as_ref(), handle) {
+        if let (Some(kept), Some(owner)) = (kept, owner) {
+            kept.keep(owner);
+        }
         return Ok(stream);
     }
     // SAFETY: whoever passes a handle vouches for it, as with every GPU library; an owner is
     // kept with it.
     let inner = unsafe { device.stream_from_handle(handle) }.or_raise()?;
-    let owner = owner.map(|owner| KeptObject::new(owner.clone().unbind()));
-    let stream: Arc<dyn Stream> = Arc::new(KeptStream { inner, owner });
+    let kept = Arc::new(KeptStream::new(inner, device));
+    if let Some(owner) = owner {
+        kept.keep(owner);
+    }
+    let stream: Arc<dyn Stream> = kept.clone();
     // Each thread has its own stream under this handle.
     if handle != PER_THREAD {
-        remember(&stream);
+        remember(device.as_ref(), &stream, Some(&kept));
     }
     Ok(stream)
 }
 
 /// Recorded work that can be launched again and again.
 ///
-/// The memory that the work uses must be kept as long as the graph, and the program orders its
-/// launches with other work on that memory.
+/// The graph keeps the memory of the arrays and allocations that the work uses, even if they are
+/// freed, and a launch is ordered behind other work on it. Memory that a kernel was given as a plain
+/// address is the program's to keep.
 #[pyclass(frozen, weakref, name = "Graph", module = "pygpu.driver")]
 pub(crate) struct PyGraph {
     graph: Arc<dyn Graph>,
@@ -273,7 +313,7 @@ impl PyGraph {
     fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let stream = stream_argument(stream, &current()?)?;
         // SAFETY: the program vouches for the memory, as the class documents.
-        py.detach(|| unsafe { self.graph.launch(stream.as_ref()) }).or_raise()
+        py.detach(|| unsafe { self.graph.launch(&stream) }).or_raise()
     }
 
     /// The number of recorded nodes.

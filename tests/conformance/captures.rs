@@ -23,6 +23,7 @@ tests![
     other_threads_work_during_a_capture needs [Graphs],
     two_streams_capture_at_once needs [Graphs],
     every_mode_captures needs [Graphs],
+    work_beside_a_capture_does_not_become_part_of_it needs [Graphs],
     trimming_beside_a_capture_leaves_the_graph_alone needs [Graphs],
 ];
 
@@ -260,6 +261,25 @@ fn every_mode_captures(context: &Context) -> Outcome {
         let graph = stream.end_capture()?;
         replay(&graph, &stream)?;
         assert_eq!(x.to_vec()?[999], 1999, "{mode:?}");
+    }
+    Ok(())
+}
+
+fn work_beside_a_capture_does_not_become_part_of_it(context: &Context) -> Outcome {
+    for other in [context.stream()?, context.device.default_stream()] {
+        let main = context.stream()?;
+        let mut x = numbers(context, &main, 10)?;
+        let mut beside = None;
+        let graph = capture(&main, || {
+            x.update_scalar(BinaryFunction::Add, 5)?;
+            // The array was written last in the capture, which has not run.
+            beside = Some((&x.on(&other)? + 1)?);
+            Ok(())
+        })?;
+        assert_eq!(beside.expect("queued").to_vec()?, (1..11).collect::<Vec<_>>());
+        assert_eq!(graph.node_count(), 1);
+        replay(&graph, &main)?;
+        assert_eq!(x.to_vec()?, (5..15).collect::<Vec<_>>());
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ tests![
     objects_are_dropped_under_a_foreign_context needs [ForeignContexts],
     foreign_streams_are_refused_by_name,
     the_drivers_stream_handles_are_taken needs [ForeignStreams],
+    a_threads_default_stream_is_that_threads_alone needs [ForeignStreams],
     each_thread_has_a_default_stream needs [ForeignStreams],
     a_stream_of_another_library_is_taken needs [ForeignStreams],
     a_stream_taken_by_its_handle_is_not_destroyed needs [ForeignStreams],
@@ -82,7 +83,7 @@ fn every_call(
     let graph = stream.end_capture()?;
     check("end_capture")?;
     // SAFETY: the array of the capture lives.
-    unsafe { graph.launch(stream.as_ref())? };
+    unsafe { graph.launch(&stream)? };
     check("graph launch")?;
     device.trim_memory(0)?;
     check("trim_memory")?;
@@ -263,6 +264,39 @@ fn each_thread_has_a_default_stream(context: &Context) -> Outcome {
     }
     gate.open();
     own.synchronize()?;
+    Ok(())
+}
+
+fn a_threads_default_stream_is_that_threads_alone(context: &Context) -> Outcome {
+    let own = taken(context, 2)?;
+    use_stream(context, &own)?;
+    let array = context.counting(&[1000])?;
+    context.device.synchronize()?;
+    array.on(&own)?.fill(7)?;
+    // Too large for the stream's list: its end calls the driver.
+    let large = DeviceArray::<u8>::zeros(&context.device, &[4 << 20])?.on(&own)?.copy()?;
+    let elsewhere = |large: DeviceArray<u8>| -> Outcome {
+        // The other thread's own default stream, which has nothing to do with the first.
+        let here = taken(context, 2)?;
+        use_stream(context, &here)?;
+        assert_eq!((&array.on(&here)? + 1)?.to_vec()?, [8; 1000], "behind the other's work");
+        let kind = ErrorKind::InvalidHandle;
+        expect_error(array.on(&own)?.fill(0), kind, &["stream", "thread"])?;
+        expect_error(own.allocate(64), kind, &["stream", "thread"])?;
+        // What waits for it does so on the host.
+        let event = context.device.create_event(EventOptions::ORDERING)?;
+        own.record(event.as_ref())?;
+        here.wait_event(event.as_ref())?;
+        own.synchronize()?;
+        drop(large);
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| elsewhere(large).map_err(|error| error.to_string()));
+        thread.join().unwrap()
+    })?;
+    array.on(&own)?.fill(9)?;
+    assert_eq!(array.to_vec()?, [9; 1000]);
     Ok(())
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn capture(
 /// Launches a graph and waits.
 pub(crate) fn replay(graph: &Arc<dyn Graph>, stream: &Arc<dyn Stream>) -> Result<()> {
     // SAFETY: the tests keep the arrays that their captures use.
-    unsafe { graph.launch(stream.as_ref())? };
+    unsafe { graph.launch(stream)? };
     stream.synchronize()
 }
 
@@ -242,7 +242,7 @@ fn memory_of_a_capture_outlives_the_graph(context: &Context) -> Outcome {
     let x = numbers(context, &stream, 1000)?;
     let (graph, y) = allocating(&stream, &x)?;
     // SAFETY: the array that the capture uses lives.
-    unsafe { graph.launch(stream.as_ref())? };
+    unsafe { graph.launch(&stream)? };
     drop(graph);
     let others: Vec<_> = (0..20)
         .map(|_| DeviceArray::<i32>::full(&context.device, &[1000], 9)?.on(&stream)?.copy())
@@ -311,7 +311,7 @@ fn a_graph_waits_for_the_work_of_its_stream(context: &Context) -> Outcome {
     let gate = Gate::on(stream.as_ref())?;
     x.fill(5)?;
     // SAFETY: the array lives.
-    unsafe { graph.launch(stream.as_ref())? };
+    unsafe { graph.launch(&stream)? };
     x.update_scalar(BinaryFunction::Add, 1)?;
     assert!(!stream.query()?);
     gate.open();

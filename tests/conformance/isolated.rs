@@ -29,6 +29,7 @@ tests![
     a_reset_takes_what_was_made_before needs [Kernels, Reset],
     a_reset_leaves_the_other_device_alone needs [Kernels, Reset, SecondDevice],
     a_reset_ends_captures needs [Graphs, Reset],
+    captures_resets_forks_and_drops_mix_on_threads,
     a_forked_child_is_told_and_harms_nobody,
     a_forked_child_exits_with_exit_handlers,
     a_child_forked_before_first_use_works,
@@ -157,6 +158,10 @@ fn a_reset_ends_captures(context: &Context) -> Outcome {
 
 fn a_reset_leaves_the_other_device_alone(context: &Context) -> Outcome {
     run(context, "reset beside")
+}
+
+fn captures_resets_forks_and_drops_mix_on_threads(context: &Context) -> Outcome {
+    run(context, "mixture")
 }
 
 fn a_forked_child_is_told_and_harms_nobody(context: &Context) -> Outcome {

@@ -21,6 +21,7 @@ mod hazards;
 mod identity;
 mod indexed;
 mod isolated;
+mod kept;
 mod kernels;
 mod launches;
 mod memory;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         ("launches", launches::TESTS),
         ("graphs", graphs::TESTS),
         ("captures", captures::TESTS),
+        ("kept", kept::TESTS),
         ("contexts", contexts::TESTS),
         ("sharing", sharing::TESTS),
         ("peers", peers::TESTS),

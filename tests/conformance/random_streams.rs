@@ -22,15 +22,16 @@ use std::sync::Arc;
 
 tests![program_order_is_kept];
 
-fn setting(name: &str, default: u64) -> u64 {
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
     env::var(name).map_or(default, |text| text.parse().expect("a whole number"))
 }
 
 /// Numbers that follow from a seed ("SplitMix64": Steele, Lea, Flood, 2014).
-struct Random(u64);
+#[derive(Clone)]
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

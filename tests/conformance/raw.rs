@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use libloading::{Library, Symbol};
-use std::ffi::{c_int, c_uint};
+use std::ffi::{CString, c_char, c_int, c_uint, c_ulonglong};
 
 /// A driver's library, opened once more.
 pub(crate) struct Raw {
@@ -73,6 +73,56 @@ impl Raw {
     pub(crate) fn synchronize_stream(&self, stream: usize) -> Given<()> {
         let name = self.name("cuStreamSynchronize", "hipStreamSynchronize");
         call!(self, name, (usize), (stream))
+    }
+
+    /// Starts to capture, as the vendors' runtime libraries do without an option.
+    pub(crate) fn begin_capture(&self, stream: usize) -> Given<()> {
+        let (name, thread_local) =
+            (self.name("cuStreamBeginCapture_v2", "hipStreamBeginCapture"), 1);
+        call!(self, name, (usize, c_uint), (stream, thread_local))
+    }
+
+    /// Ends the capture and gives the graph.
+    pub(crate) fn end_capture(&self, stream: usize) -> Given<usize> {
+        let mut graph = 0;
+        let name = self.name("cuStreamEndCapture", "hipStreamEndCapture");
+        call!(self, name, (usize, *mut usize), (stream, &mut graph))?;
+        Ok(graph)
+    }
+
+    /// An executable graph.
+    pub(crate) fn instantiate(&self, graph: usize) -> Given<usize> {
+        let (mut executable, flags) = (0, 0);
+        let name = self.name("cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags");
+        call!(self, name, (*mut usize, usize, c_ulonglong), (&mut executable, graph, flags))?;
+        Ok(executable)
+    }
+
+    /// Queues it.
+    pub(crate) fn launch_graph(&self, executable: usize, stream: usize) -> Given<()> {
+        let name = self.name("cuGraphLaunch", "hipGraphLaunch");
+        call!(self, name, (usize, usize), (executable, stream))
+    }
+
+    /// The end of a graph; executable ones that were made of it stay.
+    pub(crate) fn destroy_graph(&self, graph: usize) -> Given<()> {
+        call!(self, self.name("cuGraphDestroy", "hipGraphDestroy"), (usize), (graph))
+    }
+
+    /// The end of an executable graph.
+    pub(crate) fn destroy_executable(&self, executable: usize) -> Given<()> {
+        let name = self.name("cuGraphExecDestroy", "hipGraphExecDestroy");
+        call!(self, name, (usize), (executable))
+    }
+
+    /// How many there are of a kind; of the double alone.
+    pub(crate) fn live(&self, kind: &str) -> Given<u64> {
+        type Live = unsafe extern "C" fn(*const c_char) -> u64;
+        let kind = CString::new(kind)?;
+        // SAFETY: the type is that of the double's documentation.
+        let live: Symbol<'_, Live> = unsafe { self.library.get(b"double_live")? };
+        // SAFETY: the text ends with a zero and outlives the call.
+        Ok(unsafe { live(kind.as_ptr()) })
     }
 
     /// The calling thread's context; 0 for none.

@@ -1,6 +1,7 @@
 //! What the processes do that the `isolated` tests start.
 
 mod faults;
+mod mixture;
 mod odd;
 mod processes;
 
@@ -39,6 +40,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         ["fork"] => processes::fork_after_use(false),
         ["fork", "exit"] => processes::fork_after_use(true),
         ["fork", "early"] => processes::fork_before_use(),
+        ["mixture"] => mixture::mixture(),
         ["share", "memory"] => processes::share_memory(),
         ["share", "event"] => processes::share_event(),
         ["no", "library"] => processes::no_library(),

@@ -169,16 +169,19 @@ def test_a_cycle_through_the_owner_of_a_stream():
 
 
 @needs_foreign_streams
-def test_a_stream_keeps_its_owner_while_memory_remembers_it():
+def test_memory_is_behind_the_work_of_a_stream_whose_owner_is_gone():
     holder = Holder()
     gone = weakref.ref(holder)
     stream = driver.Stream.from_handle(PER_THREAD, holder)
     a_gpu = gpuarray.zeros(4)
     a_gpu.fill(1, stream)
     holder.cycle = holder
-    del holder, stream
+    del holder
     gc.collect()
     assert gone() is not None
+    del stream
+    gc.collect()
+    assert gone() is None
     assert (a_gpu.get() == 1).all()
 
 

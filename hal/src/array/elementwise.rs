@@ -1,14 +1,14 @@
 //! Element-wise operations.
 
+use super::Array;
 use super::promote::{Argument, check_same_kind, common_dtype};
 use super::resolve::{resolve, selection};
-use super::{Array, DeviceMemory};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Function, UnaryFunction};
 use crate::iteration::simplify;
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
-use crate::memory::{Access, AccessGuard};
+use crate::memory::{Access, AccessGuard, Use};
 use crate::operation::{Elementwise, Input, Operand, Operation, Shape, Strides};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -268,11 +268,11 @@ impl Array {
             }
             return Ok(());
         }
-        let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();
+        let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
         if !is_new {
             uses.push((&self.memory, Access::Write));
         }
-        uses.extend(arrays(arguments).map(|array| (array.memory.as_ref(), Access::Read)));
+        uses.extend(arrays(arguments).map(|array| (&array.memory, Access::Read)));
 
         let same_shape = arrays(arguments).all(|array| array.shape() == self.shape());
         let is_line = same_shape && self.ndim() == 1 && self.strides()[0] > 0;

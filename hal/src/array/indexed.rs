@@ -97,9 +97,9 @@ impl Array {
                 target,
             });
             let uses: SmallVec<[_; 3]> = SmallVec::from_slice(&[
-                (self.memory.as_ref(), Access::Write),
-                (values.memory.as_ref(), Access::Read),
-                (indices.memory.as_ref(), Access::Read),
+                (&self.memory, Access::Write),
+                (&values.memory, Access::Read),
+                (&indices.memory, Access::Read),
             ]);
             self.stream().wait_for_room();
             let _guard = AccessGuard::acquire(self.stream(), &uses)?;

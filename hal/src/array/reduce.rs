@@ -1,12 +1,12 @@
 //! Reductions and scans.
 
-use super::{Array, DeviceMemory};
+use super::Array;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction};
 use crate::iteration::simplify;
 use crate::layout::{Layout, Order, shape_text};
-use crate::memory::{Access, AccessGuard};
+use crate::memory::{Access, AccessGuard, Use};
 use crate::operation::{Indexed, Mapped, Operation, Reduce, Scan, Shape, Strides};
 use crate::scalar::Scalar;
 use smallvec::SmallVec;
@@ -223,9 +223,9 @@ impl Array {
 
     /// Queues an operation that reads `inputs` and writes this array; all has been checked.
     pub(super) fn queue(&self, operation: &Operation, inputs: &[&Array]) -> Result<()> {
-        let mut uses: SmallVec<[(&DeviceMemory, Access); 5]> = SmallVec::new();
+        let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
         uses.push((&self.memory, Access::Write));
-        uses.extend(inputs.iter().map(|array| (array.memory.as_ref(), Access::Read)));
+        uses.extend(inputs.iter().map(|array| (&array.memory, Access::Read)));
         self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: the callers in this module build operations from layouts that lie inside

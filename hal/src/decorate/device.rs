@@ -118,6 +118,10 @@ impl Device for Decorated<dyn Device> {
         self.call(Call::Synchronize, |d| d.synchronize())
     }
 
+    fn shares_streams(&self) -> bool {
+        self.inner.shares_streams()
+    }
+
     unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
         // SAFETY: the caller's promise is passed on.
         let inner = self.call(Call::CreateStream, |d| unsafe { d.stream_from_handle(handle) })?;

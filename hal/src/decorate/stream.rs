@@ -4,6 +4,7 @@ use super::{Call, Decorated};
 use crate::device::{Device, DeviceId};
 use crate::error::Result;
 use crate::event::Event;
+use crate::memory::Use;
 use crate::operation::Operation;
 use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
 use std::any::Any;
@@ -20,6 +21,10 @@ impl Stream for Decorated<dyn Stream> {
 
     fn handle(&self) -> u64 {
         self.inner.handle()
+    }
+
+    fn has_handle(&self, handle: u64) -> bool {
+        self.inner.has_handle(handle)
     }
 
     fn query(&self) -> Result<bool> {
@@ -105,6 +110,14 @@ impl Stream for Decorated<dyn Stream> {
         self.inner.is_capturing()
     }
 
+    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
+        self.inner.keep_for_graph(uses)
+    }
+
+    fn check_before_capture(&self) -> Result<()> {
+        self.inner.check_before_capture()
+    }
+
     fn options(&self) -> Result<StreamOptions> {
         self.inner.options()
     }
@@ -124,7 +137,7 @@ impl Graph for Decorated<dyn Graph> {
         self.inner.node_count()
     }
 
-    unsafe fn launch(&self, stream: &dyn Stream) -> Result<()> {
+    unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()> {
         // SAFETY: the caller's promise is passed on.
         self.call(Call::Launch, |g| unsafe { g.launch(stream) })
     }

@@ -8,12 +8,13 @@
 
 use super::calls::Handle;
 use super::capture::capture_of;
-use super::context::{Context, lock};
+use super::context::Context;
 use super::pool::out_of_memory;
 use crate::error::Result;
+use crate::locks::{GIVING_BACK, LEAF, Ranked};
 use crate::status::Status;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The largest block that a stream keeps when the driver has a pool.
 const LARGEST_KEPT: usize = 1 << 20;
@@ -101,15 +102,15 @@ pub(super) struct FreeBlocks {
     stream: Handle,
     /// False once the stream is gone. Held while blocks are given back behind its work, so
     /// that it does not go meanwhile.
-    is_open: Mutex<bool>,
-    lists: Mutex<Lists>,
+    is_open: Ranked<bool, GIVING_BACK>,
+    lists: Ranked<Lists, LEAF>,
 }
 
 impl FreeBlocks {
     /// The list of a stream, known to the device's pool.
     pub(super) fn new(context: &Context, stream: Handle) -> Arc<FreeBlocks> {
-        let lists = Mutex::new(Lists::new());
-        let blocks = Arc::new(FreeBlocks { stream, is_open: Mutex::new(true), lists });
+        let lists = Ranked::new(Lists::new());
+        let blocks = Arc::new(FreeBlocks { stream, is_open: Ranked::new(true), lists });
         context.pool.remember(Arc::downgrade(&blocks));
         blocks
     }
@@ -118,7 +119,7 @@ impl FreeBlocks {
     #[inline]
     pub(super) fn allocate(&self, context: &Context, bytes: usize) -> Result<u64> {
         if let Some((class, size)) = class(bytes) {
-            let mut lists = lock(&self.lists);
+            let mut lists = self.lists.lock();
             if let Some(address) = lists.small[class].pop() {
                 lists.bytes -= size;
                 return Ok(address);
@@ -131,7 +132,7 @@ impl FreeBlocks {
     fn allocate_new(&self, context: &Context, bytes: usize) -> Result<u64> {
         let size = rounded(bytes);
         {
-            let mut lists = lock(&self.lists);
+            let mut lists = self.lists.lock();
             if let Some(address) = lists.large.get_mut(&size).and_then(Vec::pop) {
                 lists.bytes -= size;
                 return Ok(address);
@@ -174,42 +175,57 @@ impl FreeBlocks {
             None => (rounded(bytes), MOST_KEPT_PLAIN),
         };
         {
-            let mut lists = lock(&self.lists);
+            let mut lists = self.lists.lock();
             if lists.bytes + size <= most {
                 lists.keep(address, size);
                 return Ok(());
             }
         }
         let _scope = context.enter()?;
+        if self.stream == 0 && context.default_is_barred() {
+            // The call would end a capture that the default stream waits for.
+            self.lists.lock().keep(address, rounded(bytes));
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         unsafe { context.pool.put(context, self.stream, address) }
     }
 
     /// Bytes of the kept blocks.
     pub(super) fn bytes(&self) -> usize {
-        lock(&self.lists).bytes
+        self.lists.lock().bytes
     }
 
     /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
     /// back they would become part of the graph.
     pub(super) fn give_back(&self, context: &Context) -> Result<()> {
-        let is_open = lock(&self.is_open);
-        if !*is_open || (context.captures.any() && self.may_capture(context)?) {
+        let is_open = self.is_open.lock();
+        if !*is_open || (context.captures.are_possible() && self.may_capture(context)) {
             return Ok(());
         }
         self.give_back_held(context)
     }
 
-    /// False if the driver says that the stream is part of no capture.
-    fn may_capture(&self, context: &Context) -> Result<bool> {
-        let _scope = context.enter()?;
+    /// False if the driver says that the stream is part of no capture, and waits for none. One that
+    /// cannot be asked is left alone: another library may have destroyed it.
+    fn may_capture(&self, context: &Context) -> bool {
+        let Ok(_scope) = context.enter() else { return true };
+        if self.stream == 0 {
+            return context.default_is_barred();
+        }
         let can_tell = context.driver.calls.capture_info.is_some();
-        Ok(self.stream != 0 && (!can_tell || capture_of(context, self.stream)?.is_some()))
+        !can_tell || !matches!(capture_of(context, self.stream), Ok(None))
+    }
+
+    /// Every kept block, for another to free; nothing is done on the stream afterwards.
+    pub(super) fn take(&self) -> Vec<u64> {
+        *self.is_open.lock() = false;
+        self.lists.lock().take_all().into_iter().map(|(address, _)| address).collect()
     }
 
     /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.
     pub(super) fn close(&self, context: &Context) -> Result<()> {
-        let mut is_open = lock(&self.is_open);
+        let mut is_open = self.is_open.lock();
         *is_open = false;
         self.give_back_held(context)
     }
@@ -217,12 +233,12 @@ impl FreeBlocks {
     /// The part of both, with `is_open` locked.
     fn give_back_held(&self, context: &Context) -> Result<()> {
         let _scope = context.enter()?;
-        let blocks = lock(&self.lists).take_all();
+        let blocks = self.lists.lock().take_all();
         let mut result = Ok(());
         for (address, size) in blocks {
             // SAFETY: the list owned the block, whose last use was on this stream.
             if let Err(error) = unsafe { context.pool.put(context, self.stream, address) } {
-                lock(&self.lists).keep(address, size);
+                self.lists.lock().keep(address, size);
                 result = Err(error);
             }
         }
@@ -231,7 +247,7 @@ impl FreeBlocks {
 
     /// Forgets all blocks: the device was reset.
     pub(super) fn forget(&self) {
-        *lock(&self.lists) = Lists::new();
+        *self.lists.lock() = Lists::new();
     }
 }
 

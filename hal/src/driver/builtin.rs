@@ -3,12 +3,14 @@
 
 use super::cache::{CodeCache, CodeKey};
 use super::calls::Handle;
-use super::compiler::Compilation;
-use super::context::{Context, lock};
+use super::compiler::{Compilation, settings};
+use super::context::Context;
 use super::embedded::{Found, ObjectId, registered};
 use super::image::examine;
 use super::stream::DriverStream;
+use crate::attempt;
 use crate::error::{Error, ErrorKind, Result};
+use crate::locks::{LOADING, Ranked};
 use crate::operation::Operation;
 use crate::source::{Launch, Plan, Spec};
 use crate::stream::Stream;
@@ -16,7 +18,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 /// The kernels of a specification, in the order of their names.
 type Kernels = SmallVec<[Handle; 3]>;
@@ -26,7 +28,7 @@ type Kernels = SmallVec<[Handle; 3]>;
 pub(super) struct Builtins {
     loaded: RwLock<Loaded>,
     /// Held while one is compiled or loaded, so that no two threads do the same.
-    loading: Mutex<()>,
+    loading: Ranked<(), LOADING>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +58,8 @@ impl Builtins {
 
     #[cold]
     fn load(&self, context: &Context, spec: Spec) -> Result<Kernels> {
-        let _loading = lock(&self.loading);
+        attempt::before_waiting()?;
+        let _loading = self.loading.lock();
         let known = self.read().kernels.get(&spec).cloned();
         if let Some(kernels) = known {
             return Ok(kernels);
@@ -139,7 +142,12 @@ fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<
         ..Compilation::default()
     };
     let cache = driver.cache()?;
-    let key = CodeKey::new(&compilation, "any compiler");
+    let settings = match driver.vendor.compiler() {
+        Ok(compiler) => settings(compiler.as_ref(), |name| std::env::var_os(name)),
+        // Code that some compiler made before.
+        Err(_) => String::new(),
+    };
+    let key = CodeKey::new(&compilation, &format!("any compiler{settings}"));
     if let Some(code) = cache.load(&key) {
         match load_module(context, &code) {
             Err(error) if !would_fail_again(&error) => {

@@ -80,6 +80,8 @@ pub struct CodeCache {
     /// Bytes that may be stored before the folder is looked through again.
     allowance: AtomicU64,
     warned: AtomicBool,
+    /// The same of entries that others could have written.
+    warned_of_others: AtomicBool,
 }
 
 impl CodeCache {
@@ -90,6 +92,7 @@ impl CodeCache {
             limit,
             allowance: AtomicU64::new(0),
             warned: AtomicBool::new(false),
+            warned_of_others: AtomicBool::new(false),
         }
     }
 
@@ -106,7 +109,7 @@ impl CodeCache {
     /// # Errors
     /// `InvalidArgument` that names the variable and its value if one cannot be read.
     pub fn from_environment() -> Result<CodeCache> {
-        CodeCache::from_variables(|name| std::env::var_os(name))
+        CodeCache::from_variables(setting::trusted)
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<CodeCache> {
@@ -148,7 +151,11 @@ impl CodeCache {
         match read(&path, key) {
             Ok(code) => Some(code),
             Err(error) => {
-                if error.kind() != ErrorKind::NotFound {
+                if error.kind() == ErrorKind::PermissionDenied
+                    && !self.warned_of_others.swap(true, Ordering::Relaxed)
+                {
+                    log::warn!("compiled code in {} is not used: {error}", path.display());
+                } else if error.kind() != ErrorKind::NotFound {
                     log::debug!("compiled code in {} is not used: {error}", path.display());
                 }
                 None
@@ -188,7 +195,7 @@ impl CodeCache {
 
 fn read(path: &Path, key: &CodeKey) -> io::Result<Vec<u8>> {
     let damaged = || io::Error::new(ErrorKind::InvalidData, "it is damaged or of another version");
-    let mut file = File::open(path)?;
+    let mut file = open_own(path)?;
     let metadata = file.metadata()?;
     let mut header = [0; HEADER];
     file.read_exact(&mut header)?;
@@ -208,6 +215,37 @@ fn read(path: &Path, key: &CodeKey) -> io::Result<Vec<u8>> {
     }
     mark_used(&file, &metadata);
     Ok(code)
+}
+
+/// Opens a file that nobody but the user can have written: the checksum of an entry keeps nobody
+/// from making one.
+#[cfg(unix)]
+fn open_own(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let refused = |what: &str| Err(io::Error::new(ErrorKind::PermissionDenied, what));
+    // No link is followed, and nobody waits for the other end of a pipe.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return refused("it is a link"),
+        result => result?,
+    };
+    let metadata = file.metadata()?;
+    // SAFETY: the call has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    if !metadata.is_file() {
+        refused("it is no regular file")
+    } else if metadata.uid() != user {
+        refused("it belongs to another user")
+    } else if metadata.mode() & 0o022 != 0 {
+        refused("others can write it")
+    } else {
+        Ok(file)
+    }
+}
+
+#[cfg(not(unix))]
+fn open_own(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// Sets the time of last use, once a day: reading should not write each time.

@@ -266,6 +266,14 @@ calls! {
         capture_end(Handle, *mut Handle);
         /// 0 none, 1 active, 2 invalid, and the capture's number: stream, results.
         capture_info(Handle, *mut c_int, *mut c_ulonglong);
+        /// The same with the graph and its last nodes: stream, state, number, graph, nodes, count.
+        capture_graph(Handle, *mut c_int, *mut c_ulonglong, *mut Handle, *mut *const Handle,
+            *mut usize);
+        /// Makes an object that graphs keep: result, data, what is called with it at the end,
+        /// references, flags (1: the end is not waited for).
+        user_object_create(*mut Handle, *mut c_void, HostFunction, c_uint, c_uint);
+        /// Has a graph keep one: graph, object, references, flags (1: the caller's are moved).
+        graph_retain(Handle, Handle, c_uint, c_uint);
         /// Exchanges the thread's capture mode.
         capture_exchange_mode(*mut c_int);
         /// Makes a graph executable: result, graph, flags.

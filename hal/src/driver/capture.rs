@@ -28,7 +28,7 @@ pub(super) fn capture_of(context: &Context, stream: Handle) -> Result<Option<u64
 impl DriverStream {
     /// The number of the capture that the stream is part of.
     pub(super) fn capture_number(&self) -> Result<Option<u64>> {
-        if !self.context().captures.any() || self.is_default() {
+        if !self.may_capture() || self.is_elsewhere() {
             return Ok(None);
         }
         if self.context().driver.calls.capture_info.is_none() {
@@ -52,6 +52,7 @@ impl DriverStream {
             ));
         }
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
+        self.context().captures.collect(self.context());
         // Work of a capture cannot wait for work outside it.
         let context = self.context();
         for stream in [0, self.raw()] {
@@ -61,6 +62,7 @@ impl DriverStream {
             context.check("begin_capture", code)?;
         }
         let blocking = !self.options()?.non_blocking;
+        let beginning = context.captures.beginning.lock();
         let scope = self.enter()?;
         context.captures.announce(self.id(), blocking);
         // SAFETY: the handle is a live stream.
@@ -70,9 +72,10 @@ impl DriverStream {
             return Err(context.failed("begin_capture", code));
         }
         drop(scope);
+        drop(beginning);
         match self.capture_number() {
             Ok(number) => {
-                context.captures.begin(number.unwrap_or(0));
+                context.captures.begin(self, number.unwrap_or(0));
                 Ok(())
             }
             Err(error) => {
@@ -98,9 +101,9 @@ impl DriverStream {
         }
         drop(scope);
         self.context().captures.withdraw(self.id());
-        let blocks = self.context().captures.end(number);
-        // Made before the result is looked at: its end frees the blocks of a failed capture.
-        let made = DriverGraph::new(self.context(), self.epoch, graph, blocks);
+        let kept = self.context().captures.end(number);
+        // Made before the result is looked at: its end frees the memory of a failed capture.
+        let made = DriverGraph::new(self.context(), self.epoch, graph, kept);
         result?;
         made
     }
@@ -155,6 +158,7 @@ impl DriverStream {
         }
         let number = self.capture_number()?.unwrap_or(0);
         self.abandon_capture();
-        context.captures.release_all(context, &context.captures.end(number))
+        drop(context.captures.end(number));
+        Ok(())
     }
 }

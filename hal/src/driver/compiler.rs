@@ -8,6 +8,7 @@ pub use program::{
 
 use super::cache::{CodeCache, CodeKey};
 use crate::error::Result;
+use std::ffi::OsString;
 use std::fmt::Debug;
 
 /// What is to be compiled, and for what.
@@ -47,6 +48,12 @@ pub trait Compiler: Send + Sync + Debug {
     /// `Unsupported` that says what to install if there is none.
     fn identity(&self, target: &str) -> Result<String>;
 
+    /// Variables of the environment that change what it makes of the same compilation: their values
+    /// are part of the key, too.
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Compiles CUDA C.
     ///
     /// # Errors
@@ -65,21 +72,44 @@ pub fn compile_cached(
     cache: &CodeCache,
     compilation: &Compilation<'_>,
 ) -> Result<Compiled> {
+    compile_with(compiler, cache, compilation, |name| std::env::var_os(name))
+}
+
+fn compile_with(
+    compiler: &dyn Compiler,
+    cache: &CodeCache,
+    compilation: &Compilation<'_>,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<Compiled> {
     let includes = |text: &str| text.contains("include");
+    let settings = settings(compiler, variable);
     // A directive may be split over lines; options include files too (`-include`).
     let reads_files = includes(compilation.text)
         || includes(&compilation.text.replace("\\\r\n", "").replace("\\\n", ""))
-        || compilation.options.iter().any(|option| includes(option));
+        || compilation.options.iter().any(|option| includes(option))
+        || includes(&settings);
     if cache.folder().is_none() || reads_files {
         return compiler.compile(compilation);
     }
-    let key = CodeKey::new(compilation, &compiler.identity(compilation.target)?);
+    let identity = compiler.identity(compilation.target)? + &settings;
+    let key = CodeKey::new(compilation, &identity);
     if let Some(compiled) = cache.load(&key).and_then(|entry| unpack(&entry)) {
         return Ok(compiled);
     }
     let compiled = compiler.compile(compilation)?;
     cache.store(&key, &pack(&compiled));
     Ok(compiled)
+}
+
+/// What the environment tells a compiler, as a part of the key; empty for nothing.
+pub(super) fn settings(
+    compiler: &dyn Compiler,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> String {
+    let value = |name| variable(name).filter(|value: &OsString| !value.is_empty());
+    let set = compiler.variables().iter().filter_map(|name| Some((name, value(name)?)));
+    // Quoted, so that no value looks like two.
+    set.map(|(name, value)| format!(", {name}={value:?}")).collect()
 }
 
 /// Number of strings; length and bytes of each; the code.
@@ -126,6 +156,10 @@ mod tests {
             Ok(format!("capitals for {target}"))
         }
 
+        fn variables(&self) -> &'static [&'static str] {
+            &["CAPITALS_APPEND", "CAPITALS_LINK"]
+        }
+
         fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(Compiled {
@@ -163,6 +197,34 @@ mod tests {
             assert_eq!(compile(other).1, 2 + i, "{other:?}");
             assert_eq!(compile(other).1, 2 + i, "{other:?}");
         }
+        std::fs::remove_dir_all(folder).expect("the folder");
+    }
+
+    #[test]
+    fn what_a_compiler_reads_in_the_environment_is_part_of_the_key() {
+        let folder = std::env::temp_dir().join(format!("pygpu-variables-{}", std::process::id()));
+        let cache = CodeCache::new(&folder, 1 << 20);
+        let compiler = Capitals::default();
+        let it = Compilation { text: "text", ..Default::default() };
+        let runs = |append: &'static str, link: &'static str| {
+            let variable = |name: &str| match name {
+                "CAPITALS_APPEND" => Some(OsString::from(append)),
+                "CAPITALS_LINK" => Some(OsString::from(link)),
+                _ => None,
+            };
+            compile_with(&compiler, &cache, &it, variable).expect("it compiles");
+            compiler.0.load(Ordering::Relaxed)
+        };
+        let settings = [("", ""), ("-O1", ""), ("-O2", ""), ("", "-O2"), ("-O1", "-O2")];
+        for (number, (append, link)) in settings.into_iter().enumerate() {
+            assert_eq!(runs(append, link), number + 1, "{append:?} {link:?}");
+        }
+        for (append, link) in settings {
+            assert_eq!(runs(append, link), settings.len(), "{append:?} {link:?} is kept");
+        }
+        // Options that include files are compiled each time.
+        assert_eq!(runs("-include a.h", ""), settings.len() + 1);
+        assert_eq!(runs("-include a.h", ""), settings.len() + 2);
         std::fs::remove_dir_all(folder).expect("the folder");
     }
 

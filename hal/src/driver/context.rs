@@ -7,10 +7,12 @@ use super::graph::Captures;
 use super::status::{Driver, explain};
 use super::vendor::Lasting;
 use crate::error::{Error, ErrorKind, Result};
+use crate::locks::{OPENING, Ranked};
 use crate::process;
 use crate::status::Status;
+use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Locks; what the locks protect is valid after every step, so a panic elsewhere spoils
@@ -28,11 +30,12 @@ pub(super) struct Context {
     pub(super) device: c_int,
     /// The context once it is retained, else 0.
     handle: AtomicUsize,
-    opening: Mutex<()>,
-    /// How often the device was reset.
+    opening: Ranked<(), OPENING>,
+    /// Raised by a reset when it begins and when it ends: what is made meanwhile is of neither time.
     epoch: AtomicU64,
-    /// The status after which the context cannot be used, else 0.
-    lost: AtomicI32,
+    /// The epoch, and in the lower half the status after which the context cannot be used; 0
+    /// without one.
+    lost: AtomicU64,
     pub(super) pool: super::pool::Pool,
     pub(super) builtins: super::builtin::Builtins,
     /// What compilers call the device, once asked.
@@ -41,6 +44,12 @@ pub(super) struct Context {
     pub(super) answers: OnceLock<super::query::Answers>,
     pub(super) staging: super::staging::Staging,
     pub(super) captures: Captures,
+}
+
+thread_local! {
+    /// The context that this thread has entered last, and its epoch then: a call may fail since a
+    /// reset came in between, which says nothing about the context of today.
+    static ENTERED: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// The thread's context, put back when dropped.
@@ -70,9 +79,9 @@ impl Context {
             ordinal,
             device,
             handle: AtomicUsize::new(0),
-            opening: Mutex::new(()),
+            opening: Ranked::new(()),
             epoch: AtomicU64::new(0),
-            lost: AtomicI32::new(Status::SUCCESS),
+            lost: AtomicU64::new(0),
             pool: super::pool::Pool::default(),
             builtins: super::builtin::Builtins::default(),
             architecture: OnceLock::new(),
@@ -115,11 +124,14 @@ impl Context {
         self.epoch.load(Ordering::Acquire)
     }
 
+    /// False in a forked child, where the parent's threads may have had every lock.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        process::generation() == self.driver.generation
+    }
+
     /// True if objects of an epoch may still be handed to the driver: for drops.
     pub(super) fn is_alive(&self, epoch: u64) -> bool {
-        !process::is_exiting()
-            && process::generation() == self.driver.generation
-            && self.epoch() == epoch
+        !process::is_exiting() && self.is_of_this_process() && self.epoch() == epoch
     }
 
     /// Makes the context the thread's for the calls that follow.
@@ -128,6 +140,7 @@ impl Context {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
+        ENTERED.set((std::ptr::from_ref(self) as usize, self.epoch()));
         let mut handle = self.handle.load(Ordering::Acquire);
         if handle == 0 {
             handle = self.open()?;
@@ -187,7 +200,7 @@ impl Context {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
-        let _opening = lock(&self.opening);
+        let _opening = self.opening.lock();
         let known = self.handle.load(Ordering::Acquire);
         if known != 0 {
             return Ok(known);
@@ -213,10 +226,14 @@ impl Context {
             Lasting::Yes => true,
             Lasting::Unclear => self.fails_again(),
         };
-        if !lasts {
+        let epoch = match ENTERED.get() {
+            (context, epoch) if context == std::ptr::from_ref(self) as usize => epoch,
+            _ => self.epoch(),
+        };
+        if !lasts || epoch != self.epoch() {
             return driver.error(call, code);
         }
-        let first = self.lost.swap(code, Ordering::AcqRel) == Status::SUCCESS;
+        let first = self.set_lost(epoch, code) == Status::SUCCESS;
         let error = driver.error_with(call, code, explain(code));
         let detail = format!(
             "{}; device {}:{} cannot be used by this process until it is reset \
@@ -233,7 +250,7 @@ impl Context {
     /// True if the driver reports a failure once more: a lost context fails every call. The
     /// context is current.
     fn fails_again(&self) -> bool {
-        if self.captures.any_blocking() {
+        if self.default_is_barred() {
             // The question would end the capture. Work that is queued later fails anyhow.
             return false;
         }
@@ -245,7 +262,19 @@ impl Context {
 
     /// True once a failure has made the context useless.
     pub(super) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire) != Status::SUCCESS
+        let lost = self.lost.load(Ordering::Acquire);
+        lost != 0 && self.failure_in(lost) != Status::SUCCESS
+    }
+
+    /// The status in a value of `lost`, if it is of this epoch.
+    fn failure_in(&self, lost: u64) -> c_int {
+        if lost >> 32 == self.epoch() & u64::from(u32::MAX) { lost as c_int } else { 0 }
+    }
+
+    /// Remembers a failure that lasts, and returns the one that was known.
+    fn set_lost(&self, epoch: u64, code: c_int) -> c_int {
+        let lost = epoch << 32 | u64::from(code as u32);
+        self.failure_in(self.lost.swap(lost, Ordering::AcqRel))
     }
 
     #[cold]
@@ -278,24 +307,32 @@ impl Context {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
+        // Dropped behind the lock.
+        let _forgotten;
         let (code, failure) = {
-            let _opening = lock(&self.opening);
+            let _opening = self.opening.lock();
             // From here on nothing made before is handed to the driver again.
             self.epoch.fetch_add(1, Ordering::AcqRel);
             let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
             self.staging.close(self);
             self.pool.forget();
             self.builtins.forget();
-            self.captures.forget();
+            _forgotten = self.captures.forget();
             let code = self.driver.vendor.reset_context(self.device);
             if retained {
                 // The reset keeps the uses counted; the next call counts a new one.
                 self.driver.vendor.release_context(self.device);
             }
-            if self.driver.vendor.lasting(code) == Lasting::No {
-                self.driver.check("reset", code)?;
+            if self.driver.vendor.lasting(code) == Lasting::No
+                && let Err(error) = self.driver.check("reset", code)
+            {
+                self.epoch.fetch_add(1, Ordering::AcqRel);
+                return Err(error);
             }
-            (code, self.lost.swap(Status::SUCCESS, Ordering::AcqRel))
+            // The failure is of the epoch before.
+            let failure = self.lost.swap(0, Ordering::AcqRel) as c_int;
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+            (code, failure)
         };
         if failure == Status::SUCCESS && code == Status::SUCCESS {
             return Ok(());
@@ -305,7 +342,7 @@ impl Context {
         let opened = self.driver.check("reset", code).and_then(|()| self.open().map(drop));
         opened.map_err(|error| {
             let failure = if failure == Status::SUCCESS { code } else { failure };
-            self.lost.store(failure, Ordering::Release);
+            self.set_lost(self.epoch(), failure);
             let detail = format!(
                 "the driver does not recover device {}:{} from the failure in this process: \
                  start the program again; other processes are not affected ({})",

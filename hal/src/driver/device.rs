@@ -140,7 +140,9 @@ impl Device for DriverDevice {
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
-        Ok(Arc::new(DriverStream::create(&self.context, options)?))
+        let stream = Arc::new(DriverStream::create(&self.context, options)?);
+        self.context.captures.collect(&self.context);
+        Ok(stream)
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
@@ -252,6 +254,7 @@ impl Device for DriverDevice {
     fn synchronize(&self) -> Result<()> {
         {
             let _scope = self.context.enter()?;
+            self.context.captures.collect(&self.context);
             // SAFETY: no argument.
             let code = unsafe { (self.context.driver.calls.synchronize)() };
             self.context.check("synchronize", code)?;
@@ -261,6 +264,10 @@ impl Device for DriverDevice {
             Some(stream) => stream.synchronize(),
             None => Ok(()),
         }
+    }
+
+    fn shares_streams(&self) -> bool {
+        true
     }
 
     unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
@@ -390,7 +397,8 @@ impl Device for DriverDevice {
     }
 
     fn epoch(&self) -> u64 {
-        self.context.epoch()
+        // Two steps for each reset.
+        self.context.epoch().div_ceil(2)
     }
 
     unsafe fn reset(&self) -> Result<()> {

@@ -24,6 +24,8 @@ pub(super) struct DriverEvent {
     handle: Handle,
     timing: bool,
     recorded: AtomicBool,
+    /// True if it was recorded last on a stream that captured.
+    captured: AtomicBool,
 }
 
 impl DriverEvent {
@@ -61,8 +63,8 @@ impl DriverEvent {
         timing: bool,
         recorded: bool,
     ) -> DriverEvent {
-        let recorded = AtomicBool::new(recorded);
-        DriverEvent { context: context.clone(), epoch, handle, timing, recorded }
+        let (recorded, captured) = (AtomicBool::new(recorded), AtomicBool::new(false));
+        DriverEvent { context: context.clone(), epoch, handle, timing, recorded, captured }
     }
 
     /// The handle, for a call on `context`'s driver.
@@ -78,13 +80,24 @@ impl DriverEvent {
     }
 
     /// Queues the mark.
-    pub(super) fn record_on(&self, context: &Context, stream: Handle) -> Result<()> {
+    pub(super) fn record_on(
+        &self,
+        context: &Context,
+        stream: Handle,
+        captured: bool,
+    ) -> Result<()> {
         let handle = self.handle_for(context)?;
         // SAFETY: both handles are live objects of the driver.
         let code = unsafe { (context.driver.calls.event_record)(handle, stream) };
         context.check("record", code)?;
+        self.captured.store(captured, Ordering::Release);
         self.recorded.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// True if it is a mark in captured work: whoever waits for it becomes part of the capture.
+    pub(super) fn is_captured(&self) -> bool {
+        self.captured.load(Ordering::Acquire)
     }
 
     /// True once it has been recorded.

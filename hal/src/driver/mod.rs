@@ -19,6 +19,7 @@ mod event;
 mod graph;
 pub mod image;
 pub mod jit;
+mod kept;
 mod kernel;
 pub mod library;
 mod module;

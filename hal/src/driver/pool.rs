@@ -2,12 +2,14 @@
 
 use super::blocks::{FreeBlocks, GRANULE};
 use super::calls::{Handle, PoolAccess, PoolProperties};
-use super::context::{Context, lock};
+use super::context::Context;
+use super::stream::PER_THREAD;
 use crate::error::{Error, Result};
+use crate::locks::{LEAF, POOL, Ranked};
 use crate::status::Status;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, `_RESERVED_MEM_CURRENT`, `_USED_MEM_CURRENT`; HIP's
 /// are the same.
@@ -19,10 +21,10 @@ const USED: c_int = 7;
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     /// The driver's pool, made at first use; none if the driver has none.
-    handle: Mutex<Option<Option<Handle>>>,
+    handle: Ranked<Option<Option<Handle>>, POOL>,
     /// The same once known, for the warm path: 0 unknown, 1 none.
     known: AtomicU64,
-    streams: Mutex<Vec<Weak<FreeBlocks>>>,
+    streams: Ranked<Vec<Weak<FreeBlocks>>, LEAF>,
     threshold: OnceLock<u64>,
 }
 
@@ -34,9 +36,14 @@ impl Pool {
 
     /// Remembers the list of a stream, to give its blocks back when memory is short.
     pub(super) fn remember(&self, blocks: Weak<FreeBlocks>) {
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock();
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(blocks);
+    }
+
+    /// The streams' lists.
+    fn lists(&self) -> Vec<Arc<FreeBlocks>> {
+        self.streams.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The driver's pool; `None` if it has none.
@@ -50,7 +57,7 @@ impl Pool {
 
     #[cold]
     fn open(&self, context: &Context) -> Result<Option<Handle>> {
-        let mut slot = lock(&self.handle);
+        let mut slot = self.handle.lock();
         if let Some(known) = *slot {
             return Ok(known);
         }
@@ -162,6 +169,11 @@ impl Pool {
     pub(super) unsafe fn put(&self, context: &Context, stream: Handle, address: u64) -> Result<()> {
         let calls = &context.driver.calls;
         let pool = self.handle(context)?;
+        if stream == PER_THREAD {
+            // This may be another thread than the one whose stream the block was used on.
+            // SAFETY: no argument.
+            context.check("free", unsafe { (calls.synchronize)() })?;
+        }
         let code = context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
             (Some(_), Some(free)) => unsafe { free(address, stream) },
@@ -173,19 +185,21 @@ impl Pool {
 
     /// Gives every unused byte back to the driver. Waits for the device's work.
     pub(super) fn give_all_back(&self, context: &Context) -> Result<()> {
-        let streams: Vec<_> = lock(&self.streams).iter().filter_map(Weak::upgrade).collect();
         // What one stream cannot give keeps none of the others.
         let mut result = Ok(());
-        for stream in streams {
+        for stream in self.lists() {
             result = result.and(stream.give_back(context));
         }
         result?;
-        if context.captures.any() {
-            return Ok(());
-        }
         let _scope = context.enter()?;
-        // SAFETY: no argument.
-        context.check("synchronize", unsafe { (context.driver.calls.synchronize)() })?;
+        {
+            let _none_begins = context.captures.beginning.lock();
+            if context.has_captures() {
+                return Ok(());
+            }
+            // SAFETY: no argument.
+            context.check("synchronize", unsafe { (context.driver.calls.synchronize)() })?;
+        }
         self.trim_driver(context, 0)
     }
 
@@ -253,23 +267,22 @@ impl Pool {
 
     /// Freed bytes in the streams' lists and in the driver's pool. The context is current.
     pub(super) fn kept(&self, context: &Context) -> usize {
-        let lists: usize =
-            lock(&self.streams).iter().filter_map(Weak::upgrade).map(|list| list.bytes()).sum();
+        let lists: usize = self.lists().iter().map(|list| list.bytes()).sum();
         lists + self.unused(context)
     }
 
     /// Forgets everything: the device is being reset.
     pub(super) fn forget(&self) {
-        *lock(&self.handle) = None;
+        *self.handle.lock() = None;
         self.known.store(0, Ordering::Release);
-        for stream in lock(&self.streams).iter().filter_map(Weak::upgrade) {
+        for stream in self.lists() {
             stream.forget();
         }
     }
 
     /// Destroys the driver's pool, with the last of the context.
     pub(super) fn close(&self, context: &Context) {
-        let handle = lock(&self.handle).take().flatten();
+        let handle = self.handle.lock().take().flatten();
         if let (Some(pool), Some(destroy)) = (handle, context.driver.calls.pool_destroy)
             && let Ok(_scope) = context.enter()
         {

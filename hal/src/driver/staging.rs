@@ -185,7 +185,7 @@ pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<
     // An event is queued work, which waits for what the stream waits for; to wait for the
     // stream itself is not.
     let before = DriverEvent::new(context, EventOptions::ORDERING)?;
-    before.record_on(context, stream.raw())?;
+    before.record_on(context, stream.raw(), false)?;
     before.synchronize()?;
     // SAFETY: the caller's promise; the work before has run.
     match unsafe { ring.run(Part { direction, device, host, bytes, job: 0 }) } {

@@ -2,28 +2,32 @@
 
 use super::blocks::FreeBlocks;
 use super::calls::Handle;
+use super::capture::capture_of;
 use super::context::{Context, lock};
 use super::event;
+use super::kept::Kept;
 use super::status::optional;
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
+use crate::memory::Use;
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{
-    CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer, unique_id,
+    CaptureMode, Graph, MayCapture, PrefetchTarget, Stream, StreamOptions, Transfer, unique_id,
 };
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{self, ThreadId};
 
 /// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
 pub(super) const NON_BLOCKING: u32 = 1;
 /// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
 /// means what 0 does; and that of each thread.
 pub(super) const LEGACY: Handle = 1;
-const PER_THREAD: Handle = 2;
+pub(super) const PER_THREAD: Handle = 2;
 
 /// Whose a handle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +48,14 @@ pub(super) struct DriverStream {
     id: u64,
     handle: Handle,
     ownership: Ownership,
+    /// Whose default stream it is, if the handle means another one on each thread.
+    thread: Option<ThreadId>,
     blocks: Arc<FreeBlocks>,
+    /// Set once others know the handle, or work of theirs was waited for: they may capture on the
+    /// stream, so from then on the driver is asked.
+    exposed: OnceLock<MayCapture>,
+    /// What captures of other libraries use, where the driver's graphs cannot keep it.
+    kept: Mutex<Vec<Arc<Kept>>>,
     /// The failure of a host function, until somebody waits for the stream.
     failure: Arc<Mutex<Option<Error>>>,
 }
@@ -56,7 +67,10 @@ impl DriverStream {
             id: unique_id(),
             handle,
             ownership,
+            thread: (handle == PER_THREAD).then(|| thread::current().id()),
             blocks: FreeBlocks::new(context, handle),
+            exposed: OnceLock::new(),
+            kept: Mutex::default(),
             failure: Arc::default(),
             context: context.clone(),
         }
@@ -84,6 +98,7 @@ impl DriverStream {
     pub(super) fn foreign(context: &Arc<Context>, handle: u64) -> Result<DriverStream> {
         drop(context.enter()?);
         let stream = Self::over(context, handle as Handle, Ownership::Foreign);
+        stream.expose();
         if stream.handle != PER_THREAD {
             // The driver refuses most handles that are none.
             stream.options()?;
@@ -114,10 +129,33 @@ impl DriverStream {
     /// Makes the context current, if the stream is not of a time before a reset.
     #[inline]
     pub(super) fn enter(&self) -> Result<super::context::Scope<'_>> {
+        if self.is_elsewhere() {
+            return Err(elsewhere());
+        }
+        self.enter_anywhere()
+    }
+
+    #[inline]
+    fn enter_anywhere(&self) -> Result<super::context::Scope<'_>> {
         match self.ownership {
             Ownership::Default => self.context.enter(),
             _ => self.context.enter_for(self.epoch),
         }
+    }
+
+    /// True if the handle means another stream on this thread: what orders work behind this one
+    /// waits on the host then, and nothing is queued.
+    #[inline]
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.handle == PER_THREAD && self.thread != Some(thread::current().id())
+    }
+
+    /// Waits for the device, and with it for a stream that only another thread can name.
+    fn synchronize_device(&self) -> Result<()> {
+        let _scope = self.context.enter_for(self.epoch)?;
+        // SAFETY: no argument.
+        let code = unsafe { (self.context.driver.calls.synchronize)() };
+        self.context.check("synchronize", code)
     }
 
     /// True if the handle is one of the default streams, which cannot capture.
@@ -125,10 +163,41 @@ impl DriverStream {
         self.handle == 0
     }
 
+    /// Others can reach the stream from now on, and may capture on it. The default stream cannot
+    /// capture.
+    pub(super) fn expose(&self) {
+        if !self.is_default() && self.context.is_of_this_process() {
+            self.exposed.get_or_init(|| {
+                self.context.captures.expose(self.id, self.handle, self.epoch);
+                MayCapture::new()
+            });
+        }
+    }
+
+    /// False if the stream cannot capture now, which is known without the driver.
+    #[inline]
+    pub(super) fn may_capture(&self) -> bool {
+        !self.is_default() && (self.exposed.get().is_some() || self.context.captures.any())
+    }
+
+    /// Keeps what a capture uses for as long as this object lives.
+    pub(super) fn keep(&self, kept: Arc<Kept>) {
+        lock(&self.kept).push(kept);
+    }
+
     /// Reports the failure of a host function, once.
     pub(super) fn take_failure(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
+}
+
+#[cold]
+fn elsewhere() -> Error {
+    Error::handle(
+        "stream",
+        "stream is the default stream of the thread that took it by handle 2; on another thread \
+         the handle means another stream, which has to be taken there",
+    )
 }
 
 #[cold]
@@ -147,6 +216,9 @@ fn foreign(stream: &dyn Stream, context: &Context) -> Error {
 impl Drop for DriverStream {
     fn drop(&mut self) {
         let context = &self.context;
+        if self.exposed.get().is_some() && context.is_of_this_process() {
+            context.captures.conceal(self.id);
+        }
         let epoch = match self.ownership {
             Ownership::Default => context.epoch(),
             _ => self.epoch,
@@ -160,7 +232,15 @@ impl Drop for DriverStream {
         }
         let destroy = || {
             self.drop_capture()?;
-            self.blocks.close(context)?;
+            match self.capture_number()? {
+                // The blocks' last uses may be under way, and the stream cannot be waited for.
+                Some(capture) => {
+                    for address in self.blocks.take() {
+                        context.captures.keep(self, capture, address)?;
+                    }
+                }
+                None => self.blocks.close(context)?,
+            }
             if let Ownership::Own(_) = self.ownership {
                 let _scope = context.enter()?;
                 // SAFETY: the handle is live and nobody can reach it any longer; the driver
@@ -212,20 +292,25 @@ impl Stream for DriverStream {
     }
 
     fn handle(&self) -> u64 {
+        self.expose();
         self.handle as u64
     }
 
+    fn has_handle(&self, handle: u64) -> bool {
+        self.handle as u64 == handle
+    }
+
     fn query(&self) -> Result<bool> {
-        if self.capture_number()?.is_some() {
+        if self.is_elsewhere() || self.capture_number()?.is_some() {
             return Ok(false);
         }
         let context = &self.context;
-        if self.is_default() && context.captures.any_blocking() {
+        let _scope = self.enter()?;
+        if self.is_default() && context.default_is_barred() {
             // A question would end the capture. What was queued before has run, and nothing
             // can be queued meanwhile.
             return Ok(true);
         }
-        let _scope = self.enter()?;
         // SAFETY: the handle is a live stream.
         let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
         match context.outside_captures(query) {
@@ -235,11 +320,13 @@ impl Stream for DriverStream {
     }
 
     fn answers_queries(&self) -> bool {
-        self.context.answers().streams
+        self.context.answers().streams && !self.is_elsewhere()
     }
 
     fn synchronize(&self) -> Result<()> {
-        {
+        if self.is_elsewhere() {
+            self.synchronize_device()?;
+        } else {
             let _scope = self.enter()?;
             let context = &self.context;
             // SAFETY: the handle is a live stream.
@@ -255,8 +342,13 @@ impl Stream for DriverStream {
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {
-        let _scope = self.enter()?;
-        event::own(event)?.record_on(&self.context, self.handle)
+        if self.is_elsewhere() {
+            // The mark is behind all that the other thread has queued until now.
+            self.synchronize_device()?;
+        }
+        let captured = self.capture_number()?.is_some();
+        let _scope = self.enter_anywhere()?;
+        event::own(event)?.record_on(&self.context, self.handle, captured)
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
@@ -265,10 +357,28 @@ impl Stream for DriverStream {
         if !event.is_recorded() {
             return Ok(());
         }
+        if self.is_elsewhere() {
+            return event.synchronize();
+        }
         let _scope = self.enter()?;
+        if event.is_captured() && self.capture_number()?.is_none() {
+            // The stream becomes part of a capture: nobody could wait for its earlier work then.
+            // SAFETY: the handle is a live stream.
+            let wait = || unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
+            self.context.check("wait_event", self.context.outside_captures(wait))?;
+        }
         // SAFETY: both handles are live objects of the driver.
         let code = unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
-        self.context.check("wait_event", code)
+        self.context.check("wait_event", code)?;
+        // The event may be of a capture of another library, which the stream is part of then.
+        if self.context.captures.any_exposed()
+            && self.exposed.get().is_none()
+            && !self.is_default()
+            && capture_of(&self.context, self.handle)?.is_some()
+        {
+            self.expose();
+        }
+        Ok(())
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
@@ -298,9 +408,10 @@ impl Stream for DriverStream {
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if let Some(capture) = self.capture_number()? {
-            return self.context.captures.allocate(&self.context, capture, bytes);
+            return self.context.captures.allocate(self, capture, bytes);
         }
-        if self.ownership != Ownership::Default && self.context.epoch() != self.epoch {
+        let is_stale = self.ownership != Ownership::Default && self.context.epoch() != self.epoch;
+        if is_stale || self.is_elsewhere() {
             drop(self.enter()?);
         }
         self.blocks.allocate(&self.context, bytes)
@@ -312,15 +423,14 @@ impl Stream for DriverStream {
             return done;
         }
         if let Some(capture) = self.capture_number()? {
-            self.context.captures.keep(capture, address);
-            return Ok(());
+            return self.context.captures.keep(self, capture, address);
         }
         // SAFETY: the caller's promise.
         unsafe { self.blocks.free(&self.context, address, bytes) }
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
-        if self.context.captures.any() {
+        if self.may_capture() {
             self.check_captured_transfer(transfer)?;
         }
         // SAFETY: the caller's promise.
@@ -378,6 +488,25 @@ impl Stream for DriverStream {
 
     fn is_capturing(&self) -> Result<bool> {
         Ok(self.capture_number()?.is_some())
+    }
+
+    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
+        if let Some(capture) = self.capture_number()? {
+            let _scope = self.enter()?;
+            self.context.captures.kept(self, capture)?.add_uses(uses);
+        }
+        Ok(())
+    }
+
+    fn check_before_capture(&self) -> Result<()> {
+        match self.capture_number()? {
+            Some(capture) if !self.context.captures.is_own(capture) => Err(Error::invalid(
+                "wait",
+                "another library captures the stream: its earlier work cannot be waited for until \
+                 the capture has ended",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn options(&self) -> Result<StreamOptions> {

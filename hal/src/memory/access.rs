@@ -6,29 +6,32 @@
 //! queueing), and from then on uses take one lock, under which streams are made to wait for
 //! each other with events, by the rule of [`super::order`].
 //!
-//! Locks are taken in this order: the process's ordering lock, that of one memory, that of
-//! leaving.
+//! Locks are taken in the order of `crate::locks`.
 //! Nothing foreign runs under them: streams that are no longer needed are dropped after the
 //! locks, because an owner's destructor may do anything.
 
 use super::DeviceMemory;
 use super::order::{Access, Streams, Uses};
+use crate::attempt;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
+use crate::locks::{Ordered, Ranked, USES};
 use crate::process::ProcessLock;
-use crate::stream::Stream;
+use crate::stream::{self, Stream};
 use smallvec::SmallVec;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Set once the memory is used by more than one stream, or freed.
 const SHARED: u32 = 1 << 31;
 /// Set once the memory is freed.
 const FREED: u32 = 1 << 30;
+/// Set while memory that was freed stays allocated because a graph uses it.
+const DEFERRED: u32 = 1 << 29;
 /// The number of uses inside the fast path.
-const INSIDE: u32 = FREED - 1;
+const INSIDE: u32 = DEFERRED - 1;
 
 /// Held while uses of shared memory are ordered and queued.
 static ORDERING: ProcessLock = ProcessLock::new();
@@ -45,17 +48,20 @@ pub(super) struct Usage {
     home: Arc<dyn Stream>,
     home_id: u64,
     /// The uses since the memory became shared; none before, when all are the home stream's.
-    uses: Mutex<Option<Uses<Arc<dyn Stream>>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What the locks protect is valid after every step, so a panic elsewhere spoils nothing.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    uses: Ranked<Option<Uses<Arc<dyn Stream>>>, USES>,
+    /// The number of [`GraphHold`]s.
+    graphs: AtomicU32,
 }
 
 impl Usage {
     pub(super) fn new(home: Arc<dyn Stream>) -> Usage {
-        Usage { state: AtomicU32::new(0), home_id: home.id(), home, uses: Mutex::new(None) }
+        Usage {
+            state: AtomicU32::new(0),
+            home_id: home.id(),
+            home,
+            uses: Ranked::new(None),
+            graphs: AtomicU32::new(0),
+        }
     }
 
     pub(super) fn home(&self) -> &Arc<dyn Stream> {
@@ -96,12 +102,14 @@ impl Usage {
         memory: &DeviceMemory,
         stream: &Arc<dyn Stream>,
         access: Access,
+        by_graph: bool,
         forgotten: &mut Forgotten,
     ) -> Result<()> {
-        if self.is_retired() {
+        let mut uses = self.uses.lock();
+        let state = self.state.load(Ordering::Acquire);
+        if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
-        let mut uses = lock(&self.uses);
         let uses = uses.get_or_insert_with(|| Uses::of(self.home.clone()));
         for earlier in uses.behind(stream, access) {
             wait_for(memory.device.as_ref(), stream, &earlier)?;
@@ -114,8 +122,24 @@ impl Usage {
             };
             uses.forget_readers(is_done, forgotten);
         }
-        uses.add(stream, access, forgotten);
+        match stream.for_memory() {
+            Some(remembered) => uses.add(&remembered, access, forgotten),
+            None => uses.add(stream, access, forgotten),
+        }
         Ok(())
+    }
+
+    /// The stream of the last write.
+    pub(super) fn writer(&self) -> Arc<dyn Stream> {
+        self.uses.lock().as_ref().map_or(&self.home, Uses::writer).clone()
+    }
+
+    /// How often the memory refers to a stream; `None` while it is being used.
+    fn references(&self, stream: u64) -> Option<usize> {
+        // Somebody who has the lock uses the stream.
+        let uses = self.uses.try_lock()?;
+        let used = uses.as_ref().map_or(0, |uses| uses.references(stream));
+        Some(used + usize::from(self.home_id == stream))
     }
 
     /// The stream of memory that no other has used; nobody else can reach it.
@@ -133,31 +157,118 @@ impl Usage {
         self.state.fetch_or(SHARED | FREED, Ordering::AcqRel) & FREED == 0
     }
 
-    /// Ends all use, and returns the stream behind whose work the memory may be freed.
+    /// Ends all use, and returns the stream behind whose work the memory may be freed; `None` if
+    /// a graph uses it, whose end frees it.
     ///
     /// # Errors
     /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
     /// nor the host could wait for another stream's work.
-    pub(super) fn retire(&self, device: &dyn Device) -> Result<Arc<dyn Stream>> {
+    pub(super) fn retire(&self, device: &dyn Device) -> Result<Option<Arc<dyn Stream>>> {
         // Dropped behind the locks.
         let readers;
-        let _ordering = ORDERING.lock();
+        let _ordering = Ordered::lock(&ORDERING);
         self.share();
         if !self.abandon() {
             return Err(Error::handle("free", "the memory was freed already"));
         }
-        let uses = lock(&self.uses).take();
-        let Some(uses) = uses else { return Ok(self.home.clone()) };
         let writer;
-        (writer, readers) = uses.into_parts();
-        for reader in &readers {
-            if let Err(error) = wait_for(device, &writer, reader) {
-                // Without an event the host has to wait: freeing early would be worse.
-                log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
-                reader.synchronize()?;
-            }
+        (writer, readers) = self.take_uses();
+        wait_for_all(device, &writer, &readers)?;
+        let mut uses = self.uses.lock();
+        if self.graphs.load(Ordering::Acquire) == 0 {
+            return Ok(Some(writer));
         }
+        *uses = Some(Uses::of(writer));
+        self.state.fetch_or(DEFERRED, Ordering::AcqRel);
+        Ok(None)
+    }
+
+    /// The stream behind whose work memory may be freed that was freed while a graph used it.
+    pub(super) fn retire_deferred(&self, device: &dyn Device) -> Result<Arc<dyn Stream>> {
+        // Dropped behind the lock.
+        let readers;
+        let _ordering = Ordered::lock(&ORDERING);
+        let writer;
+        (writer, readers) = self.take_uses();
+        wait_for_all(device, &writer, &readers)?;
         Ok(writer)
+    }
+
+    /// The stream of the last write, and those that have read since.
+    fn take_uses(&self) -> (Arc<dyn Stream>, Forgotten) {
+        match self.uses.lock().take() {
+            Some(uses) => uses.into_parts(),
+            None => (self.home.clone(), Forgotten::new()),
+        }
+    }
+
+    /// True while a graph uses the memory.
+    pub(super) fn is_held_by_graph(&self) -> bool {
+        self.graphs.load(Ordering::Acquire) > 0
+    }
+
+    /// Ends one graph's use. True if this leaves a deferred free to the caller, who retires the
+    /// memory again.
+    fn leave_graph(&self) -> bool {
+        if self.graphs.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return false;
+        }
+        let _uses = self.uses.lock();
+        let last = self.graphs.load(Ordering::Acquire) == 0;
+        last && self.state.fetch_and(!DEFERRED, Ordering::AcqRel) & DEFERRED != 0
+    }
+}
+
+/// A use of memory by captured work: as long as it lives, the memory stays allocated at its
+/// address, whatever becomes of the arrays over it.
+pub struct GraphHold {
+    memory: Arc<DeviceMemory>,
+    access: Access,
+}
+
+impl fmt::Debug for GraphHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GraphHold({:?})", self.memory)
+    }
+}
+
+impl GraphHold {
+    /// Holds memory whose [`AccessGuard`] the caller has, so that nobody frees it meanwhile.
+    pub(crate) fn new(memory: &Arc<DeviceMemory>, access: Access) -> GraphHold {
+        memory.usage.graphs.fetch_add(1, Ordering::AcqRel);
+        GraphHold { memory: memory.clone(), access }
+    }
+
+    /// Remembers a further use.
+    pub(crate) fn add(&mut self, access: Access) {
+        if access == Access::Write {
+            self.access = access;
+        }
+    }
+
+    /// The stream that the memory was made for.
+    pub(crate) fn home(&self) -> &Arc<dyn Stream> {
+        self.memory.usage.home()
+    }
+
+    /// How many references to a stream there are through this hold alone.
+    pub(crate) fn sole_references(&self, stream: u64) -> usize {
+        let sole = Arc::strong_count(&self.memory) == 1;
+        self.memory.usage.references(stream).filter(|_| sole).unwrap_or(0)
+    }
+
+    /// The memory, and how the captured work uses it.
+    pub(crate) fn as_use(&self) -> (&Arc<DeviceMemory>, Access) {
+        (&self.memory, self.access)
+    }
+}
+
+impl Drop for GraphHold {
+    fn drop(&mut self) {
+        // In a forked child a thread of the parent may have had the lock.
+        if !self.memory.is_out_of_reach() && self.memory.usage.leave_graph() {
+            self.memory.free_deferred();
+        }
     }
 }
 
@@ -172,24 +283,47 @@ pub(super) fn lost(memory: &DeviceMemory) -> Error {
     Error::handle("memory", detail)
 }
 
+/// Makes `later` wait for several streams before memory is freed on it.
+fn wait_for_all(
+    device: &dyn Device,
+    later: &Arc<dyn Stream>,
+    earlier: &[Arc<dyn Stream>],
+) -> Result<()> {
+    for stream in earlier {
+        if let Err(error) = wait_for(device, later, stream) {
+            // Without an event the host has to wait: freeing early would be worse.
+            log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
+            stream.synchronize()?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes `later` wait for the work queued on `earlier` so far.
 fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stream>) -> Result<()> {
     if later.id() == earlier.id() || earlier.query()? {
         return Ok(());
     }
-    if later.is_capturing()? && !earlier.is_capturing()? {
+    match (later.is_capturing()?, earlier.is_capturing()?) {
         // Captured work cannot wait for work outside the capture.
-        return earlier.synchronize();
+        (true, false) => return earlier.synchronize(),
+        // What is captured does not run, so there is nothing to wait for in it; an event would make
+        // the later stream part of the capture.
+        (false, true) => return earlier.check_before_capture(),
+        _ => {}
     }
     let event = device.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
     later.wait_event(event.as_ref())
 }
 
+/// A memory, and how an operation uses it.
+pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
+
 /// Uses of several memories by one operation, held while its work is queued.
 pub struct AccessGuard<'a> {
     fast: SmallVec<[&'a DeviceMemory; 4]>,
-    _ordering: Option<MutexGuard<'static, ()>>,
+    _ordering: Option<Ordered>,
     /// Behind the lock, because fields are dropped in order.
     _forgotten: Forgotten,
 }
@@ -208,15 +342,38 @@ impl<'a> AccessGuard<'a> {
     /// # Errors
     /// `InvalidHandle` if a memory has been freed; the driver's error if streams cannot be
     /// made to wait. Nothing has been queued then.
-    pub fn acquire(
+    pub fn acquire(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
+        Self::acquire_for(stream, uses, false)
+    }
+
+    /// As [`AccessGuard::acquire`]; the launch of a graph may use memory that was freed after the
+    /// capture, which stays allocated for it.
+    pub(crate) fn acquire_for(
         stream: &Arc<dyn Stream>,
-        uses: &[(&'a DeviceMemory, Access)],
+        uses: &[Use<'a>],
+        by_graph: bool,
     ) -> Result<AccessGuard<'a>> {
-        if let Some(guard) = Self::try_fast(stream, uses)? {
-            return Ok(guard);
+        let guard = match Self::try_fast(stream, uses)? {
+            Some(guard) => guard,
+            None => Self::acquire_ordered(stream, uses, by_graph)?,
+        };
+        if stream::some_may_capture() {
+            // What a graph repeats is used for as long as the graph lives.
+            stream.keep_for_graph(uses)?;
         }
+        Ok(guard)
+    }
+
+    /// A guard with the lock.
+    #[cold]
+    fn acquire_ordered(
+        stream: &Arc<dyn Stream>,
+        uses: &[Use<'a>],
+        by_graph: bool,
+    ) -> Result<AccessGuard<'a>> {
+        attempt::before_waiting()?;
         let mut forgotten = Forgotten::new();
-        let ordering = ORDERING.lock();
+        let ordering = Ordered::lock(&ORDERING);
         for &(memory, access) in uses {
             if memory.is_inherited() {
                 // What the parent's threads left in the object says nothing here; without
@@ -225,7 +382,7 @@ impl<'a> AccessGuard<'a> {
                 continue;
             }
             memory.usage.share();
-            memory.usage.order(memory, stream, access, &mut forgotten)?;
+            memory.usage.order(memory, stream, access, by_graph, &mut forgotten)?;
         }
         let fast = SmallVec::new();
         Ok(AccessGuard { fast, _ordering: Some(ordering), _forgotten: forgotten })
@@ -233,10 +390,7 @@ impl<'a> AccessGuard<'a> {
 
     /// A guard that needs no lock and no wait, if no other stream uses the memories.
     #[inline]
-    fn try_fast(
-        stream: &Arc<dyn Stream>,
-        uses: &[(&'a DeviceMemory, Access)],
-    ) -> Result<Option<AccessGuard<'a>>> {
+    fn try_fast(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<Option<AccessGuard<'a>>> {
         let id = stream.id();
         let mut guard =
             AccessGuard { fast: SmallVec::new(), _ordering: None, _forgotten: Forgotten::new() };
@@ -260,5 +414,6 @@ impl Drop for AccessGuard<'_> {
         for memory in &self.fast {
             memory.usage.leave();
         }
+        attempt::queued();
     }
 }

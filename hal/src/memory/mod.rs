@@ -5,7 +5,7 @@ mod access;
 mod host;
 mod order;
 
-pub use access::AccessGuard;
+pub use access::{AccessGuard, GraphHold, Use};
 pub use host::{PinnedMemory, RegisteredMemory};
 pub use order::Access;
 
@@ -209,7 +209,8 @@ impl DeviceMemory {
     }
 
     /// Frees the memory now, in the order of the work that uses it, although the object
-    /// lives on; whoever uses it afterwards gets `InvalidHandle`.
+    /// lives on; whoever uses it afterwards gets `InvalidHandle`. While a graph uses the memory,
+    /// the graph keeps it allocated, and it is freed with the graph.
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; the driver's
@@ -221,18 +222,36 @@ impl DeviceMemory {
             self.usage.abandon();
             return Ok(());
         }
-        let stream = self.usage.retire(self.device.as_ref())?;
-        self.free(stream.as_ref())
+        match self.usage.retire(self.device.as_ref())? {
+            Some(stream) => self.free(stream.as_ref()),
+            None => Ok(()),
+        }
+    }
+
+    /// Frees memory that was released while a graph used it.
+    fn free_deferred(&self) {
+        if self.is_out_of_reach() {
+            return;
+        }
+        let stream = self.usage.retire_deferred(self.device.as_ref());
+        note_failed_free("device memory", stream.and_then(|stream| self.free(stream.as_ref())));
+    }
+
+    /// True while a graph that was captured with this memory lives: then the memory stays
+    /// allocated, even if it is released.
+    pub fn is_held_by_graph(&self) -> bool {
+        self.usage.is_held_by_graph()
     }
 
     /// The same memory as a new object, whose uses come behind all work queued so far. This
     /// object is then as after [`DeviceMemory::release`], so a pool can hand the memory out anew
-    /// although somebody still has this object.
+    /// although somebody still has this object. `None` if a graph uses the memory: then this object
+    /// is as after [`DeviceMemory::release`], and the memory is freed with the graph.
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; `Unsupported`
     /// for memory that somebody else allocated.
-    pub fn reissue(&self) -> Result<DeviceMemory> {
+    pub fn reissue(&self) -> Result<Option<DeviceMemory>> {
         let owner = match self.owner {
             Owner::Stream => Owner::Stream,
             Owner::Device => Owner::Device,
@@ -244,8 +263,9 @@ impl DeviceMemory {
             return Err(access::lost(self));
         }
         self.end_holds()?;
-        let usage = Usage::new(self.usage.retire(self.device.as_ref())?);
-        Ok(DeviceMemory {
+        let Some(stream) = self.usage.retire(self.device.as_ref())? else { return Ok(None) };
+        let usage = Usage::new(stream);
+        Ok(Some(DeviceMemory {
             device: self.device.clone(),
             address: self.address,
             bytes: self.bytes,
@@ -254,7 +274,7 @@ impl DeviceMemory {
             holds: AtomicU32::new(0),
             epoch: self.epoch,
             usage,
-        })
+        }))
     }
 
     /// Keeps the memory for a use by its address.
@@ -288,6 +308,18 @@ impl DeviceMemory {
     /// True if freeing the memory waits for the device's work, as plain memory does.
     pub fn waits_when_freed(&self) -> bool {
         matches!(self.owner, Owner::Device)
+    }
+
+    /// The stream behind whose work so far anybody may read and write the memory: that of the
+    /// last write, which is made to wait for the reads since.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if the memory was freed; the driver's error if streams cannot be made to
+    /// wait.
+    pub fn stream_in_order(self: &Arc<Self>) -> Result<Arc<dyn Stream>> {
+        let writer = self.usage.writer();
+        AccessGuard::acquire(&writer, &[(self, Access::Write)])?;
+        Ok(writer)
     }
 
     /// True if no other stream has used the memory: a use on `stream` waits for none.

@@ -116,6 +116,17 @@ impl<S: Queue> Uses<S> {
         }
     }
 
+    /// The stream of the last write.
+    pub(super) fn writer(&self) -> &S {
+        &self.writer
+    }
+
+    /// How often a stream is remembered.
+    pub(super) fn references(&self, stream: u64) -> usize {
+        let all = std::iter::once(&self.writer).chain(&self.readers);
+        all.filter(|it| it.id() == stream).count()
+    }
+
     /// The stream of the last write, and those that have read since.
     pub(super) fn into_parts(self) -> (S, Streams<S>) {
         (self.writer, self.readers)

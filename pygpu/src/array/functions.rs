@@ -318,7 +318,7 @@ pub(crate) fn put<'py>(
 }
 
 /// The layout of a new array.
-fn layout_of(shape: &Bound<'_, PyAny>, element: DType, order: &str) -> PyResult<Layout> {
+fn layout_of(shape: &Bound<'_, PyAny>, element: DType, order: Option<&str>) -> PyResult<Layout> {
     Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?).or_raise()
 }
 

@@ -22,6 +22,8 @@ use crate::errors::OrRaise;
 use crate::init::InitCell;
 use crate::kept::Loan;
 use crate::pool::Ticket;
+use crate::stream::{LEGACY, PER_THREAD};
+use gpuarray::attempt::attempt;
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyRuntimeError;
@@ -236,15 +238,18 @@ pub(crate) fn wrap_new(
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
-/// Runs work on arrays of `elements` elements, without Python's lock if they are many or if the
-/// work may have to wait for room in a queue.
+/// Runs work on arrays of `elements` elements, without Python's lock if they are many, or if it
+/// would wait for other work or for room in a queue.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     elements: usize,
-    work: impl FnOnce() -> gpuarray::Result<T> + Send,
+    work: impl Fn() -> gpuarray::Result<T> + Send,
 ) -> PyResult<T> {
-    if elements < RELEASE_FROM && !gpuarray::backlog::exists() {
-        return work().or_raise();
+    if elements < RELEASE_FROM
+        && !gpuarray::backlog::exists()
+        && let Some(result) = attempt(&work)
+    {
+        return result.or_raise();
     }
     // The exception of a Python allocator is kept per thread, and `detach` stays on this one.
     py.detach(work).or_raise()
@@ -414,7 +419,7 @@ impl GPUArray {
         if is_record {
             interface.set_item("descr", content.descr.bind(py).getattr("descr")?)?;
         }
-        interface.set_item("stream", py.None())?;
+        interface.set_item("stream", self.stream_for_others(py)?)?;
         interface.set_item("version", 3)?;
         Ok(interface)
     }
@@ -433,6 +438,29 @@ impl GPUArray {
 }
 
 impl GPUArray {
+    /// The handle of the stream behind whose work others may use the array; `None` if nothing is
+    /// queued, and on the host, where no stream has a handle.
+    fn stream_for_others(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let array = self.array()?;
+        if array.size() == 0 || !array.device().shares_streams() {
+            return Ok(None);
+        }
+        let handle = || {
+            let stream = array.memory().stream_in_order()?;
+            if !stream.is_capturing()? && stream.query()? {
+                return Ok(None);
+            }
+            if stream.has_handle(PER_THREAD) {
+                // The number means another stream on the thread that reads it.
+                stream.synchronize()?;
+                return Ok(None);
+            }
+            // The interface's number of the default stream is not 0.
+            Ok(Some(stream.handle().max(LEGACY)))
+        };
+        py.detach(handle).or_raise()
+    }
+
     fn splay(&self, py: Python<'_>, part: usize) -> PyResult<Py<PyAny>> {
         let pair = py.import("pygpu.gpuarray")?.call_method1("splay", (self.size()?,))?;
         Ok(pair.get_item(part)?.unbind())

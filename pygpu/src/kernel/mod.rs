@@ -15,6 +15,7 @@ use crate::wait;
 use config::config;
 pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
+use gpuarray::attempt::attempt;
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyValueError};
@@ -49,9 +50,11 @@ impl Function {
         // SAFETY: the program vouches for what its kernel does, as with every GPU library;
         // number and sizes of the arguments are checked where the driver tells them.
         let queue = || unsafe { list.launch(self.kernel.as_ref(), config, stream, false) };
-        let queued =
-            if wait::launch_may_wait(stream.as_ref()) { py.detach(queue) } else { queue() };
-        queued.or_raise()
+        let tried = match wait::launch_may_wait(stream.as_ref()) {
+            true => None,
+            false => attempt(queue),
+        };
+        tried.unwrap_or_else(|| py.detach(queue)).or_raise()
     }
 
     /// Launches with arguments packed as `prepare` said.

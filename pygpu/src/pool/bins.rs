@@ -83,19 +83,26 @@ impl<B> Bins<B> {
     /// Takes back a block that was used for `size` bytes; gives it if it is to be freed.
     #[must_use]
     pub(super) fn give_back(&mut self, block: B, size: usize) -> Option<B> {
+        if !self.is_holding {
+            self.give_up(size);
+            return Some(block);
+        }
         self.active_blocks -= 1;
         self.active_bytes -= size;
         let bin = bin_number(size);
-        if !self.is_holding {
-            self.managed_bytes -= block_size(bin).unwrap_or(0);
-            return Some(block);
-        }
         if self.held.len() <= bin as usize {
             self.held.resize_with(bin as usize + 1, Vec::new);
         }
         self.held[bin as usize].push(block);
         self.held_blocks += 1;
         None
+    }
+
+    /// Counts a block no longer that was used for `size` bytes and does not come back.
+    pub(super) fn give_up(&mut self, size: usize) {
+        self.active_blocks -= 1;
+        self.active_bytes -= size;
+        self.managed_bytes -= block_size(bin_number(size)).unwrap_or(0);
     }
 
     /// The held blocks, to be freed.

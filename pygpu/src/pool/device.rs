@@ -185,9 +185,14 @@ impl DevicePool {
     /// Takes a block back although somebody may still have its memory's object, whose use is an
     /// error from now on.
     fn recall(&self, memory: &DeviceMemory) -> Result<()> {
-        let renewed = Arc::new(memory.reissue()?);
+        let renewed = memory.reissue()?.map(Arc::new);
         let mut state = self.lock();
         let Some(active) = state.active.remove(&memory.address()) else {
+            return Ok(());
+        };
+        let Some(renewed) = renewed else {
+            // A graph uses the block, and its end frees it.
+            state.bins.give_up(active.size);
             return Ok(());
         };
         let unwanted = state.bins.give_back(renewed, active.size);

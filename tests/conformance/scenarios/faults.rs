@@ -80,7 +80,7 @@ impl Objects {
         check("launch", self.launch_set());
         check("kernel", self.module.kernel("set").map(drop));
         // SAFETY: the graph is refused.
-        check("graph launch", unsafe { self.graph.launch(stream.as_ref()) });
+        check("graph launch", unsafe { self.graph.launch(stream) });
         check("operation", (&self.array + &self.array).map(drop));
         check("download", self.array.to_vec().map(drop));
         // SAFETY: the range lies in the allocation, and the call is refused.
@@ -258,7 +258,7 @@ pub(super) fn reset_in_a_capture() -> Outcome {
     array.on(&first)?.fill(7)?;
     let graph = first.end_capture()?;
     // SAFETY: the array lives until the work has run.
-    unsafe { graph.launch(first.as_ref())? };
+    unsafe { graph.launch(&first)? };
     assert_eq!(array.to_vec()?, [7; 100]);
     assert!(!first.is_capturing()? && !second.is_capturing()?);
     check_works(&device)

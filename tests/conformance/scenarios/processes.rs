@@ -92,7 +92,7 @@ unsafe extern "C" {
 }
 
 /// Runs `child` in a forked process; true if it ended well.
-fn in_child(handlers: bool, child: impl FnOnce() -> Outcome) -> bool {
+pub(super) fn in_child(handlers: bool, child: impl FnOnce() -> Outcome) -> bool {
     // SAFETY: only this thread uses the library's locks meanwhile; the child ends below.
     let process = unsafe { fork() };
     assert!(process >= 0, "there is no further process");

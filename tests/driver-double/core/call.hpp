@@ -1,6 +1,8 @@
 // The gate that every exported call passes: counted, logged, made to fail if a test asks.
 #pragma once
 
+#include "rules.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <type_traits>
@@ -20,6 +22,17 @@ struct Function {
 // with a dot is no call but something that queued work does: ".kernel", ".copy".
 int note(Function& function, const uint64_t* arguments, unsigned count, const char* text);
 int injected(const char* name);
+
+// Counts calls that two threads make at once with an object that must not be shared so. The first
+// of them takes its time, so that the other is seen.
+class Alone {
+public:
+    explicit Alone(uint64_t object);
+    ~Alone();
+
+private:
+    uint64_t object;
+};
 
 // True if DOUBLE_HIDE lists the function.
 bool hidden(const char* name);
@@ -53,6 +66,8 @@ template <class... A> int recorded(Function& function, int unsupported, A... arg
 template <class Gate, class Body, class... A>
 int call(Function& function, Body body, A... arguments) {
     if (Gate::forked()) return Gate::FORKED;
+    const uint64_t numbers[] = {number_of(arguments)..., 0};
+    const Alone alone(function.rule & ALONE ? numbers[0] : 0);
     Gate gate(function.rule, recorded(function, Gate::UNSUPPORTED, arguments...));
     return gate.status ? gate.status : body(arguments...);
 }

@@ -26,6 +26,8 @@ void end(const Ref<Capture>& capture) {
     }
     capture->members.clear();
     capture->origin = nullptr;
+    if (capture->handle) state().graphs.erase(capture->handle);
+    capture->graph = nullptr;
     capture->status = Capture::Ended;
     auto& all = state().captures;
     all.erase(std::remove(all.begin(), all.end(), capture), all.end());
@@ -176,6 +178,7 @@ int cuStreamBeginCapture_v2(Handle handle, int mode) {
     capture->members = {stream};
     capture->mode = mode;
     capture->thread = std::this_thread::get_id();
+    capture->number = ++state().capture_numbers;
     stream->capture = capture;
     state().captures.push_back(capture);
     return 0;
@@ -200,7 +203,10 @@ int cuStreamEndCapture(Handle handle, Handle* graph) {
     } else if (!joined(*capture)) {
         status = STREAM_CAPTURE_UNJOINED;
     }
-    if (status == 0) *graph = state().graphs.add(capture->graph);
+    if (status == 0) {
+        *graph = capture->handle ? capture->handle : state().graphs.add(capture->graph);
+        capture->handle = 0;
+    }
     end(capture);
     return status;
 }
@@ -222,8 +228,24 @@ int cuStreamGetCaptureInfo(Handle handle, int* state, uint64_t* number) {
     const int status = cuStreamIsCapturing(handle, state);
     Ref<Stream> stream;
     if (status != 0 || *state == 0 || find_stream(handle, stream) != 0) return status;
-    // The address of a capture is its own while it goes on.
-    *number = reinterpret_cast<uint64_t>(stream->capture.get());
+    *number = stream->capture->number;
+    return 0;
+}
+
+int cuStreamGetCaptureInfo_v2(Handle handle, int* state_out, uint64_t* number, Handle* graph,
+                              const Handle** nodes, size_t* count) {
+    uint64_t own = 0;
+    const int status = cuStreamGetCaptureInfo(handle, state_out, number ? number : &own);
+    Ref<Stream> stream;
+    if (status != 0 || *state_out == 0 || find_stream(handle, stream) != 0) return status;
+    const Ref<Capture>& capture = stream->capture;
+    if (graph) {
+        if (!capture->handle) capture->handle = state().graphs.add(capture->graph);
+        *graph = capture->handle;
+    }
+    // Nobody here asks for the nodes.
+    if (nodes) *nodes = nullptr;
+    if (count) *count = 0;
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <set>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace core {
@@ -40,6 +41,8 @@ struct Control {
     std::set<std::string> hidden;
     std::atomic<bool> watched{true}; // calls are logged, or some are to fail
     bool logged = true;
+    std::multiset<uint64_t> alone; // objects of calls under way
+    uint64_t overlaps = 0;
 
     Control() {
         const char* log = std::getenv("DOUBLE_LOG");
@@ -107,6 +110,24 @@ int injected(const char* name) {
     Control& it = control();
     std::lock_guard<std::mutex> lock(it.mutex);
     return it.faults.empty() ? 0 : injected_locked(it, name);
+}
+
+Alone::Alone(uint64_t object) : object(object) {
+    if (!object) return;
+    {
+        Control& it = control();
+        std::lock_guard<std::mutex> lock(it.mutex);
+        if (it.alone.count(object) != 0) ++it.overlaps;
+        it.alone.insert(object);
+    }
+    usleep(200);
+}
+
+Alone::~Alone() {
+    if (!object) return;
+    Control& it = control();
+    std::lock_guard<std::mutex> lock(it.mutex);
+    it.alone.erase(it.alone.find(object));
 }
 
 bool hidden(const char* name) {
@@ -177,4 +198,11 @@ EXPORT size_t double_log(char* text, size_t size) {
     return all.size();
 }
 
-EXPORT uint64_t double_live(const char* kind) { return core::live(kind); }
+EXPORT uint64_t double_live(const char* kind) {
+    core::Control& it = control();
+    if (std::strcmp(kind, "overlaps") == 0) {
+        std::lock_guard<std::mutex> lock(it.mutex);
+        return it.overlaps;
+    }
+    return core::live(kind);
+}

@@ -108,9 +108,15 @@
     X(cuStreamIsCapturing, CONTEXT, (Handle stream, int* status), (stream, status)) \
     X(cuStreamGetCaptureInfo, CONTEXT, (Handle stream, int* status, uint64_t* number), \
       (stream, status, number)) \
+    X(cuStreamGetCaptureInfo_v2, CONTEXT, (Handle stream, int* status, uint64_t* number, Handle* graph, const Handle** nodes, size_t* count), \
+      (stream, status, number, graph, nodes, count)) \
+    X(cuUserObjectCreate, INIT, (Handle* object, void* data, CUhostFn destroy, unsigned references, unsigned flags), \
+      (object, data, destroy, references, flags)) \
+    X(cuUserObjectRelease, INIT, (Handle object, unsigned count), (object, count)) \
+    X(cuGraphRetainUserObject, INIT, (Handle graph, Handle object, unsigned count, unsigned flags), (graph, object, count, flags)) \
     X(cuThreadExchangeStreamCaptureMode, INIT, (int* mode), (mode)) \
     X(cuGraphInstantiateWithFlags, CONTEXT | UNSAFE, (Handle* exec, Handle graph, unsigned long long flags), (exec, graph, flags)) \
-    X(cuGraphLaunch, CONTEXT, (Handle exec, Handle stream), (exec, stream)) \
+    X(cuGraphLaunch, CONTEXT | ALONE, (Handle exec, Handle stream), (exec, stream)) \
     X(cuGraphDestroy, INIT, (Handle graph), (graph)) \
     X(cuGraphExecDestroy, INIT, (Handle exec), (exec)) \
     X(cuGraphGetNodes, INIT, (Handle graph, Handle* nodes, size_t* count), (graph, nodes, count)) \

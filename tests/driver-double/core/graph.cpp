@@ -64,6 +64,32 @@ int cuGraphLaunch(Handle handle, Handle stream_handle) {
     return 0;
 }
 
+int cuUserObjectCreate(Handle* object, void* data, CUhostFn destroy, unsigned references,
+                       unsigned flags) {
+    if (!object || !destroy || references == 0 || flags != 1) return INVALID_VALUE;
+    // Made in place: the end of a copy would call the function.
+    *object = state().user_objects.add(Ref<UserObject>(new UserObject{destroy, data, references}));
+    return 0;
+}
+
+int cuUserObjectRelease(Handle handle, unsigned count) {
+    const Ref<UserObject> object = state().user_objects.find(handle);
+    if (!object || count == 0 || count > object->references) return INVALID_VALUE;
+    object->references -= count;
+    if (object->references == 0) state().user_objects.erase(handle);
+    return 0;
+}
+
+// Of several references a graph holds one: they go together here.
+int cuGraphRetainUserObject(Handle graph_handle, Handle handle, unsigned count, unsigned flags) {
+    const Ref<Graph> graph = state().graphs.find(graph_handle);
+    const Ref<UserObject> object = state().user_objects.find(handle);
+    if (!graph || !object || count == 0 || flags > 1) return INVALID_VALUE;
+    if (flags == 1 && count > object->references) return INVALID_VALUE;
+    graph->objects.push_back(object);
+    return flags == 1 ? cuUserObjectRelease(handle, count) : 0;
+}
+
 int cuGraphDestroy(Handle handle) {
     return state().graphs.erase(handle) ? 0 : int(INVALID_VALUE);
 }

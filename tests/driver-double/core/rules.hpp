@@ -7,5 +7,6 @@ enum Rule : unsigned {
     STICKY = 2,              // unless the current context's device has failed
     CONTEXT = 4 | INIT | STICKY, // with a current context that is not destroyed
     UNSAFE = 8,              // not while a capture forbids what could wait
+    ALONE = 32,              // not with the same object on two threads at once, which is counted
     QUERY = 16,              // also from a host function that a stream runs
 };

@@ -132,13 +132,24 @@ struct Node {
     Ref<Memory> allocates, frees;
 };
 
+// What graphs keep for whoever made it.
+struct UserObject {
+    CUhostFn destroy;
+    void* data;
+    unsigned references; // of its maker
+    ~UserObject() { destroy(data); }
+};
+
 struct Graph {
     std::vector<Node> nodes;
     Ref<Context> context;
+    std::vector<Ref<UserObject>> objects;
 };
 
 struct Capture {
     Ref<Graph> graph;
+    Handle handle = 0; // of the graph while the capture goes on, once somebody has asked
+    uint64_t number = 0;
     Ref<Stream> origin;
     std::vector<Ref<Stream>> members;
     int mode = 0;
@@ -187,7 +198,8 @@ struct State {
     Registry<Graph> graphs{0x57};
     Registry<Graph> execs{0x58};
     Registry<struct Link> links{0x59};
-    uint64_t memory_numbers = 0, overruns = 0;
+    Registry<UserObject> user_objects{0x5a};
+    uint64_t memory_numbers = 0, capture_numbers = 0, overruns = 0;
 };
 
 // Never destroyed: calls come as late as the process lives.

@@ -103,6 +103,34 @@ HIP(hipStreamGetCaptureInfo, DEVICE,
     return code;
 }
 
+HIP(hipStreamGetCaptureInfo_v2, DEVICE,
+    (hipStream_t stream, hipStreamCaptureStatus* status, unsigned long long* number,
+     hipGraph_t* graph, hipGraphNode_t const** nodes, size_t* count),
+    (stream, status, number, graph, nodes, count)) {
+    int state = 0;
+    uint64_t id = 0;
+    const int code =
+        cuda.cuStreamGetCaptureInfo_v2(at(stream), &state, &id, out(graph), nullptr, nullptr);
+    if (status) *status = hipStreamCaptureStatus(state);
+    if (number) *number = id;
+    if (nodes) *nodes = nullptr;
+    if (count) *count = 0;
+    return code;
+}
+
+HIP(hipUserObjectCreate, DEVICE,
+    (hipUserObject_t * object, void* data, hipHostFn_t destroy, unsigned references,
+     unsigned flags),
+    (object, data, destroy, references, flags)) {
+    return cuda.cuUserObjectCreate(out(object), data, destroy, references, flags);
+}
+
+HIP(hipGraphRetainUserObject, DEVICE,
+    (hipGraph_t graph, hipUserObject_t object, unsigned count, unsigned flags),
+    (graph, object, count, flags)) {
+    return cuda.cuGraphRetainUserObject(at(graph), at(object), count, flags);
+}
+
 HIP(hipThreadExchangeStreamCaptureMode, DEVICE, (hipStreamCaptureMode * mode), (mode)) {
     if (!mode) return hipErrorInvalidValue;
     int value = int(*mode);
@@ -116,7 +144,7 @@ HIP(hipGraphInstantiateWithFlags, DEVICE,
     return cuda.cuGraphInstantiateWithFlags(out(exec), at(graph), flags);
 }
 
-HIP(hipGraphLaunch, DEVICE, (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) {
+HIP(hipGraphLaunch, DEVICE | ALONE, (hipGraphExec_t exec, hipStream_t stream), (exec, stream)) {
     return cuda.cuGraphLaunch(at(exec), at(stream));
 }
 

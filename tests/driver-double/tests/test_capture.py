@@ -50,6 +50,32 @@ class Graphs(DriverTest):
         self.ok("cuGraphExecDestroy", exec_)
         self.fails(1, "cuGraphLaunch", exec_, stream)
 
+    def test_what_a_graph_keeps_ends_with_the_last_executable_one(self):
+        ended = []
+        destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ended.append)
+        stream = self.stream()
+        self.ok("cuStreamBeginCapture_v2", stream, GLOBAL)
+        self.digit(1, stream)
+        state, number, capturing = INT(), ctypes.c_uint64(), ctypes.c_uint64()
+        self.ok("cuStreamGetCaptureInfo_v2", stream, state, number, capturing, None, None)
+        assert state.value == 1
+        for data in (5, 6):
+            kept = make("cuUserObjectCreate", data, destroy, 1, 1)
+            self.ok("cuGraphRetainUserObject", capturing.value, kept, 1, 1)
+            self.fails(1, "cuUserObjectRelease", kept, 1)
+        graph = self.end_capture(stream)
+        assert graph == capturing.value
+        exec_ = make("cuGraphInstantiateWithFlags", graph, 0)
+        self.ok("cuGraphDestroy", graph)
+        assert ended == []
+        self.ok("cuGraphExecDestroy", exec_)
+        assert sorted(ended) == [5, 6]
+        self.ok("cuStreamBeginCapture_v2", stream, GLOBAL)
+        again = ctypes.c_uint64()
+        self.ok("cuStreamGetCaptureInfo_v2", stream, state, again, capturing, None, None)
+        assert again.value != number.value, "a capture's number is its own"
+        self.end_capture(stream)
+
     def test_another_stream_joins_through_events(self):
         stream, other = self.stream(), self.stream()
         fork, join = self.event(), self.event()

@@ -73,6 +73,40 @@ fn only_the_user_can_read_it() {
     assert_eq!(mode(&folder.0), 0o700);
 }
 
+/// What others could have put in the folder is not opened: it would be loaded as code, or make
+/// whoever opens it wait.
+#[cfg(unix)]
+#[test]
+fn entries_that_others_could_have_written_are_passed_over() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new();
+    let cache = folder.cache(1 << 20);
+    let [own, linked, open, pipe] = ["own", "linked", "open", "pipe"].map(key);
+    for key in [&own, &linked, &open, &pipe] {
+        cache.store(key, b"code");
+    }
+    let moved = folder.path(&linked).with_extension("moved");
+    fs::rename(folder.path(&linked), &moved).expect("the entry");
+    symlink(&moved, folder.path(&linked)).expect("a link");
+    for mode in [0o620, 0o602, 0o666] {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(folder.path(&open), mode).expect("the entry");
+        assert_eq!(cache.load(&open), None);
+    }
+    fs::remove_file(folder.path(&pipe)).expect("the entry");
+    let made = Command::new("mkfifo").arg(folder.path(&pipe)).status().expect("mkfifo");
+    assert!(made.success());
+    for key in [&linked, &pipe] {
+        assert_eq!(cache.load(key), None);
+    }
+    assert_eq!(cache.load(&own).as_deref(), Some(b"code".as_slice()));
+    // What is stored next takes their place.
+    for key in [&linked, &open, &pipe] {
+        cache.store(key, b"new");
+        assert_eq!(cache.load(key).as_deref(), Some(b"new".as_slice()));
+    }
+}
+
 #[test]
 fn a_damaged_entry_is_absent_and_replaced() {
     let folder = Folder::new();

@@ -417,6 +417,7 @@ fn calls() -> Calls {
         pool_trim pool_set_access pool_allocate free_async ipc_export_memory ipc_open_memory
         ipc_close_memory ipc_export_event ipc_open_event host_function stream_callback
         stream_priority stream_flags capture_begin capture_end capture_info
+        capture_graph user_object_create graph_retain
         capture_exchange_mode graph_instantiate graph_launch graph_destroy graph_exec_destroy
         graph_nodes launch_cooperative function_set_attribute function_parameter active_blocks
         profiler_start profiler_stop

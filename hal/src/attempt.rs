@@ -1,0 +1,89 @@
+//! Work that is tried first without waiting: for callers that hold something which others need
+//! meanwhile, as Python's interpreter.
+//!
+//! An attempt ends with nothing done at the first place where the work would take long or wait for
+//! another thread: where code has to be compiled or loaded, and where streams have to be ordered.
+//! The caller lets go of what it holds, and does the work once more. Once a part of the work is
+//! queued, the rest is done, since doing the part again would do it twice.
+
+use crate::error::{Error, Result};
+use std::cell::Cell;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The thread may wait.
+    Patient,
+    /// It tries, and has queued nothing.
+    Trying,
+    /// It has given up.
+    GivenUp,
+}
+
+thread_local! {
+    static STATE: Cell<State> = const { Cell::new(State::Patient) };
+}
+
+/// The result of `work`; `None` if it would have waited, and has done nothing.
+#[inline]
+pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
+    struct Reset(State);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            STATE.set(self.0);
+        }
+    }
+    let _reset = Reset(STATE.replace(State::Trying));
+    let result = work();
+    (result.is_ok() || STATE.get() != State::GivenUp).then_some(result)
+}
+
+/// An error inside an attempt that has queued nothing yet: for what is about to wait.
+pub fn before_waiting() -> Result<()> {
+    if STATE.get() == State::Patient { Ok(()) } else { Err(give_up()) }
+}
+
+#[cold]
+fn give_up() -> Error {
+    STATE.set(State::GivenUp);
+    Error::unsupported("attempt", "the work waits for something")
+}
+
+/// Work has been queued: what is left of an attempt may wait.
+#[inline]
+pub(crate) fn queued() {
+    if STATE.get() == State::Trying {
+        STATE.set(State::Patient);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_ends_before_the_first_wait() {
+        let mut done = 0;
+        assert!(before_waiting().is_ok(), "outside of attempts everything may wait");
+        let tried = attempt(|| {
+            before_waiting()?;
+            done += 1;
+            Ok(())
+        });
+        assert!(tried.is_none() && done == 0);
+        assert!(before_waiting().is_ok());
+        assert!(matches!(attempt(|| Ok(5)), Some(Ok(5))));
+    }
+
+    #[test]
+    fn nothing_is_done_twice() {
+        let tried = attempt(|| {
+            queued();
+            before_waiting()?;
+            Ok(7)
+        });
+        assert!(matches!(tried, Some(Ok(7))));
+        // An error of the work itself is its result.
+        let failed = attempt(|| Err::<(), _>(Error::invalid("test", "on purpose")));
+        assert!(failed.is_some_and(|result| result.is_err()));
+    }
+}

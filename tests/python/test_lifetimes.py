@@ -1,0 +1,281 @@
+"""What lives how long: memory of captures, streams of other libraries, what a reset has taken."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import weakref
+
+import numpy as np
+import pytest
+from device import BACKEND, IS_DOUBLE
+from processes import run_python
+
+from pygpu import cumath, driver, gpuarray, tools
+
+on_a_gpu = pytest.mark.skipif(BACKEND == "host", reason="the host has no graphs and no handles")
+COUNT = 1000
+
+
+class RawStream:
+    """A stream that another library made."""
+
+    def __init__(self):
+        driver.Context.synchronize()
+        prefix, variable, name = (
+            ("hip", "PYGPU_HIP_LIBRARY", "libamdhip64.so")
+            if BACKEND == "hip"
+            else ("cu", "PYGPU_CUDA_LIBRARY", "libcuda.so.1")
+        )
+        library = ctypes.CDLL(os.environ.get(variable, name))
+        self._destroy = library[f"{prefix}StreamDestroy" + ("" if BACKEND == "hip" else "_v2")]
+        self._destroy.argtypes = [ctypes.c_void_p]
+        handle = ctypes.c_void_p()
+        create = library[f"{prefix}StreamCreateWithPriority"]
+        assert create(ctypes.byref(handle), 1, 0) == 0
+        self.handle = handle.value
+
+    def __cuda_stream__(self):
+        return 0, self.handle
+
+    def __del__(self):
+        assert self._destroy(self.handle) == 0
+
+
+# ---- captures --------------------------------------------------------------------------------
+
+
+def from_pool():
+    return tools.DeviceMemoryPool().allocate
+
+
+def from_callable():
+    return lambda size: driver.mem_alloc(size)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("make", [from_pool, from_callable])
+def test_temporaries_of_a_capture_are_the_graphs(make):
+    allocate = make()
+    a = gpuarray.to_gpu(np.full(COUNT, 16, np.float32), allocator=allocate)
+    stream = driver.Stream(1)
+    # On the stream of the capture, from the array's allocator.
+    a.fill(16, stream)
+    result = gpuarray.empty(COUNT, np.float32, allocator=allocate)
+    driver.Context.synchronize()
+    stream.begin_capture()
+    between = gpuarray.empty(COUNT, np.float32, allocator=allocate)
+    cumath.sqrt(a, out=between, stream=stream)
+    cumath.sqrt(between, out=result, stream=stream)
+    del between
+    graph = stream.end_capture()
+    others = [gpuarray.empty(COUNT, np.float32, allocator=allocate) for _ in range(5)]
+    for other in others:
+        other.fill(7)
+    graph.launch(stream)
+    stream.synchronize()
+    assert (result.get() == 2).all()
+    for other in others:
+        assert (other.get() == 7).all()
+
+
+@on_a_gpu
+@pytest.mark.parametrize("pooled", [False, True])
+def test_freed_memory_stays_for_the_graph(pooled):
+    pool = tools.DeviceMemoryPool()
+    allocate = pool.allocate if pooled else driver.mem_alloc
+    memory = allocate(4 * COUNT)
+    stream = driver.Stream(1)
+    driver.Context.synchronize()
+    stream.begin_capture()
+    driver.memset_d32_async(memory, 1, COUNT, stream)
+    graph = stream.end_capture()
+    memory.free()
+    with pytest.raises(driver.LogicError, match=r"freed|given back"):
+        memory.free()
+    others = [allocate(4 * COUNT) for _ in range(5)]
+    for other in others:
+        driver.memset_d32(other, 7, COUNT)
+    graph.launch(stream)
+    stream.synchronize()
+    for other in others:
+        assert (driver.from_device(other, COUNT, np.int32) == 7).all()
+    if pooled:
+        assert pool.active_blocks == 5
+    del graph
+    gc.collect()
+
+
+@on_a_gpu
+def test_rows_that_a_graph_uses_outlive_their_free():
+    memory, pitch = driver.mem_alloc_pitch(400, 10, 4)
+    stream = driver.Stream(1)
+    driver.Context.synchronize()
+    stream.begin_capture()
+    driver.memset_d32_async(memory, 1, pitch // 4 * 10, stream)
+    graph = stream.end_capture()
+    memory.free()
+    for _ in range(3):
+        graph.launch(stream)
+    stream.synchronize()
+    driver.Context.synchronize()
+
+
+# ---- resets ----------------------------------------------------------------------------------
+
+
+@on_a_gpu
+def test_rows_are_not_freed_once_more_after_a_reset():
+    run_python(
+        """
+        import logging
+        from pygpu import driver, gpuarray
+
+        rows, _ = driver.mem_alloc_pitch(400, 10, 4)
+        dropped, _ = driver.mem_alloc_pitch(400, 10, 4)
+        driver.Device(0).reset()
+        new, _ = driver.mem_alloc_pitch(400, 10, 4)
+        # The reset took the memory: there is nothing left to free at its address.
+        rows.free()
+        del dropped
+        new.free()
+        """
+    )
+
+
+@on_a_gpu
+@pytest.mark.skipif(not IS_DOUBLE, reason="a driver may crash over a handle that a reset took")
+def test_a_stream_from_before_a_reset_is_not_found_again():
+    run_python(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        from test_lifetimes import RawStream
+        import pytest
+        from pygpu import driver
+
+        raw = RawStream()
+        stream = driver.Stream.from_handle(raw.handle)
+        stream.synchronize()
+        RawStream.__del__ = lambda self: None
+        driver.Device(0).reset()
+        # The number is no stream now; if it were one, it would be another.
+        with pytest.raises(driver.LogicError) as caught:
+            driver.Stream.from_handle(raw.handle).synchronize()
+        assert "reset" not in str(caught.value), caught.value
+        """,
+        os.path.dirname(__file__),
+    )
+
+
+# ---- streams of other libraries ----------------------------------------------------------------
+
+
+@on_a_gpu
+def test_an_owner_is_kept_though_the_handle_was_known():
+    raw = RawStream()
+    gone = weakref.ref(raw)
+    first = driver.Stream.from_handle(raw.handle)
+    second = driver.Stream.from_handle(raw)
+    a = gpuarray.zeros(COUNT, np.float32)
+    a.fill(1, second)
+    del raw
+    gc.collect()
+    assert gone() is not None
+    first.synchronize()
+    del second, first
+    gc.collect()
+    assert gone() is None
+    # What the array was used for before is waited for.
+    assert (a.get() == 1).all()
+    a.fill(2)
+    assert (a.get() == 2).all()
+
+
+@on_a_gpu
+def test_an_owner_whose_array_was_used_on_its_stream_is_freed():
+    raw = RawStream()
+    raw.array = gpuarray.zeros(COUNT, np.float32)
+    raw.array.fill(3, raw)
+    array = gpuarray.zeros(COUNT, np.float32)
+    array.fill(4, raw)
+    gone = weakref.ref(raw)
+    gc.collect()
+    assert gone() is raw
+    del raw
+    gc.collect()
+    assert gone() is None
+    assert (array.get() == 4).all()
+
+
+@on_a_gpu
+def test_the_interface_names_the_stream_that_wrote_last():
+    stream = driver.Stream(1)
+    a = gpuarray.zeros(COUNT, np.float32)
+    driver.Context.synchronize()
+    assert a.__cuda_array_interface__["stream"] is None
+    assert gpuarray.zeros(0).__cuda_array_interface__["stream"] is None
+    if not IS_DOUBLE:
+        return  # Whether the work is still queued is not known there.
+    for _ in range(5):
+        a.fill(1)
+    assert a.__cuda_array_interface__["stream"] == 1
+    driver.Context.synchronize()
+    for _ in range(5):
+        a.fill(1, stream)
+    assert a.__cuda_array_interface__["stream"] == stream.handle
+    assert a[10:].__cuda_array_interface__["stream"] == stream.handle
+    stream.synchronize()
+    assert a.__cuda_array_interface__["stream"] is None
+    own = driver.Stream.from_handle(2)
+    for _ in range(5):
+        a.fill(1, own)
+    # The number 2 is another stream on another thread: the work has run instead.
+    assert a.__cuda_array_interface__["stream"] is None
+
+
+# ---- the interpreter -------------------------------------------------------------------------
+
+WHILE = """
+import sys, threading, time
+import numpy as np
+from pygpu import driver, gpuarray
+
+a = gpuarray.to_gpu(np.arange(8, dtype=np.float32))
+driver.Context.synchronize()
+ticks, end = 0, False
+
+def count():
+    global ticks
+    while not end:
+        ticks += 1
+        time.sleep(0)
+
+thread = threading.Thread(target=count)
+thread.start()
+while not ticks:
+    time.sleep(0.001)
+# From here on the other thread runs only when this one lets it.
+sys.setswitchinterval(1000)
+before = ticks
+b = {work}
+after = ticks
+end = True
+sys.setswitchinterval(0.005)
+thread.join()
+assert after > before, "the interpreter was held"
+assert {check}
+"""
+
+
+@on_a_gpu
+@pytest.mark.parametrize(
+    ("work", "check"),
+    [
+        ("a * a + a", "(b.get() == np.arange(8.0) ** 2 + np.arange(8.0)).all()"),
+        ("gpuarray.sum(a)", "b.get() == 28"),
+    ],
+)
+def test_a_first_use_lets_other_threads_work(work, check):
+    run_python(WHILE.format(work=work, check=check))
