@@ -65,6 +65,8 @@ const YOUNGER_THAN_5_2: &[&str] = &[
     "hipDeviceSetLimit",
     "hipModuleLaunchCooperativeKernel",
     "hipGetDevicePropertiesR0600",
+    "hipUserObjectCreate",
+    "hipGraphRetainUserObject",
 ];
 
 /// Numbers that grow with each version, as the ends of enumerations do.

@@ -89,6 +89,8 @@ fn look_for_symbols() {
     let expected = [
         "hipDeviceSetLimit",
         "hipLaunchHostFunc",
+        "hipUserObjectCreate",
+        "hipGraphRetainUserObject",
         "hipModuleLaunchCooperativeKernel",
         "hipGetDevicePropertiesR0600",
     ];

@@ -78,7 +78,7 @@ alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no
     link "$out/cuda/libnvrtc.so.12" libnvrtc.so.12 'nvrtc*;' $alone $compiler $nvrtc
     # ROCm 5 has hipRTC inside; what 5.2 lacks is left out.
     absent='hipDeviceSetLimit hipGetDevicePropertiesR0600 hipLaunchHostFunc'
-    absent="$absent hipModuleLaunchCooperativeKernel"
+    absent="$absent hipModuleLaunchCooperativeKernel hipUserObjectCreate hipGraphRetainUserObject"
     link "$out/hip5/libamdhip64.so.5" libamdhip64.so.5 'hip*;' $core $compiler $hip $target_names \
         $hiprtc hip/rocm5.cpp
     absent=

@@ -159,7 +159,8 @@ impl Layout {
     /// # Errors
     /// `Overflow` if the larger elements do not fit the address space.
     pub fn dense_like(&self, itemsize: usize) -> Result<Layout> {
-        if self.ndim() == 1 || self.is_c_contiguous() {
+        // Strides of an array without elements say nothing to the test of contiguity.
+        if self.ndim() == 1 || (self.size() > 0 && self.is_c_contiguous()) {
             return Self::contiguous(&self.shape, itemsize, Order::C);
         }
         dense_layout(&self.shape, &[&self.strides], itemsize)

@@ -212,7 +212,12 @@ pub(super) fn mixture() -> Outcome {
     let steps = setting("GPUARRAY_MIXTURE_STEPS", 300);
     let seed = setting("GPUARRAY_MIXTURE_SEED", 1);
     std::thread::scope(|scope| {
-        let run = |thread: u64| Worker::new(&shared, Random(seed * THREADS + thread))?.run(steps);
+        let run = |thread: u64| {
+            let beside = shared.resets.read().unwrap();
+            let mut worker = Worker::new(&shared, Random(seed * THREADS + thread))?;
+            drop(beside);
+            worker.run(steps)
+        };
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap())
     })?;
