@@ -182,8 +182,10 @@ impl FreeBlocks {
             }
         }
         let _scope = context.enter()?;
-        if self.stream == 0 && context.default_is_barred() {
-            // The call would end a capture that the default stream waits for.
+        // Another thread may begin a capture on the stream, which the call would become part of; on
+        // the default stream it would end one that the default stream waits for.
+        let _none_begins = context.captures.beginning.lock();
+        if context.captures.are_possible() && self.may_capture(context) {
             self.lists.lock().keep(address, rounded(bytes));
             return Ok(());
         }
@@ -200,6 +202,8 @@ impl FreeBlocks {
     /// back they would become part of the graph.
     pub(super) fn give_back(&self, context: &Context) -> Result<()> {
         let is_open = self.is_open.lock();
+        // Nor may it begin to capture before the last block is back.
+        let _none_begins = context.captures.beginning.lock();
         if !*is_open || (context.captures.are_possible() && self.may_capture(context)) {
             return Ok(());
         }

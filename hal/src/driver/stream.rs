@@ -367,8 +367,11 @@ impl Stream for DriverStream {
             let wait = || unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
             self.context.check("wait_event", self.context.outside_captures(wait))?;
         }
+        // To become part of a capture is to begin one.
+        let joins = event.is_captured().then(|| self.context.captures.beginning.lock());
         // SAFETY: both handles are live objects of the driver.
         let code = unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
+        drop(joins);
         self.context.check("wait_event", code)?;
         // The event may be of a capture of another library, which the stream is part of then.
         if self.context.captures.any_exposed()

@@ -81,7 +81,8 @@ impl Worker<'_> {
         let taken = all.swap_remove(position);
         drop(all);
         match self.random.below(3) {
-            0 => check(&taken),
+            // Its own stream may be captured by another thread just now.
+            0 => check(&(taken.0.on(&stream)?, taken.1)),
             1 => check(&((&taken.0.on(&stream)? + 1)?, taken.1 + 1)),
             _ => Ok(()),
         }
