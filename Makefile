@@ -56,8 +56,9 @@ HIP_TESTS    := $(DRIVER_TESTS)
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
   hipMemPrefetchAsync,hipModuleLaunchCooperativeKernel,hipDeviceSetLimit,hipIpcGetMemHandle,$\
-  hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle
-WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing
+  hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle,$\
+  hipUserObjectCreate,hipGraphRetainUserObject
+WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObjects
 
 # The photograph lies inside this package, which is installed alone: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
@@ -128,7 +129,8 @@ double-hip6:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::
 
 double-hip5 double-hip7:
-	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
+	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip \
+	  $(if $(findstring hip5,$@),GPUARRAY_WITHOUT=GraphObjects) $(CONFORMANCE) hip:: $(SAME)
 
 double-lacking:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \

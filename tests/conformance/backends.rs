@@ -67,6 +67,7 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
     let mut all = vec![
         Capability::Kernels,
         Capability::Graphs,
+        Capability::GraphObjects,
         Capability::Pool,
         Capability::DriverPool,
         Capability::Sharing,

@@ -46,6 +46,8 @@ pub(crate) enum Capability {
     ResidentBlocks,
     /// It captures work and replays it.
     Graphs,
+    /// Its graphs keep objects of a program for as long as they live.
+    GraphObjects,
     /// It has memory that the host and kernels share.
     ManagedMemory,
     /// Freed memory serves later work of its stream until it is trimmed.

@@ -18,7 +18,7 @@ tests![
     launches_are_ordered_with_other_streams needs [Graphs],
     memory_is_freed_behind_the_last_launch needs [Graphs],
     two_threads_launch_one_graph needs [Graphs],
-    captures_of_another_library_keep_what_they_use needs [Graphs, ForeignStreams],
+    captures_of_another_library_keep_what_they_use needs [GraphObjects, ForeignStreams],
     captures_of_another_library_get_no_freed_blocks needs [Graphs, ForeignStreams],
     captures_of_another_library_spread_to_other_streams needs [Graphs, ForeignStreams],
     a_handle_that_was_given_out_may_capture needs [Graphs, ForeignStreams],

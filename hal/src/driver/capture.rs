@@ -6,6 +6,7 @@ use super::graph::DriverGraph;
 use super::status::optional;
 use super::stream::DriverStream;
 use crate::error::{Error, Result};
+use crate::memory::without_ordering;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Direction, Stream, Transfer};
 use std::ffi::c_int;
@@ -62,6 +63,7 @@ impl DriverStream {
             context.check("begin_capture", code)?;
         }
         let blocking = !self.options()?.non_blocking;
+        let ordering = without_ordering();
         let beginning = context.captures.beginning.lock();
         let scope = self.enter()?;
         context.captures.announce(self.id(), blocking);
@@ -79,6 +81,7 @@ impl DriverStream {
                 Ok(())
             }
             Err(error) => {
+                drop(ordering);
                 self.abandon_capture();
                 Err(error)
             }
@@ -90,6 +93,7 @@ impl DriverStream {
         let number = self.capture_number()?.ok_or_else(|| {
             Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
         })?;
+        let ordering = without_ordering();
         let scope = self.enter()?;
         let mut graph = 0;
         // SAFETY: the stream is live; the handle is written before the call returns.
@@ -102,6 +106,8 @@ impl DriverStream {
         drop(scope);
         self.context().captures.withdraw(self.id());
         let kept = self.context().captures.end(number);
+        // What is dropped with a graph that cannot be made may be ordered.
+        drop(ordering);
         // Made before the result is looked at: its end frees the memory of a failed capture.
         let made = DriverGraph::new(self.context(), self.epoch, graph, kept);
         result?;

@@ -36,6 +36,12 @@ const INSIDE: u32 = DEFERRED - 1;
 /// Held while uses of shared memory are ordered and queued.
 static ORDERING: ProcessLock = ProcessLock::new();
 
+/// Keeps everybody from ordering work while a stream begins or ends a capture: what is asked of a
+/// stream to order work behind it would end a capture that had begun in between.
+pub(crate) fn without_ordering() -> Ordered {
+    Ordered::lock(&ORDERING)
+}
+
 /// Signalled when the last use leaves the fast path of a memory that has become shared.
 static LEFT: ProcessLock = ProcessLock::new();
 

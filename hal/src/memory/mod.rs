@@ -5,6 +5,7 @@ mod access;
 mod host;
 mod order;
 
+pub(crate) use access::without_ordering;
 pub use access::{AccessGuard, GraphHold, Use};
 pub use host::{PinnedMemory, RegisteredMemory};
 pub use order::Access;

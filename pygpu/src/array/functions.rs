@@ -373,7 +373,8 @@ pub(crate) fn zeros<'py>(
     if source.allocator.is_none() && !matches!(element, DType::Opaque(_)) {
         let layout = layout_of(shape, element, order)?;
         let Current { device, stream } = current()?;
-        let array = run(py, layout.size(), || Array::zeros(&device, &stream, layout.clone(), element))?;
+        let array =
+            run(py, layout.size(), || Array::zeros(&device, &stream, layout.clone(), element))?;
         return wrap_new(py, array, descr.unbind(), source);
     }
     let (array, descr) = new_array(shape, dtype, &source, order)?;

@@ -217,7 +217,11 @@ pub(super) fn mixture() -> Outcome {
             let beside = shared.resets.read().unwrap();
             let mut worker = Worker::new(&shared, Random(seed * THREADS + thread))?;
             drop(beside);
-            worker.run(steps)
+            let result = worker.run(steps);
+            // What it drops is not to meet a reset, either.
+            let _beside = shared.resets.read().unwrap();
+            drop(worker);
+            result
         };
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap())
