@@ -309,6 +309,14 @@ pub trait Stream: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Checks that no reset of the device has taken the stream.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if one has.
+    fn check_epoch(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// How the stream was made; for one that another library made, what the driver says.
     fn options(&self) -> Result<StreamOptions> {
         Ok(StreamOptions::default())

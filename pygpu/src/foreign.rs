@@ -185,6 +185,10 @@ impl Stream for KeptStream {
         self.inner.keep_for_graph(uses)
     }
 
+    fn check_epoch(&self) -> Result<()> {
+        self.inner.check_epoch()
+    }
+
     fn check_before_capture(&self) -> Result<()> {
         self.inner.check_before_capture()
     }
@@ -278,6 +282,10 @@ impl Stream for PastStream {
 
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         self.now().keep_for_graph(uses)
+    }
+
+    fn check_epoch(&self) -> Result<()> {
+        self.now().check_epoch()
     }
 
     fn check_before_capture(&self) -> Result<()> {

@@ -195,6 +195,9 @@ def test_mem_alloc():
 
 @needs_alone
 def test_dropping_memory_frees_it():
+    # What earlier tests left.
+    gc.collect()
+    driver.Context.synchronize()
     free, _ = driver.mem_get_info()
     arrays = [gpuarray.zeros(1_000_000) for _ in range(4)]
     view = arrays[0][5:]

@@ -114,6 +114,10 @@ impl Stream for Decorated<dyn Stream> {
         self.inner.keep_for_graph(uses)
     }
 
+    fn check_epoch(&self) -> Result<()> {
+        self.inner.check_epoch()
+    }
+
     fn check_before_capture(&self) -> Result<()> {
         self.inner.check_before_capture()
     }

@@ -501,6 +501,13 @@ impl Stream for DriverStream {
         Ok(())
     }
 
+    fn check_epoch(&self) -> Result<()> {
+        match self.ownership {
+            Ownership::Default => Ok(()),
+            _ => self.context.check_epoch(self.epoch),
+        }
+    }
+
     fn check_before_capture(&self) -> Result<()> {
         match self.capture_number()? {
             Some(capture) if !self.context.captures.is_own(capture) => Err(Error::invalid(

@@ -378,6 +378,8 @@ impl<'a> AccessGuard<'a> {
         by_graph: bool,
     ) -> Result<AccessGuard<'a>> {
         attempt::before_waiting()?;
+        // Before it is known as a user of memory, for whoever uses that next to wait for.
+        stream.check_epoch()?;
         let mut forgotten = Forgotten::new();
         let ordering = Ordered::lock(&ORDERING);
         for &(memory, access) in uses {
