@@ -49,9 +49,11 @@ SAME   := $(addprefix --skip ,::elementwise:: ::indexed:: ::reductions:: ::rando
   ::programs:: ::views::)
 # Python tests that are about drivers; the others are about arrays.
 DRIVER_TESTS := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  faults memory transfer waiting modules multiprocessing ownership collector kept_memory \
+  faults lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
   raw_addresses host_buffers capabilities rocm)
 HIP_TESTS    := $(DRIVER_TESTS)
+CUDA_TESTS   := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver pools rows process \
+  faults lifetimes)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
@@ -90,7 +92,8 @@ test:
 
 test-all: export PYGPU_TEST_ALL := 1
 test-all:
-	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python
+	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python \
+	  CUDA_TESTS="$(DRIVER_TESTS)"
 
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
 
@@ -146,7 +149,7 @@ double-sticky-hip:
 test-python: $(MODULE) double
 	$(PYTEST) tests/python
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYTEST) $(HIP_TESTS)
-	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYTEST) $(DRIVER_TESTS)
+	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYTEST) $(CUDA_TESTS)
 
 PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
   --rootdir $(PYCUDA_TESTS) $(addprefix $(PYCUDA_TESTS)/test_,gpuarray.py cumath.py driver.py)

@@ -264,7 +264,15 @@ impl Foreign {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        self.stream = None;
+        let others = self.stream.take().map(|stream| Arc::downgrade(&stream));
+        // Memory that a graph kept is freed on the stream by a thread; until then the handle lives.
+        let since = Instant::now();
+        while others.as_ref().is_some_and(|stream| stream.strong_count() > 0) {
+            if since.elapsed() > Duration::from_secs(5) {
+                return;
+            }
+            pause();
+        }
         let _ = self.raw.destroy_stream(self.handle);
     }
 }

@@ -201,6 +201,10 @@ impl FreeBlocks {
     /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
     /// back they would become part of the graph.
     pub(super) fn give_back(&self, context: &Context) -> Result<()> {
+        if self.bytes() == 0 {
+            // Nothing is asked of the driver either: the handle may be one that a reset took.
+            return Ok(());
+        }
         let is_open = self.is_open.lock();
         // Nor may it begin to capture before the last block is back.
         let _none_begins = context.captures.beginning.lock();
