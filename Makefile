@@ -52,8 +52,8 @@ DRIVER_TESTS := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver 
   faults lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
   raw_addresses host_buffers capabilities rocm)
 HIP_TESTS    := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  faults lifetimes memory rocm)
-CUDA_TESTS   := $(HIP_TESTS)
+  lifetimes rocm)
+CUDA_TESTS   := $(patsubst %,tests/python/test_%.py,driver faults lifetimes)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
