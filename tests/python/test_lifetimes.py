@@ -279,6 +279,4 @@ assert {check}
 )
 def test_a_first_use_lets_other_threads_work(work, check, tmp_path):
     # No code is kept from earlier runs: loading it takes too little to be seen.
-    run_python(
-        WHILE.format(work=work, check=check), PYGPU_CACHE_DIR=str(tmp_path), DOUBLE_CACHE=""
-    )
+    run_python(WHILE.format(work=work, check=check), PYGPU_CACHE_DIR=str(tmp_path), DOUBLE_CACHE="")
