@@ -162,7 +162,7 @@ impl PyStream {
     /// ("thread_local"), or none ("relaxed"). Nothing may wait for the stream until
     /// `end_capture`.
     #[pyo3(signature = (mode = "thread_local"))]
-    fn begin_capture(&self, mode: &str) -> PyResult<()> {
+    fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
         let mode = match mode {
             "global" => CaptureMode::Global,
             "thread_local" => CaptureMode::ThreadLocal,
@@ -173,12 +173,12 @@ impl PyStream {
                 )));
             }
         };
-        self.note(self.stream.begin_capture(mode))
+        self.note(py.detach(|| self.stream.begin_capture(mode)))
     }
 
     /// Ends the recording and gives what was recorded.
-    fn end_capture(&self) -> PyResult<PyGraph> {
-        Ok(PyGraph { graph: self.note(self.stream.end_capture())? })
+    fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
+        Ok(PyGraph { graph: self.note(py.detach(|| self.stream.end_capture()))? })
     }
 
     /// True between `begin_capture` and `end_capture`.

@@ -70,7 +70,7 @@ unsafe fn wide_body<T: Number, F: Binary<T>>(
         return unsafe { in_place(value, arguments[0], array(0), length, |y, x| F::apply(x, y)) };
     }
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, F::Value>(value, arguments, repeated, length) };
+    let (value, x, y) = unsafe { operands::<T, T, F::Value>(value, arguments, repeated, length) };
     map_pairs(value, x, y, repeated, F::apply);
 }
 

@@ -195,7 +195,7 @@ unsafe fn divide_body<T: Integer, const REMAINDER: bool>(
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, T>(value, arguments, repeated, length) };
+    let (value, x, y) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
     if repeated & 3 == 2
         && let Some(&number) = y.first()
         && number.is_true()

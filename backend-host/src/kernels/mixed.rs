@@ -2,7 +2,7 @@
 
 use super::kernel::Kernel;
 use super::number::Truth;
-use super::vector::{Loop, elements, places, select_variant};
+use super::vector::{Loop, map_pairs, operands, select_variant};
 use hal::function::BinaryFunction;
 use std::cmp::Ordering;
 
@@ -26,38 +26,9 @@ unsafe fn body<F: Comparison>(
         let order = if (y as i64) < 0 { Ordering::Less } else { x.cmp(&(y as i64)) };
         Truth::new(F::holds(order))
     };
-    let given = |argument: u32| if repeated >> argument & 1 == 0 { length } else { 1 };
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe {
-        (
-            places::<Truth>(value, length),
-            elements::<i64>(arguments[0], given(0)),
-            elements::<u64>(arguments[1], given(1)),
-        )
-    };
-    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
-    match repeated & 3 {
-        0 => {
-            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
-                value.write(apply(x, y));
-            }
-        }
-        1 => {
-            for (value, &y) in value.iter_mut().zip(y) {
-                value.write(apply(first_x, y));
-            }
-        }
-        2 => {
-            for (value, &x) in value.iter_mut().zip(x) {
-                value.write(apply(x, first_y));
-            }
-        }
-        _ => {
-            for value in value {
-                value.write(apply(first_x, first_y));
-            }
-        }
-    }
+    let (value, x, y) = unsafe { operands(value, arguments, repeated, length) };
+    map_pairs(value, x, y, repeated, apply);
 }
 
 select_variant!(select<F: Comparison>, body, Loop,

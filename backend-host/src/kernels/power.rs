@@ -41,7 +41,7 @@ unsafe fn power_body<T: Exponent>(
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, T>(value, arguments, repeated, length) };
+    let (value, x, y) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
     if repeated & 3 == 2
         && let Some(exponent) = y.first().and_then(|exponent| exponent.bits())
     {
@@ -98,7 +98,7 @@ unsafe fn real_body<T: Real>(
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, T>(value, arguments, repeated, length) };
+    let (value, x, y) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
     let (mut bases, mut exponents) = ([T::default(); CHUNK], [T::default(); CHUNK]);
     let mut values = [T::default(); CHUNK];
     for start in (0..length).step_by(CHUNK) {

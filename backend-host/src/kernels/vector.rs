@@ -213,19 +213,19 @@ pub(super) unsafe fn places<'a, T>(
 /// # Safety
 /// See [`Loop`]; the value is apart from the arguments.
 #[inline(always)]
-pub(super) unsafe fn operands<'a, T, V>(
+pub(super) unsafe fn operands<'a, X, Y, V>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
     length: usize,
-) -> (&'a mut [std::mem::MaybeUninit<V>], &'a [T], &'a [T]) {
+) -> (&'a mut [std::mem::MaybeUninit<V>], &'a [X], &'a [Y]) {
     let given = |argument: u32| if repeated >> argument & 1 == 0 { length } else { 1 };
     // SAFETY: passed on to the caller.
     unsafe {
         (
             places::<V>(value, length),
-            elements::<T>(arguments[0], given(0)),
-            elements::<T>(arguments[1], given(1)),
+            elements::<X>(arguments[0], given(0)),
+            elements::<Y>(arguments[1], given(1)),
         )
     }
 }
@@ -233,12 +233,12 @@ pub(super) unsafe fn operands<'a, T, V>(
 /// Writes the values of a function of the elements that [`operands`] returns, in a loop of its
 /// own for each combination of repeated arguments.
 #[inline(always)]
-pub(super) fn map_pairs<T: Copy, V: Copy>(
+pub(super) fn map_pairs<X: Copy, Y: Copy, V: Copy>(
     value: &mut [std::mem::MaybeUninit<V>],
-    x: &[T],
-    y: &[T],
+    x: &[X],
+    y: &[Y],
     repeated: u32,
-    apply: impl Fn(T, T) -> V,
+    apply: impl Fn(X, Y) -> V,
 ) {
     let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
     match repeated & 3 {

@@ -2,8 +2,8 @@
 //! the thread's own put back.
 
 use super::calls::Handle;
+use super::captures::Captures;
 use super::embedded::TARGETS;
-use super::graph::Captures;
 use super::status::{Driver, explain};
 use super::vendor::Lasting;
 use crate::error::{Error, ErrorKind, Result};

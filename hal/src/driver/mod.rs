@@ -11,6 +11,7 @@ mod builtin;
 pub mod cache;
 pub mod calls;
 mod capture;
+mod captures;
 pub mod compiler;
 mod context;
 mod device;

@@ -55,7 +55,7 @@ pub(super) struct Usage {
     home_id: u64,
     /// The uses since the memory became shared; none before, when all are the home stream's.
     uses: Ranked<Option<Uses<Arc<dyn Stream>>>, USES>,
-    /// The number of [`GraphHold`]s.
+    /// The number of [`GraphHold`](super::GraphHold)s.
     graphs: AtomicU32,
 }
 
@@ -141,7 +141,7 @@ impl Usage {
     }
 
     /// How often the memory refers to a stream; `None` while it is being used.
-    fn references(&self, stream: u64) -> Option<usize> {
+    pub(super) fn references(&self, stream: u64) -> Option<usize> {
         // Somebody who has the lock uses the stream.
         let uses = self.uses.try_lock()?;
         let used = uses.as_ref().map_or(0, |uses| uses.references(stream));
@@ -213,68 +213,20 @@ impl Usage {
         self.graphs.load(Ordering::Acquire) > 0
     }
 
+    /// Begins one graph's use.
+    pub(super) fn enter_graph(&self) {
+        self.graphs.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Ends one graph's use. True if this leaves a deferred free to the caller, who retires the
     /// memory again.
-    fn leave_graph(&self) -> bool {
+    pub(super) fn leave_graph(&self) -> bool {
         if self.graphs.fetch_sub(1, Ordering::AcqRel) > 1 {
             return false;
         }
         let _uses = self.uses.lock();
         let last = self.graphs.load(Ordering::Acquire) == 0;
         last && self.state.fetch_and(!DEFERRED, Ordering::AcqRel) & DEFERRED != 0
-    }
-}
-
-/// A use of memory by captured work: as long as it lives, the memory stays allocated at its
-/// address, whatever becomes of the arrays over it.
-pub struct GraphHold {
-    memory: Arc<DeviceMemory>,
-    access: Access,
-}
-
-impl fmt::Debug for GraphHold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GraphHold({:?})", self.memory)
-    }
-}
-
-impl GraphHold {
-    /// Holds memory whose [`AccessGuard`] the caller has, so that nobody frees it meanwhile.
-    pub(crate) fn new(memory: &Arc<DeviceMemory>, access: Access) -> GraphHold {
-        memory.usage.graphs.fetch_add(1, Ordering::AcqRel);
-        GraphHold { memory: memory.clone(), access }
-    }
-
-    /// Remembers a further use.
-    pub(crate) fn add(&mut self, access: Access) {
-        if access == Access::Write {
-            self.access = access;
-        }
-    }
-
-    /// The stream that the memory was made for.
-    pub(crate) fn home(&self) -> &Arc<dyn Stream> {
-        self.memory.usage.home()
-    }
-
-    /// How many references to a stream there are through this hold alone.
-    pub(crate) fn sole_references(&self, stream: u64) -> usize {
-        let sole = Arc::strong_count(&self.memory) == 1;
-        self.memory.usage.references(stream).filter(|_| sole).unwrap_or(0)
-    }
-
-    /// The memory, and how the captured work uses it.
-    pub(crate) fn as_use(&self) -> (&Arc<DeviceMemory>, Access) {
-        (&self.memory, self.access)
-    }
-}
-
-impl Drop for GraphHold {
-    fn drop(&mut self) {
-        // In a forked child a thread of the parent may have had the lock.
-        if !self.memory.is_out_of_reach() && self.memory.usage.leave_graph() {
-            self.memory.free_deferred();
-        }
     }
 }
 

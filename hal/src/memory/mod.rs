@@ -2,11 +2,13 @@
 //! them.
 
 mod access;
+mod hold;
 mod host;
 mod order;
 
 pub(crate) use access::without_ordering;
-pub use access::{AccessGuard, GraphHold, Use};
+pub use access::{AccessGuard, Use};
+pub use hold::GraphHold;
 pub use host::{PinnedMemory, RegisteredMemory};
 pub use order::Access;
 

@@ -1,0 +1,312 @@
+//! What a stream of a driver does: [`Stream`] over the driver's calls.
+
+use super::super::calls::Handle;
+use super::super::capture::capture_of;
+use super::super::context::lock;
+use super::super::status::optional;
+use super::super::{builtin, device, event, transfer};
+use super::{DriverStream, NON_BLOCKING, Ownership};
+use crate::device::{Device, DeviceId};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::memory::Use;
+use crate::operation::Operation;
+use crate::status::Status;
+use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use std::any::Any;
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+/// What a host function needs when it runs.
+struct HostCall {
+    function: Box<dyn FnOnce() + Send>,
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+unsafe extern "C" fn run_host_call(data: *mut c_void) {
+    // SAFETY: the data is a boxed call that was handed over when it was queued, once.
+    let call = unsafe { Box::from_raw(data.cast::<HostCall>()) };
+    let HostCall { function, failure } = *call;
+    if catch_unwind(AssertUnwindSafe(function)).is_err() {
+        *lock(&failure) = Some(Error::new(
+            ErrorKind::LaunchFailed,
+            Status::host(Status::LAUNCH_FAILED),
+            "host_function",
+            "the function panicked",
+        ));
+    }
+}
+
+unsafe extern "C" fn run_callback(_stream: Handle, _status: c_int, data: *mut c_void) {
+    // SAFETY: as the caller's promise.
+    unsafe { run_host_call(data) }
+}
+
+impl Stream for DriverStream {
+    #[inline]
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn device_id(&self) -> DeviceId {
+        DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
+    }
+
+    fn handle(&self) -> u64 {
+        self.expose();
+        self.handle as u64
+    }
+
+    fn has_handle(&self, handle: u64) -> bool {
+        self.handle as u64 == handle
+    }
+
+    fn query(&self) -> Result<bool> {
+        if self.is_elsewhere() || self.capture_number()?.is_some() {
+            return Ok(false);
+        }
+        let context = &self.context;
+        let _scope = self.enter()?;
+        if self.is_default() && context.default_is_barred() {
+            // A question would end the capture. What was queued before has run, and nothing
+            // can be queued meanwhile.
+            return Ok(true);
+        }
+        // SAFETY: the handle is a live stream.
+        let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
+        match context.outside_captures(query) {
+            Status::NOT_READY => Ok(false),
+            code => context.check("query", code).map(|()| true),
+        }
+    }
+
+    fn answers_queries(&self) -> bool {
+        self.context.answers().streams && !self.is_elsewhere()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        if self.is_elsewhere() {
+            self.synchronize_device()?;
+        } else {
+            let _scope = self.enter()?;
+            let context = &self.context;
+            // SAFETY: the handle is a live stream.
+            let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
+            let code = if self.capture_number()?.is_some() {
+                wait()
+            } else {
+                context.outside_captures(wait)
+            };
+            context.check("synchronize", code)?;
+        }
+        self.take_failure()
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        if self.is_elsewhere() {
+            // The mark is behind all that the other thread has queued until now.
+            self.synchronize_device()?;
+        }
+        let captured = self.capture_number()?.is_some();
+        let _scope = self.enter_anywhere()?;
+        event::own(event)?.record_on(&self.context, self.handle, captured)
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        let event = event::own(event)?;
+        let handle = event.handle_for(&self.context)?;
+        if !event.is_recorded() {
+            return Ok(());
+        }
+        if self.is_elsewhere() {
+            return event.synchronize();
+        }
+        let _scope = self.enter()?;
+        if event.is_captured() && self.capture_number()?.is_none() {
+            // The stream becomes part of a capture: nobody could wait for its earlier work then.
+            // SAFETY: the handle is a live stream.
+            let wait = || unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
+            self.context.check("wait_event", self.context.outside_captures(wait))?;
+        }
+        // To become part of a capture is to begin one.
+        let joins = event.is_captured().then(|| self.context.captures.beginning.lock());
+        // SAFETY: both handles are live objects of the driver.
+        let code = unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
+        drop(joins);
+        self.context.check("wait_event", code)?;
+        // The event may be of a capture of another library, which the stream is part of then.
+        if self.context.captures.any_exposed()
+            && self.exposed.get().is_none()
+            && !self.is_default()
+            && capture_of(&self.context, self.handle)?.is_some()
+        {
+            self.expose();
+        }
+        Ok(())
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.refuse_in_capture("host_function", "a graph would run the function many times")?;
+        let _scope = self.enter()?;
+        let calls = &self.context.driver.calls;
+        let call = Box::new(HostCall { function, failure: self.failure.clone() });
+        let data = Box::into_raw(call).cast::<c_void>();
+        // A runtime may have the newer symbol and not the function.
+        let mut code = Status::NOT_SUPPORTED;
+        if let Some(launch) = calls.host_function {
+            // SAFETY: the function takes the box when it runs, once.
+            code = unsafe { launch(self.handle, run_host_call, data) };
+        }
+        if let (Some(add), true) = (calls.stream_callback, self.context.driver.is_unsupported(code))
+        {
+            // SAFETY: as above.
+            code = unsafe { add(self.handle, run_callback, data, 0) };
+        }
+        if code != Status::SUCCESS {
+            // SAFETY: the driver did not take the function.
+            drop(unsafe { Box::from_raw(data.cast::<HostCall>()) });
+        }
+        self.context.check("host_function", code)
+    }
+
+    #[inline]
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        if let Some(capture) = self.capture_number()? {
+            return self.context.captures.allocate(self, capture, bytes);
+        }
+        let is_stale = self.ownership != Ownership::Default && self.context.epoch() != self.epoch;
+        if is_stale || self.is_elsewhere() {
+            drop(self.enter()?);
+        }
+        self.blocks.allocate(&self.context, bytes)
+    }
+
+    #[inline]
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        if let Some(done) = self.context.captures.release(&self.context, address) {
+            return done;
+        }
+        if let Some(capture) = self.capture_number()? {
+            return self.context.captures.keep(self, capture, address);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.blocks.free(&self.context, address, bytes) }
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        if self.may_capture() {
+            self.check_captured_transfer(transfer)?;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { transfer::copy(self, transfer) }
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { transfer::fill(self, address, value, width, count) }
+    }
+
+    unsafe fn transfer_peer(
+        &self,
+        destination: u64,
+        destination_device: &dyn Device,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        let (to, from) = (
+            device::own(destination_device, &self.context)?.context(),
+            device::own(source_device, &self.context)?.context(),
+        );
+        if bytes == 0 {
+            return Ok(());
+        }
+        let destination = (destination, to.device, to.handle()?);
+        let source = (source, from.device, from.handle()?);
+        let _scope = self.enter()?;
+        let vendor = &self.context.driver.vendor;
+        // SAFETY: the caller's promise; contexts and stream are live.
+        let code = unsafe { vendor.copy_peer(destination, source, bytes, self.handle) };
+        self.context.check("transfer_peer", code)
+    }
+
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        let prefetch = optional!(self.context.driver, prefetch, "prefetch")?;
+        let device = match to {
+            PrefetchTarget::Device => self.context.device,
+            PrefetchTarget::Host => -1,
+        };
+        let _scope = self.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { prefetch(address, bytes, device, self.handle) };
+        self.context.check("prefetch", code)
+    }
+
+    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
+        self.begin(mode)
+    }
+
+    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
+        Ok(Arc::new(self.end()?))
+    }
+
+    fn is_capturing(&self) -> Result<bool> {
+        Ok(self.capture_number()?.is_some())
+    }
+
+    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
+        if let Some(capture) = self.capture_number()? {
+            let _scope = self.enter()?;
+            self.context.captures.kept(self, capture)?.add_uses(uses);
+        }
+        Ok(())
+    }
+
+    fn check_epoch(&self) -> Result<()> {
+        match self.ownership {
+            Ownership::Default => Ok(()),
+            _ => self.context.check_epoch(self.epoch),
+        }
+    }
+
+    fn check_before_capture(&self) -> Result<()> {
+        match self.capture_number()? {
+            Some(capture) if !self.context.captures.is_own(capture) => Err(Error::invalid(
+                "wait",
+                "another library captures the stream: its earlier work cannot be waited for until \
+                 the capture has ended",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn options(&self) -> Result<StreamOptions> {
+        if let Ownership::Own(options) = self.ownership {
+            return Ok(options);
+        }
+        let calls = &self.context.driver.calls;
+        let (mut flags, mut priority) = (0, 0);
+        let _scope = self.enter()?;
+        if let Some(read) = calls.stream_flags {
+            // SAFETY: the driver looks the handle up; the result is written before it returns.
+            let code = unsafe { read(self.handle, &mut flags) };
+            self.context.check("stream_flags", code)?;
+        }
+        if let Some(read) = calls.stream_priority {
+            // SAFETY: as above.
+            let code = unsafe { read(self.handle, &mut priority) };
+            self.context.check("stream_priority", code)?;
+        }
+        Ok(StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority })
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { builtin::execute(self, operation) }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
