@@ -94,6 +94,8 @@ struct Queue {
     jobs: Vec<Job>,
     /// Jobs that the thread looks at now.
     taken: usize,
+    /// Those of them that wait for the end of a capture, which may never come.
+    behind_captures: usize,
     has_thread: bool,
 }
 
@@ -112,10 +114,11 @@ impl Pending {
     /// Drops values as the device catches up, until none is left.
     fn run(&self) {
         IS_DROPPING.set(true);
-        let mut jobs = Vec::new();
+        let mut jobs: Vec<Job> = Vec::new();
         loop {
             {
                 let mut queue = self.queue();
+                queue.behind_captures = jobs.iter().filter(|job| job.marks.is_none()).count();
                 jobs.append(&mut queue.jobs);
                 queue.taken = jobs.len();
                 if jobs.is_empty() || process::is_exiting() {
@@ -190,9 +193,10 @@ pub(crate) fn drop_unlocked<T: Send>(value: T) {
     Python::try_attach(|py| py.detach(|| drop(value.take())));
 }
 
+/// True while there are values that are dropped soon, as no capture holds them up.
 fn has_pending() -> bool {
     let queue = pending().queue();
-    queue.taken > 0 || !queue.jobs.is_empty()
+    queue.taken > queue.behind_captures || !queue.jobs.is_empty()
 }
 
 /// Calls what may fail because discarded values are still there: if it does, once more when they

@@ -7,6 +7,8 @@ import contextlib
 import numpy as np
 import pytest
 
+from processes import run_python
+
 from pygpu import driver
 from pygpu.compiler import SourceModule
 
@@ -73,3 +75,51 @@ def test_what_is_refused(add):
         stream.end_capture()
     stream.synchronize()
     assert stream.is_done()
+
+
+@pytest.mark.parametrize("flags", [0, 1])
+def test_waiting_for_a_stream_that_captures_is_refused(flags):
+    # It would never end: what is captured does not run.
+    run_python(
+        f"""
+        import numpy as np
+        from pygpu import autoinit, driver
+
+        stream = driver.Stream({flags})
+        stream.begin_capture()
+        try:
+            stream.synchronize()
+        except driver.LogicError as error:
+            assert "captur" in str(error), error
+        else:
+            raise AssertionError("nothing was raised")
+        try:
+            stream.end_capture()
+        except driver.Error:
+            pass  # The driver ends a capture whose stream was waited for.
+        stream.synchronize()
+        """
+    )
+
+
+def test_nothing_waits_for_the_end_of_a_capture_to_lock_pages():
+    # Page-locked memory that is given back in a capture is kept until the capture's end.
+    run_python(
+        """
+        import numpy as np
+        from pygpu import autoinit, driver
+
+        stream, other = driver.Stream(), driver.Stream()
+        dropped, memory = driver.pagelocked_empty(4096, np.uint8), np.zeros(1 << 16, np.uint8)
+        stream.begin_capture("relaxed")
+        del dropped
+        registered = driver.register_host_memory(memory)
+        try:
+            driver.register_host_memory(memory)
+        except driver.Error:
+            pass
+        else:
+            raise AssertionError("nothing was raised")
+        stream.end_capture()
+        """
+    )
