@@ -5,7 +5,7 @@ to the best approximation. Needs mpmath: ``pip install mpmath; python scripts/po
 """
 
 import mpmath
-from mpmath import asin, atan, atanh, cos, exp, log, log1p, mpf, pi, sin, sqrt
+from mpmath import asin, atan, atanh, cos, cosh, exp, log, log1p, mpf, pi, sin, sinh, sqrt
 
 mpmath.mp.dps = 200
 
@@ -23,6 +23,10 @@ def cos_tail(z):
     return (cos(sqrt(z)) - 1 + z / 2) / z**2
 
 
+def cosh_tail(z):
+    return (cosh(sqrt(z)) - 1) / z
+
+
 def log_tail(z):
     """(2 atanh(s) - 2 s - 2/3 s^3) / s^5 in powers of z = s^2."""
     s = sqrt(z)
@@ -37,6 +41,9 @@ QUARTER = (pi / 4) ** 2 * WIDER
 LOG = ((sqrt(2) - 1) / (sqrt(2) + 1)) ** 2 * mpf("1.001")
 POLYNOMIALS = [
     ("EXP_DOUBLE", exp_tail, -HALF_LN_2, HALF_LN_2, 11),
+    ("EXP_ORDINARY_DOUBLE", exp_tail, -HALF_LN_2, HALF_LN_2, 10),
+    ("SINH_DOUBLE", odd(sinh), 0, HALF_LN_2**2, 5),
+    ("COSH_DOUBLE", cosh_tail, 0, HALF_LN_2**2, 6),
     ("LOG_DOUBLE", odd(atanh, 2), 0, LOG, 8),
     ("SIN_DOUBLE", odd(sin), 0, QUARTER, 7),
     ("COS_DOUBLE", cos_tail, 0, QUARTER, 7),
@@ -51,6 +58,8 @@ POLYNOMIALS = [
     ("POWER_LOG_DOUBLE", log_tail, 0, LOG, 8),
     ("POWER_LOG_SINGLE", odd(atanh, 2), 0, LOG, 5),
     ("POWER_EXP_SINGLE", exp_tail, -HALF_LN_2, HALF_LN_2, 6),
+    ("SINH_SINGLE", odd(sinh), 0, HALF_LN_2**2, 3),
+    ("COSH_SINGLE", cosh_tail, 0, HALF_LN_2**2, 3),
 ]
 
 

@@ -15,10 +15,10 @@ pub(super) const ROUND: f64 = 6_755_399_441_055_744.0;
 pub(super) const PER_LN_2: f64 = consts::LOG2_E;
 /// The first 40 bits of `ln(2)`: products with exponents are exact.
 pub(super) const LN_2: [f64; 2] = [0.6931471805592082, 7.371002565167799e-13];
-const LOG2_E: [f64; 2] = [consts::LOG2_E, 2.0355273740931033e-17];
-const LOG10_E: [f64; 2] = [consts::LOG10_E, 1.098319650216765e-17];
+pub(super) const LOG2_E: [f64; 2] = [consts::LOG2_E, 2.0355273740931033e-17];
+pub(super) const LOG10_E: [f64; 2] = [consts::LOG10_E, 1.098319650216765e-17];
 /// The first 40 bits of `log10(2)`.
-const LOG10_2: [f64; 2] = [0.30102999566361177, 3.694239077158931e-13];
+pub(super) const LOG10_2: [f64; 2] = [0.30102999566361177, 3.694239077158931e-13];
 /// `pi / 2`: two parts of 33 bits, and what is left.
 const HALF_PI_PARTS: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
 pub(super) const HALF_PI: [f64; 2] = [consts::FRAC_PI_2, 6.123233995736766e-17];
@@ -229,7 +229,9 @@ fn arc_parts(x: f64) -> (bool, f64, f64, f64) {
     let z = if outer { (1.0 - size) * 0.5 } else { size * size };
     let root = z.sqrt();
     let s = if outer { root } else { size };
-    let missing = s.mul_add(-s, z) * 0.5 / (if s == 0.0 { 1.0 } else { s });
+    // A correction: single precision suffices for its divisor.
+    let inverse = f64::from(1.0 / (if s == 0.0 { 1.0 } else { s }) as f32);
+    let missing = s.mul_add(-s, z) * 0.5 * inverse;
     let missing = if outer { missing } else { 0.0 };
     (outer, s, missing, s * z * polynomial(&ASIN_DOUBLE, z))
 }

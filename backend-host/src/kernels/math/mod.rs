@@ -10,6 +10,7 @@ mod coefficients;
 pub(super) mod complex;
 mod double;
 mod modulus;
+mod ordinary;
 pub(super) mod power;
 mod precision;
 mod single;
@@ -28,6 +29,20 @@ trait Elementary {
     const SINGLE_LIMIT: f32 = f32::MAX;
     /// The largest finite argument that [`Elementary::double`] takes.
     const DOUBLE_LIMIT: f64 = f64::MAX;
+    /// The first and the last argument that [`Elementary::ordinary_single`] takes, if it is
+    /// another function than [`Elementary::single`].
+    const ORDINARY_SINGLE: Option<(f32, f32)> = None;
+    /// The first and the last argument that [`Elementary::ordinary_double`] takes, if it is
+    /// another function than [`Elementary::double`].
+    const ORDINARY_DOUBLE: Option<(f64, f64)> = None;
+    /// The value with an error below 2 ulp, for ordinary arguments.
+    fn ordinary_single(x: f32) -> f32 {
+        Self::single(x)
+    }
+    /// The value with an error below 1 ulp, for ordinary arguments.
+    fn ordinary_double(x: f64) -> f64 {
+        Self::double(x)
+    }
     /// The value with an error below 2 ulp.
     fn single(x: f32) -> f32;
     /// The value with an error below 1 ulp.
@@ -49,7 +64,16 @@ const GROUP: usize = 32;
 fn evaluate<T: Precision, F: Elementary>(given: &[T], numbers: &mut [T::Working; CHUNK]) {
     let count = given.len();
     T::load(given, &mut numbers[..count]);
+    let is_ordinary = T::are_ordinary::<F>(&numbers[..count]);
     let used = &mut numbers[..count.div_ceil(GROUP) * GROUP];
+    if is_ordinary {
+        for group in used.as_chunks_mut::<GROUP>().0 {
+            for x in group {
+                *x = T::evaluate_ordinary::<F>(*x);
+            }
+        }
+        return;
+    }
     let beyond = used.iter().fold(false, |any, x| any | T::is_beyond::<F>(*x));
     for group in used.as_chunks_mut::<GROUP>().0 {
         for x in group {
@@ -120,6 +144,23 @@ unsafe fn half_body<F: Elementary>(
     unsafe { F::table().run(compute, value, arguments, repeated, length) }
 }
 
+/// What an implementation of [`Elementary`] says of ordinary arguments of one type.
+macro_rules! ordinary {
+    (@range f32 $first:expr, $last:expr) => {
+        const ORDINARY_SINGLE: Option<(f32, f32)> = Some(($first, $last));
+    };
+    (@range f64 $first:expr, $last:expr) => {
+        const ORDINARY_DOUBLE: Option<(f64, f64)> = Some(($first, $last));
+    };
+    ($type:ident $name:ident $function:path, $first:expr, $last:expr) => {
+        ordinary! { @range $type $first, $last }
+        #[inline(always)]
+        fn $name(x: $type) -> $type {
+            $function(x)
+        }
+    };
+}
+
 macro_rules! functions {
     ($($function:ident $name:ident $library:ident $({ $($limit:tt)* })?;)*) => {
         $(
@@ -162,19 +203,35 @@ macro_rules! functions {
 }
 
 functions! {
-    Exp exp exp;
-    Log log ln;
-    Log2 log2 log2;
-    Log10 log10 log10;
+    Exp exp exp { ordinary! { f64 ordinary_double ordinary::exp, -708.0, 708.0 } };
+    Log log ln {
+        ordinary! { f32 ordinary_single single::ordinary_log, f32::MIN_POSITIVE, f32::MAX }
+        ordinary! { f64 ordinary_double ordinary::log, f64::MIN_POSITIVE, f64::MAX }
+    };
+    Log2 log2 log2 {
+        ordinary! { f32 ordinary_single single::ordinary_log2, f32::MIN_POSITIVE, f32::MAX }
+        ordinary! { f64 ordinary_double ordinary::log2, f64::MIN_POSITIVE, f64::MAX }
+    };
+    Log10 log10 log10 {
+        ordinary! { f32 ordinary_single single::ordinary_log10, f32::MIN_POSITIVE, f32::MAX }
+        ordinary! { f64 ordinary_double ordinary::log10, f64::MIN_POSITIVE, f64::MAX }
+    };
     Sin sin sin { const SINGLE_LIMIT: f32 = 1e9; const DOUBLE_LIMIT: f64 = 1e6; };
     Cos cos cos { const SINGLE_LIMIT: f32 = 1e9; const DOUBLE_LIMIT: f64 = 1e6; };
     Tan tan tan { const SINGLE_LIMIT: f32 = 1e9; const DOUBLE_LIMIT: f64 = 1e6; };
     Asin asin asin;
     Acos acos acos;
     Atan atan atan;
-    Sinh sinh sinh;
-    Cosh cosh cosh;
-    Tanh tanh tanh;
+    Sinh sinh sinh {
+        ordinary! { f32 ordinary_single single::ordinary_sinh, -87.0, 87.0 }
+        ordinary! { f64 ordinary_double ordinary::sinh, -708.0, 708.0 }
+    };
+    Cosh cosh cosh {
+        ordinary! { f32 ordinary_single single::ordinary_cosh, -87.0, 87.0 }
+        ordinary! { f64 ordinary_double ordinary::cosh, -708.0, 708.0 }
+    };
+    // Beyond the bounds the error comes too close to 1 ulp.
+    Tanh tanh tanh { ordinary! { f64 ordinary_double ordinary::tanh, -17.0, 17.0 } };
 }
 
 /// The loop of an elementary function of real numbers; none for other functions and types, and

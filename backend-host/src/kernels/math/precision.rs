@@ -13,12 +13,23 @@ pub(super) trait Precision: Copy {
     fn load(given: &[Self], numbers: &mut [Self::Working]);
     /// Working numbers as values.
     fn store(numbers: &[Self::Working], values: &mut [MaybeUninit<Self>]);
+    /// True if all arguments are such that [`Precision::evaluate_ordinary`] may be used, and it
+    /// is another function than [`Precision::evaluate`].
+    fn are_ordinary<F: Elementary>(numbers: &[Self::Working]) -> bool;
+    /// The value for ordinary arguments.
+    fn evaluate_ordinary<F: Elementary>(x: Self::Working) -> Self::Working;
     /// True if the argument is finite and too large for [`Precision::evaluate`].
     fn is_beyond<F: Elementary>(x: Self::Working) -> bool;
     /// The value.
     fn evaluate<F: Elementary>(x: Self::Working) -> Self::Working;
     /// Computes the values whose arguments are too large once more.
     fn correct<F: Elementary>(given: &[Self], numbers: &mut [Self::Working]);
+}
+
+/// True if no number is outside of a range or not a number.
+#[inline(always)]
+fn are_within<T: Copy + PartialOrd>(numbers: &[T], (first, last): (T, T)) -> bool {
+    numbers.iter().fold(true, |all, x| all & (*x >= first) & (*x <= last))
 }
 
 impl Precision for f64 {
@@ -33,6 +44,14 @@ impl Precision for f64 {
         for (value, &x) in values.iter_mut().zip(numbers) {
             value.write(x);
         }
+    }
+    #[inline(always)]
+    fn are_ordinary<F: Elementary>(numbers: &[f64]) -> bool {
+        F::ORDINARY_DOUBLE.is_some_and(|range| are_within(numbers, range))
+    }
+    #[inline(always)]
+    fn evaluate_ordinary<F: Elementary>(x: f64) -> f64 {
+        F::ordinary_double(x)
     }
     #[inline(always)]
     fn is_beyond<F: Elementary>(x: f64) -> bool {
@@ -64,6 +83,14 @@ impl Precision for f32 {
         for (value, &x) in values.iter_mut().zip(numbers) {
             value.write(x);
         }
+    }
+    #[inline(always)]
+    fn are_ordinary<F: Elementary>(numbers: &[f32]) -> bool {
+        F::ORDINARY_SINGLE.is_some_and(|range| are_within(numbers, range))
+    }
+    #[inline(always)]
+    fn evaluate_ordinary<F: Elementary>(x: f32) -> f32 {
+        F::ordinary_single(x)
     }
     #[inline(always)]
     fn is_beyond<F: Elementary>(x: f32) -> bool {
@@ -98,6 +125,14 @@ impl Precision for f16 {
         for (value, &x) in values.iter_mut().zip(numbers) {
             value.write(narrow(x));
         }
+    }
+    #[inline(always)]
+    fn are_ordinary<F: Elementary>(_: &[f32]) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn evaluate_ordinary<F: Elementary>(x: f32) -> f32 {
+        Self::evaluate::<F>(x)
     }
     #[inline(always)]
     fn is_beyond<F: Elementary>(_: f32) -> bool {

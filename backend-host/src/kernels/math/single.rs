@@ -58,20 +58,25 @@ pub(super) fn exp(x: f32) -> f32 {
     (1.0 + p) * first * second
 }
 
-/// The exponent `k`, and `f` and `ln(1 + f) - f`, for `x = 2^k (1 + f)`.
+/// The exponent `k`, and `f` and `ln(1 + f) - f`, for a normal number `x = 2^k (1 + f)`.
 #[inline(always)]
 fn log_parts(x: f32) -> (f32, f32, f32) {
     const BIAS: u32 = 256;
-    let small = x < f32::MIN_POSITIVE;
-    let scaled = if small { x * 16_777_216.0 } else { x };
-    let bits = scaled.to_bits();
+    let bits = x.to_bits();
     let biased =
         bits.wrapping_sub(std::f32::consts::FRAC_1_SQRT_2.to_bits()).wrapping_add(BIAS << 23) >> 23;
     let m = f32::from_bits(bits.wrapping_sub(biased.wrapping_sub(BIAS) << 23));
     let k = f32::from_bits(biased | 0x4b00_0000) - (8_388_608.0 + BIAS as f32);
-    let k = if small { k - 24.0 } else { k };
     let f = m - 1.0;
     (k, f, f * f * polynomial(&LOG_SINGLE, f))
+}
+
+/// As [`log_parts`], for all positive numbers.
+#[inline(always)]
+fn all_log_parts(x: f32) -> (f32, f32, f32) {
+    let small = x < f32::MIN_POSITIVE;
+    let (k, f, tail) = log_parts(if small { x * 16_777_216.0 } else { x });
+    (if small { k - 24.0 } else { k }, f, tail)
 }
 
 /// What a logarithm is for arguments that are zero, negative, infinite or not a number.
@@ -83,24 +88,42 @@ fn log_of_special(x: f32, value: f32) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn log(x: f32) -> f32 {
-    let (k, f, tail) = log_parts(x);
-    let tail = k.mul_add(LN_2[1], tail);
-    log_of_special(x, k.mul_add(LN_2[0], f + tail))
+fn log_of_parts((k, f, tail): (f32, f32, f32)) -> f32 {
+    k.mul_add(LN_2[0], f + k.mul_add(LN_2[1], tail))
 }
 
 #[inline(always)]
-pub(super) fn log2(x: f32) -> f32 {
-    let (k, f, tail) = log_parts(x);
-    let tail = tail.mul_add(LOG2_E, f * LOG2_E_REST);
-    log_of_special(x, k + f.mul_add(LOG2_E, tail))
+fn log2_of_parts((k, f, tail): (f32, f32, f32)) -> f32 {
+    k + f.mul_add(LOG2_E, tail.mul_add(LOG2_E, f * LOG2_E_REST))
 }
 
 #[inline(always)]
-pub(super) fn log10(x: f32) -> f32 {
-    let (k, f, tail) = log_parts(x);
+fn log10_of_parts((k, f, tail): (f32, f32, f32)) -> f32 {
     let tail = tail.mul_add(LOG10_E, f.mul_add(LOG10_E_REST, k * LOG10_2[1]));
-    log_of_special(x, k.mul_add(LOG10_2[0], f.mul_add(LOG10_E, tail)))
+    k.mul_add(LOG10_2[0], f.mul_add(LOG10_E, tail))
+}
+
+macro_rules! logarithms {
+    ($($all:ident $ordinary:ident $of_parts:ident;)*) => {
+        $(
+            #[inline(always)]
+            pub(super) fn $all(x: f32) -> f32 {
+                log_of_special(x, $of_parts(all_log_parts(x)))
+            }
+
+            /// Of normal positive numbers.
+            #[inline(always)]
+            pub(super) fn $ordinary(x: f32) -> f32 {
+                $of_parts(log_parts(x))
+            }
+        )*
+    };
+}
+
+logarithms! {
+    log ordinary_log log_of_parts;
+    log2 ordinary_log2 log2_of_parts;
+    log10 ordinary_log10 log10_of_parts;
 }
 
 /// The quadrant and the rounding constant, and the angle without it.
@@ -246,4 +269,33 @@ pub(super) fn tanh(x: f32) -> f32 {
     let value = rest.mul_add(inverse, value);
     let value = if size < 1e-4 { size } else { value };
     if x.is_nan() { x } else { value.copysign(x) }
+}
+
+/// Two halves of the sum of `2^n` and `2^-n` and of their difference, the former's first, and
+/// `r`, `sinh(r) - r` and `cosh(r) - 1`, for `x = n ln(2) + r` up to 87: what `ordinary` adds up
+/// in double precision.
+#[inline(always)]
+fn hyperbolic_parts(x: f32) -> (f32, f32, f32, f32, f32) {
+    let rounded = x.mul_add(LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let r = n.mul_add(-LN_2[1], n.mul_add(-LN_2[0], x));
+    let large = f32::from_bits(rounded.to_bits().wrapping_add(126) << 23);
+    let small = f32::from_bits(126u32.wrapping_sub(rounded.to_bits()) << 23);
+    let z = r * r;
+    let odd = r * z * polynomial(&SINH_SINGLE, z);
+    (large + small, large - small, r, odd, z * polynomial(&COSH_SINGLE, z))
+}
+
+#[inline(always)]
+pub(super) fn ordinary_sinh(x: f32) -> f32 {
+    let (sum, difference, r, odd, even) = hyperbolic_parts(x.abs());
+    let value = sum.mul_add(r, difference);
+    let lower = sum.mul_add(r, difference - value);
+    (value + sum.mul_add(odd, difference.mul_add(even, lower))).copysign(x)
+}
+
+#[inline(always)]
+pub(super) fn ordinary_cosh(x: f32) -> f32 {
+    let (sum, difference, r, odd, even) = hyperbolic_parts(x.abs());
+    sum + difference.mul_add(r, difference.mul_add(odd, sum * even))
 }
