@@ -85,6 +85,14 @@ def test_fmod_modf_frexp_ldexp(dtype):
     np.testing.assert_array_equal(cumath.ldexp(significand, exponent).get(), a)
 
 
+@pytest.mark.parametrize("exponents", ["b", "h", "i", "q"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4"])
+def test_ldexp_has_the_type_of_the_significand(dtype, exponents):
+    a, b = np.array([1, 3, -5, 0], dtype), np.array([3, -2, 9, 100], exponents)
+    with np.errstate(all="ignore"):
+        check(cumath.ldexp(gpuarray.to_gpu(a), gpuarray.to_gpu(b)), np.ldexp(a, b))
+
+
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_parts_of_special_values_keep_the_sign(dtype):
     a = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, -3.0, 3.0, -2.5, 2.5], dtype)

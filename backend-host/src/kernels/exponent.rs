@@ -25,51 +25,32 @@ macro_rules! frexp {
 frexp!(frexp_single, f32, u32, 23, 0xff, 127, 25);
 frexp!(frexp, f64, u64, 52, 0x7ff, 1023, 54);
 
-/// `2^exponent` for a whole exponent of normal numbers.
+/// `2^exponent`, for exponents of normal numbers.
 #[inline(always)]
-fn power_of_two(exponent: f64) -> f64 {
-    // Added to 1.5 * 2^52, the exponent stands in the low bits.
-    const ORIGIN: f64 = 6_755_399_441_055_744.0;
-    f64::from_bits((exponent + 1023.0 + ORIGIN).to_bits() << 52)
+fn power_of_two(exponent: i64) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The whole part of a number that is neither large nor not a number.
-#[inline(always)]
-fn whole(value: f64) -> f64 {
-    const ORIGIN: f64 = 6_755_399_441_055_744.0;
-    let nearest = (value.abs() + ORIGIN) - ORIGIN;
-    let below = if nearest > value.abs() { nearest - 1.0 } else { nearest };
-    below.copysign(value)
-}
-
-#[inline(always)]
-fn clamp(value: f64, most: f64) -> f64 {
-    let value = if value > -most { value } else { -most };
-    if value < most { value } else { most }
-}
-
-/// `value * 2^exponent`, with a single rounding where the result is subnormal.
-///
-/// Three factors reach every exponent. While more than the last is needed to make a number small,
-/// each takes 53 digits less than it could, so that what is rounded early vanishes in the end: the
-/// way of `scalbn` in musl.
+/// `value * 2^exponent`, with a single rounding where the result is subnormal: the significand is
+/// first multiplied by what makes it a normal number, which is exact, and then by the rest.
 #[inline(always)]
 pub(super) fn ldexp(value: f64, exponent: f64) -> f64 {
-    const LEAST: f64 = -1022.0;
-    const MOST: f64 = 1023.0;
-    /// The exponents of the factors that numbers are made small and large by.
-    const DOWN: f64 = LEAST + 53.0;
-    let factor = |exponent: f64| {
-        let power = if exponent < LEAST { DOWN } else { 0.0 };
-        if exponent > MOST { MOST } else { power }
-    };
-    let wanted = whole(clamp(exponent, 5000.0));
-    let first = factor(wanted);
-    let second = factor(wanted - first);
-    let third = wanted - first - second;
-    let third = if third > LEAST { third } else { LEAST };
-    let third = if third < MOST { third } else { MOST };
-    let result = value * power_of_two(first) * power_of_two(second) * power_of_two(third);
+    const DIGITS: u64 = 52;
+    const FRACTION: u64 = (1 << DIGITS) - 1;
+    /// Beyond, the result of every number overflows or vanishes.
+    const MOST: f64 = 5000.0;
+    let limited = if exponent > -MOST { exponent } else { -MOST };
+    let limited = if limited < MOST { limited } else { MOST };
+    let subnormal = value.abs() < f64::MIN_POSITIVE;
+    let (scaled, shift) =
+        if subnormal { (value * 18_014_398_509_481_984.0, 54) } else { (value, 0) };
+    let bits = scaled.to_bits();
+    let wanted = i64::from(limited as i32) + (bits >> DIGITS & 0x7ff) as i64 - 1023 - shift;
+    let significand = f64::from_bits(bits & (FRACTION | 1 << 63) | 1023 << DIGITS);
+    let first = wanted.clamp(-1022, 1023);
+    let second = (wanted - first).clamp(-60, 1);
+    let result = significand * power_of_two(first) * power_of_two(second);
+    let result = if (value == 0.0) | !value.is_finite() { value } else { result };
     if exponent.is_nan() { exponent } else { result }
 }
 
@@ -77,7 +58,10 @@ pub(super) fn ldexp(value: f64, exponent: f64) -> f64 {
 /// beyond, the clamped exponent still overflows or vanishes in single precision.
 #[inline(always)]
 pub(super) fn ldexp_single(value: f32, exponent: f32) -> f32 {
-    let power = power_of_two(whole(clamp(f64::from(exponent), 400.0)));
+    const MOST: f32 = 400.0;
+    let limited = if exponent > -MOST { exponent } else { -MOST };
+    let limited = if limited < MOST { limited } else { MOST };
+    let power = f64::from_bits(((limited as i32 + 1023) as u64) << 52);
     let result = (f64::from(value) * power) as f32;
     if exponent.is_nan() { exponent } else { result }
 }

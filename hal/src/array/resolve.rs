@@ -30,7 +30,11 @@ pub(super) fn resolve<'a>(
     left: Argument<'a>,
     right: Argument<'a>,
 ) -> Result<Resolved<'a>> {
-    let common = common_dtype(&[left, right])?;
+    let common = match function {
+        // A whole exponent has no say in the type of the value, as in numpy.
+        BinaryFunction::Ldexp if is_whole(right) => common_dtype(&[left])?,
+        _ => common_dtype(&[left, right])?,
+    };
     if function.is_comparison() {
         if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
             return Ok(resolved);
@@ -52,6 +56,14 @@ pub(super) fn resolve<'a>(
         }
     }
     Ok((Function::Binary(function), SmallVec::from_slice(&[left, right]), compute))
+}
+
+/// True for an argument of whole numbers or truth values.
+fn is_whole(argument: Argument<'_>) -> bool {
+    match argument {
+        Argument::Number(number) => matches!(number, Number::Bool(_) | Number::Integer(_)),
+        _ => argument.dtype().is_some_and(|dtype| dtype.is_integer() || dtype == DType::Bool),
+    }
 }
 
 fn resolve_power<'a>(left: Argument<'a>, exponent: Scalar, compute: DType) -> Result<Resolved<'a>> {
