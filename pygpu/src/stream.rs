@@ -21,9 +21,28 @@ const NON_BLOCKING: u32 = 1;
 pub(crate) const LEGACY: u64 = 1;
 pub(crate) const PER_THREAD: u64 = 2;
 
+/// A stream that was made for Python, for as long as objects of Python's stand for it. With the
+/// last of them goes its capture, which nobody could end any longer: memory that it uses may keep
+/// the stream itself.
+struct Reachable {
+    stream: Arc<dyn Stream>,
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        if self.stream.is_capturing().unwrap_or(false) {
+            let stream = self.stream.clone();
+            // What was captured goes, too. Whatever the driver says, there is nobody to tell.
+            Python::try_attach(|py| py.detach(|| drop(stream.end_capture())));
+        }
+    }
+}
+
 /// A stream that Python has made or was given.
 struct Known {
     stream: Weak<dyn Stream>,
+    /// For one that was made here, what Python's objects share.
+    reachable: Option<Weak<Reachable>>,
     /// The same, if another library made it.
     kept: Option<Weak<KeptStream>>,
     device: DeviceId,
@@ -38,9 +57,19 @@ fn registry() -> MutexGuard<'static, Vec<Known>> {
     KNOWN.lock()
 }
 
-fn remember(device: &dyn Device, stream: &Arc<dyn Stream>, kept: Option<&Arc<KeptStream>>) {
-    let (stream, kept) = (Arc::downgrade(stream), kept.map(Arc::downgrade));
-    let new = Known { stream, kept, device: device.id(), epoch: device.epoch() };
+fn remember(
+    device: &dyn Device,
+    stream: &Arc<dyn Stream>,
+    reachable: Option<&Arc<Reachable>>,
+    kept: Option<&Arc<KeptStream>>,
+) {
+    let new = Known {
+        stream: Arc::downgrade(stream),
+        reachable: reachable.map(Arc::downgrade),
+        kept: kept.map(Arc::downgrade),
+        device: device.id(),
+        epoch: device.epoch(),
+    };
     let mut known = registry();
     if known.len() == known.capacity() {
         known.retain(|known| known.stream.strong_count() > 0);
@@ -53,6 +82,18 @@ pub(crate) fn known(device: DeviceId) -> Vec<Arc<dyn Stream>> {
     let all = registry();
     let own = all.iter().filter(|known| known.device == device);
     own.filter_map(|known| known.stream.upgrade()).collect()
+}
+
+/// What all objects of Python's for a stream share, if the stream was made for Python.
+fn reachable(stream: &Arc<dyn Stream>) -> Option<Arc<Reachable>> {
+    let mut all = registry();
+    let is_same = |known: &&mut Known| known.stream.as_ptr().addr() == Arc::as_ptr(stream).addr();
+    let shared = all.iter_mut().find(is_same)?.reachable.as_mut()?;
+    Some(shared.upgrade().unwrap_or_else(|| {
+        let again = Arc::new(Reachable { stream: stream.clone() });
+        *shared = Arc::downgrade(&again);
+        again
+    }))
 }
 
 /// The stream of a handle, and its object here if another library made it.
@@ -79,14 +120,16 @@ pub(crate) struct PyStream {
     /// What keeps a foreign stream alive. Before the stream, since fields are dropped in this
     /// order.
     loan: Option<Loan>,
+    _reachable: Option<Arc<Reachable>>,
     pub(crate) stream: Arc<dyn Stream>,
     status: AtomicI32,
 }
 
 impl PyStream {
-    fn new_object(stream: Arc<dyn Stream>) -> PyStream {
+    fn new_object(stream: Arc<dyn Stream>, reachable: Option<Arc<Reachable>>) -> PyStream {
         let loan = Loan::of(stream.foreign_owner());
-        PyStream { loan, stream, status: AtomicI32::new(Status::SUCCESS) }
+        let status = AtomicI32::new(Status::SUCCESS);
+        PyStream { loan, _reachable: reachable, stream, status }
     }
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
@@ -110,8 +153,9 @@ impl PyStream {
         let options = StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority };
         let device = current()?.device;
         let stream = device.create_stream(options).or_raise()?;
-        remember(device.as_ref(), &stream, None);
-        Ok(PyStream::new_object(stream))
+        let reachable = Arc::new(Reachable { stream: stream.clone() });
+        remember(device.as_ref(), &stream, Some(&reachable), None);
+        Ok(PyStream::new_object(stream, Some(reachable)))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -134,7 +178,8 @@ impl PyStream {
             Ok(number) => by_handle(&current, number.extract()?, owner)?,
             Err(_) => stream_argument(Some(handle), &current)?,
         };
-        Ok(PyStream::new_object(stream))
+        let reachable = reachable(&stream);
+        Ok(PyStream::new_object(stream, reachable))
     }
 
     /// Version of the protocol, and the handle, as other libraries ask for them.
@@ -287,7 +332,7 @@ pub(crate) fn by_handle(
     let stream: Arc<dyn Stream> = kept.clone();
     // Each thread has its own stream under this handle.
     if handle != PER_THREAD {
-        remember(device.as_ref(), &stream, Some(&kept));
+        remember(device.as_ref(), &stream, None, Some(&kept));
     }
     Ok(stream)
 }

@@ -12,6 +12,8 @@ trait Binary<T: Number> {
     /// True if a loop over it becomes vector code, so that a variant for wider vectors and
     /// one for each repeated argument pay.
     const WIDE: bool;
+    /// True if AVX-512 has instructions for it that older processors lack.
+    const MASKED: bool;
     /// The type of the value.
     type Value: Number;
     /// The value.
@@ -103,13 +105,12 @@ unsafe fn stepped<T: Number, F: Binary<T>>(
 select_variant!(select_wide<T: Number, F: Binary<T>>, wide_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-select_masked!(select_condition<T: Number, F: Binary<T>>, wide_body, select_wide, Loop,
+select_masked!(select_masked_wide<T: Number, F: Binary<T>>, wide_body, select_wide, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
 fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
-    let is_condition = size_of::<F::Value>() < size_of::<T>();
     let run: Loop = match F::WIDE {
-        true if is_condition => select_condition::<T, F>(),
+        true if F::MASKED => select_masked_wide::<T, F>(),
         true => select_wide::<T, F>(),
         false => stepped::<T, F>,
     };
@@ -117,12 +118,13 @@ fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
 }
 
 macro_rules! functions {
-    ($($function:ident $wide:literal $value:ty, |$x:ident, $y:ident| $body:expr;)*) => {
+    ($($function:ident $wide:literal $value:ty $([$masked:literal])?, |$x:ident, $y:ident| $body:expr;)*) => {
         $(
             struct $function;
 
             impl<T: Number> Binary<T> for $function {
                 const WIDE: bool = $wide;
+                const MASKED: bool = $($masked ||)? size_of::<$value>() < size_of::<T>();
                 type Value = $value;
                 #[inline(always)]
                 fn apply($x: T, $y: T) -> $value {
@@ -151,7 +153,7 @@ functions! {
     Power false T, |x, y| x.power(y);
     Minimum true T, |x, y| x.minimum(y);
     Maximum true T, |x, y| x.maximum(y);
-    Ldexp true T, |x, y| x.ldexp(y);
+    Ldexp true T [true], |x, y| x.ldexp(y);
     Atan2 false T, |x, y| x.atan2(y);
     LogicalAnd true Truth, |x, y| Truth::new(x.is_true() & y.is_true());
     LogicalOr true Truth, |x, y| Truth::new(x.is_true() | y.is_true());

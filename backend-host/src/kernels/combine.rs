@@ -1,7 +1,7 @@
 //! Loops that combine elements into fewer: whole blocks, rows, and running values.
 
 use super::number::{Number, with_number};
-use super::vector::{elements, select_variant};
+use super::vector::{elements, select_masked, select_variant};
 use hal::DType;
 use hal::function::Reduction;
 
@@ -9,6 +9,8 @@ use hal::function::Reduction;
 trait Combine<T: Number> {
     /// True if what is not a number wins.
     const NAN_WINS: bool;
+    /// True if elements are compared.
+    const COMPARES: bool;
     /// The combination.
     fn apply(x: T, y: T) -> T;
     /// The combination with an element that is a number: one instruction for floats.
@@ -21,6 +23,7 @@ macro_rules! combinations {
             struct $name;
 
             impl<T: Number> Combine<T> for $name {
+                const COMPARES: bool = $nan;
                 const NAN_WINS: bool = $nan && matches!(T::DTYPE, DType::Float32 | DType::Float64);
                 #[inline(always)]
                 fn apply(x: T, y: T) -> T {
@@ -174,7 +177,7 @@ unsafe fn block_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, r
 /// See [`Combiner::whole`].
 unsafe fn whole<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
     let most = lanes::<T>() * 16;
-    let block = select_block::<T, C>();
+    let block = if C::COMPARES { select_compared::<T, C>() } else { select_block::<T, C>() };
     if length <= most {
         // SAFETY: passed on to the caller.
         return unsafe { block(data, length, result) };
@@ -254,6 +257,8 @@ unsafe fn running<T: Number, C: Combine<T>>(arguments: Running) {
 }
 
 select_variant!(select_block<T: Number, C: Combine<T>>, block_body,
+    unsafe fn(*const u8, usize, *mut u8), (data: *const u8, length: usize, result: *mut u8));
+select_masked!(select_compared<T: Number, C: Combine<T>>, block_body, select_block,
     unsafe fn(*const u8, usize, *mut u8), (data: *const u8, length: usize, result: *mut u8));
 select_variant!(select_rows<T: Number, C: Combine<T>>, rows_body,
     unsafe fn(*mut u8, *const u8, usize), (values: *mut u8, row: *const u8, length: usize));

@@ -110,21 +110,21 @@ unsafe fn typed_body<T: Copy>(from: Place, to: Place, rows: usize, columns: usiz
     let size = size_of::<T>() as isize;
     let mut row = 0;
     if from.column == size && to.row == size {
-        while row + SIDE <= rows {
-            let mut column = 0;
-            while column + SIDE <= columns {
+        let (turned_rows, turned_columns) = (rows / SIDE * SIDE, columns / SIDE * SIDE);
+        // Along the rows of the target: memory is written slower than it is read.
+        for column in (0..turned_columns).step_by(SIDE) {
+            for row in (0..turned_rows).step_by(SIDE) {
                 let at = |place: Place| {
                     offset(offset(place.address, row, place.row), column, place.column)
                 };
                 // SAFETY: a square of the tile.
                 unsafe { transpose_square::<T>(at(from), from.row, at(to), to.column) };
-                column += SIDE;
             }
-            for row in row..row + SIDE {
-                // SAFETY: the rest of the columns of these rows.
-                unsafe { copy_row::<T>(from, to, row, column, columns) };
-            }
-            row += SIDE;
+        }
+        while row < turned_rows {
+            // SAFETY: the rest of the columns of a row.
+            unsafe { copy_row::<T>(from, to, row, turned_columns, columns) };
+            row += 1;
         }
     }
     for row in row..rows {

@@ -20,6 +20,7 @@ use hal::operation::{Reduce, Shape};
 use hal::{DType, Kind, Result, Scalar};
 use std::ops::Range;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are added up before they join the pairwise combination.
 const ROUNDS: usize = 16;
@@ -279,10 +280,16 @@ impl<'a> Reducer<'a> {
         let base = memory.as_mut_ptr().expose_provenance();
         let partial = |segment| offset(base, segment, pitch as isize);
         let work = count(&self.folded).saturating_mul(length);
+        let is_decided = AtomicBool::new(false);
         workers.split(segments, 1, work, &|range| {
             let mut scratch = Scratch::new();
             let mut memory = Vec::new();
             for segment in range {
+                if let Some(value) = self.decisive.filter(|_| is_decided.load(Ordering::Relaxed)) {
+                    // SAFETY: the truth value of a partial result of its own.
+                    unsafe { pointer(partial(segment)).write(value) };
+                    continue;
+                }
                 let start = segment * step;
                 let mut folded = self.folded.clone();
                 folded[axis] = step.min(extent - start);
@@ -293,6 +300,10 @@ impl<'a> Reducer<'a> {
                 let target = partial(segment);
                 // SAFETY: a part of the elements, and a partial result of its own.
                 unsafe { self.fold(&folded, addresses, length, target, &mut memory, &mut scratch) };
+                // SAFETY: the partial result has a first byte.
+                if length == 1 && self.decisive == Some(unsafe { pointer(target).read() }) {
+                    is_decided.store(true, Ordering::Relaxed);
+                }
             }
         });
         // SAFETY: as many levels as the segments need, after the partial results.

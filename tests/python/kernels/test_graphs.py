@@ -6,10 +6,9 @@ import contextlib
 
 import numpy as np
 import pytest
-
 from processes import run_python
 
-from pygpu import driver
+from pygpu import cumath, driver, gpuarray
 from pygpu.compiler import SourceModule
 
 SOURCE = "__global__ void add(int *x, int value) { x[threadIdx.x] += value; }"
@@ -123,3 +122,23 @@ def test_nothing_waits_for_the_end_of_a_capture_to_lock_pages():
         stream.end_capture()
         """
     )
+
+
+@pytest.mark.parametrize("made", ["before", "inside"])
+@pytest.mark.parametrize("first", ["stream", "array"])
+def test_a_capture_ends_with_the_objects_of_its_stream(made, first):
+    # What it uses refers to the stream, and it keeps that: the program could not end it.
+    stream = driver.Stream()
+    array = gpuarray.zeros(100, np.float32)
+    driver.Context.synchronize()
+    stream.begin_capture()
+    array.fill(1, stream)
+    if made == "inside":
+        array = cumath.sqrt(array, stream=stream)
+    again = driver.Stream.from_handle(stream.handle)
+    del stream
+    assert again.is_capturing()
+    if first == "array":
+        del array
+    del again
+    np.testing.assert_array_equal((gpuarray.zeros(3, np.int32) + 1).get(), [1, 1, 1])
