@@ -148,6 +148,14 @@ impl Usage {
         Some(used + usize::from(self.home_id == stream))
     }
 
+    /// How many references there are to a stream that the memory refers to, in all.
+    pub(super) fn strong_count(&self, stream: u64) -> Option<usize> {
+        if self.home_id == stream {
+            return Some(Arc::strong_count(&self.home));
+        }
+        self.uses.try_lock()?.as_ref()?.find(stream).map(Arc::strong_count)
+    }
+
     /// The stream of memory that no other has used; nobody else can reach it.
     pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
         (self.state.load(Ordering::Acquire) & SHARED == 0).then_some(self.home.as_ref())
