@@ -74,8 +74,11 @@ pub(crate) fn queue(
     if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
         return Ok(());
     }
+    let uses: Vec<_> = uses.iter().copied().flatten().collect();
+    if transfer.wait {
+        crate::wait::before_copy(py, stream, &uses)?;
+    }
     py.detach(|| {
-        let uses: Vec<_> = uses.iter().copied().flatten().collect();
         stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
         // SAFETY: allocations are large enough and ordered by the guard; for raw addresses

@@ -169,7 +169,7 @@ type Registration = (RegisteredMemory<'static>, KeptObject);
 pub(crate) struct RegisteredHostMemory {
     /// The array whose memory is registered. Dropped before the registration, which keeps the
     /// array for as long as it lasts.
-    base: Option<Loan>,
+    base: Loan,
     memory: Mutex<Option<Discarded<Registration>>>,
     device: Arc<dyn Device>,
 }
@@ -177,13 +177,15 @@ pub(crate) struct RegisteredHostMemory {
 #[pymethods]
 impl RegisteredHostMemory {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.base.as_ref().map_or(Ok(()), |base| base.traverse(&visit))
+        // Once it is given back, what frees it has the reference.
+        let is_registered = self.memory.try_lock().is_ok_and(|memory| memory.is_some());
+        self.base.traverse(&visit, usize::from(is_registered))
     }
 
     /// The array whose memory is registered.
     #[getter]
-    fn base(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.base.as_ref().map(|base| base.object(py))
+    fn base(&self, py: Python<'_>) -> Py<PyAny> {
+        self.base.object(py)
     }
 
     /// Ends the registration, once the copies that are queued have run. The array stays as it

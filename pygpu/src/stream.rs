@@ -159,7 +159,8 @@ impl PyStream {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.loan.as_ref().map_or(Ok(()), |loan| loan.traverse(&visit))
+        let uses = Arc::strong_count(&self.stream);
+        self.loan.as_ref().map_or(Ok(()), |loan| loan.traverse(&visit, uses))
     }
 
     /// A stream that another library made: its handle, or an object that has

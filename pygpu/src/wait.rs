@@ -1,6 +1,7 @@
 //! Waiting for the device without Python's lock, in a way that Ctrl-C can end.
 
 use crate::errors::OrRaise;
+use gpuarray::memory::{AccessGuard, Use};
 use gpuarray::{Device, Event, Result, Stream};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -158,6 +159,28 @@ pub(crate) fn for_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result
 /// Waits until all work before an event's mark has run, and returns its failure.
 pub(crate) fn for_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
     Ok(wait(py, &event)?.and_then(|()| event.synchronize()))
+}
+
+/// Waits for what a copy on `stream` comes behind, before the copy is made by a call that returns
+/// when it is done: that call, which no signal ends, then has only its own bytes to wait for.
+pub(crate) fn before_copy(
+    py: Python<'_>,
+    stream: &Arc<dyn Stream>,
+    uses: &[Use<'_>],
+) -> PyResult<()> {
+    let is_own = uses.iter().all(|(memory, _)| memory.is_used_only_on(stream.as_ref()));
+    // What captures can neither be asked nor waited for, and refuses the copy.
+    if (is_own && stream.query().unwrap_or(true)) || stream.is_capturing().unwrap_or(true) {
+        return Ok(());
+    }
+    py.detach(|| {
+        stream.wait_for_room();
+        AccessGuard::acquire(stream, uses).map(drop)
+    })
+    .or_raise()?;
+    // The copy reports a failure of the work before it.
+    wait(py, &stream.as_ref())?.ok();
+    Ok(())
 }
 
 /// Waits for all work of a device. Only work on streams that other libraries made, and that

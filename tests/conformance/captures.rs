@@ -18,6 +18,7 @@ tests![
     another_stream_cannot_end_a_capture needs [Graphs],
     an_empty_capture_is_a_graph needs [Graphs],
     a_stream_is_dropped_while_it_captures needs [Graphs],
+    a_stream_is_dropped_that_memory_of_its_capture_refers_to needs [Graphs],
     other_streams_work_during_a_capture needs [Graphs],
     the_default_stream_works_during_a_capture_beside_it needs [Graphs],
     other_threads_work_during_a_capture needs [Graphs],
@@ -181,6 +182,24 @@ fn other_work(context: &Context, stream: &Arc<dyn Stream>, size: usize) -> gpuar
     let event = context.device.create_event(EventOptions::default())?;
     stream.record(event.as_ref())?;
     event.synchronize()
+}
+
+fn a_stream_is_dropped_that_memory_of_its_capture_refers_to(context: &Context) -> Outcome {
+    let on = [context.device.default_stream(), context.stream()?];
+    for home in &on {
+        let stream = context.stream()?;
+        let x = numbers(context, home, 100)?;
+        context.device.synchronize()?;
+        stream.begin_capture(CaptureMode::Relaxed)?;
+        // Refused, but the stream is among those that may have read.
+        let error = error_of(x.on(&stream)?.to_vec());
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        drop((x, stream));
+        // The capture has ended, or this would be refused.
+        context.device.synchronize()?;
+        check_usable(context, &context.stream()?)?;
+    }
+    Ok(())
 }
 
 fn other_streams_work_during_a_capture(context: &Context) -> Outcome {

@@ -29,6 +29,7 @@ tests![
     a_reset_takes_what_was_made_before needs [Kernels, Reset],
     a_reset_leaves_the_other_device_alone needs [Kernels, Reset, SecondDevice],
     a_reset_ends_captures needs [Graphs, Reset],
+    a_reset_gives_back_all_memory needs [Kernels, Reset],
     captures_resets_forks_and_drops_mix_on_threads,
     a_forked_child_is_told_and_harms_nobody,
     a_forked_child_exits_with_exit_handlers,
@@ -154,6 +155,10 @@ fn a_reset_takes_what_was_made_before(context: &Context) -> Outcome {
 
 fn a_reset_ends_captures(context: &Context) -> Outcome {
     run(context, "reset capture")
+}
+
+fn a_reset_gives_back_all_memory(context: &Context) -> Outcome {
+    run(context, "reset memory")
 }
 
 fn a_reset_leaves_the_other_device_alone(context: &Context) -> Outcome {

@@ -36,6 +36,7 @@ pub(crate) fn run() -> Option<ExitCode> {
         ["reset"] => faults::reset(),
         ["reset", "beside"] => faults::reset_beside(),
         ["reset", "capture"] => faults::reset_in_a_capture(),
+        ["reset", "memory"] => faults::reset_gives_back(),
         ["exit", how] => processes::exit(how),
         ["fork"] => processes::fork_after_use(false),
         ["fork", "exit"] => processes::fork_after_use(true),

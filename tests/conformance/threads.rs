@@ -2,7 +2,9 @@
 
 use crate::context::Context;
 use crate::harness::{Outcome, tests};
+use gpuarray::attempt::attempt;
 use gpuarray::function::BinaryFunction;
+use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{DeviceArray, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,6 +18,7 @@ tests![
     threads_allocate_and_free_at_once needs [ExactAccounting],
     an_array_made_by_one_thread_is_freed_by_another needs [ExactAccounting],
     streams_are_dropped_while_others_trim_memory,
+    an_attempt_waits_for_no_other_use,
 ];
 
 const THREADS: usize = 4;
@@ -149,5 +152,30 @@ fn streams_are_dropped_while_others_trim_memory(context: &Context) -> Outcome {
     context.device.synchronize()?;
     assert_eq!(gpuarray::memory::last_failed_free(), 0, "every block is freed once");
     assert_eq!(array.sum()?, 500);
+    Ok(())
+}
+
+fn an_attempt_waits_for_no_other_use(context: &Context) -> Outcome {
+    let zeros = DeviceArray::<i32>::zeros(&context.device, &[100])?;
+    let mut array = zeros.on(&context.stream()?)?.copy()?;
+    let mut elsewhere = array.on(&context.stream()?)?;
+    // Loads what compiling would be waited for.
+    elsewhere.copy()?.fill(7)?;
+    let memory = array.untyped().memory();
+    {
+        // The first use elsewhere waits until this one is queued, which it never is.
+        let _guard = AccessGuard::acquire(array.stream(), &[(memory, Access::Read)])?;
+        assert!(attempt(|| elsewhere.fill(1)).is_none());
+    }
+    assert!(attempt(|| elsewhere.fill(1)).is_none(), "it may wait for another thread");
+    assert_eq!(array.to_vec()?, [0; 100]);
+    elsewhere.fill(1)?;
+    for shared in [&mut array, &mut elsewhere] {
+        assert!(attempt(|| shared.fill(2)).is_none(), "the ordering lock may be taken");
+    }
+    assert_eq!(array.to_vec()?, [1; 100]);
+    let mut own = elsewhere.copy()?;
+    assert!(matches!(attempt(|| own.fill(3)), Some(Ok(()))), "nobody else uses it");
+    assert_eq!(own.to_vec()?, [3; 100]);
     Ok(())
 }

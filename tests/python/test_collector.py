@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from device import BACKEND, needs_alone, settled_memory
 
-from pygpu import _core, driver, gpuarray, tools
+from pygpu import _core, cumath, driver, gpuarray, tools
 
 
 class Holder:
@@ -149,6 +149,22 @@ def test_what_is_still_used_is_kept():
     assert gone() is None
 
 
+@pytest.mark.parametrize("other", [lambda a: a[10:], lambda a: a.gpudata, lambda a: a.reshape(-1)])
+def test_an_owner_is_kept_though_only_a_cycle_shows_it(other):
+    owned = Owned(4000)
+    gone = weakref.ref(owned)
+    owned.array = gpuarray.GPUArray(1000, np.float32, gpudata=owned)
+    owned.array.fill(2)
+    still_used = other(owned.array)
+    del owned
+    gc.collect()
+    assert gone() is not None
+    assert gone().array is not None, "it was cleared"
+    del still_used
+    gc.collect()
+    assert gone() is None
+
+
 # The default stream of each thread, which every driver has; the host backend has none of others.
 PER_THREAD = 2
 needs_foreign_streams = pytest.mark.skipif(
@@ -164,6 +180,23 @@ def test_a_cycle_through_the_owner_of_a_stream():
     gc.collect()
     assert gone() is holder
     del holder
+    gc.collect()
+    assert gone() is None
+
+
+@needs_foreign_streams
+def test_the_owner_of_a_stream_is_kept_for_arrays_of_the_stream():
+    holder = Holder()
+    holder.stream = driver.Stream.from_handle(PER_THREAD, holder)
+    a_gpu = cumath.sqrt(gpuarray.zeros(4), stream=holder.stream)
+    gone = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert gone() is not None
+    assert gone().stream is not None, "it was cleared"
+    a_gpu.fill(3)
+    assert (a_gpu.get() == 3).all()
+    del a_gpu
     gc.collect()
     assert gone() is None
 

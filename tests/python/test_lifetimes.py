@@ -284,3 +284,119 @@ assert {check}
 def test_a_first_use_lets_other_threads_work(work, check, tmp_path):
     # No code is kept from earlier runs: loading it takes too little to be seen.
     run_python(WHILE.format(work=work, check=check), PYGPU_CACHE_DIR=str(tmp_path), DOUBLE_CACHE="")
+
+
+FIRST_USE_ON_ANOTHER_STREAM = """
+import sys, threading, time
+import numpy as np
+from pygpu import driver, gpuarray
+
+ROUNDS = 20
+streams = [driver.Stream(1) for _ in range(ROUNDS)]
+gpuarray.zeros(8, np.int8).fill(1, streams[0])
+host = np.empty(1 << 25, np.int8)
+arrays = [gpuarray.zeros(host.size, np.int8) for _ in range(3)]
+driver.Context.synchronize()
+ticks, end = 0, False
+
+def count():
+    global ticks
+    while not end:
+        ticks += 1
+        time.sleep(0)
+
+def download(array):
+    copying.set()
+    array.get(host)
+
+counter = threading.Thread(target=count)
+counter.start()
+while not ticks:
+    time.sleep(0.001)
+# From here on the other threads run only when this one lets them.
+sys.setswitchinterval(1000)
+released = 0
+for stream in streams:
+    array = gpuarray.zeros(host.size, np.int8)
+    view = array[:8]
+    driver.Context.synchronize()
+    copying = threading.Event()
+    copier = threading.Thread(target=download, args=(array,))
+    copier.start()
+    copying.wait()
+    before = ticks
+    # The first use on another stream waits until the copy no longer uses the array.
+    view.fill(1, stream)
+    released += ticks > before
+    copier.join()
+    assert (array.get()[:9] == [1] * 8 + [0]).all()
+end = True
+sys.setswitchinterval(0.005)
+counter.join()
+assert released > 0, "the interpreter was held"
+"""
+
+
+def test_a_first_use_on_another_stream_lets_other_threads_work():
+    run_python(FIRST_USE_ON_ANOTHER_STREAM)
+
+
+# ---- numbers that are given twice --------------------------------------------------------------
+
+REUSED = """
+import gc, sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import test_lifetimes
+from test_lifetimes import RawStream
+from pygpu import driver, gpuarray
+
+def check(stream, raw):
+    # The object is of the new stream, and keeps its owner.
+    assert stream.handle == raw.handle
+    a = gpuarray.zeros(1000, np.float32)
+    a.fill(3, stream)
+    stream.synchronize()
+    assert (a.get() == 3).all()
+
+# The first has gone, and its objects with it.
+raw = RawStream()
+number = raw.handle
+driver.Stream.from_handle(number).synchronize()
+gc.collect()
+del raw
+raw = RawStream()
+assert raw.handle == number, "the double gives numbers twice"
+stream = driver.Stream.from_handle(raw)
+check(stream, raw)
+
+# The first was the owner's, which went with the last object that needed it.
+del stream, raw
+gc.collect()
+raw = RawStream()
+assert raw.handle == number
+stream = driver.Stream.from_handle(raw)
+check(stream, raw)
+
+# A reset has taken the first, whose object lives on.
+destroy, RawStream.__del__ = RawStream.__del__, lambda self: None
+driver.Device(0).reset()
+old, stream = stream, None
+new = RawStream()
+while new.handle != number:
+    new = RawStream()
+stream = driver.Stream.from_handle(new)
+check(stream, new)
+assert driver.Stream.from_handle(number).is_done()
+try:
+    old.synchronize()
+    raise SystemExit("the object of before the reset works")
+except driver.LogicError as error:
+    assert "reset" in str(error), error
+"""
+
+
+@on_a_gpu
+@pytest.mark.skipif(not IS_DOUBLE, reason="a driver does not say when it gives a number twice")
+def test_a_number_that_is_given_twice_is_the_new_stream():
+    run_python(REUSED, os.path.dirname(__file__), DOUBLE_REUSE="1")

@@ -28,6 +28,10 @@ INTERRUPTED = """
         "stream": stream.synchronize,
         "event": event.synchronize,
         "context": driver.Context.synchronize,
+        "get": a.get,
+        "set": lambda: a[:4].set(np.ones(4)),
+        "memcpy_dtoh": lambda: driver.memcpy_dtoh(np.empty(4), a.gpudata),
+        "memcpy_htod": lambda: driver.memcpy_htod(a.gpudata, np.ones(4)),
     }
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
@@ -41,7 +45,9 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.parametrize("what", ["stream", "event", "context"])
+@pytest.mark.parametrize(
+    "what", ["stream", "event", "context", "get", "set", "memcpy_dtoh", "memcpy_htod"]
+)
 def test_an_interrupt_ends_a_wait(what):
     done = run_python(INTERRUPTED, what, PYGPU_BACKEND="host")
     assert 0 < float(done.stdout) < 60

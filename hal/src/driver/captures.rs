@@ -282,10 +282,8 @@ impl Captures {
         drop(all);
         let free = || {
             let _scope = context.enter()?;
-            // SAFETY: nobody holds the block; the call waits for the device's work, which may
-            // be a launch of the graph.
-            let code = context.outside_captures(|| unsafe { (context.driver.calls.free)(address) });
-            context.check("free", code)
+            // SAFETY: nobody holds the block.
+            unsafe { context.pool.put_behind_all(context, address) }
         };
         Some(free())
     }

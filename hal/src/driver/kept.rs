@@ -60,9 +60,9 @@ impl Kept {
     /// True if nothing but this keeps the stream that captures: its program has dropped it.
     pub(super) fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.memory.lock();
-        let own = all.values().find(|hold| hold.home().id() == stream);
-        let own_references = || all.values().map(|hold| hold.sole_references(stream)).sum();
-        own.is_some_and(|hold| Arc::strong_count(hold.home()) == own_references())
+        let references = all.values().find_map(|hold| hold.strong_count(stream));
+        let own = || all.values().map(|hold| hold.sole_references(stream)).sum::<usize>();
+        references.is_some_and(|references| references == own())
     }
 
     /// Everything that the captured work uses, once the capture has ended.

@@ -7,6 +7,7 @@ use super::stream::PER_THREAD;
 use crate::error::{Error, Result};
 use crate::locks::{LEAF, POOL, Ranked};
 use crate::status::Status;
+use rustc_hash::FxHashSet;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -25,6 +26,9 @@ pub(super) struct Pool {
     /// The same once known, for the warm path: 0 unknown, 1 none.
     known: AtomicU64,
     streams: Ranked<Vec<Weak<FreeBlocks>>, LEAF>,
+    /// What the driver's pool has given and not got back. CUDA keeps a pool and its memory over a
+    /// reset of the context.
+    taken: Ranked<FxHashSet<u64>, LEAF>,
     threshold: OnceLock<u64>,
 }
 
@@ -153,7 +157,11 @@ impl Pool {
         bytes: usize,
     ) -> Result<(u64, c_int)> {
         if let Some(pool) = self.handle(context)? {
-            return Ok(self.take_from(context, pool, stream, bytes));
+            let (address, code) = self.take_from(context, pool, stream, bytes);
+            if code == Status::SUCCESS {
+                self.taken.lock().insert(address);
+            }
+            return Ok((address, code));
         }
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
@@ -174,12 +182,37 @@ impl Pool {
             // SAFETY: no argument.
             context.check("free", unsafe { (calls.synchronize)() })?;
         }
+        // Before the driver may hand the address out again.
+        let was_taken = self.taken.lock().remove(&address);
         let code = context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
             (Some(_), Some(free)) => unsafe { free(address, stream) },
             // SAFETY: the caller's promise; the plain call waits for the device's work.
             _ => unsafe { (calls.free)(address) },
         });
+        if code != Status::SUCCESS && was_taken {
+            self.taken.lock().insert(address);
+        }
+        context.check("free", code)
+    }
+
+    /// Gives memory back to the driver behind all work of the device, on whichever stream. The
+    /// context is current.
+    ///
+    /// # Safety
+    /// The address is that of an allocation, which nobody uses any longer.
+    pub(super) unsafe fn put_behind_all(&self, context: &Context, address: u64) -> Result<()> {
+        let calls = &context.driver.calls;
+        if self.taken.lock().remove(&address) {
+            // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
+            let _none_begins = context.captures.beginning.lock();
+            if !context.has_captures() {
+                // SAFETY: no argument.
+                context.check("free", unsafe { (calls.synchronize)() })?;
+            }
+        }
+        // SAFETY: the caller's promise.
+        let code = context.outside_captures(|| unsafe { (calls.free)(address) });
         context.check("free", code)
     }
 
@@ -271,26 +304,37 @@ impl Pool {
         lists + self.unused(context)
     }
 
-    /// Forgets everything: the device is being reset.
-    pub(super) fn forget(&self) {
-        *self.handle.lock() = None;
+    /// Destroys the pool and forgets everything, since the device is about to be reset. Returns
+    /// what the driver may still hold afterwards: a pool goes with the last of its memory. The
+    /// context is current, if there is one.
+    pub(super) fn end(&self, context: &Context) -> Vec<u64> {
         self.known.store(0, Ordering::Release);
+        let handle = self.handle.lock().take().flatten();
+        if let Some(pool) = handle.filter(|_| context.is_open()) {
+            self.destroy(context, pool);
+        }
         for stream in self.lists() {
             stream.forget();
+        }
+        std::mem::take(&mut *self.taken.lock()).into_iter().collect()
+    }
+
+    fn destroy(&self, context: &Context, pool: Handle) {
+        let Some(destroy) = context.driver.calls.pool_destroy else { return };
+        // SAFETY: the pool was made here; memory of it that is still used stays valid.
+        let code = unsafe { destroy(pool) };
+        if code != Status::SUCCESS {
+            log::warn!("destroying a memory pool failed: status {code}");
         }
     }
 
     /// Destroys the driver's pool, with the last of the context.
     pub(super) fn close(&self, context: &Context) {
         let handle = self.handle.lock().take().flatten();
-        if let (Some(pool), Some(destroy)) = (handle, context.driver.calls.pool_destroy)
+        if let Some(pool) = handle
             && let Ok(_scope) = context.enter()
         {
-            // SAFETY: the pool was made here; memory of it that is still used stays valid.
-            let code = unsafe { destroy(pool) };
-            if code != Status::SUCCESS {
-                log::warn!("destroying a memory pool failed: status {code}");
-            }
+            self.destroy(context, pool);
         }
     }
 }

@@ -148,6 +148,14 @@ impl Usage {
         Some(used + usize::from(self.home_id == stream))
     }
 
+    /// How many references there are to a stream that the memory refers to, in all.
+    pub(super) fn strong_count(&self, stream: u64) -> Option<usize> {
+        if self.home_id == stream {
+            return Some(Arc::strong_count(&self.home));
+        }
+        self.uses.try_lock()?.as_ref()?.find(stream).map(Arc::strong_count)
+    }
+
     /// The stream of memory that no other has used; nobody else can reach it.
     pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
         (self.state.load(Ordering::Acquire) & SHARED == 0).then_some(self.home.as_ref())
@@ -278,9 +286,21 @@ fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stre
 /// A memory, and how an operation uses it.
 pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
 
+/// Memories inside the fast path, which are left when this is dropped.
+#[derive(Default)]
+struct Entered<'a>(SmallVec<[&'a DeviceMemory; 4]>);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        for memory in &self.0 {
+            memory.usage.leave();
+        }
+    }
+}
+
 /// Uses of several memories by one operation, held while its work is queued.
 pub struct AccessGuard<'a> {
-    fast: SmallVec<[&'a DeviceMemory; 4]>,
+    fast: Entered<'a>,
     _ordering: Option<Ordered>,
     /// Behind the lock, because fields are dropped in order.
     _forgotten: Forgotten,
@@ -288,7 +308,7 @@ pub struct AccessGuard<'a> {
 
 impl fmt::Debug for AccessGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AccessGuard({} memories)", self.fast.len())
+        write!(f, "AccessGuard({} memories)", self.fast.0.len())
     }
 }
 
@@ -344,7 +364,7 @@ impl<'a> AccessGuard<'a> {
             memory.usage.share();
             memory.usage.order(memory, stream, access, by_graph, &mut forgotten)?;
         }
-        let fast = SmallVec::new();
+        let fast = Entered::default();
         Ok(AccessGuard { fast, _ordering: Some(ordering), _forgotten: forgotten })
     }
 
@@ -352,8 +372,8 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     fn try_fast(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<Option<AccessGuard<'a>>> {
         let id = stream.id();
-        let mut guard =
-            AccessGuard { fast: SmallVec::new(), _ordering: None, _forgotten: Forgotten::new() };
+        // No guard yet, whose end tells that work was queued.
+        let mut fast = Entered::default();
         for &(memory, _) in uses {
             if memory.is_gone() {
                 return Err(lost(memory));
@@ -363,17 +383,14 @@ impl<'a> AccessGuard<'a> {
             if memory.is_inherited() || !memory.usage.enter(id) {
                 return Ok(None);
             }
-            guard.fast.push(memory);
+            fast.0.push(memory);
         }
-        Ok(Some(guard))
+        Ok(Some(AccessGuard { fast, _ordering: None, _forgotten: Forgotten::new() }))
     }
 }
 
 impl Drop for AccessGuard<'_> {
     fn drop(&mut self) {
-        for memory in &self.fast {
-            memory.usage.leave();
-        }
         attempt::queued();
     }
 }

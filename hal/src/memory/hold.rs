@@ -1,7 +1,6 @@
 //! What graphs hold of the memory that their captured work uses.
 
 use super::{Access, DeviceMemory};
-use crate::stream::Stream;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,9 +31,9 @@ impl GraphHold {
         }
     }
 
-    /// The stream that the memory was made for.
-    pub(crate) fn home(&self) -> &Arc<dyn Stream> {
-        self.memory.usage.home()
+    /// How many references there are to a stream that the memory refers to, in all.
+    pub(crate) fn strong_count(&self, stream: u64) -> Option<usize> {
+        self.memory.usage.strong_count(stream)
     }
 
     /// How many references to a stream there are through this hold alone.

@@ -123,8 +123,17 @@ impl<S: Queue> Uses<S> {
 
     /// How often a stream is remembered.
     pub(super) fn references(&self, stream: u64) -> usize {
+        self.all(stream).count()
+    }
+
+    /// The stream of a number, if it is remembered.
+    pub(super) fn find(&self, stream: u64) -> Option<&S> {
+        self.all(stream).next()
+    }
+
+    fn all(&self, stream: u64) -> impl Iterator<Item = &S> {
         let all = std::iter::once(&self.writer).chain(&self.readers);
-        all.filter(|it| it.id() == stream).count()
+        all.filter(move |it| it.id() == stream)
     }
 
     /// The stream of the last write, and those that have read since.

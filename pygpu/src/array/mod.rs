@@ -94,7 +94,7 @@ impl Content {
         visit.call(&self.base)?;
         visit.call(self.gpudata.get())?;
         if let Some(loan) = &self.loan {
-            loan.traverse(visit)?;
+            loan.traverse(visit, Arc::strong_count(self.array.memory()))?;
         }
         // This object and its array have one each; a call in progress has another.
         match &self.python {

@@ -6,6 +6,8 @@ use crate::errors::OrRaise;
 use crate::host::{self, HostArray};
 use crate::runtime::{Current, current};
 use crate::stream::stream_argument;
+use crate::wait;
+use gpuarray::memory::Access;
 use gpuarray::{Array, DType};
 use numpy::{PyArrayDescrMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning, PyValueError};
@@ -34,37 +36,45 @@ struct HostBytes(*mut u8);
 // lets threads without Python's lock read and write an array's bytes.
 unsafe impl Send for HostBytes {}
 
-/// False if a copy may have to wait for work on another stream.
-fn waits_for_none(array: &Array) -> bool {
-    array.memory().is_used_only_on(array.stream().as_ref())
+/// Makes a copy of `bytes` bytes: with Python's lock if it is short and waits for nothing, else
+/// without it; a signal ends the wait for work that was queued before.
+fn copy(
+    py: Python<'_>,
+    array: &Array,
+    bytes: usize,
+    (access, wait): (Access, bool),
+    copy: impl FnOnce() -> gpuarray::Result<()> + Send,
+) -> PyResult<()> {
+    let (memory, stream) = (array.memory(), array.stream());
+    let is_short = bytes < RELEASE_FROM_BYTES
+        && memory.is_used_only_on(stream.as_ref())
+        && stream.query().unwrap_or(false);
+    if is_short {
+        return copy().or_raise();
+    }
+    if wait {
+        wait::before_copy(py, stream, &[(memory, access)])?;
+    }
+    py.detach(copy).or_raise()
 }
 
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(host::data(from));
-    let copy = move || {
+    copy(py, array, host::nbytes(from), (Access::Write, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: the host array has as many bytes in the same order, and is kept until the
         // call returns; without `wait` the backend copies pageable memory before it returns.
         unsafe { array.upload(pointer, wait) }
-    };
-    if host::nbytes(from) < RELEASE_FROM_BYTES && waits_for_none(array) {
-        copy().or_raise()
-    } else {
-        py.detach(copy).or_raise()
-    }
+    })
 }
 
 fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(host::data(to));
-    let copy = move || {
+    copy(py, array, host::nbytes(to), (Access::Read, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: as for `upload`.
         unsafe { array.download(pointer, wait) }
-    };
-    let idle = host::nbytes(to) < RELEASE_FROM_BYTES
-        && waits_for_none(array)
-        && array.stream().query().unwrap_or(false);
-    if idle { copy().or_raise() } else { py.detach(copy).or_raise() }
+    })
 }
 
 /// Sets the elements from a host array of the same shape and dtype.

@@ -235,6 +235,38 @@ pub(super) fn reset() -> Outcome {
     check_works(&device)
 }
 
+/// A reset gives back all memory, also of pools, of objects that live on, and of captures.
+pub(super) fn reset_gives_back() -> Outcome {
+    let device = device()?;
+    let options = StreamOptions { non_blocking: true, priority: 0 };
+    let mut kept = Vec::new();
+    let mut free = Vec::new();
+    for _ in 0..4 {
+        free.push(device.memory_info()?.free);
+        let stream = device.create_stream(options)?;
+        let mut small = DeviceArray::<i32>::zeros(&device, &[100])?.on(&stream)?.copy()?;
+        drop((&small + &small)?);
+        let large = DeviceArray::<i32>::zeros(&device, &[8 << 20])?;
+        drop((&large + 1)?);
+        stream.synchronize()?;
+        if stream.begin_capture(CaptureMode::Relaxed).is_ok() {
+            // Refused, as a graph could not wait.
+            small.on(&stream)?.to_vec().expect_err("the stream captures");
+            small.fill(1)?;
+        }
+        kept.push((stream, small, large));
+        recover(&device)?;
+    }
+    drop(kept);
+    assert_eq!(last_failed_free(), 0, "nothing is freed that the reset took");
+    free.push(device.memory_info()?.free);
+    // The first round has opened the context and loaded code. A driver may take some for itself.
+    let most_lost = if is_double(backend()?.as_ref())? { 0 } else { 8 << 20 };
+    let lost = free[1].saturating_sub(free[4]);
+    assert!(lost <= most_lost, "{lost} bytes are lost: {free:?} were free");
+    check_works(&device)
+}
+
 /// A reset while a stream captures. What is asked of a stream that captures is not asked
 /// afterwards: large copies are staged, and streams wait for each other.
 pub(super) fn reset_in_a_capture() -> Outcome {

@@ -29,7 +29,7 @@ struct Busy {
 fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
     // The driver double takes long for what a GPU has done in no time.
     let count = if is_double(backend()?.as_ref())? { 1 << 10 } else { 1 << 22 };
-    let pinned = PinnedMemory::new(device, 4 * count)?;
+    let pinned = PinnedMemory::new(device, 4 * 4 * count)?;
     let (mut streams, mut arrays) = (Vec::new(), Vec::new());
     for number in 0..4 {
         let options = StreamOptions { non_blocking: number % 2 == 0, priority: 0 };
@@ -39,9 +39,12 @@ fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
             array.update_scalar(BinaryFunction::Add, 1.0)?;
             let doubled = (&array + &array)?;
             array.update(BinaryFunction::Add, &doubled)?;
-            // SAFETY: the pinned memory has as many bytes, which nobody reads; it is freed
-            // behind the work, or not at all.
-            unsafe { array.untyped().download(pinned.pointer(), false)? };
+            // SAFETY: the stream has as many bytes of the pinned memory for itself, which nobody
+            // reads; it is freed behind the work, or not at all.
+            unsafe {
+                let part = pinned.pointer().add(4 * count * number);
+                array.untyped().download(part, false)?;
+            }
         }
         streams.push(stream);
         arrays.push(array);

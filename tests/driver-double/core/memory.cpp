@@ -190,9 +190,8 @@ void release(const Ref<Memory>& memory) {
 void release_all(const Context& context) {
     std::vector<Ref<Memory>> all;
     for (const auto& [address, memory] : state().memory) {
-        // Memory of pools belongs to the device, and ends with its primary context.
-        const bool pooled = context.primary && memory->pool && memory->device == context.device;
-        if (pooled || memory->context.get() == &context) all.push_back(memory);
+        // Memory of pools belongs to the device, and outlives its contexts.
+        if (memory->context.get() == &context) all.push_back(memory);
     }
     for (const Ref<Memory>& memory : all) {
         if (memory->kind == Kind::Plain || memory->kind == Kind::Managed ||

@@ -29,29 +29,54 @@ struct Stream;
 struct Work;
 template <class T> using Ref = std::shared_ptr<T>;
 
-// Objects by handle. No handle is given twice, so that one of a destroyed object stays invalid.
+// An environment variable's number.
+size_t setting(const char* name, size_t otherwise);
+
+// Objects by handle. No handle is given twice, so that one of a destroyed object stays invalid;
+// with DOUBLE_REUSE=1 the one that became free last comes first, as from many drivers.
 template <class T> class Registry {
 public:
     explicit Registry(uint64_t kind) : next(kind << 40) {}
     Handle add(Ref<T> object) {
-        next += 16;
-        objects[next] = std::move(object);
-        return next;
+        Handle handle;
+        if (freed.empty()) {
+            handle = next += 16;
+        } else {
+            handle = freed.back();
+            freed.pop_back();
+        }
+        objects[handle] = std::move(object);
+        return handle;
     }
     Ref<T> find(Handle handle) const {
         const auto found = objects.find(handle);
         return found == objects.end() ? nullptr : found->second;
     }
-    bool erase(Handle handle) { return objects.erase(handle) != 0; }
+    bool erase(Handle handle) {
+        const bool known = objects.erase(handle) != 0;
+        if (known) note_freed(handle);
+        return known;
+    }
     size_t size() const { return objects.size(); }
     template <class Condition> void erase_if(Condition condition) {
         for (auto it = objects.begin(); it != objects.end();) {
-            it = condition(*it->second) ? objects.erase(it) : std::next(it);
+            if (!condition(*it->second)) {
+                ++it;
+                continue;
+            }
+            const Handle handle = it->first;
+            it = objects.erase(it);
+            note_freed(handle);
         }
     }
 
 private:
+    void note_freed(Handle handle) {
+        if (setting("DOUBLE_REUSE", 0)) freed.push_back(handle);
+    }
+
     Handle next;
+    std::vector<Handle> freed;
     std::unordered_map<Handle, Ref<T>> objects;
 };
 
@@ -213,9 +238,6 @@ struct Thread {
     std::unique_lock<std::mutex>* lock = nullptr;
 };
 Thread& thread();
-
-// An environment variable's number.
-size_t setting(const char* name, size_t otherwise);
 
 // The device, null if there is none with this number.
 Device* device_at(CUdevice number);

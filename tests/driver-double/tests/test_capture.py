@@ -76,6 +76,50 @@ class Graphs(DriverTest):
         assert again.value != number.value, "a capture's number is its own"
         self.end_capture(stream)
 
+    def test_what_a_capture_keeps_ends_with_it_however_it_ends(self):
+        ended = []
+        destroy = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ended.append)
+
+        def destroyed(stream, other):
+            self.ok("cuStreamDestroy_v2", stream)
+            assert ended == [5]
+            self.ok("cuStreamSynchronize", other)
+
+        def destroyed_after_what_joined(stream, other):
+            self.ok("cuStreamDestroy_v2", other)
+            assert ended == []
+            self.ok("cuStreamDestroy_v2", stream)
+
+        def invalid(stream, other):
+            self.fails(UNSUPPORTED, "cuStreamSynchronize", stream)
+            self.fails(INVALIDATED, "cuStreamEndCapture", stream, ctypes.c_uint64())
+
+        def not_joined(stream, other):
+            self.fails(UNJOINED, "cuStreamEndCapture", stream, ctypes.c_uint64())
+
+        def reset(stream, other):
+            self.ok("cuDevicePrimaryCtxReset_v2", 0)
+
+        for end in (destroyed, destroyed_after_what_joined, invalid, not_joined, reset):
+            stream, other, fork = self.stream(), self.stream(), self.event()
+            self.ok("cuStreamBeginCapture_v2", stream, GLOBAL)
+            self.digit(1, stream)
+            make_allocation = make("cuMemAllocAsync", 4, stream)
+            self.digit(2, stream)
+            self.ok("cuMemFreeAsync", make_allocation, stream)
+            self.ok("cuEventRecord", fork, stream)
+            self.ok("cuStreamWaitEvent", other, fork, 0)
+            self.digit(3, other)
+            state, capturing = INT(), ctypes.c_uint64()
+            self.ok("cuStreamGetCaptureInfo_v2", other, state, None, capturing, None, None)
+            kept = make("cuUserObjectCreate", 5, destroy, 1, 1)
+            self.ok("cuGraphRetainUserObject", capturing.value, kept, 1, 1)
+            assert ended == []
+            end(stream, other)
+            assert ended == [5], end.__name__
+            ended.clear()
+            self.fails(1, "cuGraphDestroy", capturing.value)
+
     def test_another_stream_joins_through_events(self):
         stream, other = self.stream(), self.stream()
         fork, join = self.event(), self.event()

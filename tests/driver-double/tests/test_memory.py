@@ -124,15 +124,35 @@ class InStreamOrder(DriverTest):
             self.ok("cuMemPoolGetAttribute", pool, number, value)
             return value.value
 
+        # What other tests have left outlives their contexts.
+        self.ok("cuMemPoolTrimTo", pool, 0)
+        used, reserved = attribute(7), attribute(5)
         self.ok("cuMemPoolSetAttribute", pool, 4, ctypes.c_uint64(1 << 30))
         memory = make("cuMemAllocAsync", 1000, stream)
-        assert (attribute(7), attribute(5)) == (1000, 1024)
+        assert (attribute(7) - used, attribute(5) - reserved) == (1000, 1024)
         self.ok("cuMemFreeAsync", memory, stream)
         self.ok("cuStreamSynchronize", stream)
-        assert (attribute(7), attribute(5)) == (0, 1024)
+        assert (attribute(7) - used, attribute(5) - reserved) == (0, 1024)
         self.ok("cuMemPoolTrimTo", pool, 0)
-        assert attribute(5) == 0
+        assert attribute(5) == reserved
         self.ok("cuMemPoolSetAttribute", pool, 4, ctypes.c_uint64(0))
+
+    def test_memory_of_pools_outlives_a_reset(self):
+        def free():
+            amount = ctypes.c_uint64()
+            self.ok("cuMemGetInfo_v2", amount, None)
+            return amount.value
+
+        self.ok("cuCtxSynchronize")
+        before = free()
+        memory = make("cuMemAllocAsync", 4096, self.stream())
+        self.ok("cuDevicePrimaryCtxReset_v2", 0)
+        self.context = make("cuDevicePrimaryCtxRetain", 0)
+        self.ok("cuCtxSetCurrent", self.context)
+        assert free() == before - 4096
+        self.ok("cuMemFreeAsync", memory, 0)
+        self.ok("cuCtxSynchronize")
+        assert free() == before
 
 
 class HostMemory(DriverTest):
