@@ -6,12 +6,14 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 
 from ._alias import install_as_pycuda
 from ._core import __version__, backends, build_info, choose_backend
+from ._status import Status
 
 VERSION = tuple(int(part) for part in __version__.split("."))
 VERSION_STATUS = ""
 VERSION_TEXT = __version__
 
 __all__ = [
+    "Status",
     "VERSION",
     "VERSION_STATUS",
     "VERSION_TEXT",

@@ -7,7 +7,7 @@ use crate::programs::{ONE, grid};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
     CaptureMode, Device, DeviceArray, ErrorKind, Event, EventOptions, Graph, Kernel, LoadOptions,
-    Module, ModuleSource, Result, Stream, StreamOptions,
+    Module, ModuleSource, Result, Status, Stream, StreamOptions,
 };
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ pub(super) fn noticed(by: &str) -> Outcome {
         }
         other => return Err(format!("{other} notices nothing").into()),
     };
-    let kind = match last_failed_free() {
+    let kind = match last_failed_free().code {
         0 => ErrorKind::LaunchFailed,
         _ => ErrorKind::DeviceLost,
     };
@@ -228,7 +228,7 @@ pub(super) fn reset() -> Outcome {
         new.launch_set()?;
         assert_eq!(new.array.to_vec()?[0], 1);
         drop((registered, unused, objects));
-        assert_eq!(last_failed_free(), 0, "nothing is freed that the reset took");
+        assert_eq!(last_failed_free(), Status::OK, "nothing is freed that the reset took");
         assert_eq!(new.array.to_vec()?[0], 1);
         assert!(new.pinned.iter().all(|&byte| byte == 0) && new.pooled.is_allocated());
     }
