@@ -4,8 +4,8 @@ use crate::kept::KeptObject;
 use gpuarray::memory::Use;
 use gpuarray::operation::Operation;
 use gpuarray::{
-    CaptureMode, Device, DeviceId, Event, EventOptions, Graph, PrefetchTarget, Result, Stream,
-    Status, StreamOptions, Transfer,
+    CaptureMode, Device, DeviceId, Event, EventOptions, Graph, PrefetchTarget, Result, Status,
+    Stream, StreamOptions, Transfer,
 };
 use pyo3::prelude::*;
 use std::any::Any;

@@ -13,10 +13,10 @@ VERSION_STATUS = ""
 VERSION_TEXT = __version__
 
 __all__ = [
-    "Status",
     "VERSION",
     "VERSION_STATUS",
     "VERSION_TEXT",
+    "Status",
     "__version__",
     "backends",
     "build_info",

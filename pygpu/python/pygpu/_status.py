@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._arguments import whole
 
 
 class Status:
@@ -90,12 +91,7 @@ class Status:
 
 def _number(code: int) -> int:
     """A status number: 32 bits with a sign."""
-    try:
-        number = code.__index__()
-    except AttributeError:
-        raise TypeError(
-            f"code is of type {type(code).__name__}; a whole number is needed"
-        ) from None
+    number = whole("code", code)
     if not -(2**31) <= number < 2**31:
         raise OverflowError(f"code is {number}; a status has 32 bits")
     return number
