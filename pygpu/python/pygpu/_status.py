@@ -32,9 +32,14 @@ class Status:
 
     __slots__ = ("_api", "_code")
 
+    # Whose numbers there are.
+    _apis: tuple[str, ...] = ("cuda", "hip", "host", "nvrtc", "hiprtc")
+
     def __init__(self, code: int, api: str | None = None) -> None:
         self._code = _number(code)
         self._api = _core.choose_backend() if api is None else api
+        if self._api not in self._apis:
+            raise ValueError(f"api is {api!r}; allowed are {', '.join(self._apis)}")
 
     @property
     def code(self) -> int:
