@@ -117,6 +117,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
         nbytes = self.nbytes()
         if not nbytes:
             self._array = np.empty(self._shape, self.dtype, self._order)
+            self._source = Block.of_array(self._array)
             return
         _check_address("the host pointer", address, self.dtype)
         _check_size("the host pointer", block, nbytes)
