@@ -134,9 +134,11 @@ class Program:
         writable = self.random.random() < 0.8
         buffer.flags.writeable = writable
         order = "C" if buffer.flags.c_contiguous else "F"
-        host = Memory(count * given.itemsize) if succeeds else None
+        # The array's pointer reaches as far as its elements, not to the end of the buffer.
+        nbytes = count * dtype.itemsize
+        host = Memory(nbytes) if succeeds else None
         if host is not None:
-            host.write(0, np.frombuffer(buffer.tobytes(order="A"), np.uint8))
+            host.write(0, np.frombuffer(buffer.tobytes(order="A"), np.uint8)[:nbytes])
         made = self.new("DeviceArray", dtype)(buffer)
         self.finish(Array(made, dtype, shape, order, host, writable=writable), succeeds)
 
