@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import mmap
@@ -203,17 +204,20 @@ class DeviceArray(Keeper, _core.BufferExporter):
         self._attempt(self._copy, False)
         return self.last_status()
 
-    def set(self, *args: Any) -> cudaError_t:
+    def set(self, source: Any, *val: Any) -> cudaError_t:
         """Copies all elements from elsewhere in host memory to device memory.
 
         Parameters
         ----------
         source : buffer, ptr_wrapper or int
             Memory without gaps, with as many bytes as the array, or its address.
+
+        Notes
+        -----
+        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
         """
-        if len(args) == 2:
-            return self.set_val(*args)
-        (source,) = args
+        if val:
+            return self.set_val(source, *val)
         self._attempt(self._set, source)
         return self.last_status()
 
@@ -298,7 +302,8 @@ def _constructor(array: DeviceArray, *args: Any, **flags: Any) -> tuple[Any, tup
         (value,) = args
         if _is_number(value):
             return array._make_own, ((whole("size", value),),)
-        memoryview(value)  # raises TypeError for anything else
+        with contextlib.suppress(BufferError, ValueError):  # a dead buffer: a status
+            memoryview(value)  # raises TypeError for anything else
         return array._make_over, (value,)
     rest = args[at + 1 :] if flag is None else (*args[at + 1 :], flag)
     makes = {0: array._make_own, 1: array._make_at_pointer, 2: array._make_at_addresses}

@@ -22,6 +22,14 @@ class Block:
         self.memory, self.address, self.nbytes, self.alive = memory, address, nbytes, True
 
     @classmethod
+    def on_host(cls, elements: int, dtype: np.dtype[Any]) -> Block:
+        """Ordinary host memory."""
+        try:
+            return cls.of_array(np.empty(elements, dtype))
+        except ValueError:
+            raise MemoryError(f"{elements} elements of {dtype}: no memory has as many") from None
+
+    @classmethod
     def of_array(cls, array: np.ndarray) -> Block:
         return cls(array, array.ctypes.data, array.nbytes)
 
@@ -79,10 +87,10 @@ class ptr_wrapper:
 
         What the wrapper has pointed to before is let go.
         """
-        array = np.empty(count("N", N), self.dtype)
+        block = Block.on_host(count("N", N), self.dtype)
         self.destroy()
-        self._block = Block.of_array(array)
-        self._address, self._safe = self._block.address, True
+        self._block = block
+        self._address, self._safe = block.address, True
 
     def destroy(self) -> None:
         """Frees what :meth:`create` has allocated, and points nowhere.
@@ -172,7 +180,7 @@ class HostAllocator(_Allocator):
     """Owns ordinary host memory."""
 
     def _make(self, elements: int) -> Block:
-        return Block.of_array(np.empty(elements, self.dtype))
+        return Block.on_host(elements, self.dtype)
 
     def allocate(self, n: int) -> None:
         """Allocates `n` elements, undefined, in place of what it had."""

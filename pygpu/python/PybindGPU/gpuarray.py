@@ -205,8 +205,8 @@ class GPUArray:
         for name in kwargs:
             if name not in known:
                 raise TypeError(f"unknown argument {name!r}; allowed are {', '.join(known)}")
-        order = kwargs.get("order") or "C"
-        if order not in ("C", "F"):
+        order = "C" if kwargs.get("order") is None else kwargs["order"]
+        if not isinstance(order, str) or order not in ("C", "F"):
             raise ValueError(f"order is {order!r}; allowed are 'C' and 'F'")
         self._allocator: Any = None
         if "allocator" in kwargs:
@@ -338,7 +338,7 @@ class GPUArray:
         """Sets one element in device memory, counted in the order of memory."""
         return self._device_array.set_val(idx, val)
 
-    def set(self, *args: Any) -> backend.cudaError_t:
+    def set(self, host_data: Any, *val: Any) -> backend.cudaError_t:
         """Copies a numpy array to device memory; the host memory stays as it is.
 
         Parameters
@@ -350,10 +350,13 @@ class GPUArray:
         ------
         AssertionError
             If it is of another shape or dtype; :attr:`last_status` is ``InvalidValue`` then.
+
+        Notes
+        -----
+        With two arguments it is :meth:`set_val`, as in older versions of PyGPU.
         """
-        if len(args) == 2:
-            return self.set_val(*args)
-        (host_data,) = args
+        if val:
+            return self.set_val(host_data, *val)
         fits = isinstance(host_data, np.ndarray) and host_data.shape == self.shape
         if not fits or host_data.dtype != self._dtype:
             self._device_array._attempt(self._refuse, host_data)

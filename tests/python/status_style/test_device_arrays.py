@@ -242,6 +242,10 @@ def test_buffers_that_cannot_be_copied():
     assert is_dead(gpuarray.DeviceArray_int64(np.arange(24).reshape(2, 3, 4).transpose(0, 2, 1)))
     assert is_dead(gpuarray.DeviceArray_int64(np.array([object()] * 3)))
     assert is_dead(gpuarray.DeviceArray_int64(np.arange(3, dtype=np.int32)))
+    released = memoryview(np.arange(3))
+    released.release()
+    assert is_dead(gpuarray.DeviceArray_int64(released))
+    assert is_dead(gpuarray.DeviceArray_int64(gpuarray.DeviceArray_int64([-1])))
 
 
 def test_a_read_only_buffer_is_copied_from_alone():
@@ -377,6 +381,9 @@ def test_a_pointer_says_what_it_is(capsys):
     assert capsys.readouterr().out == f"{address:#x}\n"
     with pytest.raises(TypeError, match="N is -1"):
         pointer.create(-1)
+    for many in (2**50, 2**62, 2**70):
+        with pytest.raises(MemoryError):
+            pointer.create(many)
     assert pointer.get() == (address, True)
 
 
