@@ -6,6 +6,7 @@ from typing import Any
 
 from pygpu import _core
 from pygpu._arguments import instance, whole
+from pygpu._errors import LogicError
 
 from ._pointers import handle_wrapper
 from ._status import (
@@ -70,7 +71,7 @@ def _made(name: str, value: Any, kind: type) -> Any:
     instance(name, value, kind)
     made = value._event if isinstance(value, cudaEvent_t) else value._stream
     if made is None:
-        raise refusal(f"{name} was not made: its constructor failed", INVALID_HANDLE)
+        raise refusal(f"{name} was not made: its constructor failed", INVALID_HANDLE, LogicError)
     return made
 
 

@@ -11,6 +11,7 @@ from ctypes import byref, c_char_p, c_int, c_uint32, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any
 
 from pygpu._arguments import whole
+from pygpu._errors import LogicError
 
 from ._status import Status, announce, interface, refusal
 
@@ -86,7 +87,8 @@ class nvmlReturn_t(Status):
             For any other number; its ``status`` is the number.
         """
         if self._code:
-            raise refusal(f"{self.message} [{self.name} ({self._code})]", self._code)
+            text = f"{self.message} [{self.name} ({self._code})]"
+            raise refusal(text, self._code, LogicError)
 
     def as_int(self) -> int:
         """Returns the number."""

@@ -101,9 +101,12 @@ def announce(failure: Exception) -> None:
         warnings.warn(str(failure), StatusWarning, stacklevel=4)
 
 
-def refusal(detail: str, code: int = INVALID_VALUE) -> _errors.LogicError:
+def refusal(
+    detail: str,
+    code: int = INVALID_VALUE,
+    kind: type[_errors.LogicError] = _errors.InvalidArgument,
+) -> _errors.LogicError:
     """The failure of a call that this package refuses itself."""
-    kind = _errors.InvalidArgument if code == INVALID_VALUE else _errors.LogicError
     failure = kind(detail)
     failure.status, failure.detail = code, detail
     return failure

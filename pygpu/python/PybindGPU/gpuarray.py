@@ -154,6 +154,9 @@ def _described(data: Any) -> tuple[tuple[int, ...], Any, int, str]:
             f"data is of type {type(data).__name__}; a GPUArray, a PagelockedAllocator or an "
             "array with __cuda_array_interface__ is needed"
         )
+    for name in ("shape", "typestr", "data"):
+        if name not in interface:
+            raise ValueError(f"the __cuda_array_interface__ of data lacks {name!r}")
     found = np.dtype(interface["typestr"])
     shape = tuple(interface["shape"])
     # A stand-in for the array, which numpy tells the order of.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -262,6 +263,9 @@ def test_what_is_no_allocator():
     for wrong in (None, 5, np.zeros(3)):
         with pytest.raises(gpuarray.UnsupportedDataType):
             gpuarray.GPUArray(allocator=wrong)
+    broken = SimpleNamespace(__cuda_array_interface__={"shape": (3,), "typestr": "<f4"})
+    with pytest.raises(ValueError, match="lacks 'data'"):
+        gpuarray.GPUArray(allocator=broken)
     with pytest.raises(RuntimeError, match="only input argument"):
         gpuarray.GPUArray((3,), allocator=gpuarray.to_gpu(np.zeros(3)))
 
