@@ -48,12 +48,14 @@ PYTEST  = $(PY) -m pytest -n $(JOBS)
 SAME   := $(addprefix --skip ,::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
   ::programs:: ::views::)
 # Python tests that are about drivers; the others are about arrays.
-DRIVER_TESTS := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  faults lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
-  raw_addresses host_buffers capabilities rocm)
-HIP_TESTS    := tests/python/kernels $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  lifetimes rocm)
-CUDA_TESTS   := $(patsubst %,tests/python/test_%.py,driver faults lifetimes)
+IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
+DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process faults \
+  lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
+  raw_addresses host_buffers capabilities rocm status)
+HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
+  lifetimes rocm status)
+CUDA_TESTS   := tests/python/status_style $(patsubst %,tests/python/test_%.py,driver faults \
+  lifetimes status)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
@@ -178,7 +180,8 @@ lint: $(MODULE)
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
-	cd tests && $(abspath $(PY)) -m mypy.stubtest pygpu --allowlist python/stubtest-allowlist.txt
+	cd tests && $(abspath $(PY)) -m mypy.stubtest pygpu PybindGPU PyGPU \
+	  --allowlist python/stubtest-allowlist.txt
 
 wheel: $(VENV)/.wheel
 

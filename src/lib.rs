@@ -13,6 +13,19 @@
 //! }
 //! ```
 //!
+//! Every result is also a value and a status, for programs that check numbers as C does:
+//!
+//! ```
+//! use gpuarray::{Choice, Status, StatusExt};
+//!
+//! let (backend, status) = gpuarray::open(Choice::Host).split();
+//! assert!(status.is_success());
+//! let (device, status) = backend.expect("the host is always there").device(7).split();
+//! assert!(device.is_none());
+//! assert_eq!(status.code, Status::INVALID_DEVICE);
+//! assert_eq!(status.runtime_name(), Some("cudaErrorInvalidDevice"));
+//! ```
+//!
 //! A backend is opened when it is asked for; a missing driver is an ordinary
 //! [`ErrorKind::BackendUnavailable`], never a panic. Arrays free their memory behind the work
 //! that uses it, on whatever streams that runs. Everything comes from the vendor-neutral

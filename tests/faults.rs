@@ -149,7 +149,7 @@ fn check(fault: Fault, expected: f64) -> std::result::Result<bool, String> {
         Ok(value) if value != expected => return Err(format!("the result is {value}")),
         Ok(_) => true,
     };
-    if swallowed && fault.call.releases() && last_failed_free() != fault.code {
+    if swallowed && fault.call.releases() && last_failed_free().code != fault.code {
         return Err("last_failed_free does not know of it".into());
     }
     match bench.leaked() {

@@ -159,7 +159,7 @@ fn soak(choice: Choice, cycles: usize, threads: usize) {
     let mut out = std::io::stdout();
     writeln!(out, "{name}: {cycles} cycles on {threads} threads, {each:.2} us each").unwrap();
     writeln!(out, "before: {before:?}\nafter:  {after:?}").unwrap();
-    assert_eq!(last_failed_free(), 0);
+    assert!(last_failed_free().is_success());
     assert!(after.device_bytes <= before.device_bytes + (4 << 20), "device memory grows");
     // A short run does not get to where the allocator has settled.
     let settled = cycles >= 500_000;

@@ -181,6 +181,8 @@ own_calls! {
     }
     optional {
         error_name: cuGetErrorName(CUresult => c_int, *mut *const c_char => *mut *const c_char);
+        error_string: cuGetErrorString(CUresult => c_int,
+            *mut *const c_char => *mut *const c_char);
         enable_peer: cuCtxEnablePeerAccess(CUcontext => Handle, c_uint => c_uint);
         disable_peer: cuCtxDisablePeerAccess(CUcontext => Handle);
         link_create: cuLinkCreate_v2(c_uint => c_uint, *mut CUjit_option => *mut c_int,

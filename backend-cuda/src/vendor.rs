@@ -10,7 +10,7 @@ use hal::driver::jit::JitOptions;
 use hal::driver::vendor::Vendor;
 use hal::source::NVRTC_OPTIONS;
 use hal::{Api, Direction, Error, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer};
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
 /// NVIDIA's driver.
@@ -40,6 +40,22 @@ impl Cuda {
     }
 }
 
+/// What the driver says of a status number.
+fn describe(
+    read: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int,
+    code: c_int,
+) -> Option<&'static str> {
+    let mut text = std::ptr::null();
+    // SAFETY: the driver returns a text that lives as long as its library, which is never
+    // unloaded, or leaves the pointer as it is.
+    let code = unsafe { read(code, &mut text) };
+    if code != Status::SUCCESS || text.is_null() {
+        return None;
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(text) }.to_str().ok()
+}
+
 /// A linker's state, destroyed in the end.
 struct Link<'a> {
     cuda: &'a Cuda,
@@ -65,15 +81,11 @@ impl Vendor for Cuda {
     }
 
     fn status_name(&self, code: i32) -> Option<&'static str> {
-        let mut name = std::ptr::null();
-        // SAFETY: the driver gives a text that lives as long as its library, which is never
-        // unloaded, or leaves the pointer as it is.
-        let code = unsafe { self.calls.error_name?(code, &mut name) };
-        if code != Status::SUCCESS || name.is_null() {
-            return None;
-        }
-        // SAFETY: as above.
-        unsafe { CStr::from_ptr(name) }.to_str().ok()
+        describe(self.calls.error_name?, code)
+    }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        describe(self.calls.error_string?, code)
     }
 
     fn names(&self) -> &'static Names {

@@ -15,7 +15,7 @@ bindgen=$work/bindgen-$version/bin/bindgen
     "bindgen-cli@$version"
 "${PYTHON:-python3}" "$here/fetch.py" headers 6.2 "$work/hip-headers/6.2"
 
-functions='hip(Init|RuntimeGetVersion|Get(DeviceCount|Device|ErrorName|LastError)|SetDevice)
+functions='hip(Init|RuntimeGetVersion|Get(DeviceCount|Device|ErrorName|ErrorString|LastError)|SetDevice)
 hipGetDeviceProperties(R0600)?
 hipDevice(Get|GetName|TotalMem|GetAttribute|GetPCIBusId|GetUuid|CanAccessPeer|Synchronize|Reset)
 hipDevice(GetStreamPriorityRange|GetLimit|SetLimit|EnablePeerAccess|DisablePeerAccess)

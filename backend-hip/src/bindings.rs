@@ -753,6 +753,7 @@ unsafe extern "C" {
     ) -> hipError_t::Type;
     pub fn hipGetLastError() -> hipError_t::Type;
     pub fn hipGetErrorName(hip_error: hipError_t::Type) -> *const ::std::ffi::c_char;
+    pub fn hipGetErrorString(hipError: hipError_t::Type) -> *const ::std::ffi::c_char;
     pub fn hipStreamCreateWithPriority(
         stream: *mut hipStream_t,
         flags: ::std::ffi::c_uint,

@@ -200,6 +200,7 @@ own_calls! {
     }
     optional {
         error_name: hipGetErrorName(_: c_int) -> *const c_char;
+        error_string: hipGetErrorString(_: c_int) -> *const c_char;
         properties: hipGetDevicePropertiesR0600(_: *mut sys::hipDeviceProp_tR0600, _: c_int)
             -> c_int;
         old_properties: hipGetDeviceProperties(_: *mut sys::hipDeviceProp_tR0000, _: c_int)

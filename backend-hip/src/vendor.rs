@@ -87,6 +87,18 @@ impl Hip {
     }
 }
 
+/// What the runtime says of a status number.
+fn describe(
+    read: unsafe extern "C" fn(c_int) -> *const c_char,
+    code: c_int,
+) -> Option<&'static str> {
+    // SAFETY: the result is null or a constant of the library, which is never unloaded.
+    unsafe {
+        let text = read(code);
+        if text.is_null() { None } else { CStr::from_ptr(text).to_str().ok() }
+    }
+}
+
 impl Vendor for Hip {
     fn name(&self) -> &'static str {
         "hip"
@@ -97,16 +109,15 @@ impl Vendor for Hip {
     }
 
     fn status_name(&self, code: i32) -> Option<&'static str> {
-        // SAFETY: the result is null or a constant of the library, which is never unloaded.
-        let name = unsafe {
-            let name = self.calls.error_name?(code);
-            if name.is_null() {
-                return None;
-            }
-            CStr::from_ptr(name).to_str().ok()?
-        };
+        let name = describe(self.calls.error_name?, code)?;
         // What the runtime calls every number that it does not know.
         (name != "hipErrorUnknown" || code == Status::UNKNOWN).then_some(name)
+    }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        // The runtime has one sentence for every number that it does not know.
+        self.status_name(code)?;
+        describe(self.calls.error_string?, code)
     }
 
     fn names(&self) -> &'static Names {

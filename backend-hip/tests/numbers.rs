@@ -13,7 +13,34 @@
 mod bindings;
 
 use bindings::*;
-use hal::{KernelAttribute, Status};
+use hal::{Api, KernelAttribute, Status};
+use std::collections::HashMap;
+
+/// The constants of an enumeration in the bindings, by number: the first name of each.
+fn constants(enumeration: &str) -> HashMap<i32, &'static str> {
+    let bindings = include_str!("../src/bindings.rs");
+    let start = bindings.find(&format!("pub mod {enumeration} {{")).expect("the enumeration");
+    let body = bindings[start..].split("\n}").next().expect("its end");
+    let mut all = HashMap::new();
+    for line in body.lines().filter_map(|line| line.trim().strip_prefix("pub const ")) {
+        let (name, number) = line.split_once(": Type = ").expect("a constant");
+        let number = number.trim_end_matches(';').parse().expect("a number");
+        all.entry(number).or_insert(name);
+    }
+    assert!(all.len() > 10);
+    all
+}
+
+#[test]
+fn every_status_has_the_name_of_the_header() {
+    for (code, name) in constants("hipError_t") {
+        assert_eq!(Status::hip(code).name(), Some(name), "{code}");
+    }
+    for (code, name) in constants("hiprtcResult") {
+        assert_eq!(Status::new(Api::Hiprtc, code).name(), Some(name), "{code}");
+    }
+    assert_eq!(Status::hip(12345).name(), None);
+}
 
 #[test]
 fn statuses_are_those_that_both_vendors_number_alike() {

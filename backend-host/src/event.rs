@@ -2,6 +2,7 @@
 
 use crate::device::DEVICE;
 use crate::queue::Mark;
+use hal::status::AtomicStatus;
 use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, process};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,7 @@ pub(crate) struct HostEvent {
     timing: bool,
     generation: u32,
     recorded: Mutex<Recorded>,
+    status: AtomicStatus,
 }
 
 impl HostEvent {
@@ -43,6 +45,7 @@ impl HostEvent {
             timing: options.timing,
             generation: process::generation(),
             recorded: Mutex::new(Recorded::Never),
+            status: AtomicStatus::new(),
         }
     }
 
@@ -109,27 +112,37 @@ impl Event for HostEvent {
     }
 
     fn query(&self) -> Result<bool> {
-        self.check_process()?;
-        Ok(self.mark().is_none())
+        self.status.during(|| {
+            self.check_process()?;
+            Ok(self.mark().is_none())
+        })
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.check_process()?;
-        match self.mark() {
-            Some(mark) => mark.wait(),
-            None => Ok(()),
-        }
+        self.status.during(|| {
+            self.check_process()?;
+            match self.mark() {
+                Some(mark) => mark.wait(),
+                None => Ok(()),
+            }
+        })
     }
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
-        let Some(start) = start.as_any().downcast_ref::<HostEvent>() else {
-            return Err(Error::handle("elapsed_since", "start is an event of another backend"));
-        };
-        let (from, to) = (start.time()?, self.time()?);
-        Ok(match to.checked_duration_since(from) {
-            Some(later) => later.as_secs_f32() * 1e3,
-            None => -(from.duration_since(to).as_secs_f32() * 1e3),
+        self.status.during(|| {
+            let Some(start) = start.as_any().downcast_ref::<HostEvent>() else {
+                return Err(Error::handle("elapsed_since", "start is an event of another backend"));
+            };
+            let (from, to) = (start.time()?, self.time()?);
+            Ok(match to.checked_duration_since(from) {
+                Some(later) => later.as_secs_f32() * 1e3,
+                None => -(from.duration_since(to).as_secs_f32() * 1e3),
+            })
         })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     fn as_any(&self) -> &dyn Any {

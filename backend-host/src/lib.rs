@@ -73,4 +73,8 @@ impl Backend for HostBackend {
     fn status_name(&self, code: i32) -> Option<&'static str> {
         Status::common_name(code)
     }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        Some(Status::host(code).message()).filter(|message| !message.is_empty())
+    }
 }

@@ -10,7 +10,8 @@ use crate::kernels;
 use crate::queue::{Mark, Queue, Room, Task};
 use crate::transfer;
 use hal::operation::Operation;
-use hal::{DeviceId, Error, Event, PrefetchTarget, Result, Stream, Transfer};
+use hal::status::AtomicStatus;
+use hal::{DeviceId, Error, Event, PrefetchTarget, Result, Status, Stream, Transfer};
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
@@ -31,15 +32,17 @@ pub(crate) struct HostStream {
     device: Arc<HostDevice>,
     id: u64,
     kind: Kind,
+    status: AtomicStatus,
 }
 
 impl HostStream {
     pub(crate) fn default_of(device: Arc<HostDevice>) -> HostStream {
-        HostStream { id: device.default_stream_id(), device, kind: Kind::Default }
+        let (id, status) = (device.default_stream_id(), AtomicStatus::new());
+        HostStream { device, id, kind: Kind::Default, status }
     }
 
     pub(crate) fn new(device: Arc<HostDevice>, id: u64, queue: Arc<Queue>, blocking: bool) -> Self {
-        HostStream { device, id, kind: Kind::Own { queue, blocking } }
+        HostStream { device, id, kind: Kind::Own { queue, blocking }, status: AtomicStatus::new() }
     }
 
     fn queue(&self) -> &Arc<Queue> {
@@ -120,67 +123,75 @@ impl Stream for HostStream {
     }
 
     fn query(&self) -> Result<bool> {
-        let engine = self.device.engine();
-        Ok(match &self.kind {
-            Kind::Default => engine.default_is_clear(),
-            // The work of a parent's stream never runs in a forked child.
-            Kind::Own { queue, .. } => queue.check_process().map(|()| queue.is_idle())?,
+        self.status.during(|| {
+            let engine = self.device.engine();
+            Ok(match &self.kind {
+                Kind::Default => engine.default_is_clear(),
+                // The work of a parent's stream never runs in a forked child.
+                Kind::Own { queue, .. } => queue.check_process().map(|()| queue.is_idle())?,
+            })
         })
     }
 
     fn synchronize(&self) -> Result<()> {
-        if self.is_clear_default() {
-            return self.queue().take_failure();
-        }
-        if matches!(self.kind, Kind::Default) {
-            for mark in self.device.engine().marks(true) {
-                mark.wait()?;
+        self.status.during(|| {
+            if self.is_clear_default() {
+                return self.queue().take_failure();
             }
-        }
-        self.mark().wait()?;
-        self.queue().take_failure()
+            if matches!(self.kind, Kind::Default) {
+                for mark in self.device.engine().marks(true) {
+                    mark.wait()?;
+                }
+            }
+            self.mark().wait()?;
+            self.queue().take_failure()
+        })
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {
-        let event = own_event(event)?;
-        let at_once = match &self.kind {
-            Kind::Default => self.is_clear_default(),
-            Kind::Own { queue, .. } => queue.is_idle(),
-        };
-        if at_once {
-            event.set_reached();
-            return Ok(());
-        }
-        let time = Arc::new(OnceLock::new());
-        let reached = time.clone();
-        self.submit(Box::new(move || {
-            reached.get_or_init(Instant::now);
+        self.status.during(|| {
+            let event = own_event(event)?;
+            let at_once = match &self.kind {
+                Kind::Default => self.is_clear_default(),
+                Kind::Own { queue, .. } => queue.is_idle(),
+            };
+            if at_once {
+                event.set_reached();
+                return Ok(());
+            }
+            let time = Arc::new(OnceLock::new());
+            let reached = time.clone();
+            self.submit(Box::new(move || {
+                reached.get_or_init(Instant::now);
+                Ok(())
+            }))?;
+            event.set_queued(Record { time, mark: self.mark() });
             Ok(())
-        }))?;
-        event.set_queued(Record { time, mark: self.mark() });
-        Ok(())
+        })
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        match own_event(event)?.mark() {
+        self.status.during(|| match own_event(event)?.mark() {
             Some(mark) => self.submit(Box::new(move || mark.wait())),
             None => Ok(()),
-        }
+        })
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        // Never at once: the function may wait for the thread that queues it. For the same reason
-        // nobody may wait for room until it has run.
-        let room = self.device.engine().room.clone();
-        if room.begin_function() {
-            self.device.engine().look_again();
-        }
-        let counted = Counted(room);
-        self.submit(Box::new(move || {
-            let _counted = counted;
-            function();
-            Ok(())
-        }))
+        self.status.during(|| {
+            // Never at once: the function may wait for the thread that queues it. For the same reason
+            // nobody may wait for room until it has run.
+            let room = self.device.engine().room.clone();
+            if room.begin_function() {
+                self.device.engine().look_again();
+            }
+            let counted = Counted(room);
+            self.submit(Box::new(move || {
+                let _counted = counted;
+                function();
+                Ok(())
+            }))
+        })
     }
 
     fn wait_for_room(&self) {
@@ -211,38 +222,42 @@ impl Stream for HostStream {
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
-        let transfer = *transfer;
-        if let Some(_turn) = self.at_once() {
-            // SAFETY: the caller's promise.
-            unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
-            return Ok(());
-        }
-        let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
-        let device = self.device.clone();
-        self.submit(Box::new(move || {
-            // SAFETY: the caller's promise holds until the copy has run.
-            unsafe { transfer::copy(&transfer, &|| device.pool()) };
+        self.status.during(|| {
+            let transfer = *transfer;
+            if let Some(_turn) = self.at_once() {
+                // SAFETY: the caller's promise.
+                unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
+                return Ok(());
+            }
+            let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
+            let device = self.device.clone();
+            self.submit(Box::new(move || {
+                // SAFETY: the caller's promise holds until the copy has run.
+                unsafe { transfer::copy(&transfer, &|| device.pool()) };
+                Ok(())
+            }))?;
+            if wait {
+                self.mark().wait()?;
+                return self.queue().take_failure();
+            }
             Ok(())
-        }))?;
-        if wait {
-            self.mark().wait()?;
-            return self.queue().take_failure();
-        }
-        Ok(())
+        })
     }
 
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        transfer::check_fill(address, width)?;
-        if let Some(_turn) = self.at_once() {
-            // SAFETY: the caller's promise.
-            unsafe { transfer::fill(address, value, width, count) };
-            return Ok(());
-        }
-        self.submit(Box::new(move || {
-            // SAFETY: the caller's promise holds until the fill has run.
-            unsafe { transfer::fill(address, value, width, count) };
-            Ok(())
-        }))
+        self.status.during(|| {
+            transfer::check_fill(address, width)?;
+            if let Some(_turn) = self.at_once() {
+                // SAFETY: the caller's promise.
+                unsafe { transfer::fill(address, value, width, count) };
+                return Ok(());
+            }
+            self.submit(Box::new(move || {
+                // SAFETY: the caller's promise holds until the fill has run.
+                unsafe { transfer::fill(address, value, width, count) };
+                Ok(())
+            }))
+        })
     }
 
     unsafe fn prefetch(&self, _: u64, _: usize, _: PrefetchTarget) -> Result<()> {
@@ -251,15 +266,21 @@ impl Stream for HostStream {
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        if let Some(_turn) = self.at_once() {
-            // SAFETY: the caller's promise.
-            return unsafe { kernels::execute(operation, &|| self.device.pool()) };
-        }
-        let (operation, device) = (operation.clone(), self.device.clone());
-        self.submit(Box::new(move || {
-            // SAFETY: the caller's promise holds until the operation has run.
-            unsafe { kernels::execute(&operation, &|| device.pool()) }
-        }))
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                // SAFETY: the caller's promise.
+                return unsafe { kernels::execute(operation, &|| self.device.pool()) };
+            }
+            let (operation, device) = (operation.clone(), self.device.clone());
+            self.submit(Box::new(move || {
+                // SAFETY: the caller's promise holds until the operation has run.
+                unsafe { kernels::execute(&operation, &|| device.pool()) }
+            }))
+        })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     fn as_any(&self) -> &dyn Any {

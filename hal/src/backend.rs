@@ -109,6 +109,10 @@ pub trait Backend: Send + Sync + Debug {
 
     /// The vendor's name of a status code.
     fn status_name(&self, code: i32) -> Option<&'static str>;
+
+    /// The vendor's sentence about a status code; `None` where it has none, and for numbers that
+    /// it does not know.
+    fn status_message(&self, code: i32) -> Option<&'static str>;
 }
 
 /// Domain, bus, device and function of `domain:bus:device.function`.

@@ -2,6 +2,7 @@
 
 use crate::device::DeviceId;
 use crate::error::Result;
+use crate::status::Status;
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -53,6 +54,9 @@ pub trait Event: Send + Sync + Debug {
     /// `InvalidHandle` if either was never recorded or has no timing, `NotReady` while work
     /// before either is still to run.
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32>;
+
+    /// The status of the last call that was made on this event: success until one fails.
+    fn last_status(&self) -> Status;
 
     /// The object of the backend itself, behind all decorators.
     fn as_any(&self) -> &dyn Any;

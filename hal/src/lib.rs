@@ -1,5 +1,58 @@
 //! The vendor-neutral layer: traits, status values, dtypes, layouts, arrays and kernel
 //! specifications. It knows no backend and links nothing.
+//!
+//! # Errors and statuses
+//!
+//! Every fallible call returns [`Result<T>`](Result). Programs that use `?` see an [`Error`]: its
+//! [kind](ErrorKind) to decide on, the driver's own number, the call, and a sentence.
+//!
+//! Programs that keep statuses, as C programs do, use [`StatusExt`] on the same results: success
+//! is a [`Status`], too.
+//!
+//! ```
+//! use gpuarray_hal::{Backend, Status, StatusExt};
+//!
+//! fn count(backend: &dyn Backend) -> usize {
+//!     // As `cudaGetDeviceCount` of PyGPU: a value and a status.
+//!     let (count, status) = backend.device_count().split_or_default();
+//!     if !status.is_success() {
+//!         eprintln!("{status}: {}", status.message());
+//!     }
+//!     count
+//! }
+//!
+//! // Without the value.
+//! fn wait(stream: &dyn gpuarray_hal::Stream) -> Status {
+//!     stream.synchronize().status()
+//! }
+//! ```
+//!
+//! A status is a vendor and a number, open to numbers that nobody has named. Numbers have the
+//! vendor's names, and those of one vendor convert to the other's:
+//!
+//! ```
+//! use gpuarray_hal::{ErrorKind, Status};
+//!
+//! let status = Status::hip(2);
+//! assert_eq!(status.name(), Some("hipErrorOutOfMemory"));
+//! assert_eq!(status.to_cuda(), Some(2));
+//!
+//! // Back to an error, for `?`.
+//! let error = status.check("my_library_call").unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+//! ```
+//!
+//! [Arrays](Array::last_status), [streams](Stream::last_status) and [events](Event::last_status)
+//! keep the status of their last call:
+//!
+//! ```
+//! use gpuarray_hal::{Result, Status, StatusExt, Stream};
+//!
+//! fn drain(streams: &[std::sync::Arc<dyn Stream>]) -> Vec<Status> {
+//!     streams.iter().for_each(|stream| drop(stream.synchronize()));
+//!     streams.iter().map(|stream| stream.last_status()).collect()
+//! }
+//! ```
 
 mod enumeration;
 
@@ -44,5 +97,5 @@ pub use module::{
 };
 pub use num_complex::Complex;
 pub use scalar::Scalar;
-pub use status::{Api, Status};
+pub use status::{Api, Status, StatusExt};
 pub use stream::{CaptureMode, Direction, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::memory::Use;
 use crate::operation::Operation;
+use crate::status::Status;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -333,6 +334,10 @@ pub trait Stream: Send + Sync + Debug {
     /// The operation is as [`crate::operation`] demands, and its addresses stay allocated
     /// until it has run.
     unsafe fn execute(&self, operation: &Operation) -> Result<()>;
+
+    /// The status of the last call that was made on this stream: success until one fails.
+    /// Allocating and freeing memory leave it as it is, for objects do that by themselves.
+    fn last_status(&self) -> Status;
 
     /// The object of the backend itself, behind all decorators.
     fn as_any(&self) -> &dyn Any;

@@ -215,5 +215,5 @@ pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {
 /// The status code of the last free that failed.
 #[pyfunction]
 pub(crate) fn last_failed_free() -> i32 {
-    gpuarray::memory::last_failed_free()
+    gpuarray::memory::last_failed_free().code
 }

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 static EXCEPTIONS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -68,13 +67,6 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::CompileFailed => "CompileError",
         _ => "RuntimeError",
     }
-}
-
-/// Keeps the status code of a call, and raises its error.
-pub(crate) fn note<T>(status: &AtomicI32, result: gpuarray::Result<T>) -> PyResult<T> {
-    let code = result.as_ref().map_or_else(|error| error.status().code, |_| Status::SUCCESS);
-    status.store(code, Ordering::Relaxed);
-    result.or_raise()
 }
 
 /// `?` for results of the core in functions that Python calls.

@@ -1,16 +1,17 @@
 //! Events as a Python class.
 
-use crate::errors::{OrRaise, note, to_python};
+use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::ipc;
 use crate::runtime::current;
+use crate::status;
 use crate::stream::stream_argument;
-use gpuarray::{Device, Error, Event, EventOptions, Status};
+use gpuarray::status::AtomicStatus;
+use gpuarray::{Device, Error, Event, EventOptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`.
 const BLOCKING_SYNC: u32 = 1;
@@ -22,12 +23,12 @@ const INTERPROCESS: u32 = 4;
 pub(crate) struct PyEvent {
     pub(crate) event: Arc<dyn Event>,
     device: Arc<dyn Device>,
-    status: AtomicI32,
+    status: AtomicStatus,
 }
 
 impl PyEvent {
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
-        note(&self.status, result)
+        self.status.note(result).or_raise()
     }
 }
 
@@ -55,7 +56,7 @@ impl PyEvent {
         }
         let device = current()?.device;
         let event = device.create_event(options).or_raise()?;
-        Ok(PyEvent { event, device, status: AtomicI32::new(Status::SUCCESS) })
+        Ok(PyEvent { event, device, status: AtomicStatus::new() })
     }
 
     fn __repr__(&self) -> String {
@@ -108,7 +109,7 @@ impl PyEvent {
         let handle = ipc::parse("from_ipc_handle", handle)?;
         let device = current()?.device;
         let event = device.import_event(&handle).or_raise()?;
-        Ok(PyEvent { event, device, status: AtomicI32::new(Status::SUCCESS) })
+        Ok(PyEvent { event, device, status: AtomicStatus::new() })
     }
 
     /// The driver's handle.
@@ -117,9 +118,9 @@ impl PyEvent {
         self.event.handle()
     }
 
-    /// The status code of the last call.
+    /// The status of the last call.
     #[getter]
-    fn last_status(&self) -> i32 {
-        self.status.load(Ordering::Relaxed)
+    fn last_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        status::object(py, self.status.load())
     }
 }

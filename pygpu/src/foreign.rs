@@ -4,8 +4,8 @@ use crate::kept::KeptObject;
 use gpuarray::memory::Use;
 use gpuarray::operation::Operation;
 use gpuarray::{
-    CaptureMode, Device, DeviceId, Event, EventOptions, Graph, PrefetchTarget, Result, Stream,
-    StreamOptions, Transfer,
+    CaptureMode, Device, DeviceId, Event, EventOptions, Graph, PrefetchTarget, Result, Status,
+    Stream, StreamOptions, Transfer,
 };
 use pyo3::prelude::*;
 use std::any::Any;
@@ -202,6 +202,10 @@ impl Stream for KeptStream {
         unsafe { self.inner.execute(operation) }
     }
 
+    fn last_status(&self) -> Status {
+        self.inner.last_status()
+    }
+
     fn as_any(&self) -> &dyn Any {
         self.inner.as_any()
     }
@@ -299,6 +303,10 @@ impl Stream for PastStream {
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         // SAFETY: as above.
         unsafe { self.now().execute(operation) }
+    }
+
+    fn last_status(&self) -> Status {
+        self.now().last_status()
     }
 
     fn as_any(&self) -> &dyn Any {

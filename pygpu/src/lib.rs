@@ -10,6 +10,7 @@ mod discard;
 mod dtypes;
 mod errors;
 mod event;
+mod exporter;
 mod foreign;
 mod host;
 mod init;
@@ -24,6 +25,7 @@ mod pool;
 mod region;
 mod rows;
 mod runtime;
+mod status;
 mod stream;
 mod tenant;
 mod wait;
@@ -128,7 +130,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         runtime::fault_calls,
         runtime::inject_fault,
         runtime::set_current_device,
+        status::check_status,
+        status::status_message,
+        status::status_names,
     );
+    module.add("BufferExporter", exporter::class(module.py())?)?;
     kernel::install(module.py())?;
     allocator::remember_mem_alloc(module.getattr("mem_alloc")?);
     Ok(())

@@ -43,6 +43,11 @@ pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
     Ok(BACKEND.get_or_init(|| opened))
 }
 
+/// The backend, if something has opened it already.
+pub(crate) fn opened_backend() -> Option<&'static Arc<dyn Backend>> {
+    BACKEND.get()
+}
+
 /// Tells the backends where this interpreter's packages are, some of which hold compilers. What
 /// is in them is looked at when something is first compiled.
 fn add_search_directories() -> PyResult<()> {

@@ -1,18 +1,19 @@
 //! Streams and graphs as Python classes, and the streams of other libraries.
 
-use crate::errors::{OrRaise, note, to_python};
+use crate::errors::{OrRaise, to_python};
 use crate::event::PyEvent;
 use crate::foreign::KeptStream;
 use crate::integer::{argument, integer};
 use crate::kept::Loan;
 use crate::runtime::{Current, current};
+use crate::status;
 use gpuarray::process::ProcessMutex;
-use gpuarray::{CaptureMode, Device, DeviceId, Error, Graph, Status, Stream, StreamOptions};
+use gpuarray::status::AtomicStatus;
+use gpuarray::{CaptureMode, Device, DeviceId, Error, Graph, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use pyo3::{PyTraverseError, PyVisit};
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 
 /// `CU_STREAM_NON_BLOCKING`.
@@ -122,18 +123,17 @@ pub(crate) struct PyStream {
     loan: Option<Loan>,
     _reachable: Option<Arc<Reachable>>,
     pub(crate) stream: Arc<dyn Stream>,
-    status: AtomicI32,
+    status: AtomicStatus,
 }
 
 impl PyStream {
     fn new_object(stream: Arc<dyn Stream>, reachable: Option<Arc<Reachable>>) -> PyStream {
         let loan = Loan::of(stream.foreign_owner());
-        let status = AtomicI32::new(Status::SUCCESS);
-        PyStream { loan, _reachable: reachable, stream, status }
+        PyStream { loan, _reachable: reachable, stream, status: AtomicStatus::new() }
     }
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
-        note(&self.status, result)
+        self.status.note(result).or_raise()
     }
 }
 
@@ -250,10 +250,10 @@ impl PyStream {
         Ok(if self.note(self.stream.options())?.non_blocking { NON_BLOCKING } else { 0 })
     }
 
-    /// The status code of the last call.
+    /// The status of the last call.
     #[getter]
-    fn last_status(&self) -> i32 {
-        self.status.load(Ordering::Relaxed)
+    fn last_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        status::object(py, self.status.load())
     }
 
     fn __repr__(&self) -> String {

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Gate, expect_error, pause};
 use crate::harness::{Outcome, tests};
-use gpuarray::{ErrorKind, Event, EventOptions, Result};
+use gpuarray::{ErrorKind, Event, EventOptions, Result, Status, StatusExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -21,10 +21,24 @@ tests![
     events_of_the_default_stream_are_timed,
     an_event_outlives_its_stream,
     events_have_handles_of_their_own,
+    the_last_status_is_that_of_the_last_call,
 ];
 
 fn event(context: &Context) -> Result<Arc<dyn Event>> {
     context.device.create_event(EventOptions::default())
+}
+
+fn the_last_status_is_that_of_the_last_call(context: &Context) -> Outcome {
+    let (start, end) = (event(context)?, event(context)?);
+    assert_eq!(end.last_status(), Status::OK);
+    let refused = end.elapsed_since(start.as_ref());
+    assert_eq!(refused.status().code, Status::INVALID_HANDLE);
+    assert_eq!(end.last_status(), refused.status());
+    assert_eq!(start.last_status(), Status::OK);
+    let (done, status) = end.query().split_or_default();
+    assert!(done && status.is_success());
+    assert_eq!(end.last_status(), Status::OK);
+    Ok(())
 }
 
 fn an_event_that_was_never_recorded_counts_as_complete(context: &Context) -> Outcome {

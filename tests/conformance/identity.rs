@@ -95,8 +95,13 @@ fn streams_have_numbers_of_their_own(context: &Context) -> Outcome {
 fn common_status_codes_have_names(context: &Context) -> Outcome {
     for code in [Status::SUCCESS, Status::OUT_OF_MEMORY, Status::INVALID_VALUE] {
         assert!(context.backend.status_name(code).is_some_and(|name| !name.is_empty()));
+        assert!(context.backend.status_message(code).is_some_and(|text| !text.is_empty()));
+        // The driver and the tables agree.
+        let status = Status::new(context.backend.api(), code);
+        assert_eq!(context.backend.status_name(code), status.name());
     }
     assert_eq!(context.backend.status_name(-12345), None);
+    assert_eq!(context.backend.status_message(-12345), None);
     Ok(())
 }
 

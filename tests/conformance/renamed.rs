@@ -3,7 +3,7 @@
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use gpuarray::operation::Operation;
 use gpuarray::{
-    Api, Backend, Device, DeviceId, Event, EventOptions, PinnedOptions, Result, Stream,
+    Api, Backend, Device, DeviceId, Event, EventOptions, PinnedOptions, Result, Status, Stream,
     StreamOptions, Transfer,
 };
 use std::any::Any;
@@ -46,6 +46,10 @@ impl Backend for Renamed<dyn Backend> {
 
     fn status_name(&self, code: i32) -> Option<&'static str> {
         self.inner.status_name(code)
+    }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        self.inner.status_message(code)
     }
 }
 
@@ -183,6 +187,10 @@ impl Stream for Renamed<dyn Stream> {
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.inner.execute(operation) }
+    }
+
+    fn last_status(&self) -> Status {
+        self.inner.last_status()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -177,7 +177,9 @@ fn a_panic_in_a_queued_function_is_reported_once(context: &Context) -> Outcome {
     let error = error_of(stream.synchronize());
     assert_eq!(error.kind(), ErrorKind::LaunchFailed);
     assert_eq!(error.status().code, Status::LAUNCH_FAILED);
+    assert_eq!(stream.last_status(), error.status());
     stream.synchronize()?;
+    assert_eq!(stream.last_status(), Status::OK);
     Ok(())
 }
 

@@ -23,11 +23,10 @@ use crate::error::{Error, Result};
 use crate::layout::{IndexItem, Layout, Order};
 use crate::memory::{Allocator, DeviceMemory, same_device};
 use crate::operation::{Operand, Strides};
-use crate::status::Status;
+use crate::status::{AtomicStatus, Status};
 use crate::stream::Stream;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 /// An array in device memory whose element type is known at run time.
 ///
@@ -40,7 +39,7 @@ pub struct Array {
     /// Where operations are queued, if not on the memory's own stream.
     stream: Option<Arc<dyn Stream>>,
     allocator: Option<Arc<dyn Allocator>>,
-    status: AtomicI32,
+    status: AtomicStatus,
 }
 
 impl Clone for Array {
@@ -92,8 +91,7 @@ impl Array {
         dtype: DType,
         stream: Option<Arc<dyn Stream>>,
     ) -> Array {
-        let status = AtomicI32::new(Status::SUCCESS);
-        Array { memory, layout, dtype, stream, allocator: None, status }
+        Array { memory, layout, dtype, stream, allocator: None, status: AtomicStatus::new() }
     }
 
     /// A view with a layout that names elements of this array only.
@@ -172,17 +170,15 @@ impl Array {
         }
     }
 
-    /// The status code of the last operation that this object took part in.
-    pub fn last_status(&self) -> i32 {
-        self.status.load(Ordering::Relaxed)
+    /// The status of the last operation that this object took part in.
+    pub fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     /// Remembers the status of an operation that this object took part in.
     #[inline]
     fn note<T>(&self, result: Result<T>) -> Result<T> {
-        let code = result.as_ref().map_or_else(|error| error.status().code, |_| Status::SUCCESS);
-        self.status.store(code, Ordering::Relaxed);
-        result
+        self.status.note(result)
     }
 
     /// The same elements, with operations queued on another stream.

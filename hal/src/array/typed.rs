@@ -9,6 +9,7 @@ use crate::f16;
 use crate::function::{BinaryFunction, Reduction, UnaryFunction};
 use crate::layout::{IndexItem, Layout, Order, checked_size, shape_text};
 use crate::scalar::Scalar;
+use crate::status::Status;
 use crate::stream::Stream;
 use std::fmt;
 use std::marker::PhantomData;
@@ -420,8 +421,8 @@ impl<T: Element> DeviceArray<T> {
         Ok(value[0])
     }
 
-    /// The status code of the last operation that this object took part in.
-    pub fn last_status(&self) -> i32 {
+    /// The status of the last operation that this object took part in.
+    pub fn last_status(&self) -> Status {
         self.array.last_status()
     }
 }

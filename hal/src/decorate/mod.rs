@@ -12,6 +12,7 @@ pub use fault::{Fault, FaultInjector};
 use crate::backend::Backend;
 use crate::enumeration::enumeration;
 use crate::error::Result;
+use crate::status::AtomicStatus;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ pub trait Interceptor: Send + Sync + Debug {
 
 /// The backend `inner` with an interceptor before every call of it and its objects.
 pub fn decorate(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
-    Arc::new(Decorated { inner, interceptor })
+    Arc::new(Decorated { interceptor, inner, status: AtomicStatus::new() })
 }
 
 impl<T: ?Sized + Debug> Debug for Decorated<T> {
@@ -106,19 +107,23 @@ impl<T: ?Sized + Debug> Debug for Decorated<T> {
 struct Decorated<T: ?Sized> {
     interceptor: Arc<dyn Interceptor>,
     inner: Arc<T>,
+    /// Of the last call, whether it was made or made to fail.
+    status: AtomicStatus,
 }
 
 impl<T: ?Sized> Decorated<T> {
     fn wrap<U: ?Sized>(&self, inner: Arc<U>) -> Decorated<U> {
-        Decorated { interceptor: self.interceptor.clone(), inner }
+        Decorated { interceptor: self.interceptor.clone(), inner, status: AtomicStatus::new() }
     }
 
     fn call<R>(&self, call: Call, inner: impl FnOnce(&T) -> Result<R>) -> Result<R> {
-        let verdict = self.interceptor.before(call);
-        if verdict.is_err() && !call.releases() {
-            return verdict.and_then(|()| inner(&self.inner));
-        }
-        let result = inner(&self.inner);
-        verdict.and(result)
+        self.status.during(|| {
+            let verdict = self.interceptor.before(call);
+            if verdict.is_err() && !call.releases() {
+                return verdict.and_then(|()| inner(&self.inner));
+            }
+            let result = inner(&self.inner);
+            verdict.and(result)
+        })
     }
 }

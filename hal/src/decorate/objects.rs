@@ -7,7 +7,7 @@ use crate::device::DeviceId;
 use crate::error::Result;
 use crate::event::Event;
 use crate::module::{Kernel, KernelAttribute, LaunchConfig, Module, Parameter};
-use crate::status::Api;
+use crate::status::{Api, Status};
 use crate::stream::Stream;
 use std::any::Any;
 use std::ffi::c_void;
@@ -46,6 +46,10 @@ impl Backend for Decorated<dyn Backend> {
     fn status_name(&self, code: i32) -> Option<&'static str> {
         self.inner.status_name(code)
     }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        self.inner.status_message(code)
+    }
 }
 
 impl Event for Decorated<dyn Event> {
@@ -71,6 +75,10 @@ impl Event for Decorated<dyn Event> {
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
         self.call(Call::ElapsedTime, |e| e.elapsed_since(start))
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     fn as_any(&self) -> &dyn Any {

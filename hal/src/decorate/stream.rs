@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::memory::Use;
 use crate::operation::Operation;
+use crate::status::Status;
 use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
 use std::any::Any;
 use std::sync::Arc;
@@ -129,6 +130,10 @@ impl Stream for Decorated<dyn Stream> {
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         // SAFETY: the caller's promise is passed on.
         self.call(Call::Execute, |s| unsafe { s.execute(operation) })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -164,4 +164,8 @@ impl Backend for DriverBackend {
     fn status_name(&self, code: i32) -> Option<&'static str> {
         self.driver.vendor.status_name(code)
     }
+
+    fn status_message(&self, code: i32) -> Option<&'static str> {
+        self.driver.vendor.status_message(code)
+    }
 }

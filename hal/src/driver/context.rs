@@ -4,12 +4,12 @@
 use super::calls::Handle;
 use super::captures::Captures;
 use super::embedded::TARGETS;
-use super::status::{Driver, explain};
+use super::status::Driver;
 use super::vendor::Lasting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::{OPENING, Ranked};
 use crate::process;
-use crate::status::Status;
+use crate::status::{Status, meaning};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -234,7 +234,7 @@ impl Context {
             return driver.error(call, code);
         }
         let first = self.set_lost(epoch, code) == Status::SUCCESS;
-        let error = driver.error_with(call, code, explain(code));
+        let error = driver.error_with(call, code, meaning(code));
         let detail = format!(
             "{}; device {}:{} cannot be used by this process until it is reset \
              (Device::reset, Device.reset() in Python), which loses what is in its memory; a \

@@ -5,7 +5,7 @@ use super::context::Context;
 use crate::device::DeviceId;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
-use crate::status::Status;
+use crate::status::{AtomicStatus, Status};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +26,7 @@ pub(super) struct DriverEvent {
     recorded: AtomicBool,
     /// True if it was recorded last on a stream that captured.
     captured: AtomicBool,
+    status: AtomicStatus,
 }
 
 impl DriverEvent {
@@ -64,7 +65,8 @@ impl DriverEvent {
         recorded: bool,
     ) -> DriverEvent {
         let (recorded, captured) = (AtomicBool::new(recorded), AtomicBool::new(false));
-        DriverEvent { context: context.clone(), epoch, handle, timing, recorded, captured }
+        let (context, status) = (context.clone(), AtomicStatus::new());
+        DriverEvent { context, epoch, handle, timing, recorded, captured, status }
     }
 
     /// The handle, for a call on `context`'s driver.
@@ -142,13 +144,15 @@ impl Event for DriverEvent {
     }
 
     fn query(&self) -> Result<bool> {
-        let _scope = self.context.enter_for(self.epoch)?;
-        // SAFETY: the handle is a live event.
-        let query = || unsafe { (self.context.driver.calls.event_query)(self.handle) };
-        match self.context.outside_captures(query) {
-            Status::NOT_READY => Ok(!self.is_recorded() && !self.context.answers().unrecorded),
-            code => self.context.check("query", code).map(|()| true),
-        }
+        self.status.during(|| {
+            let _scope = self.context.enter_for(self.epoch)?;
+            // SAFETY: the handle is a live event.
+            let query = || unsafe { (self.context.driver.calls.event_query)(self.handle) };
+            match self.context.outside_captures(query) {
+                Status::NOT_READY => Ok(!self.is_recorded() && !self.context.answers().unrecorded),
+                code => self.context.check("query", code).map(|()| true),
+            }
+        })
     }
 
     fn answers_queries(&self) -> bool {
@@ -156,31 +160,39 @@ impl Event for DriverEvent {
     }
 
     fn synchronize(&self) -> Result<()> {
-        let _scope = self.context.enter_for(self.epoch)?;
-        // SAFETY: the handle is a live event.
-        let wait = || unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
-        self.context.check("synchronize", self.context.outside_captures(wait))
+        self.status.during(|| {
+            let _scope = self.context.enter_for(self.epoch)?;
+            // SAFETY: the handle is a live event.
+            let wait = || unsafe { (self.context.driver.calls.event_synchronize)(self.handle) };
+            self.context.check("synchronize", self.context.outside_captures(wait))
+        })
     }
 
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32> {
-        let start = own(start)?;
-        for (event, name) in [(start, "start"), (self, "end")] {
-            let problem = match (event.is_recorded(), event.timing) {
-                (false, _) => "was never recorded",
-                (_, false) => "was made without timing",
-                _ => continue,
+        self.status.during(|| {
+            let start = own(start)?;
+            for (event, name) in [(start, "start"), (self, "end")] {
+                let problem = match (event.is_recorded(), event.timing) {
+                    (false, _) => "was never recorded",
+                    (_, false) => "was made without timing",
+                    _ => continue,
+                };
+                return Err(Error::handle("elapsed_since", format!("the {name} event {problem}")));
+            }
+            let from = start.handle_for(&self.context)?;
+            let _scope = self.context.enter_for(self.epoch)?;
+            let mut milliseconds = 0.0;
+            // SAFETY: both are live events; the result is written before the call returns.
+            let code = unsafe {
+                (self.context.driver.calls.event_elapsed)(&mut milliseconds, from, self.handle)
             };
-            return Err(Error::handle("elapsed_since", format!("the {name} event {problem}")));
-        }
-        let from = start.handle_for(&self.context)?;
-        let _scope = self.context.enter_for(self.epoch)?;
-        let mut milliseconds = 0.0;
-        // SAFETY: both are live events; the result is written before the call returns.
-        let code = unsafe {
-            (self.context.driver.calls.event_elapsed)(&mut milliseconds, from, self.handle)
-        };
-        self.context.check("elapsed_since", code)?;
-        Ok(milliseconds)
+            self.context.check("elapsed_since", code)?;
+            Ok(milliseconds)
+        })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -7,6 +7,7 @@ use super::calls::Handle;
 use super::context::{Context, lock};
 use super::kept::Kept;
 use crate::error::{Error, Result};
+use crate::status::AtomicStatus;
 use crate::stream::{MayCapture, Stream, StreamOptions, unique_id};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -48,6 +49,7 @@ pub(super) struct DriverStream {
     kept: Mutex<Vec<Arc<Kept>>>,
     /// The failure of a host function, until somebody waits for the stream.
     failure: Arc<Mutex<Option<Error>>>,
+    status: AtomicStatus,
 }
 
 impl DriverStream {
@@ -62,6 +64,7 @@ impl DriverStream {
             exposed: OnceLock::new(),
             kept: Mutex::default(),
             failure: Arc::default(),
+            status: AtomicStatus::new(),
             context: context.clone(),
         }
     }

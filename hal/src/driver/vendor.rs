@@ -26,6 +26,9 @@ pub trait Vendor: Send + Sync + Debug {
     /// The vendor's name of a status number.
     fn status_name(&self, code: i32) -> Option<&'static str>;
 
+    /// The vendor's sentence about a status number.
+    fn status_message(&self, code: i32) -> Option<&'static str>;
+
     /// The table's names, for messages.
     fn names(&self) -> &'static super::calls::Names;
 

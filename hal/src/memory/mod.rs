@@ -15,25 +15,25 @@ pub use order::Access;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::process;
-use crate::status::Status;
+use crate::status::{AtomicStatus, Status};
 use crate::stream::Stream;
 use access::Usage;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-static LAST_FAILED_FREE: AtomicI32 = AtomicI32::new(Status::SUCCESS);
+static LAST_FAILED_FREE: AtomicStatus = AtomicStatus::new();
 
-/// The status code of the last free that failed while an object was dropped; success if none
+/// The status of the last free that failed while an object was dropped; success if none
 /// has. The failure is in the log, too.
-pub fn last_failed_free() -> i32 {
-    LAST_FAILED_FREE.load(Ordering::Relaxed)
+pub fn last_failed_free() -> Status {
+    LAST_FAILED_FREE.load()
 }
 
 fn note_failed_free(what: &str, result: Result<()>) {
     if let Err(error) = result {
-        LAST_FAILED_FREE.store(error.status().code, Ordering::Relaxed);
+        LAST_FAILED_FREE.store(error.status());
         log::warn!("freeing {what} failed: {error}");
     }
 }

@@ -6,6 +6,7 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 
 from ._alias import install_as_pycuda
 from ._core import __version__, backends, build_info, choose_backend
+from ._status import Status
 
 VERSION = tuple(int(part) for part in __version__.split("."))
 VERSION_STATUS = ""
@@ -15,6 +16,7 @@ __all__ = [
     "VERSION",
     "VERSION_STATUS",
     "VERSION_TEXT",
+    "Status",
     "__version__",
     "backends",
     "build_info",

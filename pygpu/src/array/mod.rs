@@ -22,6 +22,7 @@ use crate::errors::OrRaise;
 use crate::init::InitCell;
 use crate::kept::Loan;
 use crate::pool::Ticket;
+use crate::status;
 use crate::stream::{LEGACY, PER_THREAD};
 use gpuarray::attempt::attempt;
 use gpuarray::{Array, DType, Layout};
@@ -400,10 +401,10 @@ impl GPUArray {
         Ok(self.array()?.address())
     }
 
-    /// The status code of the last operation that this object took part in.
+    /// The status of the last operation that this object took part in.
     #[getter]
-    fn last_status(&self) -> PyResult<i32> {
-        Ok(self.array()?.last_status())
+    fn last_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        status::object(py, self.array()?.last_status())
     }
 
     /// The description of the array that other libraries read, version 3.

@@ -166,3 +166,10 @@ EXPORT const char* hipGetErrorName(hipError_t status) {
                                     [&](const Named& it) { return it.status == status; });
     return found == std::end(NAMES) ? "hipErrorUnknown" : found->name;
 }
+
+EXPORT const char* hipGetErrorString(hipError_t status) {
+    static core::Function function("hipGetErrorString", hip::NOTHING);
+    core::recorded(function, 0, status);
+    const char* text = nullptr;
+    return cuda.cuGetErrorString(status, &text) == 0 ? text : "unknown error";
+}

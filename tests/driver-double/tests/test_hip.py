@@ -41,6 +41,7 @@ class Hip:
             library.double_live.restype = SIZE
         self.rtc.hiprtcGetErrorString.restype = ctypes.c_char_p
         self.driver.hipGetErrorName.restype = ctypes.c_char_p
+        self.driver.hipGetErrorString.restype = ctypes.c_char_p
 
     def __call__(self, name, *arguments):
         return call(name, *arguments, library=self.driver)
@@ -172,6 +173,7 @@ class Generations(unittest.TestCase):
         for hip in ALL:
             assert hip.driver.hipGetErrorName(2) == b"hipErrorOutOfMemory"
             assert hip.driver.hipGetErrorName(12345) == b"hipErrorUnknown"
+            assert hip.driver.hipGetErrorString(12345) == b"unknown error"
             assert hip.rtc.hiprtcGetErrorString(6) == b"HIPRTC_ERROR_COMPILATION"
 
     def test_too_many_threads(self):

@@ -63,22 +63,24 @@ impl Stream for DriverStream {
     }
 
     fn query(&self) -> Result<bool> {
-        if self.is_elsewhere() || self.capture_number()?.is_some() {
-            return Ok(false);
-        }
-        let context = &self.context;
-        let _scope = self.enter()?;
-        if self.is_default() && context.default_is_barred() {
-            // A question would end the capture. What was queued before has run, and nothing
-            // can be queued meanwhile.
-            return Ok(true);
-        }
-        // SAFETY: the handle is a live stream.
-        let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
-        match context.outside_captures(query) {
-            Status::NOT_READY => Ok(false),
-            code => context.check("query", code).map(|()| true),
-        }
+        self.status.during(|| {
+            if self.is_elsewhere() || self.capture_number()?.is_some() {
+                return Ok(false);
+            }
+            let context = &self.context;
+            let _scope = self.enter()?;
+            if self.is_default() && context.default_is_barred() {
+                // A question would end the capture. What was queued before has run, and nothing
+                // can be queued meanwhile.
+                return Ok(true);
+            }
+            // SAFETY: the handle is a live stream.
+            let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
+            match context.outside_captures(query) {
+                Status::NOT_READY => Ok(false),
+                code => context.check("query", code).map(|()| true),
+            }
+        })
     }
 
     fn answers_queries(&self) -> bool {
@@ -86,88 +88,99 @@ impl Stream for DriverStream {
     }
 
     fn synchronize(&self) -> Result<()> {
-        if self.is_elsewhere() {
-            self.synchronize_device()?;
-        } else {
-            let _scope = self.enter()?;
-            let context = &self.context;
-            // SAFETY: the handle is a live stream.
-            let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
-            let code = if self.capture_number()?.is_some() {
-                wait()
+        self.status.during(|| {
+            if self.is_elsewhere() {
+                self.synchronize_device()?;
             } else {
-                context.outside_captures(wait)
-            };
-            context.check("synchronize", code)?;
-        }
-        self.take_failure()
+                let _scope = self.enter()?;
+                let context = &self.context;
+                // SAFETY: the handle is a live stream.
+                let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
+                let code = if self.capture_number()?.is_some() {
+                    wait()
+                } else {
+                    context.outside_captures(wait)
+                };
+                context.check("synchronize", code)?;
+            }
+            self.take_failure()
+        })
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {
-        if self.is_elsewhere() {
-            // The mark is behind all that the other thread has queued until now.
-            self.synchronize_device()?;
-        }
-        let captured = self.capture_number()?.is_some();
-        let _scope = self.enter_anywhere()?;
-        event::own(event)?.record_on(&self.context, self.handle, captured)
+        self.status.during(|| {
+            if self.is_elsewhere() {
+                // The mark is behind all that the other thread has queued until now.
+                self.synchronize_device()?;
+            }
+            let captured = self.capture_number()?.is_some();
+            let _scope = self.enter_anywhere()?;
+            event::own(event)?.record_on(&self.context, self.handle, captured)
+        })
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        let event = event::own(event)?;
-        let handle = event.handle_for(&self.context)?;
-        if !event.is_recorded() {
-            return Ok(());
-        }
-        if self.is_elsewhere() {
-            return event.synchronize();
-        }
-        let _scope = self.enter()?;
-        if event.is_captured() && self.capture_number()?.is_none() {
-            // The stream becomes part of a capture: nobody could wait for its earlier work then.
-            // SAFETY: the handle is a live stream.
-            let wait = || unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
-            self.context.check("wait_event", self.context.outside_captures(wait))?;
-        }
-        // To become part of a capture is to begin one.
-        let joins = event.is_captured().then(|| self.context.captures.beginning.lock());
-        // SAFETY: both handles are live objects of the driver.
-        let code = unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
-        drop(joins);
-        self.context.check("wait_event", code)?;
-        // The event may be of a capture of another library, which the stream is part of then.
-        if self.context.captures.any_exposed()
-            && self.exposed.get().is_none()
-            && !self.is_default()
-            && capture_of(&self.context, self.handle)?.is_some()
-        {
-            self.expose();
-        }
-        Ok(())
+        self.status.during(|| {
+            let event = event::own(event)?;
+            let handle = event.handle_for(&self.context)?;
+            if !event.is_recorded() {
+                return Ok(());
+            }
+            if self.is_elsewhere() {
+                return event.synchronize();
+            }
+            let _scope = self.enter()?;
+            if event.is_captured() && self.capture_number()?.is_none() {
+                // The stream becomes part of a capture: nobody could wait for its earlier work then.
+                // SAFETY: the handle is a live stream.
+                let wait =
+                    || unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
+                self.context.check("wait_event", self.context.outside_captures(wait))?;
+            }
+            // To become part of a capture is to begin one.
+            let joins = event.is_captured().then(|| self.context.captures.beginning.lock());
+            // SAFETY: both handles are live objects of the driver.
+            let code =
+                unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
+            drop(joins);
+            self.context.check("wait_event", code)?;
+            // The event may be of a capture of another library, which the stream is part of then.
+            if self.context.captures.any_exposed()
+                && self.exposed.get().is_none()
+                && !self.is_default()
+                && capture_of(&self.context, self.handle)?.is_some()
+            {
+                self.expose();
+            }
+            Ok(())
+        })
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        self.refuse_in_capture("host_function", "a graph would run the function many times")?;
-        let _scope = self.enter()?;
-        let calls = &self.context.driver.calls;
-        let call = Box::new(HostCall { function, failure: self.failure.clone() });
-        let data = Box::into_raw(call).cast::<c_void>();
-        // A runtime may have the newer symbol and not the function.
-        let mut code = Status::NOT_SUPPORTED;
-        if let Some(launch) = calls.host_function {
-            // SAFETY: the function takes the box when it runs, once.
-            code = unsafe { launch(self.handle, run_host_call, data) };
-        }
-        if let (Some(add), true) = (calls.stream_callback, self.context.driver.is_unsupported(code))
-        {
-            // SAFETY: as above.
-            code = unsafe { add(self.handle, run_callback, data, 0) };
-        }
-        if code != Status::SUCCESS {
-            // SAFETY: the driver did not take the function.
-            drop(unsafe { Box::from_raw(data.cast::<HostCall>()) });
-        }
-        self.context.check("host_function", code)
+        self.status.during(|| {
+            self.refuse_in_capture("host_function", "a graph would run the function many times")?;
+            let _scope = self.enter()?;
+            let calls = &self.context.driver.calls;
+            let call = Box::new(HostCall { function, failure: self.failure.clone() });
+            let data = Box::into_raw(call).cast::<c_void>();
+            // A runtime may have the newer symbol and not the function.
+            let mut code = Status::NOT_SUPPORTED;
+            if let Some(launch) = calls.host_function {
+                // SAFETY: the function takes the box when it runs, once.
+                code = unsafe { launch(self.handle, run_host_call, data) };
+            }
+            if let (Some(add), true) =
+                (calls.stream_callback, self.context.driver.is_unsupported(code))
+            {
+                // SAFETY: as above.
+                code = unsafe { add(self.handle, run_callback, data, 0) };
+            }
+            if code != Status::SUCCESS {
+                // SAFETY: the driver did not take the function.
+                drop(unsafe { Box::from_raw(data.cast::<HostCall>()) });
+            }
+            self.context.check("host_function", code)
+        })
     }
 
     #[inline]
@@ -195,16 +208,20 @@ impl Stream for DriverStream {
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
-        if self.may_capture() {
-            self.check_captured_transfer(transfer)?;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { transfer::copy(self, transfer) }
+        self.status.during(|| {
+            if self.may_capture() {
+                self.check_captured_transfer(transfer)?;
+            }
+            // SAFETY: the caller's promise.
+            unsafe { transfer::copy(self, transfer) }
+        })
     }
 
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { transfer::fill(self, address, value, width, count) }
+        self.status.during(|| {
+            // SAFETY: the caller's promise.
+            unsafe { transfer::fill(self, address, value, width, count) }
+        })
     }
 
     unsafe fn transfer_peer(
@@ -215,40 +232,44 @@ impl Stream for DriverStream {
         source_device: &dyn Device,
         bytes: usize,
     ) -> Result<()> {
-        let (to, from) = (
-            device::own(destination_device, &self.context)?.context(),
-            device::own(source_device, &self.context)?.context(),
-        );
-        if bytes == 0 {
-            return Ok(());
-        }
-        let destination = (destination, to.device, to.handle()?);
-        let source = (source, from.device, from.handle()?);
-        let _scope = self.enter()?;
-        let vendor = &self.context.driver.vendor;
-        // SAFETY: the caller's promise; contexts and stream are live.
-        let code = unsafe { vendor.copy_peer(destination, source, bytes, self.handle) };
-        self.context.check("transfer_peer", code)
+        self.status.during(|| {
+            let (to, from) = (
+                device::own(destination_device, &self.context)?.context(),
+                device::own(source_device, &self.context)?.context(),
+            );
+            if bytes == 0 {
+                return Ok(());
+            }
+            let destination = (destination, to.device, to.handle()?);
+            let source = (source, from.device, from.handle()?);
+            let _scope = self.enter()?;
+            let vendor = &self.context.driver.vendor;
+            // SAFETY: the caller's promise; contexts and stream are live.
+            let code = unsafe { vendor.copy_peer(destination, source, bytes, self.handle) };
+            self.context.check("transfer_peer", code)
+        })
     }
 
     unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
-        let prefetch = optional!(self.context.driver, prefetch, "prefetch")?;
-        let device = match to {
-            PrefetchTarget::Device => self.context.device,
-            PrefetchTarget::Host => -1,
-        };
-        let _scope = self.enter()?;
-        // SAFETY: the caller's promise.
-        let code = unsafe { prefetch(address, bytes, device, self.handle) };
-        self.context.check("prefetch", code)
+        self.status.during(|| {
+            let prefetch = optional!(self.context.driver, prefetch, "prefetch")?;
+            let device = match to {
+                PrefetchTarget::Device => self.context.device,
+                PrefetchTarget::Host => -1,
+            };
+            let _scope = self.enter()?;
+            // SAFETY: the caller's promise.
+            let code = unsafe { prefetch(address, bytes, device, self.handle) };
+            self.context.check("prefetch", code)
+        })
     }
 
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
-        self.begin(mode)
+        self.status.during(|| self.begin(mode))
     }
 
     fn end_capture(&self) -> Result<Arc<dyn Graph>> {
-        Ok(Arc::new(self.end()?))
+        self.status.during(|| Ok(Arc::new(self.end()?) as Arc<dyn Graph>))
     }
 
     fn is_capturing(&self) -> Result<bool> {
@@ -302,8 +323,14 @@ impl Stream for DriverStream {
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { builtin::execute(self, operation) }
+        self.status.during(|| {
+            // SAFETY: the caller's promise.
+            unsafe { builtin::execute(self, operation) }
+        })
+    }
+
+    fn last_status(&self) -> Status {
+        self.status.load()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -442,6 +442,10 @@ impl Vendor for FakeVendor {
         None
     }
 
+    fn status_message(&self, _code: i32) -> Option<&'static str> {
+        None
+    }
+
     fn names(&self) -> &'static Names {
         unreachable!("no test asks for an optional function that is missing")
     }

@@ -1,0 +1,345 @@
+//! Status values: the integers that GPU drivers return, success included.
+//!
+//! A [`Status`] is a vendor and a number. Every number is kept, named or not. The names of the
+//! numbers are in two tables beside this file, made from the vendors' headers; the backends'
+//! tests compare them with the bindings.
+
+mod atomic;
+mod meaning;
+mod result;
+
+pub use atomic::AtomicStatus;
+pub(crate) use meaning::meaning;
+pub use result::StatusExt;
+
+use crate::driver::vendor::common_kind;
+use crate::enumeration::enumeration;
+use crate::error::{Error, Result};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+enumeration! {
+    /// The interface that a status code belongs to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Api {
+        /// The embedded host backend and this library's own checks.
+        Host,
+        /// The CUDA driver.
+        Cuda,
+        /// The HIP runtime.
+        Hip,
+        /// NVIDIA's run-time compiler.
+        Nvrtc,
+        /// AMD's run-time compiler.
+        Hiprtc,
+    }
+}
+
+/// What a call returned: a transparent integer, open to codes nobody has named yet.
+///
+/// The numbers are those of `cudaError_t` and `hipError_t` where the two agree; the named
+/// constants here are in that common part. Two statuses are equal if vendor and number are; all
+/// successes are equal.
+///
+/// ```
+/// use gpuarray_hal::Status;
+///
+/// let status = Status::cuda(2);
+/// assert_eq!(status.name(), Some("CUDA_ERROR_OUT_OF_MEMORY"));
+/// assert_eq!(status.runtime_name(), Some("cudaErrorMemoryAllocation"));
+/// assert_eq!(status.to_hip(), Some(2));
+/// assert!(!status.is_success());
+///
+/// // Numbers without a name are kept.
+/// assert_eq!(Status::hip(4321).code, 4321);
+/// assert_eq!(Status::hip(4321).to_string(), "status 4321 of Hip");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Status {
+    /// Whose number it is.
+    pub api: Api,
+    /// The number itself.
+    pub code: i32,
+}
+
+impl PartialEq for Status {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code && (self.api == other.api || self.is_success())
+    }
+}
+
+impl Eq for Status {}
+
+impl Hash for Status {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.code.hash(state);
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $constant:ident = $code:literal, $name:literal;)*) => {
+        impl Status {
+            $($(#[$doc])* pub const $constant: i32 = $code;)*
+
+            /// The name of a code that CUDA and HIP number alike, without either's prefix.
+            pub fn common_name(code: i32) -> Option<&'static str> {
+                match code {
+                    $($code => Some($name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The call did what was asked.
+    SUCCESS = 0, "Success";
+    /// An argument is out of its range.
+    INVALID_VALUE = 1, "InvalidValue";
+    /// Not enough memory.
+    OUT_OF_MEMORY = 2, "OutOfMemory";
+    /// The driver is not initialised.
+    NOT_INITIALIZED = 3, "NotInitialized";
+    /// The driver is shutting down.
+    DEINITIALIZED = 4, "Deinitialized";
+    /// There is no device.
+    NO_DEVICE = 100, "NoDevice";
+    /// The device number is out of range.
+    INVALID_DEVICE = 101, "InvalidDevice";
+    /// A kernel's code or source could not be used.
+    INVALID_SOURCE = 300, "InvalidSource";
+    /// The handle is not, or no longer, one of a live object.
+    INVALID_HANDLE = 400, "InvalidHandle";
+    /// A symbol was not found.
+    NOT_FOUND = 500, "NotFound";
+    /// Work is still under way: an answer, not a failure.
+    NOT_READY = 600, "NotReady";
+    /// A kernel touched memory that is not its own.
+    ILLEGAL_ADDRESS = 700, "IllegalAddress";
+    /// A launch asked for more than the device has.
+    LAUNCH_OUT_OF_RESOURCES = 701, "LaunchOutOfResources";
+    /// Host memory is registered already.
+    HOST_MEMORY_ALREADY_REGISTERED = 712, "HostMemoryAlreadyRegistered";
+    /// Host memory is not registered.
+    HOST_MEMORY_NOT_REGISTERED = 713, "HostMemoryNotRegistered";
+    /// A kernel failed while it ran.
+    LAUNCH_FAILED = 719, "LaunchFailed";
+    /// The operation is not permitted here.
+    NOT_PERMITTED = 800, "NotPermitted";
+    /// The backend or the device cannot do this.
+    NOT_SUPPORTED = 801, "NotSupported";
+    /// A failure without a number of its own.
+    UNKNOWN = 999, "Unknown";
+}
+
+/// Code, `CUresult`, `cudaError_t`, `hipError_t`.
+const CODES: &str = include_str!("codes.txt");
+/// Code, `nvrtcResult`, `hiprtcResult`.
+const COMPILER_CODES: &str = include_str!("compiler_codes.txt");
+
+/// What CUDA and HIP number differently: CUDA's number, HIP's. Everything else that both have
+/// has one number.
+const DIFFERENT: [(i32, i32); 2] = [(20, 911), (18, 912)];
+
+/// The name in a column of a table; the columns count from 1.
+fn look_up(table: &'static str, code: i32, column: usize) -> Option<&'static str> {
+    let rows = table.lines().filter(|line| !line.starts_with('#'));
+    let mut fields = rows
+        .map(|line| line.split(' '))
+        .find(|fields| fields.clone().next().is_some_and(|first| first.parse() == Ok(code)))?;
+    fields.nth(column).filter(|name| *name != "-")
+}
+
+const DRIVER: usize = 1;
+const RUNTIME: usize = 2;
+const HIP: usize = 3;
+
+impl Status {
+    /// A call that did what was asked.
+    pub const OK: Status = Status::host(Status::SUCCESS);
+
+    /// A status of `api` with the number `code`.
+    pub const fn new(api: Api, code: i32) -> Self {
+        Status { api, code }
+    }
+
+    /// A status of the host backend or of this library's own checks.
+    pub const fn host(code: i32) -> Self {
+        Status::new(Api::Host, code)
+    }
+
+    /// A `CUresult` or a `cudaError_t`.
+    pub const fn cuda(code: i32) -> Self {
+        Status::new(Api::Cuda, code)
+    }
+
+    /// A `hipError_t`.
+    pub const fn hip(code: i32) -> Self {
+        Status::new(Api::Hip, code)
+    }
+
+    /// True if the call did what was asked.
+    pub const fn is_success(self) -> bool {
+        self.code == Self::SUCCESS
+    }
+
+    /// What the vendor calls the number, as `CUDA_ERROR_INVALID_VALUE` or
+    /// `hipErrorInvalidValue`; `None` for numbers that nobody has named.
+    ///
+    /// A number of `cudaError_t` that the driver's `CUresult` lacks has the name of the former.
+    pub fn name(self) -> Option<&'static str> {
+        match self.api {
+            Api::Host => Status::common_name(self.code),
+            Api::Cuda => look_up(CODES, self.code, DRIVER).or_else(|| self.runtime_name()),
+            Api::Hip => look_up(CODES, self.code, HIP),
+            Api::Nvrtc => look_up(COMPILER_CODES, self.code, 1),
+            Api::Hiprtc => look_up(COMPILER_CODES, self.code, 2),
+        }
+    }
+
+    /// What the vendor's runtime library calls the number, as `cudaErrorInvalidValue` or
+    /// `hipErrorInvalidValue`. The host backend's numbers have CUDA's names.
+    pub fn runtime_name(self) -> Option<&'static str> {
+        match self.api {
+            Api::Host | Api::Cuda => look_up(CODES, self.code, RUNTIME),
+            _ => self.name(),
+        }
+    }
+
+    /// What the number means for a program, in a few words; empty where the name says it all.
+    pub fn message(self) -> &'static str {
+        match self.api {
+            _ if self.is_success() => "no error",
+            Api::Nvrtc | Api::Hiprtc => "",
+            _ => meaning(self.code),
+        }
+    }
+
+    /// The number that CUDA has for this status, if it has one.
+    pub fn to_cuda(self) -> Option<i32> {
+        self.convert(Api::Cuda)
+    }
+
+    /// The number that HIP has for this status, if it has one.
+    ///
+    /// ```
+    /// use gpuarray_hal::Status;
+    ///
+    /// assert_eq!(Status::cuda(700).to_hip(), Some(700));
+    /// assert_eq!(Status::cuda(20).to_hip(), Some(911)); // an invalid channel descriptor
+    /// assert_eq!(Status::cuda(220).to_hip(), None); // HIP knows no NVLink
+    /// ```
+    pub fn to_hip(self) -> Option<i32> {
+        self.convert(Api::Hip)
+    }
+
+    fn convert(self, to: Api) -> Option<i32> {
+        let code = self.code;
+        if self.is_success() || self.api == to {
+            return Some(code);
+        }
+        let (column, numbers): (&[usize], _) = match (self.api, to) {
+            (Api::Nvrtc | Api::Hiprtc, _) => return None,
+            (_, Api::Cuda) => (&[DRIVER, RUNTIME], DIFFERENT.map(|(cuda, hip)| (hip, cuda))),
+            _ => (&[HIP], DIFFERENT),
+        };
+        if let Some((_, number)) = numbers.iter().find(|(own, _)| *own == code) {
+            return Some(*number);
+        }
+        // What the other vendor means something else by.
+        let taken = self.api != Api::Host && numbers.iter().any(|(_, number)| *number == code);
+        let named = column.iter().any(|&column| look_up(CODES, code, column).is_some());
+        (named && !taken).then_some(code)
+    }
+
+    /// `Ok` for success, else the error of this status.
+    ///
+    /// # Errors
+    /// One with this status, of the kind that the number means.
+    pub fn check(self, call: &'static str) -> Result<()> {
+        if self.is_success() {
+            return Ok(());
+        }
+        let detail = match self.message() {
+            "" => format!("the call returned {self}"),
+            message => message.into(),
+        };
+        Err(Error::new(common_kind(self.code), self, call, detail))
+    }
+}
+
+impl From<Status> for i32 {
+    fn from(status: Status) -> i32 {
+        status.code
+    }
+}
+
+impl From<&Error> for Status {
+    fn from(error: &Error) -> Status {
+        error.status()
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Compilers have numbers of their own.
+        let common = !matches!(self.api, Api::Nvrtc | Api::Hiprtc) || self.is_success();
+        let name = Status::common_name(self.code).filter(|_| common).or_else(|| self.name());
+        match name {
+            Some(name) => write!(f, "{name} ({})", self.code),
+            None => write!(f, "status {} of {:?}", self.code, self.api),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_tables_have_a_row_for_each_number_in_order() {
+        for (table, columns) in [(CODES, 4), (COMPILER_CODES, 3)] {
+            let rows: Vec<Vec<&str>> =
+                table.lines().skip(1).map(|l| l.split(' ').collect()).collect();
+            assert!(rows.iter().all(|row| row.len() == columns));
+            let codes: Vec<i32> =
+                rows.iter().map(|row| row[0].parse().expect("a number")).collect();
+            assert!(codes.is_sorted_by(|a, b| a < b));
+        }
+    }
+
+    #[test]
+    fn numbers_convert_there_and_back() {
+        for code in 0..2000 {
+            let cuda = Status::cuda(code);
+            if let (Some(_), Some(hip)) = (cuda.name(), cuda.to_hip()) {
+                assert_eq!(Status::hip(hip).to_cuda(), Some(code));
+            }
+        }
+        // 911 is an external device in CUDA and a channel descriptor in HIP.
+        assert_eq!(Status::cuda(911).to_hip(), None);
+        assert_eq!(Status::hip(911).to_cuda(), Some(20));
+        assert_eq!(Status::host(Status::OUT_OF_MEMORY).to_hip(), Some(2));
+        assert_eq!(Status::new(Api::Nvrtc, 6).to_cuda(), None);
+    }
+
+    #[test]
+    fn successes_are_equal_whoever_reports_them() {
+        let all: HashSet<Status> = Api::ALL.iter().map(|&api| Status::new(api, 0)).collect();
+        assert_eq!(all.len(), 1);
+        assert_ne!(Status::cuda(1), Status::hip(1));
+    }
+
+    #[test]
+    fn a_status_becomes_an_error_of_the_kind_that_it_means() {
+        assert!(Status::OK.check("call").is_ok());
+        let error = Status::hip(2).check("call").expect_err("a failure");
+        assert_eq!(error.kind(), crate::ErrorKind::OutOfMemory);
+        assert_eq!(Status::from(&error), Status::hip(2));
+        let unknown = Status::cuda(4321).check("call").expect_err("a failure");
+        assert_eq!(unknown.detail(), "the call returned status 4321 of Cuda");
+    }
+}

@@ -1,0 +1,20 @@
+"""The package PybindGPU under its other name."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import PybindGPU
+from PybindGPU import __all__ as __all__
+from PybindGPU import __dir__ as __dir__
+from PybindGPU import backend as backend
+from PybindGPU import gpuarray as gpuarray
+
+# `import PyGPU.gpuarray` and `from PyGPU.backend import ...` find the same modules.
+sys.modules[f"{__name__}.backend"] = backend
+sys.modules[f"{__name__}.gpuarray"] = gpuarray
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(PybindGPU, name)

@@ -1,0 +1,42 @@
+"""PybindGPU's interface, on NVIDIA, on AMD and on no GPU at all: calls that return a status.
+
+``import PyGPU as gpuarray`` is the same package. Every failure leaves a status in
+``last_status`` or returns it, and none raises unless ``PYGPU_STATUS`` is ``raise``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import backend
+from . import gpuarray as gpuarray
+from .gpuarray import (
+    SUPPORTED_DTYPES,
+    Allocator,
+    GPUArray,
+    HostAllocator,
+    PagelockedAllocator,
+    UnsupportedDataType,
+    to_gpu,
+)
+
+__all__ = [
+    "SUPPORTED_DTYPES",
+    "Allocator",
+    "GPUArray",
+    "HostAllocator",
+    "PagelockedAllocator",
+    "UnsupportedDataType",
+    "to_gpu",
+    *backend.__all__,
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(backend, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *backend.__all__})

@@ -1,0 +1,173 @@
+"""Devices, streams and events: the functions that return a status, or a value and a status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pygpu import _core
+from pygpu._arguments import instance, whole
+from pygpu._errors import LogicError
+
+from ._pointers import handle_wrapper
+from ._status import (
+    INVALID_DEVICE,
+    INVALID_HANDLE,
+    Keeper,
+    attempt,
+    cudaError_t,
+    refusal,
+)
+
+
+def _ordinal(device: int) -> int:
+    """A device's number; refuses negative ones as drivers do."""
+    number = whole("device", device)
+    if number < 0:
+        raise refusal(f"device is {number}; devices count from 0", INVALID_DEVICE)
+    return number
+
+
+class cudaEvent_t(Keeper):
+    """A mark in a stream's work.
+
+    Parameters
+    ----------
+    flags : int, optional
+        A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for other processes;
+        needs 2).
+    """
+
+    def __init__(self, flags: int = 0) -> None:
+        self._event = self._attempt(_core.Event, flags)
+
+    def get(self) -> handle_wrapper:
+        """Returns the driver's handle; ``int()`` of it is what a C function takes."""
+        handle = 0 if self._event is None else self._event.handle
+        return handle_wrapper("cudaEvent_t", handle, self)
+
+
+class cudaStream_t(Keeper):
+    """A queue of work that the device runs in order.
+
+    Parameters
+    ----------
+    flags : int, optional
+        1 for a stream that does not wait for the default stream.
+    priority : int, optional
+        Smaller numbers run first where the device distinguishes them.
+    """
+
+    def __init__(self, flags: int = 0, priority: int = 0) -> None:
+        self._stream = self._attempt(_core.Stream, flags, priority)
+
+    def get(self) -> handle_wrapper:
+        """Returns the driver's handle; ``int()`` of it is what a C function takes."""
+        handle = 0 if self._stream is None else self._stream.handle
+        return handle_wrapper("cudaStream_t", handle, self)
+
+
+def _made(name: str, value: Any, kind: type) -> Any:
+    """The core's object of an event or a stream."""
+    instance(name, value, kind)
+    made = value._event if isinstance(value, cudaEvent_t) else value._stream
+    if made is None:
+        raise refusal(f"{name} was not made: its constructor failed", INVALID_HANDLE, LogicError)
+    return made
+
+
+def cudaDeviceReset() -> cudaError_t:
+    """Destroys everything that was made on the current device; returns the status."""
+    return attempt(lambda: _core.reset_device(_core.current_ordinal()))[1]
+
+
+def cudaDeviceSynchronize() -> cudaError_t:
+    """Waits for all work of the current device; returns the status."""
+    return attempt(_core.synchronize)[1]
+
+
+def cudaGetDevice() -> tuple[int, cudaError_t]:
+    """Returns the number of the current device, and the status."""
+    return attempt(_core.current_ordinal, default=0)
+
+
+def cudaSetDevice(device: int) -> cudaError_t:
+    """Makes a device the current one of this thread; returns the status."""
+    return attempt(lambda: _core.set_current_device(_ordinal(device)))[1]
+
+
+def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
+    """Returns the number of devices, and the status."""
+    return attempt(_core.device_count, default=0)
+
+
+def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> cudaError_t:
+    """Marks this place in the work of a stream, or of the default stream; returns the status."""
+
+    def record() -> None:
+        mark = _made("event", event, cudaEvent_t)
+        mark.record(None if stream is None else _made("stream", stream, cudaStream_t))
+
+    return attempt(record, keeper=_keeper(event))[1]
+
+
+def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
+    """Waits until all work before the mark has run; returns the status."""
+    wait = lambda: _made("event", event, cudaEvent_t).synchronize()  # noqa: E731
+    return attempt(wait, keeper=_keeper(event))[1]
+
+
+def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
+    """Returns the milliseconds from one event to another, and the status."""
+
+    def elapsed() -> float:
+        first = _made("start", start, cudaEvent_t)
+        return _made("end", end, cudaEvent_t).time_since(first)
+
+    return attempt(elapsed, default=0.0, keeper=_keeper(end))
+
+
+def _keeper(event: Any) -> Keeper | None:
+    return event if isinstance(event, cudaEvent_t) else None
+
+
+class cudaDeviceProp(Keeper):
+    """What a device is.
+
+    Parameters
+    ----------
+    device : int
+        Its number. With a number that no device has, texts are empty and numbers 0.
+    """
+
+    def __init__(self, device: int) -> None:
+        found = self._attempt(self._read, device, default=("", "", (0, 0, 0)))
+        self._name, self._uuid, (self._domain, self._bus, self._device) = found
+
+    @staticmethod
+    def _read(device: int) -> tuple[str, str, tuple[int, int, int]]:
+        number = _ordinal(device)
+        name, bus_id, _, _ = _core.device_properties(number)
+        uuid = (_core.device_uuid(number) or "").removeprefix("GPU-").replace("-", "")
+        # domain:bus:device.function, in hexadecimal.
+        domain, bus, slot = bus_id.split(".")[0].split(":")
+        return name, uuid, (int(domain, 16), int(bus, 16), int(slot, 16))
+
+    def name(self) -> str:
+        """Returns the device's name."""
+        return self._name
+
+    def uuid(self) -> str:
+        """Returns the 16 bytes that identify the device, as hexadecimal digits."""
+        return self._uuid
+
+    def pciBusID(self) -> int:
+        """Returns the number of the device's PCI bus."""
+        return self._bus
+
+    def pciDeviceID(self) -> int:
+        """Returns the number of the device on its PCI bus."""
+        return self._device
+
+    def pciDomainID(self) -> int:
+        """Returns the number of the device's PCI domain."""
+        return self._domain

@@ -1,0 +1,355 @@
+"""Load and memory of devices, as the vendors' management libraries measure them.
+
+NVML on NVIDIA; on AMD, ROCm SMI or AMD SMI. They are opened by :func:`nvmlInit`, and nothing else
+depends on them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_char_p, c_int, c_uint32, c_uint64, c_void_p
+from typing import TYPE_CHECKING, Any
+
+from pygpu._arguments import whole
+from pygpu._errors import LogicError
+
+from ._status import Status, announce, interface, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# nvmlReturn_t of nvml.h.
+NAMES = {
+    0: "SUCCESS",
+    1: "ERROR_UNINITIALIZED",
+    2: "ERROR_INVALID_ARGUMENT",
+    3: "ERROR_NOT_SUPPORTED",
+    4: "ERROR_NO_PERMISSION",
+    5: "ERROR_ALREADY_INITIALIZED",
+    6: "ERROR_NOT_FOUND",
+    7: "ERROR_INSUFFICIENT_SIZE",
+    8: "ERROR_INSUFFICIENT_POWER",
+    9: "ERROR_DRIVER_NOT_LOADED",
+    10: "ERROR_TIMEOUT",
+    11: "ERROR_IRQ_ISSUE",
+    12: "ERROR_LIBRARY_NOT_FOUND",
+    13: "ERROR_FUNCTION_NOT_FOUND",
+    14: "ERROR_CORRUPTED_INFOROM",
+    15: "ERROR_GPU_IS_LOST",
+    16: "ERROR_RESET_REQUIRED",
+    17: "ERROR_OPERATING_SYSTEM",
+    18: "ERROR_LIB_RM_VERSION_MISMATCH",
+    19: "ERROR_IN_USE",
+    20: "ERROR_MEMORY",
+    21: "ERROR_NO_DATA",
+    999: "ERROR_UNKNOWN",
+}
+UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED = 1, 2, 3
+LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, UNKNOWN = 12, 13, 999
+
+
+class nvmlReturn_t(Status):
+    """What a call of the management library returned, in NVML's numbers.
+
+    Examples
+    --------
+    >>> nvmlReturn_t(0)
+    <NvmlReturn: 'code=0'>
+    >>> nvmlReturn_t(12).name
+    'NVML_ERROR_LIBRARY_NOT_FOUND'
+    """
+
+    __slots__ = ()
+
+    _apis = ("nvml",)
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code, "nvml")
+
+    @property
+    def name(self) -> str:
+        """What NVML calls the number; ``status N`` without a name."""
+        name = NAMES.get(self._code)
+        return f"status {self._code}" if name is None else f"NVML_{name}"
+
+    @property
+    def message(self) -> str:
+        """What the number means: the library's sentence if it is open."""
+        said = _library.say(self._code) if _library is not None else None
+        return said or self.name.removeprefix("NVML_ERROR_").replace("_", " ").lower()
+
+    def raise_for_status(self) -> None:
+        """Does nothing for a success.
+
+        Raises
+        ------
+        pygpu.driver.LogicError
+            For any other number; its ``status`` is the number.
+        """
+        if self._code:
+            text = f"{self.message} [{self.name} ({self._code})]"
+            raise refusal(text, self._code, LogicError)
+
+    def as_int(self) -> int:
+        """Returns the number."""
+        return self._code
+
+    def __repr__(self) -> str:
+        return f"<NvmlReturn: 'code={self._code}'>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._code,)
+
+
+class _Failure(Exception):
+    """A number other than 0."""
+
+
+class _Library:
+    """One management library. Failing calls raise `_Failure` with NVML's number."""
+
+    files: tuple[str, ...]
+    prefix: str
+    init: str
+    init_arguments: tuple[Any, ...] = ()
+    shutdown: str
+    # The library's numbers in NVML's.
+    numbers: dict[int, int] = {}  # noqa: RUF012
+
+    def __init__(self, handle: ctypes.CDLL) -> None:
+        self.handle = handle
+        self.call(self.init, *self.init_arguments)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        try:
+            function = getattr(self.handle, self.prefix + name)
+        except AttributeError:
+            raise _Failure(FUNCTION_NOT_FOUND) from None
+        function.restype = c_int
+        code = function(*arguments)
+        if code:
+            raise _Failure(self.numbers.get(code, UNKNOWN) if self.numbers else code)
+
+    def close(self) -> None:
+        self.call(self.shutdown)
+
+    def read(self, kind: type, name: str, *arguments: Any) -> Any:
+        value = kind()
+        self.call(name, *arguments, byref(value))
+        return value
+
+    def say(self, code: int) -> str | None:
+        return None
+
+    def check(self, index: int) -> None:
+        """Fails if there is no such device."""
+        self.memory(index)
+
+    def utilization(self, index: int) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def memory(self, index: int) -> tuple[int, int, int]:
+        raise NotImplementedError
+
+
+class _Nvml(_Library):
+    files = ("libnvidia-ml.so.1",)
+    prefix, init, shutdown = "nvml", "Init_v2", "Shutdown"
+
+    class Utilization(ctypes.Structure):
+        _fields_ = (("gpu", c_uint32), ("memory", c_uint32))
+
+    class Memory(ctypes.Structure):
+        _fields_ = (("total", c_uint64), ("free", c_uint64), ("used", c_uint64))
+
+    def device(self, index: int) -> c_void_p:
+        return self.read(c_void_p, "DeviceGetHandleByIndex_v2", c_uint32(index))
+
+    def check(self, index: int) -> None:
+        self.device(index)
+
+    def utilization(self, index: int) -> tuple[int, int]:
+        found = self.read(self.Utilization, "DeviceGetUtilizationRates", self.device(index))
+        return found.gpu, found.memory
+
+    def memory(self, index: int) -> tuple[int, int, int]:
+        found = self.read(self.Memory, "DeviceGetMemoryInfo", self.device(index))
+        return found.free, found.total, found.used
+
+    def say(self, code: int) -> str | None:
+        try:
+            text = self.handle.nvmlErrorString
+        except AttributeError:
+            return None
+        text.restype = c_char_p
+        return (text(code) or b"").decode(errors="replace")
+
+
+class _Rocm(_Library):
+    """`rocm_smi.h`."""
+
+    files = ("librocm_smi64.so.1", "librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so")
+    prefix, init, shutdown = "rsmi_", "init", "shut_down"
+    init_arguments = (c_uint64(0),)
+    numbers = {1: 2, 2: 3, 4: 4, 5: 20, 7: 2, 8: 1, 9: 3, 10: 6, 11: 7}  # noqa: RUF012
+
+    def utilization(self, index: int) -> tuple[int, int]:
+        read = lambda name: self.read(c_uint32, name, c_uint32(index)).value  # noqa: E731
+        return read("dev_busy_percent_get"), read("dev_memory_busy_percent_get")
+
+    def memory(self, index: int) -> tuple[int, int, int]:
+        # The second argument: memory of the device itself.
+        read = lambda name: self.read(c_uint64, name, c_uint32(index), c_int(0)).value  # noqa: E731
+        total, used = read("dev_memory_total_get"), read("dev_memory_usage_get")
+        return total - used, total, used
+
+
+class _Amd(_Library):
+    """`amdsmi.h`."""
+
+    files = ("libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so")
+    prefix, init, shutdown = "amdsmi_", "init", "shut_down"
+    init_arguments = (c_uint64(2),)  # devices that are GPUs
+    numbers = {1: 2, 2: 3, 3: 3, 10: 4, 15: 20, 31: 6, 32: 1}  # noqa: RUF012
+
+    class Activity(ctypes.Structure):
+        _fields_ = (("graphics", c_uint32), ("memory", c_uint32), ("rest", c_uint32 * 14))
+
+    def handles(self, name: str, *of: Any) -> list[c_void_p]:
+        count = c_uint32(0)
+        self.call(name, *of, byref(count), None)
+        found = (c_void_p * count.value)()
+        self.call(name, *of, byref(count), found)
+        return [c_void_p(handle) for handle in found[: count.value]]
+
+    def device(self, index: int) -> c_void_p:
+        sockets = self.handles("get_socket_handles")
+        all_ = [gpu for socket in sockets for gpu in self.handles("get_processor_handles", socket)]
+        if not 0 <= index < len(all_):
+            raise _Failure(INVALID_ARGUMENT)
+        return all_[index]
+
+    def check(self, index: int) -> None:
+        self.device(index)
+
+    def utilization(self, index: int) -> tuple[int, int]:
+        found = self.read(self.Activity, "get_gpu_activity", self.device(index))
+        return found.graphics, found.memory
+
+    def memory(self, index: int) -> tuple[int, int, int]:
+        device = self.device(index)
+        read = lambda name: self.read(c_uint64, name, device, c_int(0)).value  # noqa: E731
+        total, used = read("get_gpu_memory_total"), read("get_gpu_memory_usage")
+        return total - used, total, used
+
+
+LIBRARIES: dict[str, tuple[type[_Library], ...]] = {
+    "cuda": (_Nvml,),
+    "hip": (_Rocm, _Amd),
+    "host": (_Nvml, _Rocm, _Amd),
+}
+
+_library: _Library | None = None
+_opened = 0  # calls of nvmlInit that nvmlShutdown has not balanced
+
+
+def _load(name: str) -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
+def _open() -> _Library:
+    for kind in LIBRARIES[interface()]:
+        for name in kind.files:
+            handle = _load(name)
+            if handle is not None:
+                return kind(handle)
+    raise _Failure(LIBRARY_NOT_FOUND)
+
+
+def _attempt(call: Callable[..., Any], *args: Any, default: Any = None) -> tuple[Any, nvmlReturn_t]:
+    try:
+        return call(*args), nvmlReturn_t(0)
+    except _Failure as failure:
+        return default, nvmlReturn_t(failure.args[0])
+
+
+def _announced(status: nvmlReturn_t) -> nvmlReturn_t:
+    try:
+        status.raise_for_status()
+    except Exception as failure:  # what this style says of failures
+        announce(failure)
+    return status
+
+
+def nvmlInit() -> nvmlReturn_t:
+    """Opens the vendor's management library; returns the status.
+
+    ``NVML_ERROR_LIBRARY_NOT_FOUND`` (12) if there is none. Each call needs one of
+    :func:`nvmlShutdown`.
+    """
+    global _library, _opened
+    if _library is None:
+        _library, status = _attempt(_open)
+    else:
+        status = nvmlReturn_t(0)
+    _opened += bool(status)
+    return _announced(status)
+
+
+def nvmlShutdown() -> nvmlReturn_t:
+    """Closes what :func:`nvmlInit` has opened; returns the status."""
+    global _library, _opened
+    if _library is None:
+        return _announced(nvmlReturn_t(UNINITIALIZED))
+    _opened -= 1
+    if _opened:
+        return nvmlReturn_t(0)
+    library, _library = _library, None
+    return _announced(_attempt(library.close)[1])
+
+
+class nvmlDevice:
+    """A device of the management library.
+
+    Parameters
+    ----------
+    device : int
+        Its number. NVML and ROCm SMI count all devices of the machine, whatever
+        ``CUDA_VISIBLE_DEVICES`` hides.
+    """
+
+    def __init__(self, device: int) -> None:
+        number = whole("device", device)
+        valid = 0 <= number < 2**32
+        self._index = number
+        self._status = nvmlReturn_t(0)
+        if not valid:
+            self._status = _announced(nvmlReturn_t(INVALID_ARGUMENT))
+            self._index = 2**32 - 1
+        else:
+            self._read("check", ())
+
+    def _read(self, what: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        if _library is None:
+            value, status = default, nvmlReturn_t(UNINITIALIZED)
+        else:
+            value, status = _attempt(getattr(_library, what), self._index, default=default)
+        self._status = status
+        _announced(status)
+        return value
+
+    def utilization_rates(self) -> tuple[int, ...]:
+        """Returns the percentage of time in which kernels ran and memory was used; zeros if the
+        call fails."""
+        return self._read("utilization", (0, 0))
+
+    def memory_info(self) -> tuple[int, ...]:
+        """Returns free, total and used bytes of memory; zeros if the call fails."""
+        return self._read("memory", (0, 0, 0))
+
+    def last_status(self) -> nvmlReturn_t:
+        """Returns the status of the last call."""
+        return self._status

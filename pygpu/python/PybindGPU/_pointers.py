@@ -1,0 +1,213 @@
+"""Pointers as objects, and the allocators that own what they point to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pygpu import _core
+from pygpu._arguments import whole
+
+from ._dtypes import per_dtype
+from ._status import Keeper, attempt, cudaError_t
+
+
+class Block:
+    """Memory that may be ended while somebody still has its address."""
+
+    __slots__ = ("address", "alive", "memory", "nbytes")
+
+    def __init__(self, memory: Any, address: int, nbytes: int) -> None:
+        self.memory, self.address, self.nbytes, self.alive = memory, address, nbytes, True
+
+    @classmethod
+    def on_host(cls, elements: int, dtype: np.dtype[Any]) -> Block:
+        """Ordinary host memory."""
+        try:
+            return cls.of_array(np.empty(elements, dtype))
+        except ValueError:
+            raise MemoryError(f"{elements} elements of {dtype}: no memory has as many") from None
+
+    @classmethod
+    def of_array(cls, array: np.ndarray) -> Block:
+        return cls(array, array.ctypes.data, array.nbytes)
+
+    def end(self) -> None:
+        """Lets go of the memory. Views that others have of it keep it for themselves."""
+        self.alive, self.memory = False, None
+
+
+def count(name: str, value: Any) -> int:
+    """A number of elements.
+
+    Raises
+    ------
+    TypeError
+        If it is no whole number, or negative.
+    """
+    number = whole(name, value)
+    if number < 0:
+        raise TypeError(f"{name} is {number}; a number of elements is 0 or more")
+    return number
+
+
+class ptr_wrapper:
+    """A pointer to elements, in host memory or in device memory.
+
+    It is safe if it points to host memory that Python manages: only then does :meth:`get` return
+    it. A wrapper keeps what it points to alive; the plain number that ``int()`` returns does not.
+    """
+
+    __slots__ = ("__weakref__", "_address", "_block", "_keep", "_safe")
+
+    dtype: np.dtype[Any]
+
+    def __init__(self) -> None:
+        self._address = 0
+        self._safe = False
+        self._block: Block | None = None
+        self._keep: Any = None
+
+    @classmethod
+    def _to(
+        cls, address: int, safe: bool, block: Block | None = None, keep: Any = None
+    ) -> ptr_wrapper:
+        pointer = cls()
+        pointer._address, pointer._safe = address, safe and address != 0
+        pointer._block, pointer._keep = block, keep
+        return pointer
+
+    @property
+    def _is_alive(self) -> bool:
+        return self._block is None or self._block.alive
+
+    def create(self, N: int) -> None:
+        """Allocates host memory for `N` elements, undefined, and points to it.
+
+        What the wrapper has pointed to before is let go.
+        """
+        block = Block.on_host(count("N", N), self.dtype)
+        self.destroy()
+        self._block = block
+        self._address, self._safe = block.address, True
+
+    def destroy(self) -> None:
+        """Frees what :meth:`create` has allocated, and points nowhere.
+
+        Arrays over that memory have failing statuses from then on. Memory of others stays.
+        """
+        if self._block is not None and self._keep is None:
+            self._block.end()
+        self._address, self._safe, self._block, self._keep = 0, False, None, None
+
+    def is_safe(self) -> bool:
+        """Returns True if it points to host memory that Python manages."""
+        return self._safe and self._is_alive
+
+    def get(self) -> tuple[int | None, bool]:
+        """Returns the address and True if the pointer is safe, else None and False."""
+        return (self._address, True) if self.is_safe() else (None, False)
+
+    def unsafe_get(self) -> int:
+        """Returns the address, safe or not."""
+        return self._address
+
+    def __int__(self) -> int:
+        return self._address
+
+    def print_address(self) -> None:
+        """Prints the address."""
+        print(f"{self._address:#x}" if self._address else "0")
+
+    def __repr__(self) -> str:
+        return f"<{self._label()}, is_safe={int(self.is_safe())}, addr={self._address}>"
+
+    def _label(self) -> str:
+        return f"ptr_wrapper<{self.dtype.name}>"
+
+
+class handle_wrapper(ptr_wrapper):
+    """The handle of an event or a stream."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: str = "handle", handle: int = 0, keep: Any = None) -> None:
+        super().__init__()
+        self._kind, self._address, self._keep = kind, handle, keep
+
+    def _label(self) -> str:
+        return f"ptr_wrapper<{self._kind}>"
+
+
+POINTERS = per_dtype(ptr_wrapper)
+
+
+def pointer_class(dtype: np.dtype[Any]) -> type[ptr_wrapper]:
+    """The class of pointers to elements of a dtype."""
+    return POINTERS[f"ptr_wrapper_{dtype.name}"]
+
+
+class _Allocator(Keeper):
+    """What the three allocators share: a block, and the pointer to it."""
+
+    dtype: np.dtype[Any]
+    _on_host = True
+
+    def __init__(self) -> None:
+        self._block: Block | None = None
+        self._status = None
+
+    def _make(self, elements: int) -> Block:
+        raise NotImplementedError
+
+    def _allocate(self, n: int) -> cudaError_t:
+        elements = count("n", n)
+        if self._block is not None:
+            self._block.end()
+            self._block = None
+        self._block, status = attempt(self._make, elements, keeper=self)
+        return status
+
+    def ptr(self) -> ptr_wrapper:
+        """Returns the pointer to the memory; to nowhere before it is allocated."""
+        block = self._block
+        address = 0 if block is None else block.address
+        return pointer_class(self.dtype)._to(address, self._on_host, block, keep=self)
+
+
+class HostAllocator(_Allocator):
+    """Owns ordinary host memory."""
+
+    def _make(self, elements: int) -> Block:
+        return Block.on_host(elements, self.dtype)
+
+    def allocate(self, n: int) -> None:
+        """Allocates `n` elements, undefined, in place of what it had."""
+        self._allocate(n)
+
+
+class PagelockedAllocator(_Allocator):
+    """Owns page-locked host memory, which devices can access, too."""
+
+    def _make(self, elements: int) -> Block:
+        return Block.of_array(_core.pagelocked_empty((elements,), self.dtype))
+
+    def allocate(self, n: int) -> cudaError_t:
+        """Allocates `n` elements, undefined, in place of what it had; returns the status."""
+        return self._allocate(n)
+
+
+class DeviceAllocator(_Allocator):
+    """Owns device memory."""
+
+    _on_host = False
+
+    def _make(self, elements: int) -> Block:
+        nbytes = elements * self.dtype.itemsize
+        memory = _core.mem_alloc(nbytes) if nbytes else 0
+        return Block(memory, int(memory), nbytes)
+
+    def allocate(self, n: int) -> cudaError_t:
+        """Allocates `n` elements, undefined, in place of what it had; returns the status."""
+        return self._allocate(n)

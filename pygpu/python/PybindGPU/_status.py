@@ -1,0 +1,168 @@
+"""Statuses: what every call returns or leaves in ``last_status``."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import threading
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from pygpu import _core, _errors
+from pygpu._arguments import instance
+from pygpu._status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SUCCESS = 0
+INVALID_VALUE = 1
+OUT_OF_MEMORY = 2
+INVALID_DEVICE = 101
+INVALID_HANDLE = 400
+UNKNOWN = 999
+
+# What the environment variable may say of a failure: it is kept alone, warned of, raised.
+VARIABLE = "PYGPU_STATUS"
+MODES = ("quiet", "warn", "raise")
+
+# Failures that become a status. An argument of a wrong type raises TypeError, as any function's.
+_FAILURES = (_errors.Error, ValueError, OverflowError, BufferError, builtins.MemoryError)
+
+_last = threading.local()
+
+
+class StatusWarning(RuntimeWarning):
+    """A call failed, and ``PYGPU_STATUS`` is ``warn``."""
+
+
+def interface() -> str:
+    """Whose numbers the statuses have: those of the backend, if there is one."""
+    try:
+        return _core.choose_backend()
+    except _errors.Error:
+        return "host"
+
+
+class cudaError_t(Status):
+    """What a call returned: true if it did what was asked, and equal to its number.
+
+    The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
+
+    Examples
+    --------
+    >>> cudaError_t(0)
+    <CudaError: 'code=0'>
+    >>> bool(cudaError_t(0)), cudaError_t(2) == 2
+    (True, False)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code, interface())
+
+    @property
+    def name(self) -> str:
+        """What the vendor's runtime library calls the number; ``status N`` without a name."""
+        return _core.status_names(self._api, self._code)[1] or f"status {self._code}"
+
+    def as_int(self) -> int:
+        """Returns the number."""
+        return self._code
+
+    def __repr__(self) -> str:
+        return f"<CudaError: 'code={self._code}'>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._code,)
+
+
+def mode() -> str:
+    """What becomes of a failure, as ``PYGPU_STATUS`` says.
+
+    Raises
+    ------
+    ValueError
+        If the variable is set to anything else than ``quiet``, ``warn`` or ``raise``.
+    """
+    value = os.environ.get(VARIABLE) or MODES[0]
+    if value not in MODES:
+        raise ValueError(f"{VARIABLE} is {value!r}; allowed are {', '.join(MODES)}")
+    return value
+
+
+def announce(failure: Exception) -> None:
+    """Raises a failure or warns of it, if the environment asks for that."""
+    how = mode()
+    if how == "raise":
+        raise failure
+    if how == "warn":
+        warnings.warn(str(failure), StatusWarning, stacklevel=4)
+
+
+def refusal(
+    detail: str,
+    code: int = INVALID_VALUE,
+    kind: type[_errors.LogicError] = _errors.InvalidArgument,
+) -> _errors.LogicError:
+    """The failure of a call that this package refuses itself."""
+    failure = kind(detail)
+    failure.status, failure.detail = code, detail
+    return failure
+
+
+def _code_of(failure: Exception) -> int:
+    if isinstance(failure, _errors.Error):
+        return failure.status
+    return OUT_OF_MEMORY if isinstance(failure, builtins.MemoryError) else INVALID_VALUE
+
+
+def attempt(
+    call: Callable[..., Any], *args: Any, default: Any = None, keeper: Keeper | None = None
+) -> tuple[Any, cudaError_t]:
+    """Makes a call: its value, or `default`, and its status, which `keeper` keeps."""
+    try:
+        value, failure = call(*args), None
+    except _FAILURES as caught:
+        value, failure = default, caught
+    status = cudaError_t(SUCCESS if failure is None else _code_of(failure))
+    if keeper is not None:
+        keeper._status = status
+    if failure is not None:
+        _last.status = status
+        announce(failure)
+    return value, status
+
+
+class Keeper:
+    """An object that keeps the status of its last call."""
+
+    _status: cudaError_t | None = None
+
+    def last_status(self) -> cudaError_t:
+        """Returns the status of the last call; a success before the first."""
+        return cudaError_t(SUCCESS) if self._status is None else self._status
+
+    def _attempt(self, call: Callable[..., Any], *args: Any, default: Any = None) -> Any:
+        return attempt(call, *args, default=default, keeper=self)[0]
+
+
+def cudaGetErrorName(error: cudaError_t) -> str:
+    """Returns what the vendor's runtime library calls a status."""
+    return instance("error", error, cudaError_t).name
+
+
+def cudaGetErrorString(error: cudaError_t) -> str:
+    """Returns what a status means: the driver's sentence."""
+    return instance("error", error, cudaError_t).message or error.name
+
+
+def cudaGetLastError() -> cudaError_t:
+    """Returns the status of this thread's last failed call, and forgets it."""
+    status = getattr(_last, "status", None)
+    _last.status = None
+    return cudaError_t(SUCCESS) if status is None else status
+
+
+mode()

@@ -1,0 +1,102 @@
+"""Statuses: the integers that drivers return, success included."""
+
+from __future__ import annotations
+
+from . import _core
+from ._arguments import whole
+
+
+class Status:
+    """What a call of a driver returned: a number, and whose it is.
+
+    A status is true if the call did what was asked. It equals, and hashes as, its number.
+
+    Parameters
+    ----------
+    code : int
+        The number. Numbers that nobody has named are kept.
+    api : str, optional
+        Whose number it is: ``cuda``, ``hip``, ``host``, ``nvrtc`` or ``hiprtc``; that of the
+        backend in use if left out.
+
+    Examples
+    --------
+    >>> status = Status(2, "cuda")
+    >>> status
+    <Status: 'CUDA_ERROR_OUT_OF_MEMORY (2)'>
+    >>> status.name, int(status), bool(status), status == 2
+    ('CUDA_ERROR_OUT_OF_MEMORY', 2, False, True)
+    >>> bool(Status(0, "hip"))
+    True
+    """
+
+    __slots__ = ("_api", "_code")
+
+    # Whose numbers there are.
+    _apis: tuple[str, ...] = ("cuda", "hip", "host", "nvrtc", "hiprtc")
+
+    def __init__(self, code: int, api: str | None = None) -> None:
+        self._code = _number(code)
+        self._api = _core.choose_backend() if api is None else api
+        if self._api not in self._apis:
+            raise ValueError(f"api is {api!r}; allowed are {', '.join(self._apis)}")
+
+    @property
+    def code(self) -> int:
+        """The number."""
+        return self._code
+
+    @property
+    def api(self) -> str:
+        """Whose number it is."""
+        return self._api
+
+    @property
+    def name(self) -> str:
+        """What the vendor calls the number; ``status N`` for numbers that it has no name for."""
+        return _core.status_names(self._api, self._code)[0] or f"status {self._code}"
+
+    @property
+    def message(self) -> str:
+        """What the number means: the driver's sentence where it has one."""
+        return _core.status_message(self._api, self._code)
+
+    def raise_for_status(self) -> None:
+        """Does nothing for a success.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            One of its subclasses for any other number; its ``status`` is the number.
+        """
+        _core.check_status(self._api, self._code, type(self).__name__)
+
+    def __bool__(self) -> bool:
+        return self._code == 0
+
+    def __int__(self) -> int:
+        return self._code
+
+    __index__ = __int__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Status | int):
+            return self._code == int(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._code)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: '{self.name} ({self._code})'>"
+
+    def __reduce__(self) -> tuple[type[Status], tuple[int, str]]:
+        return type(self), (self._code, self._api)
+
+
+def _number(code: int) -> int:
+    """A status number: 32 bits with a sign."""
+    number = whole("code", code)
+    if not -(2**31) <= number < 2**31:
+        raise OverflowError(f"code is {number}; a status has 32 bits")
+    return number

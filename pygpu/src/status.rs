@@ -1,0 +1,66 @@
+//! Statuses as Python objects: `pygpu.Status` over the core's numbers and names.
+
+use crate::errors::{OrRaise, to_python};
+use crate::runtime::opened_backend;
+use gpuarray::{Api, Error, Status};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// The interface's name in Python: that of its backend, or of its compiler.
+fn api_name(api: Api) -> &'static str {
+    match api {
+        Api::Cuda => "cuda",
+        Api::Hip => "hip",
+        Api::Nvrtc => "nvrtc",
+        Api::Hiprtc => "hiprtc",
+        _ => "host",
+    }
+}
+
+fn status(api: &str, code: i32) -> PyResult<Status> {
+    let known = Api::ALL.into_iter().find(|&known| api_name(known) == api);
+    let api = known.ok_or_else(|| {
+        let names = Api::ALL.map(api_name);
+        to_python(Error::invalid("Status", format!("api is {api:?}; allowed are {names:?}")))
+    })?;
+    Ok(Status::new(api, code))
+}
+
+/// The `pygpu.Status` of a status.
+pub(crate) fn object(py: Python<'_>, status: Status) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("pygpu._status")?.getattr("Status")?.unbind())
+    })?;
+    class.bind(py).call1((status.code, api_name(status.api)))
+}
+
+/// The name of a number, and that of the vendor's runtime library; `None` without one.
+#[pyfunction]
+pub(crate) fn status_names(
+    api: &str,
+    code: i32,
+) -> PyResult<(Option<&'static str>, Option<&'static str>)> {
+    let status = status(api, code)?;
+    Ok((status.name(), status.runtime_name()))
+}
+
+/// What a number means: the vendor's sentence if its backend is open and has one.
+#[pyfunction]
+pub(crate) fn status_message(api: &str, code: i32) -> PyResult<&'static str> {
+    let status = status(api, code)?;
+    let backend = opened_backend().filter(|backend| backend.api() == status.api);
+    Ok(backend.and_then(|backend| backend.status_message(code)).unwrap_or(status.message()))
+}
+
+/// Raises the exception of a status, unless it is a success.
+#[pyfunction]
+pub(crate) fn check_status(api: &str, code: i32, call: &str) -> PyResult<()> {
+    match status(api, code)?.check("status") {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let (kind, status, detail) = (error.kind(), error.status(), error.detail().to_owned());
+            Err::<(), _>(Error::new(kind, status, call.to_owned(), detail)).or_raise()
+        }
+    }
+}

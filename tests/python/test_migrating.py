@@ -1,0 +1,62 @@
+"""The tables of docs/migrating.md: each line's call of this library is made."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import PyGPU as gpu
+import pygpu
+from pygpu import compiler, cumath, driver, gpuarray, tools
+
+PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
+ROW = re.compile(r"\| (?P<there>.+) \| `(?P<here>[^|]+)` \|")
+
+
+def rows():
+    section = None
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## "):
+            section = line[3:].split()[1]
+        elif found := ROW.fullmatch(line):
+            yield pytest.param(found["here"], id=f"{section}-{found['here']}")
+        else:
+            assert not line.startswith("| ") or line.endswith("| here |"), line
+
+
+def test_the_page_has_its_tables():
+    sections = [row.id.split("-")[0] for row in rows()]
+    assert {name: sections.count(name) > 10 for name in ("PyGPU", "PyCUDA", "CuPy")} == {
+        "PyGPU": True,
+        "PyCUDA": True,
+        "CuPy": True,
+    }
+
+
+@pytest.mark.parametrize("call", list(rows()))
+def test_each_call_is_there(call):
+    h = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = np.arange(6)
+    names = {
+        "np": np,
+        "pygpu": pygpu,
+        "gpu": gpu,
+        "gpuarray": gpuarray,
+        "driver": driver,
+        "cumath": cumath,
+        "tools": tools,
+        "compiler": compiler,
+        "h": h,
+        "x": x,
+        "a": gpuarray.to_gpu(h),
+        "b": gpuarray.to_gpu(h + 1),
+        "g": gpu.to_gpu(x),
+        "da": gpu.DeviceArray_int64(x),
+        "m": driver.mem_alloc(h.nbytes),
+    }
+    result = eval(call, names)
+    if isinstance(result, gpu.cudaError_t):
+        assert result
