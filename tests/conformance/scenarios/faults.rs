@@ -258,7 +258,7 @@ pub(super) fn reset_gives_back() -> Outcome {
         recover(&device)?;
     }
     drop(kept);
-    assert!(last_failed_free().is_success(), "nothing is freed that the reset took");
+    assert_eq!(last_failed_free(), Status::OK, "nothing is freed that the reset took");
     free.push(device.memory_info()?.free);
     // The first round has opened the context and loaded code. A driver may take some for itself.
     let most_lost = if is_double(backend()?.as_ref())? { 0 } else { 8 << 20 };
