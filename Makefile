@@ -2,6 +2,7 @@
 # make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests,
 #                and PyCUDA's own tests on the host and on the doubles
 # make test-all  the same without anything left out, on the wheel that users get, and longer
+# make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
 # make test-kernels   every builtin kernel through the vendors' compilers
 # make bench     numpy against pygpu, then the Rust benchmarks
 # make lint      rustfmt, clippy, ruff, and the stubs against the module
@@ -76,7 +77,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-all test-kernels prepare bench bindings lint wheel clean double \
+.PHONY: demo test test-all test-kernels prepare bench bindings lint wheel clean double sanitize \
   test-rust test-double test-python test-pycuda test-pycuda-here $(addprefix double-,self cuda hip6 \
   hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
@@ -171,6 +172,11 @@ bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
 	PYGPU_BACKEND=host PYGPU_HOST_THREADS=1 $(PY) benches/table.py
 	$(CARGO) bench -p gpuarray-benches
+
+# By hand: an hour or more.
+sanitize: double
+	scripts/sanitize thread
+	scripts/sanitize address
 
 bindings:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh backend-hip/bindings/generate.sh $(TARGET)/bindings
