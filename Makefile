@@ -74,7 +74,8 @@ PYCUDA_TESTS := $(TARGET)/$(PYCUDA)/test
 
 SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
   $(shell find src hal backend-* pygpu -type f \
-    \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \))
+    \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \
+       -o -name '*.txt' \))
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-all test-kernels prepare bench bindings lint wheel clean double sanitize \

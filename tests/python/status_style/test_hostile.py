@@ -1,0 +1,15 @@
+"""Arguments that are likely to hurt; `hostile.py` beside this file runs for longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from processes import run_python
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_but_a_status_or_a_type_error(seed):
+    program = Path(__file__).with_name("hostile.py").read_text()
+    done = run_python(program, str(seed), "1000", check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr[-3000:]
