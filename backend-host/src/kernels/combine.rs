@@ -9,8 +9,6 @@ use hal::function::Reduction;
 trait Combine<T: Number> {
     /// True if what is not a number wins.
     const NAN_WINS: bool;
-    /// True if elements are compared.
-    const COMPARES: bool;
     /// The combination.
     fn apply(x: T, y: T) -> T;
     /// The combination with an element that is a number: one instruction for floats.
@@ -23,7 +21,6 @@ macro_rules! combinations {
             struct $name;
 
             impl<T: Number> Combine<T> for $name {
-                const COMPARES: bool = $nan;
                 const NAN_WINS: bool = $nan && matches!(T::DTYPE, DType::Float32 | DType::Float64);
                 #[inline(always)]
                 fn apply(x: T, y: T) -> T {
@@ -177,7 +174,7 @@ unsafe fn block_body<T: Number, C: Combine<T>>(data: *const u8, length: usize, r
 /// See [`Combiner::whole`].
 unsafe fn whole<T: Number, C: Combine<T>>(data: *const u8, length: usize, result: *mut u8) {
     let most = lanes::<T>() * 16;
-    let block = if C::COMPARES { select_compared::<T, C>() } else { select_block::<T, C>() };
+    let block = if C::NAN_WINS { select_compared::<T, C>() } else { select_block::<T, C>() };
     if length <= most {
         // SAFETY: passed on to the caller.
         return unsafe { block(data, length, result) };

@@ -113,26 +113,32 @@ pub(super) fn error(got: f32, expected: f64) -> f64 {
 }
 
 #[allow(clippy::print_stdout, reason = "the search reports the largest errors")]
-fn check_single(step: usize) {
+fn check_function(function: UnaryFunction, reference: Reference, step: usize) {
     const PART: usize = 1 << 16;
-    for (function, reference) in FUNCTIONS {
-        let mut worst = (0.0, 0.0);
-        let mut patterns = (0..=u32::MAX).step_by(step);
-        loop {
-            let part: Vec<f32> = patterns.by_ref().take(PART).map(f32::from_bits).collect();
-            if part.is_empty() {
-                break;
-            }
-            for (&x, got) in part.iter().zip(values(function, DType::Float32, &part)) {
-                let error = error(got, reference(f64::from(x)));
-                assert!(error < SINGLE_BOUND, "{function:?} of {x:e}: {got:e}, {error} ulp");
-                if error > worst.0 {
-                    worst = (error, x);
-                }
+    let mut worst = (0.0, 0.0);
+    let mut patterns = (0..=u32::MAX).step_by(step);
+    loop {
+        let part: Vec<f32> = patterns.by_ref().take(PART).map(f32::from_bits).collect();
+        if part.is_empty() {
+            break;
+        }
+        for (&x, got) in part.iter().zip(values(function, DType::Float32, &part)) {
+            let error = error(got, reference(f64::from(x)));
+            assert!(error < SINGLE_BOUND, "{function:?} of {x:e}: {got:e}, {error} ulp");
+            if error > worst.0 {
+                worst = (error, x);
             }
         }
-        println!("{function:?}: at most {:.4} ulp, at {:e}", worst.0, worst.1);
     }
+    println!("{function:?}: at most {:.4} ulp, at {:e}", worst.0, worst.1);
+}
+
+fn check_single(step: usize) {
+    std::thread::scope(|scope| {
+        for (function, reference) in FUNCTIONS {
+            scope.spawn(move || check_function(function, reference, step));
+        }
+    });
 }
 
 #[test]
@@ -141,9 +147,9 @@ fn single_precision_in_steps() {
 }
 
 /// `cargo test --release -p gpuarray-backend-host every_single -- --ignored --nocapture` prints
-/// the largest errors; about half an hour on one core.
+/// the largest errors; about half an hour of one core's time.
 #[test]
-#[ignore = "all 2^32 numbers take half an hour"]
+#[ignore = "all 2^32 numbers take half an hour of one core's time"]
 fn every_single_precision_number() {
     check_single(1);
 }
