@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import hypothesis
 
 import pygpu.autoinit  # noqa: F401
 from pygpu import driver
+
+# A shell starts what it runs in the background with interrupts ignored, and whatever that starts
+# in turn. The tests send some.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # On a double each new operation costs a run of the C++ compiler. `make test-all` looks further, and
 # `--hypothesis-profile thorough` further still.
