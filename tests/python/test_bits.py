@@ -98,6 +98,16 @@ def test_round(dtype, decimals):
     check(round(gpuarray.to_gpu(a), decimals), rounded.get())
 
 
+@pytest.mark.parametrize("decimals", [-(2**31), -(2**31) + 1, 2**31 - 1])
+def test_round_to_the_most_decimals(decimals):
+    # The scale is infinite: there is nothing left of the digits, and nothing panics.
+    a = np.array([1.5, -2.5, 0.0], np.float32)
+    with np.errstate(all="ignore"):
+        scale = np.float64(np.inf)
+        expected = np.rint(a * scale) / scale if decimals > 0 else np.rint(a / scale) * scale
+    np.testing.assert_array_equal(gpuarray.to_gpu(a).round(decimals).get(), expected)
+
+
 def test_round_keeps_the_array():
     a = np.array([0.5, 1.5, 2.5, -0.5])
     a_gpu = gpuarray.to_gpu(a)

@@ -73,7 +73,7 @@ fn round_in_place(array: &Array, decimals: i32) -> gpuarray::Result<()> {
     if decimals == 0 {
         return array.set_unary(UnaryFunction::Rint, array);
     }
-    let scale = Number::Float(10f64.powi(decimals.abs())).into();
+    let scale = Number::Float(10f64.powi(decimals.saturating_abs())).into();
     let (up, down) = match decimals > 0 {
         true => (BinaryFunction::Multiply, BinaryFunction::Divide),
         false => (BinaryFunction::Divide, BinaryFunction::Multiply),
