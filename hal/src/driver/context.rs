@@ -302,37 +302,6 @@ impl Context {
         )
     }
 
-    /// Ends the driver's pool before a reset, and returns what may be left of it.
-    fn end_pool(&self) -> Vec<u64> {
-        let _scope = if self.is_open() { self.enter().ok() } else { None };
-        self.pool.end(self)
-    }
-
-    /// Frees what a reset has left of a pool, as CUDA's driver does. The context is not open, and
-    /// nobody can open it: no address is anybody else's.
-    fn free_left(&self, addresses: &[u64]) {
-        let (calls, vendor) = (&self.driver.calls, &self.driver.vendor);
-        let Some(free) = calls.free_async.filter(|_| !addresses.is_empty()) else { return };
-        let ((_, previous), (code, handle)) =
-            (vendor.current(), vendor.retain_context(self.device));
-        if code != Status::SUCCESS || vendor.set_current(handle) != Status::SUCCESS {
-            // Whoever uses the device next is told.
-            return;
-        }
-        for &address in addresses {
-            // SAFETY: the driver refuses an address that the reset took.
-            let code = unsafe { free(address, 0) };
-            if code != Status::SUCCESS {
-                vendor.forget_failure();
-                log::debug!("{address:#x} went with the reset: status {code}");
-            }
-        }
-        // SAFETY: no argument.
-        unsafe { (calls.synchronize)() };
-        vendor.set_current(previous);
-        vendor.release_context(self.device);
-    }
-
     /// Destroys everything in the context; the next call opens a new one.
     pub(super) fn reset(&self) -> Result<()> {
         if process::generation() != self.driver.generation {
@@ -344,7 +313,7 @@ impl Context {
             let _opening = self.opening.lock();
             // From here on nothing made before is handed to the driver again.
             self.epoch.fetch_add(1, Ordering::AcqRel);
-            let left = self.end_pool();
+            let left = self.pool.end(self);
             let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
             self.staging.close(self);
             self.builtins.forget();
@@ -354,7 +323,7 @@ impl Context {
                 // The reset keeps the uses counted; the next call counts a new one.
                 self.driver.vendor.release_context(self.device);
             }
-            self.free_left(&left);
+            self.pool.free_left(self, &left);
             if self.driver.vendor.lasting(code) == Lasting::No
                 && let Err(error) = self.driver.check("reset", code)
             {

@@ -305,18 +305,43 @@ impl Pool {
     }
 
     /// Destroys the pool and forgets everything, since the device is about to be reset. Returns
-    /// what the driver may still hold afterwards: a pool goes with the last of its memory. The
-    /// context is current, if there is one.
+    /// what the driver may still hold afterwards: a pool goes with the last of its memory.
     pub(super) fn end(&self, context: &Context) -> Vec<u64> {
+        let scope = if context.is_open() { context.enter().ok() } else { None };
         self.known.store(0, Ordering::Release);
         let handle = self.handle.lock().take().flatten();
-        if let Some(pool) = handle.filter(|_| context.is_open()) {
+        if let Some(pool) = handle.filter(|_| scope.is_some()) {
             self.destroy(context, pool);
         }
         for stream in self.lists() {
             stream.forget();
         }
         std::mem::take(&mut *self.taken.lock()).into_iter().collect()
+    }
+
+    /// Frees what a reset has left of a pool, as CUDA's driver does. The context is not open, and
+    /// nobody can open it: no address is anybody else's.
+    pub(super) fn free_left(&self, context: &Context, addresses: &[u64]) {
+        let (calls, vendor) = (&context.driver.calls, &context.driver.vendor);
+        let Some(free) = calls.free_async.filter(|_| !addresses.is_empty()) else { return };
+        let ((_, previous), (code, handle)) =
+            (vendor.current(), vendor.retain_context(context.device));
+        if code != Status::SUCCESS || vendor.set_current(handle) != Status::SUCCESS {
+            // Whoever uses the device next is told.
+            return;
+        }
+        for &address in addresses {
+            // SAFETY: the driver refuses an address that the reset took.
+            let code = unsafe { free(address, 0) };
+            if code != Status::SUCCESS {
+                vendor.forget_failure();
+                log::debug!("{address:#x} went with the reset: status {code}");
+            }
+        }
+        // SAFETY: no argument.
+        unsafe { (calls.synchronize)() };
+        vendor.set_current(previous);
+        vendor.release_context(context.device);
     }
 
     fn destroy(&self, context: &Context, pool: Handle) {

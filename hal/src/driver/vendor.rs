@@ -4,7 +4,7 @@ use super::calls::{Calls, Handle};
 use super::compiler::{Compiled, Compiler};
 use crate::error::{ErrorKind, Result};
 use crate::module::{LinkInput, LoadOptions, Parameter};
-use crate::status::{Api, Status};
+use crate::status::{Api, common_kind};
 use crate::stream::Transfer;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
@@ -170,28 +170,5 @@ pub fn common_lasting(code: i32) -> Lasting {
     match code {
         214 | 220 | 221 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 722 => Lasting::Yes,
         _ => Lasting::No,
-    }
-}
-
-/// The kind of a status number that both vendors have.
-pub fn common_kind(code: i32) -> ErrorKind {
-    match code {
-        Status::INVALID_VALUE | Status::INVALID_DEVICE | Status::NOT_FOUND => {
-            ErrorKind::InvalidArgument
-        }
-        Status::OUT_OF_MEMORY => ErrorKind::OutOfMemory,
-        Status::NOT_INITIALIZED | Status::DEINITIALIZED | 201 | 709 | Status::INVALID_HANDLE => {
-            ErrorKind::InvalidHandle
-        }
-        Status::NO_DEVICE | 34 | 35 | 802 | 803 | 804 => ErrorKind::BackendUnavailable,
-        200 | 209 | 218 | 222 | 223 | Status::INVALID_SOURCE | 302 | 303 => {
-            ErrorKind::CompileFailed
-        }
-        Status::NOT_READY => ErrorKind::NotReady,
-        Status::NOT_SUPPORTED => ErrorKind::Unsupported,
-        Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703 | 720 => ErrorKind::LaunchFailed,
-        Status::ILLEGAL_ADDRESS | 710 | 714..=719 | 721 => ErrorKind::LaunchFailed,
-        712 | 713 | 704 | 705 | 217 | 900..=908 => ErrorKind::InvalidArgument,
-        _ => ErrorKind::Driver,
     }
 }

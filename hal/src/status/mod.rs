@@ -9,10 +9,10 @@ mod meaning;
 mod result;
 
 pub use atomic::AtomicStatus;
+pub use meaning::common_kind;
 pub(crate) use meaning::meaning;
 pub use result::StatusExt;
 
-use crate::driver::vendor::common_kind;
 use crate::enumeration::enumeration;
 use crate::error::{Error, Result};
 use std::fmt;
