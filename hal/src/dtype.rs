@@ -238,9 +238,15 @@ impl fmt::Display for DType {
 
 /// A Rust type that is the element of a [`DeviceArray`](crate::DeviceArray).
 ///
+/// A record of the program's own has the dtype [`DType::Opaque`] of its size. Its arrays are made
+/// from slices, copied and viewed. An array of one value, as
+/// [`DeviceArray::zeros`](crate::DeviceArray::zeros) makes it, needs elements of at most 16 bytes,
+/// which is checked at compile time.
+///
 /// # Safety
-/// `DTYPE` must be the type with this size, alignment and representation, and every bit
-/// pattern that operations of that dtype produce must be a valid value.
+/// - `DTYPE` has the size of this type (checked at compile time) and its representation.
+/// - No byte of a value is padding, or undefined in another way.
+/// - Every sequence of bytes is a valid value; for [`DType::Bool`] every one that is 0 or 1.
 pub unsafe trait Element: Copy + Send + Sync + fmt::Debug + PartialEq + 'static {
     /// The dtype.
     const DTYPE: DType;

@@ -74,7 +74,8 @@ impl<'a> ArgumentList<'a> {
         self.words.push(u128::from_ne_bytes(word));
     }
 
-    /// Adds an address inside `memory`, which the kernel uses as `access` says.
+    /// Adds an address inside `memory`, which the kernel uses as `access` says: with
+    /// [`Access::Read`] it must not write there.
     pub fn memory(&mut self, address: u64, memory: &'a Arc<DeviceMemory>, access: Access) {
         self.address(address);
         self.uses.push((memory, access));
@@ -87,8 +88,12 @@ impl<'a> ArgumentList<'a> {
     /// parameters, as far as the driver tells them; nothing is queued then.
     ///
     /// # Safety
-    /// The arguments are of the types that the kernel declares, and the kernel stays inside
-    /// the memory that they name.
+    /// - The arguments are of the types that the kernel declares.
+    /// - The kernel accesses no memory but that of [`ArgumentList::memory`], and what the caller
+    ///   keeps allocated and in order until it has run.
+    /// - It writes no memory that was added with [`Access::Read`]: other streams may read it at the
+    ///   same time.
+    /// - `stream` and `kernel` are of one device, which can access the memory.
     pub unsafe fn launch(
         &self,
         kernel: &dyn Kernel,
@@ -138,7 +143,9 @@ impl<'a> ArgumentList<'a> {
     }
 }
 
-/// What can be an argument of a launch.
+/// What can be an argument of a launch. How it is passed says what the kernel may do with the memory:
+/// what goes as `&DeviceArray` is only read, what goes as `&mut DeviceArray`, [`Array`] or
+/// [`DeviceMemory`] is written.
 pub trait KernelArgument {
     /// Adds itself to the list.
     ///
@@ -189,7 +196,8 @@ impl KernelArgument for crate::Complex<f64> {
     }
 }
 
-/// The address of the first element; the kernel only reads the array.
+/// The address of the first element. The kernel must not write the array: other streams may read it
+/// at the same time, and launches with the same argument are not ordered.
 impl<T: Element> KernelArgument for &DeviceArray<T> {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         let array = self.untyped();
@@ -258,7 +266,8 @@ tuples!(A B C D E F G H I J K L M N O P);
 
 impl dyn Kernel {
     /// Queues a launch with a tuple of up to 16 arguments: numbers, [`Scalar`]s, `&array` for
-    /// one that the kernel only reads, `&mut array` for one that it writes.
+    /// one that the kernel only reads, `&mut array` for one that it writes. The launch is ordered
+    /// behind the work of other streams on the same memory, by what the references say.
     ///
     /// # Errors
     /// `InvalidArgument` if number or sizes of the arguments are not those of the kernel's
@@ -266,8 +275,11 @@ impl dyn Kernel {
     /// device's limits. Nothing is queued then.
     ///
     /// # Safety
-    /// The arguments are of the types that the kernel declares, and the kernel stays inside
-    /// the arrays that they name.
+    /// - The arguments are of the types that the kernel declares.
+    /// - The kernel stays inside the arrays that they name.
+    /// - It writes no array that is passed as `&DeviceArray`: other streams may read it at the same
+    ///   time. For one that it writes there is `&mut DeviceArray`.
+    /// - `stream` and the kernel are of one device, which can access the arrays.
     pub unsafe fn launch(
         &self,
         config: LaunchConfig,

@@ -23,18 +23,79 @@ pub fn nearest_half(value: f64) -> f16 {
     f16::from_f32(to_odd(value))
 }
 
-/// One value of an element type.
+/// One value of an element type, of at most [`Scalar::MAX_BYTES`] bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalar {
     dtype: DType,
-    bits: [u8; 16],
+    bits: [u8; Scalar::MAX_BYTES],
 }
 
 impl Scalar {
+    /// The bytes of the largest scalar: those of a `Complex128`.
+    pub const MAX_BYTES: usize = 16;
+
     /// The value of a Rust number.
+    ///
+    /// Elements of more than [`Scalar::MAX_BYTES`] bytes do not compile:
+    ///
+    /// ```compile_fail
+    /// use gpuarray_hal::{DType, Element, Scalar};
+    ///
+    /// #[derive(Clone, Copy, Debug, PartialEq)]
+    /// struct Wide([u64; 4]);
+    ///
+    /// // SAFETY: four integers, of which every value is valid.
+    /// unsafe impl Element for Wide {
+    ///     const DTYPE: DType = DType::Opaque(32);
+    ///     const ZERO: Wide = Wide([0; 4]);
+    ///     const ONE: Wide = Wide([1; 4]);
+    /// }
+    ///
+    /// let value = Scalar::new(Wide([7; 4]));
+    /// ```
+    ///
+    /// nor does an element whose dtype is of another size:
+    ///
+    /// ```compile_fail
+    /// use gpuarray_hal::{DType, Element, Scalar};
+    ///
+    /// #[derive(Clone, Copy, Debug, PartialEq)]
+    /// struct Pair([u32; 2]);
+    ///
+    /// // SAFETY: wrong on purpose.
+    /// unsafe impl Element for Pair {
+    ///     const DTYPE: DType = DType::Opaque(4);
+    ///     const ZERO: Pair = Pair([0; 2]);
+    ///     const ONE: Pair = Pair([1; 2]);
+    /// }
+    ///
+    /// let value = Scalar::new(Pair([7; 2]));
+    /// ```
+    ///
+    /// One whose dtype fits does:
+    ///
+    /// ```
+    /// use gpuarray_hal::{DType, Element, Scalar};
+    ///
+    /// #[derive(Clone, Copy, Debug, PartialEq)]
+    /// struct Pair([u32; 2]);
+    ///
+    /// // SAFETY: two integers, of which every value is valid.
+    /// unsafe impl Element for Pair {
+    ///     const DTYPE: DType = DType::Opaque(8);
+    ///     const ZERO: Pair = Pair([0; 2]);
+    ///     const ONE: Pair = Pair([1; 2]);
+    /// }
+    ///
+    /// assert_eq!(Scalar::new(Pair([7, 8])).get(), Some(Pair([7, 8])));
+    /// ```
     pub fn new<T: Element>(value: T) -> Self {
-        let mut bits = [0; 16];
-        // SAFETY: an element is plain data of at most 16 bytes.
+        const {
+            assert!(size_of::<T>() <= Scalar::MAX_BYTES, "an element too large for a scalar");
+            assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size");
+        }
+        let mut bits = [0; Scalar::MAX_BYTES];
+        // SAFETY: an element is plain data, and so many bytes fit.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 (&raw const value).cast::<u8>(),
@@ -48,15 +109,21 @@ impl Scalar {
     /// The value whose bytes are `bytes`, in this machine's order.
     ///
     /// # Errors
-    /// `InvalidArgument` if `bytes` is not as long as the dtype or longer than 16 bytes.
+    /// `InvalidArgument` if `bytes` is not as long as the dtype or longer than
+    /// [`Scalar::MAX_BYTES`].
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Result<Self> {
-        if bytes.len() != dtype.size() || bytes.len() > 16 {
+        if bytes.len() != dtype.size() || bytes.len() > Self::MAX_BYTES {
             return Err(Error::invalid(
                 "scalar",
-                format!("a {dtype} has {} bytes (at most 16), not {}", dtype.size(), bytes.len()),
+                format!(
+                    "a {dtype} has {} bytes (at most {}), not {}",
+                    dtype.size(),
+                    Self::MAX_BYTES,
+                    bytes.len()
+                ),
             ));
         }
-        let mut bits = [0; 16];
+        let mut bits = [0; Self::MAX_BYTES];
         bits[..bytes.len()].copy_from_slice(bytes);
         if dtype == DType::Bool {
             bits[0] = u8::from(bits[0] != 0);
@@ -76,7 +143,9 @@ impl Scalar {
 
     /// The value as `T`, if that is its type.
     pub fn get<T: Element>(&self) -> Option<T> {
-        // SAFETY: the bytes are those of a valid `T` when the dtype is `T`'s.
+        const { assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size") };
+        // SAFETY: the bytes are those of a valid `T` when the dtype is `T`'s, which no scalar of
+        // more bytes has.
         (self.dtype == T::DTYPE).then(|| unsafe { self.bits.as_ptr().cast::<T>().read_unaligned() })
     }
 

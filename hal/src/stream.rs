@@ -88,7 +88,8 @@ pub struct Transfer {
     pub destination_slice: usize,
     /// Bytes from one slice read to the next.
     pub source_slice: usize,
-    /// True if the call returns only when the bytes have arrived.
+    /// True if the call returns only when the bytes have arrived. If it fails, too, nothing reads
+    /// or writes the host's bytes once it has returned.
     pub wait: bool,
 }
 

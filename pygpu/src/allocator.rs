@@ -125,7 +125,10 @@ impl fmt::Debug for PythonAllocator {
     }
 }
 
-impl Allocator for PythonAllocator {
+// SAFETY: `adopt` checks device, size and accessibility of what the callable returns. Memory that
+// this library knows is returned as the object that orders its uses. Whoever returns a raw address
+// vouches for its use, as everywhere in Python; its owner is kept.
+unsafe impl Allocator for PythonAllocator {
     fn allocate(
         &self,
         device: &Arc<dyn Device>,

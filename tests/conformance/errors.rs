@@ -3,10 +3,10 @@
 use crate::context::{Context, expect_error};
 use crate::harness::{Outcome, tests};
 use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
-use gpuarray::memory::DeviceMemory;
+use gpuarray::memory::{Allocator, DeviceMemory};
 use gpuarray::{
-    Argument, Array, Complex, DType, DeviceArray, ErrorKind, IndexItem, Layout, Number, Order,
-    Scalar, SliceBounds,
+    Argument, Array, Complex, DType, Device, DeviceArray, ErrorKind, IndexItem, Layout, Number,
+    Order, Result, Scalar, SliceBounds, Stream,
 };
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ tests![
     a_shape_with_another_number_of_elements_is_refused,
     slices_of_the_wrong_length_are_refused,
     an_empty_minimum_has_no_value,
+    new_memory_fits_its_layout,
+    memory_of_an_allocator_is_checked,
     indices_must_be_integers,
     typed_arrays_check_their_type,
     a_refused_operation_changes_nothing needs [ExactAccounting],
@@ -94,6 +96,74 @@ fn a_stream_of_another_device_is_refused(context: &Context) -> Outcome {
     let layout = Layout::contiguous(&[3], 4, Order::C)?;
     let made = Array::with_new_memory(&context.device, &stream, layout, DType::Int32);
     expect_error(made, ErrorKind::InvalidArgument, &named)?;
+    Ok(())
+}
+
+fn new_memory_fits_its_layout(context: &Context) -> Outcome {
+    let (device, stream) = (&context.device, context.device.default_stream());
+    for (shape, strides, offset) in [(&[4][..], &[4][..], 1000), (&[2, 2], &[8, 4], 64)] {
+        let layout = Layout::with_strides(shape, strides, offset, 4)?;
+        for array in [
+            Array::with_new_memory(device, &stream, layout.clone(), DType::Int32)?,
+            Array::zeros(device, &stream, layout.clone(), DType::Int32)?,
+        ] {
+            assert!(array.memory().bytes() >= layout.extent().end, "{}", array.memory().bytes());
+            array.fill(Scalar::new(7))?;
+            assert_eq!(DeviceArray::<i32>::from_untyped(array)?.to_vec()?, [7; 4]);
+        }
+    }
+    let bytes = Layout::contiguous(&[1], 1, Order::C)?;
+    let kind = ErrorKind::InvalidArgument;
+    let named = ["1-byte", "uint64"];
+    let made = Array::with_new_memory(device, &stream, bytes.clone(), DType::UInt64);
+    expect_error(made, kind, &named)?;
+    expect_error(Array::zeros(device, &stream, bytes.clone(), DType::UInt64), kind, &named)?;
+    let array = context.counting(&[3])?;
+    expect_error(array.untyped().new_array(bytes, DType::UInt64), kind, &named)?;
+    Ok(())
+}
+
+/// Returns one memory again and again.
+#[derive(Debug)]
+struct Same(Arc<DeviceMemory>);
+
+// SAFETY: the memory is an allocation of its own; the array layer checks its size and device.
+unsafe impl Allocator for Same {
+    fn allocate(
+        &self,
+        _device: &Arc<dyn Device>,
+        _stream: &Arc<dyn Stream>,
+        _bytes: usize,
+    ) -> Result<Arc<DeviceMemory>> {
+        Ok(self.0.clone())
+    }
+}
+
+fn memory_of_an_allocator_is_checked(context: &Context) -> Outcome {
+    let array = context.counting(&[8])?;
+    let own = array.untyped().clone();
+    let with = |memory: &Arc<DeviceMemory>| {
+        own.clone().with_allocator(Some(Arc::new(Same(memory.clone()))))
+    };
+    let small = Arc::new(DeviceMemory::plain(&context.device, 31)?);
+    expect_error(with(&small).copy(), ErrorKind::InvalidArgument, &["32 bytes", "31"])?;
+    // An operation would read what it has written.
+    let repeats = with(own.memory());
+    let kind = ErrorKind::InvalidArgument;
+    let backwards = SliceBounds { start: None, stop: None, step: Some(-1) };
+    let reversed = repeats.index(&[IndexItem::Slice(backwards)])?;
+    expect_error(reversed.unary(UnaryFunction::Negative), kind, &["allocator"])?;
+    expect_error(repeats.astype(DType::Int16), kind, &["allocator"])?;
+    let sum = repeats.scan(Reduction::Sum, DType::Int32, 0, false, None);
+    expect_error(sum, kind, &["allocator"])?;
+    let all = repeats.reduce(Reduction::Sum, DType::Int32, None, false);
+    expect_error(all, kind, &["allocator"])?;
+    expect_error(repeats.dot(&own, DType::Int32), kind, &["allocator"])?;
+    expect_error(repeats.take(&own, 0), kind, &["allocator"])?;
+    assert_eq!(array.to_vec()?, [0, 1, 2, 3, 4, 5, 6, 7], "nothing has been written");
+    // In place, element by element, it is written behind reading it.
+    repeats.unary(UnaryFunction::Negative)?;
+    assert_eq!(array.to_vec()?, [0, -1, -2, -3, -4, -5, -6, -7]);
     Ok(())
 }
 

@@ -62,7 +62,9 @@ fn arrays_of_a_capture_may_be_dropped(context: &Context) -> Outcome {
 #[derive(Debug, Default)]
 struct Pool(Mutex<Vec<Arc<DeviceMemory>>>);
 
-impl Allocator for Pool {
+// SAFETY: each memory is an allocation of its own, which the list keeps; only what nobody refers
+// to is returned again.
+unsafe impl Allocator for Pool {
     fn allocate(
         &self,
         device: &Arc<dyn Device>,

@@ -4,7 +4,7 @@ use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, for_every_type, samples};
 use gpuarray::function::{BinaryFunction, Reduction};
-use gpuarray::{Array, DType, DeviceArray, IndexItem, Layout, Order, SliceBounds};
+use gpuarray::{Array, DType, DeviceArray, Element, IndexItem, Layout, Order, SliceBounds};
 use std::sync::Arc;
 
 tests![
@@ -28,6 +28,7 @@ tests![
     operations_mix_any_strides,
     foreign_layouts_describe_any_view,
     records_are_copied_whole,
+    records_of_a_program_are_elements,
 ];
 
 fn slice(start: Option<isize>, stop: Option<isize>, step: isize) -> IndexItem {
@@ -300,6 +301,37 @@ fn foreign_layouts_describe_any_view(context: &Context) -> Outcome {
         assert!(Array::from_memory(memory, layout, DType::Int32, stream).is_err());
     }
     assert!(Layout::with_strides(&[3, 4], &[-8, 4], 8, 4).is_err());
+    Ok(())
+}
+
+/// A record of a program's own: wider than any number, and aligned as an integer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct Particle {
+    position: [f32; 6],
+    number: u64,
+}
+
+// SAFETY: six floats and an integer behind each other fill 32 bytes; every value is valid.
+unsafe impl Element for Particle {
+    const DTYPE: DType = DType::Opaque(32);
+    const ZERO: Particle = Particle { position: [0.0; 6], number: 0 };
+    const ONE: Particle = Particle { position: [1.0; 6], number: 1 };
+}
+
+fn records_of_a_program_are_elements(context: &Context) -> Outcome {
+    let particle = |i: u64| Particle { position: [i as f32; 6], number: i * i };
+    let values: Vec<Particle> = (0..50).map(particle).collect();
+    let mut array = DeviceArray::from_slice(&context.device, &values)?;
+    assert_eq!(array.to_vec()?, values);
+    let odd = array.index(&[slice(Some(1), None, 2)])?;
+    let expected: Vec<Particle> = values.iter().skip(1).step_by(2).copied().collect();
+    assert_eq!(odd.copy()?.to_vec()?, expected);
+    assert_eq!(array.index(&[7.into()])?.item()?, particle(7));
+    array.index(&[slice(None, Some(25), 1)])?.assign(&odd)?;
+    assert_eq!(array.to_vec()?[..25], expected);
+    array.copy_from_slice(&values)?;
+    assert_eq!(array.reshape(&[5, -1])?.transpose(None)?.to_vec()?[1], particle(10));
     Ok(())
 }
 

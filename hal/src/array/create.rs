@@ -16,8 +16,8 @@ impl Array {
     /// A new array with the layout given, its elements undefined, on `stream`.
     ///
     /// # Errors
-    /// `OutOfMemory`; `InvalidArgument` if the layout does not fit the dtype or starts
-    /// behind its memory.
+    /// `OutOfMemory`; `InvalidArgument` if the layout does not fit the dtype, or if the stream is
+    /// of another device.
     pub fn with_new_memory(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -25,11 +25,11 @@ impl Array {
         dtype: DType,
     ) -> Result<Array> {
         same_device(device, stream.as_ref())?;
-        layout.check_alignment(dtype)?;
+        layout.check_dtype(dtype)?;
         Self::on_own_stream(device, stream, layout, dtype)
     }
 
-    /// As [`Array::with_new_memory`], for an aligned layout and a stream of the device.
+    /// As [`Array::with_new_memory`], for a layout that fits the dtype and a stream of the device.
     #[inline]
     fn on_own_stream(
         device: &Arc<dyn Device>,
@@ -37,7 +37,11 @@ impl Array {
         layout: Layout,
         dtype: DType,
     ) -> Result<Array> {
-        let bytes = if layout.is_c_contiguous() { layout.nbytes() } else { layout.extent().end };
+        let bytes = if layout.is_c_contiguous() && layout.offset() == 0 {
+            layout.nbytes()
+        } else {
+            layout.extent().end
+        };
         let memory = DeviceMemory::on_own_stream(device, stream, bytes)?;
         Ok(Self::assemble(Arc::new(memory), layout, dtype, None))
     }
@@ -82,7 +86,7 @@ impl Array {
         dtype: DType,
     ) -> Result<Array> {
         same_device(device, stream.as_ref())?;
-        layout.check_alignment(dtype)?;
+        layout.check_dtype(dtype)?;
         let zero = Scalar::new(0u8).cast(dtype)?;
         if let Some(memory) = DeviceMemory::zeroed(device, stream, layout.extent().end)? {
             return Ok(Self::assemble(Arc::new(memory), layout, dtype, None));
@@ -98,7 +102,7 @@ impl Array {
     /// # Errors
     /// As [`Array::with_new_memory`], or what the allocator fails with.
     pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
-        layout.check_alignment(dtype)?;
+        layout.check_dtype(dtype)?;
         let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
             return Self::on_own_stream(self.device(), self.stream(), layout, dtype);
         };

@@ -247,7 +247,31 @@ impl Array {
         arguments: &[Argument<'_>],
     ) -> Result<()> {
         // Nobody else knows memory that is not an allocator's.
-        self.launch(function, compute, arguments, self.allocator.is_none())
+        let is_new = self.allocator.is_none();
+        if !is_new {
+            self.check_new(arrays(arguments).filter(|array| !array.is_same_view(self)))?;
+        }
+        self.launch(function, compute, arguments, is_new)
+    }
+
+    /// Checks that memory of an allocator is not that of an operand, too.
+    pub(super) fn check_new<'a>(&self, operands: impl Iterator<Item = &'a Array>) -> Result<()> {
+        if self.allocator.is_none() || self.size() == 0 {
+            return Ok(());
+        }
+        for operand in operands {
+            if operand.overlaps(self) {
+                return Err(Error::invalid(
+                    "allocator",
+                    format!(
+                        "the allocator returned memory at {:#x} that an operand of the operation \
+                         lies in",
+                        self.memory.address()
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Queues the operation; everything has been checked. `is_new` if only this array knows

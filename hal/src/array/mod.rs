@@ -67,14 +67,8 @@ impl Array {
         stream: Arc<dyn Stream>,
     ) -> Result<Array> {
         same_device(memory.device(), stream.as_ref())?;
-        if layout.itemsize() != dtype.size() {
-            return Err(Error::invalid(
-                "array",
-                format!("a layout of {}-byte elements does not fit {dtype}", layout.itemsize()),
-            ));
-        }
         layout.check_within(memory.bytes())?;
-        layout.check_alignment(dtype)?;
+        layout.check_dtype(dtype)?;
         if layout.size() != 0 && !memory.address().is_multiple_of(dtype.alignment() as u64) {
             return Err(Error::invalid(
                 "array",
@@ -166,7 +160,8 @@ impl Array {
     pub fn address(&self) -> u64 {
         match self.memory.address() {
             0 => 0,
-            start => start + self.layout.offset() as u64,
+            // Only an array without elements can have an offset so large that this matters.
+            start => start.wrapping_add(self.layout.offset() as u64),
         }
     }
 
@@ -247,11 +242,8 @@ impl Array {
     /// elements, or not aligned for them.
     pub fn view(&self, dtype: DType) -> Result<Array> {
         let layout = self.layout.with_itemsize(dtype.size())?;
-        {
-            let view =
-                Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
-            Ok(view.with_allocator(self.allocator.clone()))
-        }
+        let view = Self::from_memory(self.memory.clone(), layout, dtype, self.stream().clone())?;
+        Ok(view.with_allocator(self.allocator.clone()))
     }
 
     /// The view of a part of each element: `dtype`, from byte `offset` of the element.

@@ -223,6 +223,7 @@ impl Array {
 
     /// Queues an operation that reads `inputs` and writes this array; all has been checked.
     pub(super) fn queue(&self, operation: &Operation, inputs: &[&Array]) -> Result<()> {
+        self.check_new(inputs.iter().copied())?;
         let mut uses: SmallVec<[Use<'_>; 5]> = SmallVec::new();
         uses.push((&self.memory, Access::Write));
         uses.extend(inputs.iter().map(|array| (&array.memory, Access::Read)));

@@ -49,6 +49,7 @@ impl<T: Element> fmt::Debug for DeviceArray<T> {
 
 impl<T: Element> DeviceArray<T> {
     fn wrap(array: Array) -> Self {
+        const { assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size") };
         DeviceArray { array, element: PhantomData }
     }
 
@@ -156,16 +157,17 @@ impl<T: Element> DeviceArray<T> {
             self.array.contiguous(Order::C)?
         };
         // SAFETY: the slice has room for the elements, and the call waits until they are there.
-        unsafe { packed.download(values.as_mut_ptr().cast(), true)? };
+        let copied = unsafe { packed.download(values.as_mut_ptr().cast(), true) };
         if T::DTYPE == DType::Bool {
-            // Foreign writers may store any byte; a Rust bool must be 0 or 1.
+            // Foreign writers may store any byte; a Rust bool must be 0 or 1. So it must behind
+            // a copy that failed, which may have copied a part.
             // SAFETY: the bytes are those of the slice, and any byte is a valid u8.
             let bytes = unsafe {
                 std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), values.len())
             };
             bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
         }
-        Ok(())
+        copied
     }
 
     /// Sets the elements from a slice, the last axis fastest. Waits until they have arrived.

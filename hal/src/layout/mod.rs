@@ -267,11 +267,18 @@ impl Layout {
         Ok(())
     }
 
-    /// Checks that every element is aligned for `dtype`.
+    /// Checks that elements of `dtype` have this layout's item size, and that each is aligned.
     ///
     /// # Errors
-    /// `InvalidArgument` that names the stride or offset that is not.
-    pub fn check_alignment(&self, dtype: DType) -> Result<()> {
+    /// `InvalidArgument` that names the item size, or the stride or offset that is not a multiple of
+    /// the alignment.
+    pub fn check_dtype(&self, dtype: DType) -> Result<()> {
+        if self.itemsize != dtype.size() {
+            return Err(Error::invalid(
+                "layout",
+                format!("a layout of {}-byte elements does not fit {dtype}", self.itemsize),
+            ));
+        }
         let align = dtype.alignment();
         if align == 1 {
             return Ok(());

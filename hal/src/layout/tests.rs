@@ -417,7 +417,7 @@ fn use_everything(layout: &Layout, slices: &[SliceBounds], index: isize, other: 
     for view in views.into_iter().flatten() {
         let _ = (view.extent(), view.is_c_contiguous(), view.is_f_contiguous(), view.is_packed());
         let _ = (view.size(), view.nbytes(), view.may_repeat(), view.overlaps(layout));
-        let _ = (view.check_within(64), view.check_alignment(DType::Float64), view.dense_like(16));
+        let _ = (view.check_within(64), view.check_dtype(DType::Float64), view.dense_like(16));
         let _ = (view.reshape(other, Order::C), view.reshape(other, Order::F));
         let _ = (view.squeeze(), view.resolve_shape(&[-1]), view.resolve_shape(&[-1, index]));
         let mut strides = [Strides::from_slice(view.strides())];

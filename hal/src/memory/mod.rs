@@ -49,8 +49,19 @@ enum Owner {
 }
 
 /// Where the results of an array's operations get their memory from.
-pub trait Allocator: Send + Sync + fmt::Debug {
-    /// Memory of at least `bytes` bytes for work on `stream`.
+///
+/// # Safety
+/// Each [`DeviceMemory`] that [`Allocator::allocate`] returns
+/// - is memory of the device that was asked for, of at least as many bytes as were asked for;
+/// - stays allocated until the object is dropped or released, and the work that was ordered by the
+///   object until then has run;
+/// - shares no byte with another live `DeviceMemory`, nor with anything else that is accessed
+///   meanwhile in another way than through this object.
+///
+/// The same object may be returned again: its uses are ordered, and an operation refuses a result
+/// that overlaps one of its operands.
+pub unsafe trait Allocator: Send + Sync + fmt::Debug {
+    /// Returns memory of at least `bytes` bytes for work on `stream`, a stream of `device`.
     ///
     /// # Errors
     /// Whatever the allocator fails with; the operation fails with the same.

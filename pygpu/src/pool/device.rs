@@ -226,7 +226,9 @@ impl Drop for DevicePool {
     }
 }
 
-impl Allocator for DevicePool {
+// SAFETY: the pool makes its memory as allocations of its own, of the device asked for and at least
+// as large; `find` returns a block that no object refers to any longer, as a new object.
+unsafe impl Allocator for DevicePool {
     fn allocate(
         &self,
         device: &Arc<dyn Device>,
