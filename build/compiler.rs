@@ -3,7 +3,7 @@
 
 use super::TARGET_VARIABLE;
 use super::environment::{Environment, is_program};
-use hal::driver::embedded::Target;
+use hal::compile::Target;
 use hal::source::{CLANG_OPTIONS, NVRTC_OPTIONS};
 use std::fs;
 use std::path::{Path, PathBuf};

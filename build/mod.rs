@@ -6,8 +6,9 @@ pub(crate) mod units;
 
 use compiler::Compiler;
 use environment::Environment;
-use hal::driver::cache::CodeCache;
-use hal::driver::embedded::{PackedObject, Target, pack};
+use hal::compile::CodeCache;
+use hal::compile::Target;
+use hal::compile::embedded::{PackedObject, pack};
 use hal::source::catalogue::catalogue;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use super::compiler::{Compiler, run};
 use super::{Embedded, TARGET_VARIABLE};
-use hal::driver::cache::{CodeCache, CodeKey};
-use hal::driver::compiler::Compilation;
-use hal::driver::embedded::PackedObject;
+use hal::compile::Compilation;
+use hal::compile::embedded::PackedObject;
+use hal::compile::{CodeCache, CodeKey};
 use hal::source::catalogue::Group;
 use hal::source::unit;
 use std::fs;

@@ -9,7 +9,7 @@ mod table;
 mod vendor;
 
 use hal::driver::calls::Calls;
-use hal::driver::library::{Library, Search};
+use hal::library::{Library, Search};
 use hal::{Backend, Result, setting};
 use nvrtc::Nvrtc;
 use std::ffi::c_int;

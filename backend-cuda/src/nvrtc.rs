@@ -3,18 +3,18 @@
 //! NVRTC is taken from the file in `PYGPU_NVRTC` alone if that is set, else from the first of:
 //! the folders in `PYGPU_NVRTC_PATH` (with colons between; folders of libraries, or of Python
 //! packages), the loader's own folders, CUDA toolkits in `CUDA_HOME`, `CUDA_PATH` and
-//! `/usr/local/cuda`, and the directories of [`hal::driver::library::add_search_directory`].
+//! `/usr/local/cuda`, and the directories of [`hal::library::add_search_directory`].
 //! One whose code the driver could not load is the last resort: of a later major version than
 //! the driver, or of a later minor version if it can only make PTX for the device.
 
 mod search;
 
 use cudarc::nvrtc::sys;
-use hal::driver::compiler::{
-    AddName, Call, Compilation, Compile, Compiled, Compiler, Create, GetName, GetOutput, GetSize,
-    ProgramCalls, Version,
+use hal::compile::program::{
+    AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
 };
-use hal::driver::library::{Library, Search};
+use hal::compile::{Compilation, Compiled, Compiler};
+use hal::library::{Library, Search};
 use hal::{Api, Error, ErrorKind, Result};
 use search::Places;
 use std::ffi::{c_char, c_int};

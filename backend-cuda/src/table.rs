@@ -144,7 +144,7 @@ macro_rules! own_calls {
             ///
             /// # Safety
             /// The library is NVIDIA's driver, or one that behaves like it.
-            pub(crate) unsafe fn find(library: hal::driver::library::Library) -> hal::Result<Self> {
+            pub(crate) unsafe fn find(library: hal::library::Library) -> hal::Result<Self> {
                 $(let _: unsafe fn($($argument),*) -> CUresult = sys::$symbol;)*
                 $(let _: unsafe fn($($other_argument),*) -> CUresult = sys::$other_symbol;)*
                 let mut symbols = library.symbols();

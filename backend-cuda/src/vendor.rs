@@ -3,10 +3,10 @@
 use crate::nvrtc::Nvrtc;
 use crate::table::{NAMES, OwnCalls};
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
+use hal::compile::JitOptions;
+use hal::compile::Target;
+use hal::compile::{Compiled, Compiler};
 use hal::driver::calls::{Calls, Handle, Names};
-use hal::driver::compiler::{Compiled, Compiler};
-use hal::driver::embedded::Target;
-use hal::driver::jit::JitOptions;
 use hal::driver::vendor::Vendor;
 use hal::source::NVRTC_OPTIONS;
 use hal::{Api, Direction, Error, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer};

@@ -17,9 +17,9 @@ extern crate hal as gpuarray_hal;
 mod operations;
 
 use gpuarray_backend_cuda::nvrtc::Nvrtc;
-use hal::driver::cache::CodeCache;
-use hal::driver::compiler::{Compilation, Compiled, Compiler, compile_cached};
-use hal::driver::image::{Image, examine};
+use hal::compile::CodeCache;
+use hal::compile::format::{Format, examine};
+use hal::compile::{Compilation, Compiled, Compiler, compile_cached};
 use hal::source::{NVRTC_OPTIONS, unit};
 use hal::{Api, ErrorKind, Status};
 use std::collections::HashSet;
@@ -88,7 +88,7 @@ fn builtin_operations_compile() {
                 Compilation { text: &text, name: "unit.cu", target, options, ..KERNEL };
             let code = compile_cached(&nvrtc, &cache, &compilation).expect(target).code;
             assert!(is_cubin(&code), "{target}: {:?}", &code[..20]);
-            assert_eq!(examine(&code).expect(target), Image::Elf);
+            assert_eq!(examine(&code).expect(target), Format::Elf);
             let sections: HashSet<&[u8]> = code.split(|byte| *byte == 0).collect();
             for name in part.iter().flat_map(|(spec, _)| spec.kernel_names()) {
                 assert!(sections.contains(format!(".text.{name}").as_bytes()), "{name}");

@@ -4,8 +4,8 @@
 #![cfg(target_os = "linux")]
 
 use gpuarray_backend_cuda::nvrtc::Nvrtc;
-use hal::driver::compiler::{Compilation, Compiler};
-use hal::driver::library::{Search, add_search_directory};
+use hal::compile::{Compilation, Compiler};
+use hal::library::{Search, add_search_directory};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};

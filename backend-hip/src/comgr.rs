@@ -2,7 +2,7 @@
 //! when it is asked for a target that this library does not know, so it is asked before.
 
 use crate::search::Places;
-use hal::driver::library::{Library, Search};
+use hal::library::{Library, Search};
 use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
 

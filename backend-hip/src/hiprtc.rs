@@ -3,7 +3,7 @@
 //! hipRTC is taken from the file in `PYGPU_HIPRTC` alone if that is set, else from the first
 //! of: `libhiprtc.so` beside the HIP runtime, the runtime itself, which has the functions
 //! inside in ROCm 5, the loader's own folders, `ROCM_PATH`, `HIP_PATH` and `/opt/rocm`, and the
-//! directories of [`hal::driver::library::add_search_directory`]. It needs no GPU.
+//! directories of [`hal::library::add_search_directory`]. It needs no GPU.
 //!
 //! Options may have the names of NVIDIA's compilers where clang has an equal; `options.rs`
 //! lists them.
@@ -13,11 +13,11 @@ use crate::bindings as sys;
 use crate::comgr::Comgr;
 use crate::options::translate;
 use crate::search::{COMPILER_VARIABLE, Places};
-use hal::driver::compiler::{
-    AddName, Call, Compilation, Compile, Compiled, Compiler, Create, GetName, GetOutput, GetSize,
-    ProgramCalls, Version,
+use hal::compile::program::{
+    AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
 };
-use hal::driver::library::{Library, Search};
+use hal::compile::{Compilation, Compiled, Compiler};
+use hal::library::{Library, Search};
 use hal::{Api, Error, ErrorKind, Result};
 use std::ffi::c_int;
 use std::path::PathBuf;

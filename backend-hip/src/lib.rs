@@ -34,7 +34,7 @@ mod table;
 mod vendor;
 
 use hal::driver::calls::Calls;
-use hal::driver::library::{Library, Search};
+use hal::library::{Library, Search};
 use hal::{Backend, Result};
 use hiprtc::Hiprtc;
 use search::{DRIVER_VARIABLE, Places};
@@ -47,7 +47,7 @@ use vendor::Hip;
 ///
 /// The file in `PYGPU_HIP_LIBRARY` alone if that is set, else the first of: a runtime that the
 /// process has loaded already, the loader's own folders, `ROCM_PATH`, `HIP_PATH` and
-/// `/opt/rocm`, and the directories of [`hal::driver::library::add_search_directory`].
+/// `/opt/rocm`, and the directories of [`hal::library::add_search_directory`].
 ///
 /// # Errors
 /// `BackendUnavailable` with every path and symbol tried, or with the runtime's status if it

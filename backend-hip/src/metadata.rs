@@ -8,7 +8,7 @@
 //! more than was read.
 
 use hal::Parameter;
-use hal::driver::embedded::Target;
+use hal::compile::Target;
 use hal::driver::vendor::KernelParameters;
 
 /// What a bundle of code for several devices begins with.

@@ -1,6 +1,6 @@
 //! Where ROCm may be installed: its runtime, its compiler, its headers.
 
-use hal::driver::library::search_directories;
+use hal::library::search_directories;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@
 use crate::abi;
 use crate::bindings as sys;
 use hal::driver::calls::{Calls, Handle, Names};
-use hal::driver::library::Library;
+use hal::library::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 macro_rules! names {

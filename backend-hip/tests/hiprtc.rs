@@ -28,8 +28,8 @@ use code_object::{
 };
 use gpuarray_backend_hip::hiprtc::Hiprtc;
 use gpuarray_backend_hip::metadata;
-use hal::driver::cache::CodeCache;
-use hal::driver::compiler::{Compilation, Compiled, Compiler, compile_cached};
+use hal::compile::CodeCache;
+use hal::compile::{Compilation, Compiled, Compiler, compile_cached};
 use hal::source::{HIPRTC_OPTIONS, unit};
 use hal::{Api, Error, ErrorKind, Result, Status};
 use std::path::Path;

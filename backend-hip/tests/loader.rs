@@ -190,7 +190,7 @@ fn no_failure_is_left_for_other_libraries() {
     let device = library.open().expect("it opens").device(0).expect("a device");
     // SAFETY: the library is open already, and stays.
     let peek = unsafe {
-        hal::driver::library::Search::new("it")
+        hal::library::Search::new("it")
             .candidates([&library.file])
             .open(Ok)
             .expect("it opens")

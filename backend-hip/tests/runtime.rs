@@ -9,7 +9,7 @@
 mod fetched;
 
 use gpuarray_backend_hip::{open, symbols};
-use hal::driver::library::Search;
+use hal::library::Search;
 use hal::{Api, ErrorKind, Status};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Devices: memory, streams, events and modules of one GPU, or of the host.
 
-use crate::driver::compiler::Compiled;
+use crate::compile::Compiled;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};

@@ -2,7 +2,7 @@
 
 use crate::errors::OrRaise;
 use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
-use gpuarray::driver::library::add_search_directory;
+use gpuarray::library::add_search_directory;
 use gpuarray::{Backend, Choice, Device, ErrorKind, Stream};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

@@ -7,9 +7,10 @@ use crate::embed::compiler::{Compiler, run};
 use crate::embed::environment::Environment;
 use crate::embed::units;
 use crate::fetched;
-use hal::driver::cache::CodeCache;
-use hal::driver::embedded::{EmbeddedTarget, Target, pack};
-use hal::driver::image::{Image, examine};
+use hal::compile::CodeCache;
+use hal::compile::Target;
+use hal::compile::embedded::{EmbeddedTarget, pack};
+use hal::compile::format::{Format, examine};
 use hal::source::catalogue::catalogue;
 use hal::source::unit;
 use std::path::Path;
@@ -101,7 +102,7 @@ fn compile(target: &str, flags: u32, wavefront: u64, one_in: usize) {
     let mut faults = Vec::new();
     for group in &groups {
         let code = embedded.code(&group.plans[0].spec().source()).unwrap();
-        assert_eq!(examine(&code).unwrap(), Image::Elf);
+        assert_eq!(examine(&code).unwrap(), Format::Elf);
         let object = CodeObject::parse(&code);
         assert_eq!(object.flags, flags, "{}: {:#x}", group.name, object.flags);
         assert_eq!(object.flags & MACHINE, flags & MACHINE);

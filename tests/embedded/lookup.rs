@@ -5,8 +5,8 @@
 use crate::Folder;
 use backend_cuda::nvrtc::Nvrtc;
 use gpuarray::{Choice, Device, DeviceArray, ErrorKind};
-use hal::driver::compiler::{Compilation, Compiler};
-use hal::driver::embedded::{EmbeddedTarget, PackedObject, pack, register};
+use hal::compile::embedded::{EmbeddedTarget, PackedObject, pack, register};
+use hal::compile::{Compilation, Compiler};
 use hal::source::catalogue::catalogue;
 use hal::source::{NVRTC_OPTIONS, Spec, unit};
 use std::ffi::{CString, c_char, c_int};

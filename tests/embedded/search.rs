@@ -4,8 +4,9 @@ use crate::embed::compiler::Compiler;
 use crate::embed::environment::Environment;
 use crate::embed::{self, units};
 use crate::{Folder, environment};
-use hal::driver::cache::CodeCache;
-use hal::driver::embedded::{EmbeddedTarget, Target, pack};
+use hal::compile::CodeCache;
+use hal::compile::Target;
+use hal::compile::embedded::{EmbeddedTarget, pack};
 use hal::source::catalogue::{Group, catalogue};
 use std::fs;
 

@@ -1,6 +1,6 @@
 //! Where NVRTC and CUDA's headers may be installed.
 
-use hal::driver::library::search_directories;
+use hal::library::search_directories;
 use std::ffi::{OsString, c_int};
 use std::path::{Path, PathBuf};
 

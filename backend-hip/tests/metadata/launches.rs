@@ -97,7 +97,7 @@ fn made_up(folder: &Path) -> (Arc<dyn Device>, impl Fn() -> i32) {
     let backend = unsafe { open_file(&file) }.expect("it opens");
     // SAFETY: the library is open already, and stays; the type is that of the definition.
     let launches = unsafe {
-        let search = hal::driver::library::Search::new("it").candidates([&file]);
+        let search = hal::library::Search::new("it").candidates([&file]);
         let library = search.open(Ok).expect("it opens");
         library.symbols().optional::<unsafe extern "C" fn() -> i32>("launches").expect("it")
     };

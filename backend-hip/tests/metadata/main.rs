@@ -14,7 +14,7 @@ mod notes;
 
 use gpuarray_backend_hip::hiprtc::Hiprtc;
 use gpuarray_backend_hip::metadata::parameters;
-use hal::driver::compiler::{Compilation, Compiler};
+use hal::compile::{Compilation, Compiler};
 use notes::bundle;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

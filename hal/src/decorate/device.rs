@@ -1,10 +1,10 @@
 //! The decorated form of devices.
 
 use super::{Call, Decorated};
+use crate::compile::Compiled;
 use crate::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
-use crate::driver::compiler::Compiled;
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};

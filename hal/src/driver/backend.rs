@@ -3,7 +3,7 @@
 use super::calls::Calls;
 use super::context::{Context, lock};
 use super::device::DriverDevice;
-use super::status::{Driver, optional};
+use super::errors::{Driver, optional};
 use super::vendor::Vendor;
 use crate::backend::Backend;
 use crate::device::{Device, DeviceAttribute, DeviceProperties};

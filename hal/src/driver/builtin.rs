@@ -1,15 +1,15 @@
 //! Builtin operations: code from the program itself, from the on-disk cache or compiled from
 //! generated source, loaded once per device and kept.
 
-use super::cache::{CodeCache, CodeKey};
 use super::calls::Handle;
-use super::compiler::{Compilation, settings};
 use super::context::Context;
-use super::embedded::{Found, ObjectId, registered};
-use super::image::examine;
 use super::stream::DriverStream;
 use crate::attempt;
-use crate::error::{Error, ErrorKind, Result};
+use crate::compile::Compilation;
+use crate::compile::embedded::{EmbeddedObject, ObjectId};
+use crate::compile::format::examine;
+use crate::compile::lookup::{self, would_fail_again};
+use crate::error::{Error, Result};
 use crate::locks::{LOADING, Ranked};
 use crate::operation::Operation;
 use crate::source::{Launch, Plan, Spec};
@@ -78,7 +78,7 @@ impl Builtins {
     /// The module with the kernels of a source that is part of the program, if there is one
     /// that the driver takes.
     fn embedded_module(&self, context: &Context, source: &str) -> Result<Option<Handle>> {
-        let Some(found) = Found::of(context.target()?, source) else {
+        let Some(found) = EmbeddedObject::best(context.target()?, source) else {
             return Ok(None);
         };
         let known = self.read().embedded.get(&found.id).copied();
@@ -124,14 +124,7 @@ impl Builtins {
     }
 }
 
-/// True for a failure to load code that says nothing of the code.
-fn would_fail_again(error: &Error) -> bool {
-    use ErrorKind::{DeviceLost, InvalidHandle, LaunchFailed, OutOfMemory};
-    matches!(error.kind(), DeviceLost | InvalidHandle | LaunchFailed | OutOfMemory)
-}
-
-/// The module with the kernels of a source from the on-disk cache, whichever compiler made it,
-/// else compiled.
+/// The module with the kernels of a source from the on-disk cache, else compiled.
 fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<Handle> {
     let driver = &context.driver;
     let compilation = Compilation {
@@ -141,50 +134,8 @@ fn compiled_module(context: &Context, source: &str, names: &[String]) -> Result<
         options: driver.vendor.builtin_options(),
         ..Compilation::default()
     };
-    let cache = driver.cache()?;
-    let settings = match driver.vendor.compiler() {
-        Ok(compiler) => settings(compiler.as_ref(), |name| std::env::var_os(name)),
-        // Code that some compiler made before.
-        Err(_) => String::new(),
-    };
-    let key = CodeKey::new(&compilation, &format!("any compiler{settings}"));
-    if let Some(code) = cache.load(&key) {
-        match load_module(context, &code) {
-            Err(error) if !would_fail_again(&error) => {
-                log::warn!("{} from the on-disk cache is not used: {error}", compilation.name);
-            }
-            loaded => return loaded,
-        }
-    }
-    let compiler = driver.vendor.compiler();
-    let compiled = compiler.and_then(|it| it.compile(&compilation));
-    let code = compiled.map_err(|error| no_code(cache, &compilation, error))?.code;
-    let module = load_module(context, &code)?;
-    cache.store(&key, &code);
-    Ok(module)
-}
-
-/// The error where nothing has code and nothing compiles it; another failure of the compiler
-/// stays as it is.
-fn no_code(cache: &CodeCache, compilation: &Compilation<'_>, error: Error) -> Error {
-    if error.kind() != ErrorKind::Unsupported {
-        return error;
-    }
-    let (name, target) = (compilation.name, compilation.target);
-    let embedded = match &registered()[..] {
-        [] => "this build embeds none".to_owned(),
-        list => format!("this build embeds some for {} but not this", list.join(", ")),
-    };
-    let kept = match cache.folder() {
-        Some(folder) => format!("{} has none", folder.display()),
-        None => "the on-disk cache is off".to_owned(),
-    };
-    let detail = format!(
-        "{name} needs code for {target}: {embedded} (PYBIND_GPU_TARGET={target} when building \
-         adds it), {kept}, and nothing can compile it: {}",
-        error.detail()
-    );
-    Error::new(error.kind(), error.status(), "execute", detail)
+    let load = |code: &[u8]| load_module(context, code);
+    lookup::find(&compilation, driver.cache()?, driver.vendor.compiler(), load)
 }
 
 /// Loads code. Builtin kernels stay loaded.

@@ -5,9 +5,9 @@
 //! statuses are ints. Where they differ, the call is a method of
 //! [`Vendor`](super::vendor::Vendor) instead.
 
-use super::library::Library;
 use crate::device::IpcHandle;
 use crate::error::Result;
+use crate::library::Library;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 /// An opaque pointer that only the driver looks into.

@@ -2,10 +2,10 @@
 //! the thread's own put back.
 
 use super::calls::Handle;
-use super::captures::Captures;
-use super::embedded::TARGETS;
-use super::status::Driver;
+use super::errors::Driver;
+use super::stream::captures::Captures;
 use super::vendor::Lasting;
+use crate::compile::TARGETS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::{OPENING, Ranked};
 use crate::process;
@@ -36,12 +36,12 @@ pub(super) struct Context {
     /// The epoch, and in the lower half the status after which the context cannot be used; 0
     /// without one.
     lost: AtomicU64,
-    pub(super) pool: super::pool::Pool,
+    pub(super) pool: super::memory::pool::Pool,
     pub(super) builtins: super::builtin::Builtins,
     /// What compilers call the device, once asked.
     architecture: OnceLock<String>,
     /// What queries are good for, once tried.
-    pub(super) answers: OnceLock<super::query::Answers>,
+    pub(super) answers: OnceLock<super::answers::Answers>,
     pub(super) staging: super::staging::Staging,
     pub(super) captures: Captures,
 }
@@ -82,7 +82,7 @@ impl Context {
             opening: Ranked::new(()),
             epoch: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            pool: super::pool::Pool::default(),
+            pool: super::memory::pool::Pool::default(),
             builtins: super::builtin::Builtins::default(),
             architecture: OnceLock::new(),
             answers: OnceLock::new(),

@@ -1,21 +1,20 @@
 //! Devices of a driver.
 
 use super::calls::Handle;
-use super::compiler::{Compilation, Compiled, compile_cached};
 use super::context::Context;
+use super::errors::optional;
 use super::event::DriverEvent;
+use super::memory::pool::out_of_memory;
 use super::module::DriverModule;
-use super::pool::out_of_memory;
-use super::share;
-use super::status::optional;
 use super::stream::{DriverStream, LEGACY};
+use super::{ipc, peer};
+use crate::compile::{Compilation, Compiled, compile_cached};
 use crate::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
-use crate::status::Status;
 use crate::stream::{Stream, StreamOptions};
 use std::any::Any;
 use std::ffi::{c_int, c_uint};
@@ -48,29 +47,6 @@ pub(super) fn own<'a>(device: &'a dyn Device, context: &Context) -> Result<&'a D
                 context.ordinal
             ),
         )),
-    }
-}
-
-impl Context {
-    /// A numbered property; needs no context.
-    pub(super) fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
-        let mut value = 0;
-        let code = match self.driver.vendor.device_attribute(attribute.0) {
-            // SAFETY: the device is one that the driver gave; the result is written before
-            // the call returns.
-            Some(number) => unsafe {
-                (self.driver.calls.device_attribute)(&mut value, number, self.device)
-            },
-            None => Status::INVALID_VALUE,
-        };
-        match code {
-            Status::INVALID_VALUE => Err(self.driver.error_with(
-                "attribute",
-                code,
-                &format!("attribute is {}, which this driver does not know", attribute.0),
-            )),
-            code => self.driver.check("attribute", code).map(|()| value),
-        }
     }
 }
 
@@ -168,7 +144,7 @@ impl Device for DriverDevice {
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
         let Ok(_scope) = self.context.enter() else { return false };
-        if let Ok((start, size)) = share::address_range(&self.context, address) {
+        if let Ok((start, size)) = self.context.address_range(address) {
             return address.checked_add(bytes as u64).is_some_and(|end| end - start <= size as u64);
         }
         // Host memory that the device sees has no range that the driver would tell.
@@ -325,19 +301,22 @@ impl Device for DriverDevice {
 
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
         let _scope = self.context.enter()?;
-        share::address_range(&self.context, address)
+        self.context.address_range(address)
     }
 
     fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
-        share::can_access_peer(&self.context, other)
+        match own(other, &self.context) {
+            Ok(peer) => peer::can_access_peer(&self.context, peer.context()),
+            Err(_) => Ok(false),
+        }
     }
 
     fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        share::set_peer_access(&self.context, other, true)
+        peer::set_peer_access(&self.context, own(other, &self.context)?.context(), true)
     }
 
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        share::set_peer_access(&self.context, other, false)
+        peer::set_peer_access(&self.context, own(other, &self.context)?.context(), false)
     }
 
     fn kept_memory(&self) -> Result<usize> {
@@ -354,11 +333,11 @@ impl Device for DriverDevice {
     }
 
     fn export_memory(&self, address: u64) -> Result<IpcHandle> {
-        share::export_memory(&self.context, address)
+        ipc::export_memory(&self.context, address)
     }
 
     fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
-        share::import_memory(&self.context, handle)
+        ipc::import_memory(&self.context, handle)
     }
 
     unsafe fn close_imported(&self, address: u64) -> Result<()> {
@@ -369,11 +348,11 @@ impl Device for DriverDevice {
     }
 
     fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
-        share::export_event(&self.context, event)
+        ipc::export_event(&self.context, event)
     }
 
     fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
-        share::import_event(&self.context, handle)
+        ipc::import_event(&self.context, handle)
     }
 
     fn limit(&self, limit: i32) -> Result<usize> {

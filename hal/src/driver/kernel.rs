@@ -2,8 +2,8 @@
 
 use super::calls::Handle;
 use super::context::{Context, lock};
+use super::errors::optional;
 use super::module::Loaded;
-use super::status::optional;
 use super::stream::DriverStream;
 use super::vendor::Lasting;
 use crate::device::DeviceAttribute;

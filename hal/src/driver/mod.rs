@@ -5,32 +5,22 @@
 //! [`calls::Names`], implements [`vendor::Vendor`] for what the two drivers do differently,
 //! and gets a [`crate::Backend`] from [`open`].
 
+mod answers;
+mod attribute;
 mod backend;
-mod blocks;
 mod builtin;
-pub mod cache;
 pub mod calls;
-mod capture;
-mod captures;
-pub mod compiler;
 mod context;
 mod device;
-pub mod embedded;
+mod errors;
 mod event;
-mod graph;
-pub mod image;
-pub mod jit;
-mod kept;
+mod ipc;
 mod kernel;
-pub mod library;
+mod memory;
 mod module;
-mod pool;
-mod query;
-mod share;
+mod peer;
 mod staging;
-mod status;
 mod stream;
-mod transfer;
 pub mod vendor;
 
 pub use backend::open;

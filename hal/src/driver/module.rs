@@ -1,12 +1,12 @@
 //! Modules and kernels of a driver.
 
 use super::calls::Handle;
-use super::compiler::{Compilation, compile_cached};
 use super::context::Context;
-use super::image::{Image, examine};
-use super::jit::JitOptions;
 use super::kernel::DriverKernel;
 use super::vendor::KernelParameters;
+use crate::compile::JitOptions;
+use crate::compile::format::{Format, examine};
+use crate::compile::{Compilation, compile_cached};
 use crate::error::{Error, Result};
 use crate::module::{Kernel, LoadOptions, Module, ModuleSource};
 use crate::status::Status;
@@ -61,7 +61,7 @@ impl DriverModule {
             }
         };
         let mut image = image;
-        if examine(&image)? == Image::Text && image.last() != Some(&0) {
+        if examine(&image)? == Format::Ptx && image.last() != Some(&0) {
             image.to_mut().push(0);
         }
         let parameters = match context.driver.calls.function_parameter {

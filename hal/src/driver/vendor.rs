@@ -1,7 +1,7 @@
 //! What the two vendors do differently: everything that the table of calls cannot hold.
 
 use super::calls::{Calls, Handle};
-use super::compiler::{Compiled, Compiler};
+use crate::compile::{Compiled, Compiler};
 use crate::error::{ErrorKind, Result};
 use crate::module::{LinkInput, LoadOptions, Parameter};
 use crate::status::{Api, common_kind};

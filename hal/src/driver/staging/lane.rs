@@ -3,7 +3,7 @@
 
 use super::ring::{Failure, Part};
 use crate::driver::calls::Handle;
-use crate::driver::status::Driver;
+use crate::driver::errors::Driver;
 use crate::status::Status;
 use crate::stream::Direction;
 use std::ffi::{c_int, c_void};

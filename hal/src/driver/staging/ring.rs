@@ -8,7 +8,7 @@ use super::Sizes;
 use super::lane::{Lane, SLOTS};
 use crate::driver::calls::Handle;
 use crate::driver::context::lock;
-use crate::driver::status::Driver;
+use crate::driver::errors::Driver;
 use crate::status::Status;
 use crate::stream::Direction;
 use std::collections::VecDeque;

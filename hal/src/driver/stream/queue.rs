@@ -1,12 +1,13 @@
 //! What a stream of a driver does: [`Stream`] over the driver's calls.
 
-use super::super::calls::Handle;
-use super::super::capture::capture_of;
-use super::super::context::lock;
-use super::super::status::optional;
-use super::super::{builtin, device, event, transfer};
+use super::capture::capture_of;
+use super::transfer;
 use super::{DriverStream, NON_BLOCKING, Ownership};
 use crate::device::{Device, DeviceId};
+use crate::driver::calls::Handle;
+use crate::driver::context::lock;
+use crate::driver::errors::optional;
+use crate::driver::{builtin, device, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::memory::Use;

@@ -2,10 +2,10 @@
 //! when somebody waits for it, or for what must come after it, and no sooner. Device memory is
 //! memory of the test.
 
+use crate::compile::{Compiled, Compiler};
 use crate::driver::calls::{Calls, Handle, Names};
-use crate::driver::compiler::{Compiled, Compiler};
 use crate::driver::context::{Context, lock};
-use crate::driver::status::Driver;
+use crate::driver::errors::Driver;
 use crate::driver::vendor::Vendor;
 use crate::error::{Error, Result};
 use crate::module::{LinkInput, LoadOptions};

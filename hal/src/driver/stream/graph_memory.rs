@@ -4,8 +4,8 @@
 //! asked of the driver, and a user object on the driver's graph keeps it: the driver hands that on
 //! to every executable graph, and ends it with the last of them.
 
-use super::calls::Handle;
-use super::context::Context;
+use crate::driver::calls::Handle;
+use crate::driver::context::Context;
 use crate::error::Result;
 use crate::locks::{KEPT, LEAF, Ranked};
 use crate::memory::{GraphHold, Use};
@@ -23,7 +23,7 @@ const MOVE: c_uint = 1;
 
 /// The memory of one capture.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(in crate::driver) struct GraphMemory {
     context: Arc<Context>,
     epoch: u64,
     /// Blocks that were allocated or freed while it went on.
@@ -32,9 +32,9 @@ pub(super) struct Kept {
     memory: Ranked<HashMap<usize, GraphHold>, KEPT>,
 }
 
-impl Kept {
-    pub(super) fn new(context: &Arc<Context>) -> Arc<Kept> {
-        Arc::new(Kept {
+impl GraphMemory {
+    pub(in crate::driver) fn new(context: &Arc<Context>) -> Arc<GraphMemory> {
+        Arc::new(GraphMemory {
             context: context.clone(),
             epoch: context.epoch(),
             blocks: Ranked::default(),
@@ -42,12 +42,12 @@ impl Kept {
         })
     }
 
-    pub(super) fn add_block(&self, address: u64) {
+    pub(in crate::driver) fn add_block(&self, address: u64) {
         self.blocks.lock().push(address);
     }
 
     /// Remembers what an operation uses.
-    pub(super) fn add_uses(&self, uses: &[Use<'_>]) {
+    pub(in crate::driver) fn add_uses(&self, uses: &[Use<'_>]) {
         let mut all = self.memory.lock();
         for &(memory, access) in uses {
             match all.entry(Arc::as_ptr(memory) as usize) {
@@ -58,7 +58,7 @@ impl Kept {
     }
 
     /// True if nothing but this keeps the stream that captures: its program has dropped it.
-    pub(super) fn is_abandoned(&self, stream: u64) -> bool {
+    pub(in crate::driver) fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.memory.lock();
         let references = all.values().find_map(|hold| hold.strong_count(stream));
         let own = || all.values().map(|hold| hold.sole_references(stream)).sum::<usize>();
@@ -66,12 +66,12 @@ impl Kept {
     }
 
     /// Everything that the captured work uses, once the capture has ended.
-    pub(super) fn take_uses(&self) -> Vec<GraphHold> {
+    pub(in crate::driver) fn take_uses(&self) -> Vec<GraphHold> {
         std::mem::take(&mut *self.memory.lock()).into_values().collect()
     }
 }
 
-impl Drop for Kept {
+impl Drop for GraphMemory {
     fn drop(&mut self) {
         if self.context.is_alive(self.epoch) {
             let blocks = std::mem::take(self.blocks.get_mut());
@@ -94,7 +94,11 @@ fn graph_of(context: &Context, stream: Handle) -> Option<Handle> {
 
 /// Has the graph of the capture that a stream is part of keep `kept`. False if the driver cannot
 /// do that. The context is current.
-pub(super) fn attach(context: &Context, stream: Handle, kept: &Arc<Kept>) -> Result<bool> {
+pub(in crate::driver) fn attach(
+    context: &Context,
+    stream: Handle,
+    kept: &Arc<GraphMemory>,
+) -> Result<bool> {
     let calls = &context.driver.calls;
     let (Some(create), Some(retain)) = (calls.user_object_create, calls.graph_retain) else {
         return Ok(false);
@@ -106,7 +110,7 @@ pub(super) fn attach(context: &Context, stream: Handle, kept: &Arc<Kept>) -> Res
     let code = unsafe { create(&mut object, data, let_go, 1, NO_DESTRUCTOR_SYNC) };
     if code != Status::SUCCESS {
         // SAFETY: the driver did not take the box.
-        drop(unsafe { Box::from_raw(data.cast::<Arc<Kept>>()) });
+        drop(unsafe { Box::from_raw(data.cast::<Arc<GraphMemory>>()) });
         return Ok(false);
     }
     // SAFETY: both handles are live; the graph takes over the only reference.
@@ -127,7 +131,7 @@ unsafe extern "C" fn let_go(data: *mut c_void) {
     let address = data as usize;
     let thread = std::thread::Builder::new().name("gpuarray graph".into());
     // SAFETY: the box was handed over when the object was made, once.
-    let drop_kept = move || drop(unsafe { Box::from_raw(address as *mut Arc<Kept>) });
+    let drop_kept = move || drop(unsafe { Box::from_raw(address as *mut Arc<GraphMemory>) });
     if let Err(error) = thread.spawn(drop_kept) {
         // Nothing is freed then, since the closure has only the address.
         log::warn!("no thread to free the memory of a graph: {error}");

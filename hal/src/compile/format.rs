@@ -11,15 +11,16 @@ mod fatbin;
 
 use crate::error::{Error, Result};
 
-/// The form of an image.
+/// The form of a code object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Image {
+#[non_exhaustive]
+pub enum Format {
     /// Machine code: a cubin or a code object.
     Elf,
-    /// Several images of one vendor's compiler in a row.
-    Bundle,
+    /// Several code objects of one vendor's compiler in a row: a fat binary or a bundle.
+    FatBinary,
     /// PTX, which the driver compiles.
-    Text,
+    Ptx,
 }
 
 /// Why bytes are not the form that they begin as.
@@ -29,19 +30,19 @@ type Checked = std::result::Result<(), String>;
 ///
 /// # Errors
 /// `InvalidArgument` that says what the bytes are not.
-pub fn examine(bytes: &[u8]) -> Result<Image> {
+pub fn examine(bytes: &[u8]) -> Result<Format> {
     let (form, checked) = if bytes.starts_with(elf::MAGIC) {
-        (Image::Elf, elf::check(bytes))
+        (Format::Elf, elf::check(bytes))
     } else if bytes.starts_with(&fatbin::MAGIC) {
-        (Image::Bundle, fatbin::check(bytes))
+        (Format::FatBinary, fatbin::check(bytes))
     } else if bytes.starts_with(bundle::PLAIN) {
-        (Image::Bundle, bundle::check(bytes))
+        (Format::FatBinary, bundle::check(bytes))
     } else if bytes.starts_with(bundle::COMPRESSED) {
-        (Image::Bundle, bundle::check_compressed(bytes))
+        (Format::FatBinary, bundle::check_compressed(bytes))
     } else if is_ptx(bytes) {
-        (Image::Text, Ok(()))
+        (Format::Ptx, Ok(()))
     } else {
-        (Image::Text, Err("is no cubin, fatbin, code object, bundle of clang or PTX text".into()))
+        (Format::Ptx, Err("is no cubin, fatbin, code object, bundle of clang or PTX text".into()))
     };
     checked.map(|()| form).map_err(|what| {
         Error::invalid("load_module", format!("image has {} bytes and {what}", bytes.len()))

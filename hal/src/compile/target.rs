@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(test)]
+mod tests;
+
 /// What code is compiled for, or what a device is: `sm_90`, `gfx90a:xnack-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

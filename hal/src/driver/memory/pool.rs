@@ -1,9 +1,9 @@
 //! The driver's pool of stream-ordered memory, or plain allocation where there is none.
 
-use super::blocks::{FreeBlocks, GRANULE};
-use super::calls::{Handle, PoolAccess, PoolProperties};
-use super::context::Context;
-use super::stream::PER_THREAD;
+use super::free_list::{FreeList, GRANULE};
+use crate::driver::calls::{Handle, PoolAccess, PoolProperties};
+use crate::driver::context::Context;
+use crate::driver::stream::PER_THREAD;
 use crate::error::{Error, Result};
 use crate::locks::{LEAF, POOL, Ranked};
 use crate::status::Status;
@@ -20,12 +20,12 @@ const USED: c_int = 7;
 
 /// A device's pool.
 #[derive(Debug, Default)]
-pub(super) struct Pool {
+pub(in crate::driver) struct Pool {
     /// The driver's pool, made at first use; none if the driver has none.
     handle: Ranked<Option<Option<Handle>>, POOL>,
     /// The same once known, for the warm path: 0 unknown, 1 none.
     known: AtomicU64,
-    streams: Ranked<Vec<Weak<FreeBlocks>>, LEAF>,
+    streams: Ranked<Vec<Weak<FreeList>>, LEAF>,
     /// What the driver's pool has given and not got back. CUDA keeps a pool and its memory over a
     /// reset of the context.
     taken: Ranked<FxHashSet<u64>, LEAF>,
@@ -34,19 +34,19 @@ pub(super) struct Pool {
 
 impl Pool {
     /// True if the driver has a pool, as far as is known.
-    pub(super) fn is_pooled(&self) -> bool {
+    pub(in crate::driver) fn is_pooled(&self) -> bool {
         self.known.load(Ordering::Acquire) > 1
     }
 
     /// Remembers the list of a stream, to give its blocks back when memory is short.
-    pub(super) fn remember(&self, blocks: Weak<FreeBlocks>) {
+    pub(in crate::driver) fn remember(&self, blocks: Weak<FreeList>) {
         let mut streams = self.streams.lock();
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(blocks);
     }
 
     /// The streams' lists.
-    fn lists(&self) -> Vec<Arc<FreeBlocks>> {
+    fn lists(&self) -> Vec<Arc<FreeList>> {
         self.streams.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -150,7 +150,7 @@ impl Pool {
     }
 
     /// Memory from the driver, with its status. The context is current.
-    pub(super) fn take(
+    pub(in crate::driver) fn take(
         &self,
         context: &Context,
         stream: Handle,
@@ -173,8 +173,13 @@ impl Pool {
     /// Gives memory back to the driver behind the stream's work. The context is current.
     ///
     /// # Safety
-    /// As for [`FreeBlocks::free`].
-    pub(super) unsafe fn put(&self, context: &Context, stream: Handle, address: u64) -> Result<()> {
+    /// As for [`FreeList::free`].
+    pub(in crate::driver) unsafe fn put(
+        &self,
+        context: &Context,
+        stream: Handle,
+        address: u64,
+    ) -> Result<()> {
         let calls = &context.driver.calls;
         let pool = self.handle(context)?;
         if stream == PER_THREAD {
@@ -201,7 +206,11 @@ impl Pool {
     ///
     /// # Safety
     /// The address is that of an allocation, which nobody uses any longer.
-    pub(super) unsafe fn put_behind_all(&self, context: &Context, address: u64) -> Result<()> {
+    pub(in crate::driver) unsafe fn put_behind_all(
+        &self,
+        context: &Context,
+        address: u64,
+    ) -> Result<()> {
         let calls = &context.driver.calls;
         if self.taken.lock().remove(&address) {
             // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
@@ -217,7 +226,7 @@ impl Pool {
     }
 
     /// Gives every unused byte back to the driver. Waits for the device's work.
-    pub(super) fn give_all_back(&self, context: &Context) -> Result<()> {
+    pub(in crate::driver) fn give_all_back(&self, context: &Context) -> Result<()> {
         // What one stream cannot give keeps none of the others.
         let mut result = Ok(());
         for stream in self.lists() {
@@ -245,7 +254,7 @@ impl Pool {
     }
 
     /// Gives unused memory back until the pool holds at most `keep` bytes.
-    pub(super) fn trim(&self, context: &Context, keep: usize) -> Result<()> {
+    pub(in crate::driver) fn trim(&self, context: &Context, keep: usize) -> Result<()> {
         if keep == 0 {
             context.staging.release(context);
             return self.give_all_back(context);
@@ -255,7 +264,7 @@ impl Pool {
     }
 
     /// Bytes that the driver's pool keeps when work is waited for.
-    pub(super) fn set_threshold(&self, context: &Context, bytes: u64) -> Result<()> {
+    pub(in crate::driver) fn set_threshold(&self, context: &Context, bytes: u64) -> Result<()> {
         let _scope = context.enter()?;
         match self.handle(context)? {
             Some(pool) => self.set_threshold_of(context, pool, bytes),
@@ -264,7 +273,12 @@ impl Pool {
     }
 
     /// Lets kernels of another device use the pool's memory.
-    pub(super) fn set_access(&self, context: &Context, device: c_int, allowed: bool) -> Result<()> {
+    pub(in crate::driver) fn set_access(
+        &self,
+        context: &Context,
+        device: c_int,
+        allowed: bool,
+    ) -> Result<()> {
         let _scope = context.enter()?;
         let (Some(pool), Some(set)) = (self.handle(context)?, context.driver.calls.pool_set_access)
         else {
@@ -280,7 +294,7 @@ impl Pool {
     }
 
     /// Bytes that the driver's pool holds but nobody uses. The context is current.
-    pub(super) fn unused(&self, context: &Context) -> usize {
+    pub(in crate::driver) fn unused(&self, context: &Context) -> usize {
         let pool = self.known.load(Ordering::Acquire);
         let Some(read) = context.driver.calls.pool_attribute.filter(|_| pool > 1) else {
             return 0;
@@ -299,14 +313,14 @@ impl Pool {
     }
 
     /// Freed bytes in the streams' lists and in the driver's pool. The context is current.
-    pub(super) fn kept(&self, context: &Context) -> usize {
+    pub(in crate::driver) fn kept(&self, context: &Context) -> usize {
         let lists: usize = self.lists().iter().map(|list| list.bytes()).sum();
         lists + self.unused(context)
     }
 
     /// Destroys the pool and forgets everything, since the device is about to be reset. Returns
     /// what the driver may still hold afterwards: a pool goes with the last of its memory.
-    pub(super) fn end(&self, context: &Context) -> Vec<u64> {
+    pub(in crate::driver) fn end(&self, context: &Context) -> Vec<u64> {
         let scope = if context.is_open() { context.enter().ok() } else { None };
         self.known.store(0, Ordering::Release);
         let handle = self.handle.lock().take().flatten();
@@ -321,7 +335,7 @@ impl Pool {
 
     /// Frees what a reset has left of a pool, as CUDA's driver does. The context is not open, and
     /// nobody can open it: no address is anybody else's.
-    pub(super) fn free_left(&self, context: &Context, addresses: &[u64]) {
+    pub(in crate::driver) fn free_left(&self, context: &Context, addresses: &[u64]) {
         let (calls, vendor) = (&context.driver.calls, &context.driver.vendor);
         let Some(free) = calls.free_async.filter(|_| !addresses.is_empty()) else { return };
         let ((_, previous), (code, handle)) =
@@ -354,7 +368,7 @@ impl Pool {
     }
 
     /// Destroys the driver's pool, with the last of the context.
-    pub(super) fn close(&self, context: &Context) {
+    pub(in crate::driver) fn close(&self, context: &Context) {
         let handle = self.handle.lock().take().flatten();
         if let Some(pool) = handle
             && let Ok(_scope) = context.enter()
@@ -366,7 +380,7 @@ impl Pool {
 
 /// The error for memory that there is not, with what is known.
 #[cold]
-pub(super) fn out_of_memory(context: &Context, bytes: usize, code: c_int) -> Error {
+pub(in crate::driver) fn out_of_memory(context: &Context, bytes: usize, code: c_int) -> Error {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both are written before the call returns; the context is current.
     let known = unsafe { (context.driver.calls.memory_info)(&mut free, &mut total) };

@@ -1,7 +1,7 @@
 //! Copies and fills on a driver's streams.
 
-use super::staging;
-use super::stream::DriverStream;
+use super::DriverStream;
+use crate::driver::staging;
 use crate::error::{Error, Result};
 use crate::status::Status;
 use crate::stream::{Direction, Stream, Transfer};
@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 ///
 /// # Safety
 /// As for [`Stream::transfer`].
-pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
+pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
         return Ok(());
     }
@@ -114,7 +114,7 @@ unsafe fn rows(stream: &DriverStream, transfer: &Transfer) -> c_int {
 ///
 /// # Safety
 /// As for [`Stream::fill`].
-pub(super) unsafe fn fill(
+pub(in crate::driver) unsafe fn fill(
     stream: &DriverStream,
     address: u64,
     value: u32,

@@ -160,7 +160,7 @@ fn readers_see_whole_entries_while_threads_and_processes_write() {
     let mut processes: Vec<_> = (0..2)
         .map(|writer: u8| {
             Command::new(std::env::current_exe().expect("this program"))
-                .args(["--exact", "driver::cache::tests::writer_process", "--ignored"])
+                .args(["--exact", "compile::cache::tests::writer_process", "--ignored"])
                 .env("PYGPU_TEST_CACHE", &folder.0)
                 .env("PYGPU_TEST_WRITER", writer.to_string())
                 .stdout(std::process::Stdio::piped())

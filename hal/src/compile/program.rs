@@ -1,9 +1,9 @@
 //! Compiling with NVRTC or hipRTC: the same functions but for the start of their names, as
 //! `nvrtc.h` and `hip/hiprtc.h` declare them.
 
-use super::{Compilation, Compiled};
-use crate::driver::library::Symbols;
+use super::compiler::{Compilation, Compiled};
 use crate::error::{Error, ErrorKind, Result};
+use crate::library::Symbols;
 use crate::status::{Api, Status};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::{null, null_mut};

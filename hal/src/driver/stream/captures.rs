@@ -1,13 +1,13 @@
 //! The captures of one device, and the memory that they and their graphs use.
 //!
 //! A graph replays with the addresses of its capture. So what captured work uses, and what is
-//! allocated or freed on a capturing stream, stays until the graph is gone ([`Kept`]).
+//! allocated or freed on a capturing stream, stays until the graph is gone ([`GraphMemory`]).
 
-use super::calls::Handle;
+use super::DriverStream;
 use super::capture::capture_of;
-use super::context::Context;
-use super::kept::{Kept, attach};
-use super::stream::DriverStream;
+use super::graph_memory::{GraphMemory, attach};
+use crate::driver::calls::Handle;
+use crate::driver::context::Context;
 use crate::error::Result;
 use crate::locks::{BEGINNING, CAPTURES, LEAF, Ranked};
 use crate::status::Status;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 
 /// The captures and graphs of one device, and their memory.
 #[derive(Debug, Default)]
-pub(super) struct Captures {
+pub(in crate::driver) struct Captures {
     /// The streams on which a capture was begun; true if the default stream waits for it.
     streams: Ranked<HashMap<u64, (bool, MayCapture)>, LEAF>,
     /// The number of `streams`, and of those that the default stream waits for: 0 nearly
@@ -27,7 +27,7 @@ pub(super) struct Captures {
     stream_count: AtomicUsize,
     blocking_count: AtomicUsize,
     /// Held while a capture begins, and by what waits for the whole device, which would end it.
-    pub(super) beginning: Ranked<(), BEGINNING>,
+    pub(in crate::driver) beginning: Ranked<(), BEGINNING>,
     /// What each capture under way uses, by the capture's number.
     open: Ranked<HashMap<u64, Open>, CAPTURES>,
     /// Streams that others can reach, with handle and epoch: they may capture at any time.
@@ -44,9 +44,9 @@ pub(super) struct Captures {
 #[derive(Debug)]
 enum Open {
     /// Begun here, on the stream of this number.
-    Own(u64, Arc<Kept>),
+    Own(u64, Arc<GraphMemory>),
     /// Begun by another library, whose graph keeps the memory; its end is not seen here.
-    Foreign(Weak<Kept>),
+    Foreign(Weak<GraphMemory>),
 }
 
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: the default stream waits for one that captures.
@@ -69,7 +69,7 @@ impl Drop for Relaxed<'_> {
 
 impl Context {
     /// Runs a call that a capture on this or another thread would make the driver refuse.
-    pub(super) fn outside_captures<R>(&self, call: impl FnOnce() -> R) -> R {
+    pub(in crate::driver) fn outside_captures<R>(&self, call: impl FnOnce() -> R) -> R {
         let exchange = self.driver.calls.capture_exchange_mode;
         let (Some(exchange), true) = (exchange, self.captures.are_possible()) else {
             return call();
@@ -85,7 +85,7 @@ impl Context {
 
     /// True if the default stream must be left alone, since it waits for a stream that
     /// captures: a call on it would end that capture. The context is current.
-    pub(super) fn default_is_barred(&self) -> bool {
+    pub(in crate::driver) fn default_is_barred(&self) -> bool {
         if self.captures.blocking_count.load(Ordering::Acquire) > 0 {
             return true;
         }
@@ -100,7 +100,7 @@ impl Context {
     }
 
     /// True if some stream captures, whoever began that.
-    pub(super) fn has_captures(&self) -> bool {
+    pub(in crate::driver) fn has_captures(&self) -> bool {
         if self.captures.any() || !self.captures.any_exposed() {
             return self.captures.any();
         }
@@ -126,31 +126,31 @@ impl Context {
 impl Captures {
     /// True while a capture goes on that was begun here.
     #[inline]
-    pub(super) fn any(&self) -> bool {
+    pub(in crate::driver) fn any(&self) -> bool {
         self.stream_count.load(Ordering::Acquire) > 0
     }
 
     /// True if another library can reach a stream, and may capture on it.
     #[inline]
-    pub(super) fn any_exposed(&self) -> bool {
+    pub(in crate::driver) fn any_exposed(&self) -> bool {
         self.exposed_count.load(Ordering::Acquire) > 0
     }
 
     /// True if a capture may go on.
     #[inline]
-    pub(super) fn are_possible(&self) -> bool {
+    pub(in crate::driver) fn are_possible(&self) -> bool {
         self.any() || self.any_exposed()
     }
 
     /// Remembers that others can reach a stream.
-    pub(super) fn expose(&self, stream: u64, handle: Handle, epoch: u64) {
+    pub(in crate::driver) fn expose(&self, stream: u64, handle: Handle, epoch: u64) {
         let mut exposed = self.exposed.lock();
         exposed.insert(stream, (handle, epoch));
         self.exposed_count.store(exposed.len(), Ordering::Release);
     }
 
     /// Forgets a stream before its handle goes.
-    pub(super) fn conceal(&self, stream: u64) {
+    pub(in crate::driver) fn conceal(&self, stream: u64) {
         let mut exposed = self.exposed.lock();
         exposed.remove(&stream);
         self.exposed_count.store(exposed.len(), Ordering::Release);
@@ -170,32 +170,32 @@ impl Captures {
 
     /// Says that a stream is about to capture: before it does, since another thread's question
     /// in between would end the capture.
-    pub(super) fn announce(&self, stream: u64, blocking: bool) {
+    pub(in crate::driver) fn announce(&self, stream: u64, blocking: bool) {
         self.change_streams(|streams| streams.insert(stream, (blocking, MayCapture::new())));
     }
 
     /// Says that a stream captures no longer. False if it was not known to: a reset ends all.
-    pub(super) fn withdraw(&self, stream: u64) -> bool {
+    pub(in crate::driver) fn withdraw(&self, stream: u64) -> bool {
         self.any() && self.change_streams(|streams| streams.remove(&stream)).is_some()
     }
 
     /// True between [`Captures::announce`] and [`Captures::withdraw`].
-    pub(super) fn is_announced(&self, stream: u64) -> bool {
+    pub(in crate::driver) fn is_announced(&self, stream: u64) -> bool {
         self.any() && self.streams.lock().contains_key(&stream)
     }
 
-    pub(super) fn begin(&self, stream: &DriverStream, capture: u64) {
-        let own = Open::Own(stream.id(), Kept::new(stream.context()));
+    pub(in crate::driver) fn begin(&self, stream: &DriverStream, capture: u64) {
+        let own = Open::Own(stream.id(), GraphMemory::new(stream.context()));
         self.open.lock().insert(capture, own);
     }
 
     /// True if a capture was begun here.
-    pub(super) fn is_own(&self, capture: u64) -> bool {
+    pub(in crate::driver) fn is_own(&self, capture: u64) -> bool {
         matches!(self.open.lock().get(&capture), Some(Open::Own(..)))
     }
 
     /// Ends captures whose stream nobody has any longer but the memory that they keep.
-    pub(super) fn collect(&self, context: &Arc<Context>) {
+    pub(in crate::driver) fn collect(&self, context: &Arc<Context>) {
         if !self.any() {
             return;
         }
@@ -205,13 +205,17 @@ impl Captures {
             if let Open::Own(stream, kept) = open
                 && kept.is_abandoned(*stream)
             {
-                abandoned.push(std::mem::replace(kept, Kept::new(context)));
+                abandoned.push(std::mem::replace(kept, GraphMemory::new(context)));
             }
         }
     }
 
     /// What keeps the memory of the capture that a stream is part of. The context is current.
-    pub(super) fn kept(&self, stream: &DriverStream, capture: u64) -> Result<Arc<Kept>> {
+    pub(in crate::driver) fn kept(
+        &self,
+        stream: &DriverStream,
+        capture: u64,
+    ) -> Result<Arc<GraphMemory>> {
         let mut open = self.open.lock();
         let known = match open.get(&capture) {
             Some(Open::Own(_, kept)) => Some(kept.clone()),
@@ -222,7 +226,7 @@ impl Captures {
             return Ok(kept);
         }
         let context = stream.context();
-        let kept = Kept::new(context);
+        let kept = GraphMemory::new(context);
         if !attach(context, stream.raw(), &kept)? {
             // Nothing tells when the graph goes: with the stream's object at the earliest.
             stream.keep(kept.clone());
@@ -233,7 +237,7 @@ impl Captures {
     }
 
     /// Memory that belongs to a capture and to the object that is made of it.
-    pub(super) fn allocate(
+    pub(in crate::driver) fn allocate(
         &self,
         stream: &DriverStream,
         capture: u64,
@@ -248,13 +252,18 @@ impl Captures {
     }
 
     /// Gives a capture a block that its object frees while it goes on.
-    pub(super) fn keep(&self, stream: &DriverStream, capture: u64, address: u64) -> Result<()> {
+    pub(in crate::driver) fn keep(
+        &self,
+        stream: &DriverStream,
+        capture: u64,
+        address: u64,
+    ) -> Result<()> {
         let _scope = stream.context().enter()?;
         self.hold(self.kept(stream, capture)?.as_ref(), address, 1);
         Ok(())
     }
 
-    fn hold(&self, kept: &Kept, address: u64, holders: u32) {
+    fn hold(&self, kept: &GraphMemory, address: u64, holders: u32) {
         kept.add_block(address);
         let mut all = self.holders.lock();
         all.insert(address, holders);
@@ -263,7 +272,7 @@ impl Captures {
 
     /// True if the block belongs to a capture or graph: then this ends one of its holders.
     #[inline]
-    pub(super) fn release(&self, context: &Context, address: u64) -> Option<Result<()>> {
+    pub(in crate::driver) fn release(&self, context: &Context, address: u64) -> Option<Result<()>> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -289,14 +298,14 @@ impl Captures {
     }
 
     /// Ends a capture that was begun here, and returns what it uses.
-    pub(super) fn end(&self, capture: u64) -> Option<Arc<Kept>> {
+    pub(in crate::driver) fn end(&self, capture: u64) -> Option<Arc<GraphMemory>> {
         match self.open.lock().remove(&capture) {
             Some(Open::Own(_, kept)) => Some(kept),
             _ => None,
         }
     }
 
-    pub(super) fn release_all(&self, context: &Context, blocks: &[u64]) -> Result<()> {
+    pub(in crate::driver) fn release_all(&self, context: &Context, blocks: &[u64]) -> Result<()> {
         let mut result = Ok(());
         for &address in blocks {
             // One that cannot be freed keeps none of the others.
@@ -308,7 +317,7 @@ impl Captures {
     /// Forgets everything, since the device is being reset. What is returned is dropped outside
     /// of locks: owners of foreign memory may do anything.
     #[must_use]
-    pub(super) fn forget(&self) -> impl Drop + use<> {
+    pub(in crate::driver) fn forget(&self) -> impl Drop + use<> {
         self.change_streams(HashMap::clear);
         self.holders.lock().clear();
         self.count.store(0, Ordering::Release);

@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "an unwrap that fails is a test that fails")]
 
-use gpuarray_hal::driver::image::{Image, examine};
+use gpuarray_hal::compile::format::{Format, examine};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use object::elf::{FileHeader64, SHT_NOBITS, SHT_NULL, SHT_REL, SHT_RELA};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
@@ -160,18 +160,18 @@ fn ptx() -> Vec<u8> {
 }
 
 /// Every form, with its name and what it is found to be.
-fn whole() -> Vec<(String, Vec<u8>, Image)> {
+fn whole() -> Vec<(String, Vec<u8>, Format)> {
     let mut all = vec![
-        ("cubin".to_owned(), elf(CUDA), Image::Elf),
-        ("code object".to_owned(), elf(AMDGPU), Image::Elf),
-        ("fatbin".to_owned(), fatbin(), Image::Bundle),
-        ("bundle".to_owned(), bundle(), Image::Bundle),
-        ("ptx".to_owned(), ptx(), Image::Text),
+        ("cubin".to_owned(), elf(CUDA), Format::Elf),
+        ("code object".to_owned(), elf(AMDGPU), Format::Elf),
+        ("fatbin".to_owned(), fatbin(), Format::FatBinary),
+        ("bundle".to_owned(), bundle(), Format::FatBinary),
+        ("ptx".to_owned(), ptx(), Format::Ptx),
     ];
     for version in 1..=3 {
         for (method, name) in [(0, "zlib"), (1, "zstd")] {
             let name = format!("compressed bundle {version} {name}");
-            all.push((name, compressed(version, method), Image::Bundle));
+            all.push((name, compressed(version, method), Format::FatBinary));
         }
     }
     all
@@ -215,17 +215,17 @@ fn read_elf(bytes: &[u8]) {
 }
 
 /// Reads all that an accepted image names, which fails where that is outside.
-fn read(bytes: &[u8], form: Image) {
+fn read(bytes: &[u8], form: Format) {
     match form {
-        Image::Elf => read_elf(bytes),
-        Image::Text => assert!(std::str::from_utf8(bytes).is_ok() || !bytes.is_ascii()),
-        Image::Bundle if bytes.starts_with(b"CCOB") => {
+        Format::Elf => read_elf(bytes),
+        Format::Ptx => assert!(std::str::from_utf8(bytes).is_ok() || !bytes.is_ascii()),
+        Format::FatBinary if bytes.starts_with(b"CCOB") => {
             let size = if get(bytes, 4, 2) == 3 { 8 } else { 4 };
             let total =
                 if get(bytes, 4, 2) == 1 { bytes.len() } else { get(bytes, 8, size) as usize };
             let _ = &bytes[24..total];
         }
-        Image::Bundle if bytes.starts_with(b"__CLANG") => {
+        Format::FatBinary if bytes.starts_with(b"__CLANG") => {
             let mut at = 32;
             for _ in 0..get(bytes, 24, 8) {
                 let [offset, size, name] = [0, 8, 16].map(|it| get(bytes, at + it, 8) as usize);
@@ -238,7 +238,7 @@ fn read(bytes: &[u8], form: Image) {
                 at += 24 + name;
             }
         }
-        Image::Bundle => {
+        Format::FatBinary => {
             let (mut at, body) = (get(bytes, 6, 2) as usize, get(bytes, 8, 8) as usize);
             let end = at + body;
             while at < end {
@@ -252,6 +252,7 @@ fn read(bytes: &[u8], form: Image) {
             }
             assert_eq!(at, end);
         }
+        other => panic!("{other:?} is no form that the test knows"),
     }
 }
 
@@ -278,7 +279,7 @@ fn whole_images_are_what_they_are() {
         assert_eq!(examine(&bytes).ok(), Some(form), "{name}: {:?}", examine(&bytes));
         assert!(accepted(&bytes));
         let longer = [&bytes[..], &[0; 64]].concat();
-        assert_eq!(examine(&longer).is_ok(), form != Image::Text, "{name} with more behind");
+        assert_eq!(examine(&longer).is_ok(), form != Format::Ptx, "{name} with more behind");
     }
 }
 
@@ -288,7 +289,7 @@ fn what_is_cut_is_refused_at_every_length() {
         for end in 0..bytes.len() {
             let cut = accepted(&bytes[..end]);
             // Text has no end but where it stops.
-            let may = form == Image::Text && end >= "// a comment\n.version".len();
+            let may = form == Format::Ptx && end >= "// a comment\n.version".len();
             assert_eq!(cut, may, "{name}, {end} of {} bytes", bytes.len());
         }
     }

@@ -1,10 +1,10 @@
 //! Graphs: captured work that is ready to be launched.
 
-use super::calls::Handle;
-use super::context::Context;
-use super::kept::Kept;
-use super::status::optional;
-use super::stream::DriverStream;
+use super::DriverStream;
+use super::graph_memory::GraphMemory;
+use crate::driver::calls::Handle;
+use crate::driver::context::Context;
+use crate::driver::errors::optional;
 use crate::error::Result;
 use crate::locks::{LAUNCHING, Ranked};
 use crate::memory::{AccessGuard, GraphHold};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Work that was captured, ready to be launched.
 #[derive(Debug)]
-pub(super) struct DriverGraph {
+pub(in crate::driver) struct DriverGraph {
     context: Arc<Context>,
     epoch: u64,
     graph: Handle,
@@ -26,16 +26,16 @@ pub(super) struct DriverGraph {
     /// The memory that it uses.
     holds: Vec<GraphHold>,
     #[allow(dead_code, reason = "held for the blocks that were allocated during the capture")]
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<GraphMemory>>,
 }
 
 impl DriverGraph {
     /// Makes captured work ready, and takes over what the capture keeps.
-    pub(super) fn new(
+    pub(in crate::driver) fn new(
         context: &Arc<Context>,
         epoch: u64,
         graph: Handle,
-        kept: Option<Arc<Kept>>,
+        kept: Option<Arc<GraphMemory>>,
     ) -> Result<DriverGraph> {
         let mut made = DriverGraph {
             context: context.clone(),

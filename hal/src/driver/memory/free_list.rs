@@ -6,10 +6,10 @@
 //! ones go back to the driver's pool. A driver without pools gets plain allocation behind the
 //! same lists, which then keep blocks of every size.
 
-use super::calls::Handle;
-use super::capture::capture_of;
-use super::context::Context;
 use super::pool::out_of_memory;
+use crate::driver::calls::Handle;
+use crate::driver::context::Context;
+use crate::driver::stream::capture::capture_of;
 use crate::error::Result;
 use crate::locks::{GIVING_BACK, LEAF, Ranked};
 use crate::status::Status;
@@ -23,7 +23,7 @@ const MOST_KEPT: usize = 64 << 20;
 /// The same without a pool, where giving memory back waits for the device.
 const MOST_KEPT_PLAIN: usize = 512 << 20;
 /// The least block, which the drivers' alignment makes sensible.
-pub(super) const GRANULE: usize = 512;
+pub(in crate::driver) const GRANULE: usize = 512;
 /// Classes of sizes up to [`LARGEST_KEPT`], four for each doubling.
 const CLASSES: usize = 4 * (LARGEST_KEPT / GRANULE).ilog2() as usize + 1;
 
@@ -98,7 +98,7 @@ impl Lists {
 
 /// The blocks that were freed on one stream and not given back.
 #[derive(Debug)]
-pub(super) struct FreeBlocks {
+pub(in crate::driver) struct FreeList {
     stream: Handle,
     /// False once the stream is gone. Held while blocks are given back behind its work, so
     /// that it does not go meanwhile.
@@ -106,18 +106,18 @@ pub(super) struct FreeBlocks {
     lists: Ranked<Lists, LEAF>,
 }
 
-impl FreeBlocks {
+impl FreeList {
     /// The list of a stream, known to the device's pool.
-    pub(super) fn new(context: &Context, stream: Handle) -> Arc<FreeBlocks> {
+    pub(in crate::driver) fn new(context: &Context, stream: Handle) -> Arc<FreeList> {
         let lists = Ranked::new(Lists::new());
-        let blocks = Arc::new(FreeBlocks { stream, is_open: Ranked::new(true), lists });
+        let blocks = Arc::new(FreeList { stream, is_open: Ranked::new(true), lists });
         context.pool.remember(Arc::downgrade(&blocks));
         blocks
     }
 
     /// Memory for work that is queued on the stream from now on.
     #[inline]
-    pub(super) fn allocate(&self, context: &Context, bytes: usize) -> Result<u64> {
+    pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Result<u64> {
         if let Some((class, size)) = class(bytes) {
             let mut lists = self.lists.lock();
             if let Some(address) = lists.small[class].pop() {
@@ -168,7 +168,12 @@ impl FreeBlocks {
     /// Address and bytes are those of one allocation of this device's pool, not freed since,
     /// and work of other streams that uses the memory is ordered before this.
     #[inline]
-    pub(super) unsafe fn free(&self, context: &Context, address: u64, bytes: usize) -> Result<()> {
+    pub(in crate::driver) unsafe fn free(
+        &self,
+        context: &Context,
+        address: u64,
+        bytes: usize,
+    ) -> Result<()> {
         let (size, most) = match class(bytes) {
             Some((_, size)) => (size, MOST_KEPT),
             None if context.pool.is_pooled() => (bytes, 0),
@@ -194,13 +199,13 @@ impl FreeBlocks {
     }
 
     /// Bytes of the kept blocks.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::driver) fn bytes(&self) -> usize {
         self.lists.lock().bytes
     }
 
     /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
     /// back they would become part of the graph.
-    pub(super) fn give_back(&self, context: &Context) -> Result<()> {
+    pub(in crate::driver) fn give_back(&self, context: &Context) -> Result<()> {
         if self.bytes() == 0 {
             // Nothing is asked of the driver either: the handle may be one that a reset took.
             return Ok(());
@@ -226,13 +231,13 @@ impl FreeBlocks {
     }
 
     /// Every kept block, for another to free; nothing is done on the stream afterwards.
-    pub(super) fn take(&self) -> Vec<u64> {
+    pub(in crate::driver) fn take(&self) -> Vec<u64> {
         *self.is_open.lock() = false;
         self.lists.lock().take_all().into_iter().map(|(address, _)| address).collect()
     }
 
     /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.
-    pub(super) fn close(&self, context: &Context) -> Result<()> {
+    pub(in crate::driver) fn close(&self, context: &Context) -> Result<()> {
         let mut is_open = self.is_open.lock();
         *is_open = false;
         self.give_back_held(context)
@@ -254,7 +259,7 @@ impl FreeBlocks {
     }
 
     /// Forgets all blocks: the device was reset.
-    pub(super) fn forget(&self) {
+    pub(in crate::driver) fn forget(&self) {
         *self.lists.lock() = Lists::new();
     }
 }

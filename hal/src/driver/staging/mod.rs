@@ -13,10 +13,10 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-use super::capture;
-use super::context::{Context, lock};
-use super::event::DriverEvent;
-use super::stream::DriverStream;
+use crate::driver::context::{Context, lock};
+use crate::driver::event::DriverEvent;
+use crate::driver::stream::DriverStream;
+use crate::driver::stream::capture;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
 use crate::setting;
@@ -95,7 +95,7 @@ impl Sizes {
 
 /// A device's threads and chunks.
 #[derive(Debug, Default)]
-pub(super) struct Staging {
+pub(in crate::driver) struct Staging {
     sizes: OnceLock<Result<Sizes>>,
     /// Bytes that the driver copied for want of threads.
     unstaged: AtomicUsize,
@@ -129,14 +129,14 @@ impl Staging {
 
     /// Ends the threads and frees the chunks, after the copies under way; a later copy makes
     /// new ones. While a stream captures, all stays as it is.
-    pub(super) fn release(&self, context: &Context) {
+    pub(in crate::driver) fn release(&self, context: &Context) {
         if !context.captures.any() {
             self.close(context);
         }
     }
 
     /// As [`Staging::release`], at the end of the context: it is still there.
-    pub(super) fn close(&self, context: &Context) {
+    pub(in crate::driver) fn close(&self, context: &Context) {
         if !context.is_alive(context.epoch()) {
             return;
         }
@@ -149,7 +149,7 @@ impl Staging {
 
 /// True if a copy of one row may be one for [`copy`].
 #[inline]
-pub(super) fn is_large(transfer: &Transfer) -> bool {
+pub(in crate::driver) fn is_large(transfer: &Transfer) -> bool {
     match transfer.direction {
         Direction::HostToDevice => transfer.width >= LEAST_UP,
         Direction::DeviceToHost => transfer.width >= LEAST_DOWN,
@@ -162,7 +162,7 @@ pub(super) fn is_large(transfer: &Transfer) -> bool {
 ///
 /// # Safety
 /// As for [`crate::Stream::transfer`].
-pub(super) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<bool> {
+pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<bool> {
     let context = stream.context();
     let (host, device) = match transfer.direction {
         Direction::HostToDevice => (transfer.source, transfer.destination),

@@ -1,24 +1,29 @@
 //! Streams of a driver: whose they are, and how they go. What they do is in `queue`.
 
+pub(super) mod capture;
+pub(super) mod captures;
+pub(super) mod graph;
+pub(super) mod graph_memory;
 mod queue;
+mod transfer;
 
-use super::blocks::FreeBlocks;
-use super::calls::Handle;
-use super::context::{Context, lock};
-use super::kept::Kept;
+use crate::driver::calls::Handle;
+use crate::driver::context::{Context, lock};
+use crate::driver::memory::free_list::FreeList;
 use crate::error::{Error, Result};
 use crate::status::AtomicStatus;
 use crate::stream::{MayCapture, Stream, StreamOptions, unique_id};
+use graph_memory::GraphMemory;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
 
 /// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
-pub(super) const NON_BLOCKING: u32 = 1;
+pub(in crate::driver) const NON_BLOCKING: u32 = 1;
 /// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
 /// means what 0 does; and that of each thread.
-pub(super) const LEGACY: Handle = 1;
-pub(super) const PER_THREAD: Handle = 2;
+pub(in crate::driver) const LEGACY: Handle = 1;
+pub(in crate::driver) const PER_THREAD: Handle = 2;
 
 /// Whose a handle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +38,20 @@ enum Ownership {
 
 /// A queue of work of a device.
 #[derive(Debug)]
-pub(super) struct DriverStream {
+pub(in crate::driver) struct DriverStream {
     context: Arc<Context>,
-    pub(super) epoch: u64,
+    pub(in crate::driver) epoch: u64,
     id: u64,
     handle: Handle,
     ownership: Ownership,
     /// Whose default stream it is, if the handle means another one on each thread.
     thread: Option<ThreadId>,
-    blocks: Arc<FreeBlocks>,
+    blocks: Arc<FreeList>,
     /// Set once others know the handle, or work of theirs was waited for: they may capture on the
     /// stream, so from then on the driver is asked.
     exposed: OnceLock<MayCapture>,
     /// What captures of other libraries use, where the driver's graphs cannot keep it.
-    kept: Mutex<Vec<Arc<Kept>>>,
+    kept: Mutex<Vec<Arc<GraphMemory>>>,
     /// The failure of a host function, until somebody waits for the stream.
     failure: Arc<Mutex<Option<Error>>>,
     status: AtomicStatus,
@@ -60,7 +65,7 @@ impl DriverStream {
             handle,
             ownership,
             thread: (handle == PER_THREAD).then(|| thread::current().id()),
-            blocks: FreeBlocks::new(context, handle),
+            blocks: FreeList::new(context, handle),
             exposed: OnceLock::new(),
             kept: Mutex::default(),
             failure: Arc::default(),
@@ -70,12 +75,15 @@ impl DriverStream {
     }
 
     /// The default stream. Makes no context.
-    pub(super) fn default_of(context: &Arc<Context>) -> DriverStream {
+    pub(in crate::driver) fn default_of(context: &Arc<Context>) -> DriverStream {
         Self::over(context, 0, Ownership::Default)
     }
 
     /// A new stream.
-    pub(super) fn create(context: &Arc<Context>, options: StreamOptions) -> Result<DriverStream> {
+    pub(in crate::driver) fn create(
+        context: &Arc<Context>,
+        options: StreamOptions,
+    ) -> Result<DriverStream> {
         let _scope = context.enter()?;
         let flags = if options.non_blocking { NON_BLOCKING } else { 0 };
         let mut handle = 0;
@@ -88,7 +96,7 @@ impl DriverStream {
     }
 
     /// The stream of another library's handle.
-    pub(super) fn foreign(context: &Arc<Context>, handle: u64) -> Result<DriverStream> {
+    pub(in crate::driver) fn foreign(context: &Arc<Context>, handle: u64) -> Result<DriverStream> {
         drop(context.enter()?);
         let stream = Self::over(context, handle as Handle, Ownership::Foreign);
         stream.expose();
@@ -101,7 +109,10 @@ impl DriverStream {
 
     /// The stream of this layer behind a trait object, if it is of the context's device.
     #[inline]
-    pub(super) fn own<'a>(stream: &'a dyn Stream, context: &Arc<Context>) -> Result<&'a Self> {
+    pub(in crate::driver) fn own<'a>(
+        stream: &'a dyn Stream,
+        context: &Arc<Context>,
+    ) -> Result<&'a Self> {
         match stream.as_any().downcast_ref::<DriverStream>() {
             Some(own) if Arc::ptr_eq(&own.context, context) => Ok(own),
             _ => Err(foreign(stream, context)),
@@ -110,18 +121,18 @@ impl DriverStream {
 
     /// The driver's handle.
     #[inline]
-    pub(super) fn raw(&self) -> Handle {
+    pub(in crate::driver) fn raw(&self) -> Handle {
         self.handle
     }
 
     #[inline]
-    pub(super) fn context(&self) -> &Arc<Context> {
+    pub(in crate::driver) fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// Makes the context current, if the stream is not of a time before a reset.
     #[inline]
-    pub(super) fn enter(&self) -> Result<super::context::Scope<'_>> {
+    pub(in crate::driver) fn enter(&self) -> Result<crate::driver::context::Scope<'_>> {
         if self.is_elsewhere() {
             return Err(elsewhere());
         }
@@ -129,7 +140,7 @@ impl DriverStream {
     }
 
     #[inline]
-    fn enter_anywhere(&self) -> Result<super::context::Scope<'_>> {
+    fn enter_anywhere(&self) -> Result<crate::driver::context::Scope<'_>> {
         match self.ownership {
             Ownership::Default => self.context.enter(),
             _ => self.context.enter_for(self.epoch),
@@ -139,7 +150,7 @@ impl DriverStream {
     /// True if the handle means another stream on this thread: what orders work behind this one
     /// waits on the host then, and nothing is queued.
     #[inline]
-    pub(super) fn is_elsewhere(&self) -> bool {
+    pub(in crate::driver) fn is_elsewhere(&self) -> bool {
         self.handle == PER_THREAD && self.thread != Some(thread::current().id())
     }
 
@@ -152,13 +163,13 @@ impl DriverStream {
     }
 
     /// True if the handle is one of the default streams, which cannot capture.
-    pub(super) fn is_default(&self) -> bool {
+    pub(in crate::driver) fn is_default(&self) -> bool {
         self.handle == 0
     }
 
     /// Others can reach the stream from now on, and may capture on it. The default stream cannot
     /// capture.
-    pub(super) fn expose(&self) {
+    pub(in crate::driver) fn expose(&self) {
         if !self.is_default() && self.context.is_of_this_process() {
             self.exposed.get_or_init(|| {
                 self.context.captures.expose(self.id, self.handle, self.epoch);
@@ -169,17 +180,17 @@ impl DriverStream {
 
     /// False if the stream cannot capture now, which is known without the driver.
     #[inline]
-    pub(super) fn may_capture(&self) -> bool {
+    pub(in crate::driver) fn may_capture(&self) -> bool {
         !self.is_default() && (self.exposed.get().is_some() || self.context.captures.any())
     }
 
     /// Keeps what a capture uses for as long as this object lives.
-    pub(super) fn keep(&self, kept: Arc<Kept>) {
+    pub(in crate::driver) fn keep(&self, kept: Arc<GraphMemory>) {
         lock(&self.kept).push(kept);
     }
 
     /// Reports the failure of a host function, once.
-    pub(super) fn take_failure(&self) -> Result<()> {
+    pub(in crate::driver) fn take_failure(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), Err)
     }
 }

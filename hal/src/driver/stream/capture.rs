@@ -1,10 +1,10 @@
 //! Capturing the work of a stream.
 
-use super::calls::Handle;
-use super::context::Context;
+use super::DriverStream;
 use super::graph::DriverGraph;
-use super::status::optional;
-use super::stream::DriverStream;
+use crate::driver::calls::Handle;
+use crate::driver::context::Context;
+use crate::driver::errors::optional;
 use crate::error::{Error, Result};
 use crate::memory::without_ordering;
 use crate::status::Status;
@@ -17,7 +17,7 @@ const WRONG_THREAD: c_int = 908;
 
 /// The number of the capture that a stream, not the default one, is part of, whoever began
 /// it; none if the driver cannot tell. The context is current.
-pub(super) fn capture_of(context: &Context, stream: Handle) -> Result<Option<u64>> {
+pub(in crate::driver) fn capture_of(context: &Context, stream: Handle) -> Result<Option<u64>> {
     let Some(info) = context.driver.calls.capture_info else { return Ok(None) };
     let (mut state, mut number) = (0, 0);
     // SAFETY: the handle is a live stream; both results are written before the call returns.
@@ -28,7 +28,7 @@ pub(super) fn capture_of(context: &Context, stream: Handle) -> Result<Option<u64
 
 impl DriverStream {
     /// The number of the capture that the stream is part of.
-    pub(super) fn capture_number(&self) -> Result<Option<u64>> {
+    pub(in crate::driver) fn capture_number(&self) -> Result<Option<u64>> {
         if !self.may_capture() || self.is_elsewhere() {
             return Ok(None);
         }
@@ -39,7 +39,7 @@ impl DriverStream {
         capture_of(self.context(), self.raw())
     }
 
-    pub(super) fn begin(&self, mode: CaptureMode) -> Result<()> {
+    pub(in crate::driver) fn begin(&self, mode: CaptureMode) -> Result<()> {
         let begin = optional!(self.context().driver, capture_begin, "begin_capture")?;
         let mode = match mode {
             CaptureMode::Global => 0,
@@ -88,7 +88,7 @@ impl DriverStream {
         }
     }
 
-    pub(super) fn end(&self) -> Result<DriverGraph> {
+    pub(in crate::driver) fn end(&self) -> Result<DriverGraph> {
         let end = optional!(self.context().driver, capture_end, "end_capture")?;
         let number = self.capture_number()?.ok_or_else(|| {
             Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
@@ -130,7 +130,11 @@ impl DriverStream {
         }
     }
 
-    pub(super) fn refuse_in_capture(&self, call: &'static str, reason: &str) -> Result<()> {
+    pub(in crate::driver) fn refuse_in_capture(
+        &self,
+        call: &'static str,
+        reason: &str,
+    ) -> Result<()> {
         if self.capture_number()?.is_some() {
             return Err(Error::invalid(call, format!("the stream captures: {reason}")));
         }
@@ -138,7 +142,7 @@ impl DriverStream {
     }
 
     /// Refuses a copy that a graph could not repeat.
-    pub(super) fn check_captured_transfer(&self, transfer: &Transfer) -> Result<()> {
+    pub(in crate::driver) fn check_captured_transfer(&self, transfer: &Transfer) -> Result<()> {
         if transfer.wait {
             self.refuse_in_capture("transfer", "a copy cannot be waited for; set wait to false")?;
         }
@@ -157,7 +161,7 @@ impl DriverStream {
     }
 
     /// Ends a capture that its stream does not outlive.
-    pub(super) fn drop_capture(&self) -> Result<()> {
+    pub(in crate::driver) fn drop_capture(&self) -> Result<()> {
         let context = self.context();
         if !context.captures.is_announced(self.id()) {
             return Ok(());

@@ -5,13 +5,12 @@
 //! made from.
 
 mod archive;
-mod target;
 #[cfg(test)]
 mod tests;
 
 pub use archive::{PackedObject, pack};
-pub use target::{TARGETS, Target};
 
+use super::target::Target;
 use archive::SourceKey;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
@@ -90,17 +89,17 @@ pub(super) fn registered() -> Vec<&'static str> {
 
 /// An object among what was registered: its archive's address and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ObjectId(usize, usize);
+pub(crate) struct ObjectId(usize, usize);
 
 /// An object that has kernels of a source.
-pub(super) struct Found {
-    pub(super) id: ObjectId,
-    pub(super) target: EmbeddedTarget,
+pub(crate) struct EmbeddedObject {
+    pub(crate) id: ObjectId,
+    pub(crate) target: EmbeddedTarget,
 }
 
-impl Found {
+impl EmbeddedObject {
     /// The object for a device that is best for it, of those with the kernels of a source.
-    pub(super) fn of(device: &str, source: &str) -> Option<Found> {
+    pub(crate) fn best(device: &str, source: &str) -> Option<EmbeddedObject> {
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
         if registered.is_empty() {
             return None;
@@ -114,13 +113,13 @@ impl Found {
         let found = fitting.filter_map(|(fit, target)| {
             let object = archive::find(target.archive, key)?;
             let id = ObjectId(target.archive.as_ptr() as usize, object);
-            Some((fit, Found { id, target: *target }))
+            Some((fit, EmbeddedObject { id, target: *target }))
         });
         found.max_by_key(|(fit, _)| *fit).map(|(_, found)| found)
     }
 
     /// Its code; `None` if it is damaged.
-    pub(super) fn code(&self) -> Option<Vec<u8>> {
+    pub(crate) fn code(&self) -> Option<Vec<u8>> {
         archive::unpack(self.target.archive, self.id.1)
     }
 }

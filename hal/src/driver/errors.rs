@@ -1,8 +1,8 @@
 //! Errors from status numbers: the kind, the vendor's name, and a sentence that helps.
 
-use super::cache::CodeCache;
 use super::calls::Calls;
 use super::vendor::Vendor;
+use crate::compile::CodeCache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
 use crate::status::{Status, meaning};

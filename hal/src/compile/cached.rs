@@ -1,66 +1,9 @@
-//! Compilers of CUDA C that are present at run time.
-
-mod program;
-
-pub use program::{
-    AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
-};
+//! A run-time compiler with the on-disk cache in front of it.
 
 use super::cache::{CodeCache, CodeKey};
+use super::compiler::{Compilation, Compiled, Compiler};
 use crate::error::Result;
 use std::ffi::OsString;
-use std::fmt::Debug;
-
-/// What is to be compiled, and for what.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Compilation<'a> {
-    /// The text.
-    pub text: &'a str,
-    /// The name that messages show in place of a file's.
-    pub name: &'a str,
-    /// The device's architecture: `sm_90`, `gfx90a:xnack-`.
-    pub target: &'a str,
-    /// Options of the compiler; one that gives the architecture wins over the target.
-    pub options: &'a [&'a str],
-    /// Expressions that name kernels and variables, `scale<float>` for example, for which
-    /// templates are made and the names in the code are given back.
-    pub names: &'a [&'a str],
-    /// True if the vendor's headers are to be found, as far as they are installed.
-    pub headers: bool,
-}
-
-/// Code for a device, and what the compiler had to say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compiled {
-    /// A cubin, PTX text with a zero behind it, or a code object.
-    pub code: Vec<u8>,
-    /// Warnings; empty without any.
-    pub log: String,
-    /// The names in the code of the compilation's `names`, in that order.
-    pub lowered: Vec<String>,
-}
-
-/// A compiler that is present at run time.
-pub trait Compiler: Send + Sync + Debug {
-    /// Name and version of what compiles for `target`: part of the key of what it compiled.
-    ///
-    /// # Errors
-    /// `Unsupported` that says what to install if there is none.
-    fn identity(&self, target: &str) -> Result<String>;
-
-    /// Variables of the environment that change what it makes of the same compilation: their values
-    /// are part of the key, too.
-    fn variables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Compiles CUDA C.
-    ///
-    /// # Errors
-    /// `CompileFailed` with the compiler's log as the detail; `InvalidArgument` for a text
-    /// with a zero byte or a target of another vendor; those of [`Compiler::identity`].
-    fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled>;
-}
 
 /// Compiles, unless the cache has the result of the same compilation. Text that includes
 /// other files is always compiled: those may have changed.
