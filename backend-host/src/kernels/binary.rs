@@ -1,19 +1,30 @@
 //! Loops that apply a function of two elements.
 
+use super::exponent::Parts as _;
 use super::kernel::Kernel;
-use super::number::{Number, Truth, with_number};
+use super::number::{Convert as _, Number, Truth, with_number};
+use super::unary::{Own, Test, ValueOn};
 use super::vector::{Loop, elements, map_pairs, operands, places, select_masked, select_variant};
 use super::{divide, power};
-use hal::DType;
 use hal::function::BinaryFunction;
+use hal::{DType, f16};
+
+/// What the loop of a function is compiled to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Code {
+    /// One loop for all combinations of repeated arguments: the function costs more than the steps.
+    Stepped,
+    /// Vector code, for each level of the processor and each repeated argument.
+    Vector,
+    /// The same, and AVX-512 has instructions for it that older processors lack, as it has for
+    /// values that are narrower than the elements.
+    Masked,
+}
 
 /// A function of two elements.
 trait Binary<T: Number> {
-    /// True if a loop over it becomes vector code, so that a variant for wider vectors and
-    /// one for each repeated argument pay.
-    const WIDE: bool;
-    /// True if AVX-512 has instructions for it that older processors lack.
-    const MASKED: bool;
+    /// What a loop over it is compiled to.
+    const CODE: Code;
     /// The type of the value.
     type Value: Number;
     /// The value.
@@ -109,65 +120,119 @@ select_masked!(select_masked_wide<T: Number, F: Binary<T>>, wide_body, select_wi
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
 fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
-    let run: Loop = match F::WIDE {
-        true if F::MASKED => select_masked_wide::<T, F>(),
-        true => select_wide::<T, F>(),
-        false => stepped::<T, F>,
+    let is_narrow = size_of::<F::Value>() < size_of::<T>();
+    let run: Loop = match F::CODE {
+        Code::Stepped => stepped::<T, F>,
+        Code::Vector if !is_narrow => select_wide::<T, F>(),
+        Code::Vector | Code::Masked => select_masked_wide::<T, F>(),
     };
-    Kernel { run, cheap: F::WIDE, in_place: F::WIDE }
+    let is_vector = F::CODE != Code::Stepped;
+    Kernel { run, cheap: is_vector, in_place: is_vector }
 }
 
-macro_rules! functions {
-    ($($function:ident $wide:literal $value:ty $([$masked:literal])?, |$x:ident, $y:ident| $body:expr;)*) => {
+/// Implements [`Binary`] for one function and some types: the elements are given as a `$through`.
+macro_rules! implement {
+    ($function:ident $code:ident $value:ident; $($own:ty = $through:ty),*;
+     |$x:ident, $y:ident| $body:expr) => {
         $(
-            struct $function;
-
-            impl<T: Number> Binary<T> for $function {
-                const WIDE: bool = $wide;
-                const MASKED: bool = $($masked ||)? size_of::<$value>() < size_of::<T>();
-                type Value = $value;
+            impl Binary<$own> for $function {
+                const CODE: Code = Code::$code;
+                type Value = <$value as ValueOn<$own>>::Value;
                 #[inline(always)]
-                fn apply($x: T, $y: T) -> $value {
-                    $body
+                fn apply(x: $own, y: $own) -> Self::Value {
+                    let ($x, $y) = (x.convert::<$through>(), y.convert::<$through>());
+                    ($body).convert()
                 }
             }
         )*
+    };
+}
 
-        fn of_type<T: Number>(function: BinaryFunction) -> Option<Kernel> {
+/// The functions, one on a line: its [`Code`], the type of its values, and its value for every type or for floating-point numbers; those of half precision are computed in single
+/// precision (`float`), or in double where they would be rounded twice (`precise`). A loop written
+/// for one function ([`divide`], [`power`]) takes precedence.
+macro_rules! functions {
+    ($(
+        $function:ident $code:ident $value:ident {
+            $(every |$x:ident, $y:ident| $every:expr;)?
+            $(float |$f:ident, $g:ident| $float:expr;)?
+            $(precise |$p:ident, $q:ident| $precise:expr;)?
+        }
+    )*) => {
+        $(
+            struct $function;
+
+            $(
+                impl<T: Number> Binary<T> for $function {
+                    const CODE: Code = Code::$code;
+                    type Value = <$value as ValueOn<T>>::Value;
+                    #[inline(always)]
+                    fn apply($x: T, $y: T) -> Self::Value {
+                        $every
+                    }
+                }
+            )?
+            $(implement!($function $code $value;
+                f16 = f32, f32 = f32, f64 = f64; |$f, $g| $float);)?
+            $(implement!($function $code $value;
+                f16 = f64, f32 = f32, f64 = f64; |$p, $q| $precise);)?
+        )*
+
+        /// The plain loop of a function.
+        fn plain(function: BinaryFunction, compute: DType) -> Option<Kernel> {
             match function {
-                $(BinaryFunction::$function => Some(kernel_of::<T, $function>()),)*
+                $(BinaryFunction::$function => {
+                    $(return functions!(@ $every;
+                        with_number!(compute, T => Some(kernel_of::<T, $function>()), else None));)?
+                    $(return functions!(@ $float; float_kernel::<$function>(compute));)?
+                    $(return functions!(@ $precise; float_kernel::<$function>(compute));)?
+                })*
                 _ => None,
             }
         }
     };
+    // An expression in the repetition of a function's value.
+    (@ $value:expr; $expression:expr) => {
+        $expression
+    };
 }
 
 functions! {
-    Add true T, |x, y| x.add(y);
-    Subtract true T, |x, y| x.subtract(y);
-    Multiply true T, |x, y| x.multiply(y);
-    Divide true T, |x, y| x.divide(y);
-    FloorDivide false T, |x, y| x.floor_divide(y);
-    Remainder false T, |x, y| x.remainder(y);
-    Fmod false T, |x, y| x.fmod(y);
-    Power false T, |x, y| x.power(y);
-    Minimum true T, |x, y| x.minimum(y);
-    Maximum true T, |x, y| x.maximum(y);
-    Ldexp true T [true], |x, y| x.ldexp(y);
-    Atan2 false T, |x, y| x.atan2(y);
-    LogicalAnd true Truth, |x, y| Truth::new(x.is_true() & y.is_true());
-    LogicalOr true Truth, |x, y| Truth::new(x.is_true() | y.is_true());
-    BitwiseAnd true T, |x, y| x.bit_and(y);
-    BitwiseOr true T, |x, y| x.bit_or(y);
-    BitwiseXor true T, |x, y| x.bit_xor(y);
-    LeftShift true T, |x, y| x.left_shift(y);
-    RightShift true T, |x, y| x.right_shift(y);
-    Equal true Truth, |x, y| Truth::new(x.equal(y));
-    NotEqual true Truth, |x, y| Truth::new(!x.equal(y));
-    Less true Truth, |x, y| Truth::new(x.less(y));
-    LessEqual true Truth, |x, y| Truth::new(x.less_equal(y));
-    Greater true Truth, |x, y| Truth::new(y.less(x));
-    GreaterEqual true Truth, |x, y| Truth::new(y.less_equal(x));
+    Add Vector Own { every |x, y| x.add(y); }
+    Subtract Vector Own { every |x, y| x.subtract(y); }
+    Multiply Vector Own { every |x, y| x.multiply(y); }
+    Divide Vector Own { every |x, y| x.divide(y); }
+    FloorDivide Stepped Own { every |x, y| x.floor_divide(y); }
+    Remainder Stepped Own { every |x, y| x.remainder(y); }
+    Fmod Stepped Own { every |x, y| x.fmod(y); }
+    Power Stepped Own { every |x, y| x.power(y); }
+    Minimum Vector Own { every |x, y| x.minimum(y); }
+    Maximum Vector Own { every |x, y| x.maximum(y); }
+    Ldexp Masked Own { float |x, y| x.ldexp(y); }
+    Atan2 Stepped Own { precise |x, y| x.atan2(y); }
+    LogicalAnd Vector Test { every |x, y| Truth::new(x.is_true() & y.is_true()); }
+    LogicalOr Vector Test { every |x, y| Truth::new(x.is_true() | y.is_true()); }
+    BitwiseAnd Vector Own { every |x, y| x.bit_and(y); }
+    BitwiseOr Vector Own { every |x, y| x.bit_or(y); }
+    BitwiseXor Vector Own { every |x, y| x.bit_xor(y); }
+    LeftShift Vector Own { every |x, y| x.left_shift(y); }
+    RightShift Vector Own { every |x, y| x.right_shift(y); }
+    Equal Vector Test { every |x, y| Truth::new(x.equal(y)); }
+    NotEqual Vector Test { every |x, y| Truth::new(!x.equal(y)); }
+    Less Vector Test { every |x, y| Truth::new(x.less(y)); }
+    LessEqual Vector Test { every |x, y| Truth::new(x.less_equal(y)); }
+    Greater Vector Test { every |x, y| Truth::new(y.less(x)); }
+    GreaterEqual Vector Test { every |x, y| Truth::new(y.less_equal(x)); }
+}
+
+/// The loop of a function of floating-point numbers.
+fn float_kernel<F: Binary<f16> + Binary<f32> + Binary<f64>>(compute: DType) -> Option<Kernel> {
+    Some(match compute {
+        DType::Float16 => kernel_of::<f16, F>(),
+        DType::Float32 => kernel_of::<f32, F>(),
+        DType::Float64 => kernel_of::<f64, F>(),
+        _ => return None,
+    })
 }
 
 /// The loop of a function of two elements; none for records and functions that this backend
@@ -175,5 +240,5 @@ functions! {
 pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
     divide::kernel(function, compute)
         .or_else(|| power::kernel(function, compute))
-        .or_else(|| with_number!(compute, T => of_type::<T>(function), else None))
+        .or_else(|| plain(function, compute))
 }

@@ -16,9 +16,6 @@ macro_rules! complex {
             const DTYPE: DType = DType::$dtype;
             type Real = $real;
 
-            complex!(@unary sqrt, exp, log, log10, sin, cos, tan, asin, acos, atan, sinh, cosh,
-                tanh);
-
             #[inline(always)]
             fn add(self, other: Self) -> Self {
                 Complex::new(self.re + other.re, self.im + other.im)
@@ -128,14 +125,6 @@ macro_rules! complex {
                 ((self.re < other.re) & ordered) | ((self.re == other.re) & (self.im <= other.im))
             }
         }
-    };
-    (@unary $($name:ident),*) => {
-        $(
-            #[inline(always)]
-            fn $name(self) -> Self {
-                to(functions::$name(from(self)))
-            }
-        )*
     };
 }
 

@@ -5,7 +5,7 @@
 macro_rules! frexp {
     ($name:ident, $float:ident, $bits:ident, $digits:literal, $mask:literal, $bias:literal, $scale:literal) => {
         #[inline(always)]
-        pub(super) fn $name(value: $float) -> ($float, $float) {
+        fn $name(value: $float) -> ($float, $float) {
             // A subnormal number is scaled into the normal ones first.
             let subnormal = value.abs() < $float::MIN_POSITIVE;
             let power = $float::from_bits((($bias as $bits) + $scale) << $digits);
@@ -34,7 +34,7 @@ fn power_of_two(exponent: i64) -> f64 {
 /// `value * 2^exponent`, with a single rounding where the result is subnormal: the significand is
 /// first multiplied by what makes it a normal number, which is exact, and then by the rest.
 #[inline(always)]
-pub(super) fn ldexp(value: f64, exponent: f64) -> f64 {
+fn ldexp(value: f64, exponent: f64) -> f64 {
     const DIGITS: u64 = 52;
     const FRACTION: u64 = (1 << DIGITS) - 1;
     /// Beyond, the result of every number overflows or vanishes.
@@ -57,13 +57,51 @@ pub(super) fn ldexp(value: f64, exponent: f64) -> f64 {
 /// As [`ldexp`]. In double precision the product is exact as long as it is representable there;
 /// beyond, the clamped exponent still overflows or vanishes in single precision.
 #[inline(always)]
-pub(super) fn ldexp_single(value: f32, exponent: f32) -> f32 {
+fn ldexp_single(value: f32, exponent: f32) -> f32 {
     const MOST: f32 = 400.0;
     let limited = if exponent > -MOST { exponent } else { -MOST };
     let limited = if limited < MOST { limited } else { MOST };
     let power = f64::from_bits(((limited as i32 + 1023) as u64) << 52);
     let result = (f64::from(value) * power) as f32;
     if exponent.is_nan() { exponent } else { result }
+}
+
+/// The parts of a floating-point number.
+pub(super) trait Parts: Sized {
+    /// C's `frexp`: the fraction and the exponent.
+    fn frexp(self) -> (Self, Self);
+    /// C's `ldexp`: `self * 2^exponent`, the exponent rounded towards zero.
+    fn ldexp(self, exponent: Self) -> Self;
+    /// C's `modf` without the whole part: what is left of the number, with its sign.
+    fn fraction(self) -> Self;
+}
+
+macro_rules! parts {
+    ($($float:ident $frexp:ident $ldexp:ident;)*) => {
+        $(
+            impl Parts for $float {
+                #[inline(always)]
+                fn frexp(self) -> (Self, Self) {
+                    $frexp(self)
+                }
+                #[inline(always)]
+                fn ldexp(self, exponent: Self) -> Self {
+                    $ldexp(self, exponent)
+                }
+                #[inline(always)]
+                fn fraction(self) -> Self {
+                    let whole = self.trunc();
+                    // An infinity has no fraction; its difference from itself would be NaN.
+                    $float::copysign(if whole == self { 0.0 } else { self - whole }, self)
+                }
+            }
+        )*
+    };
+}
+
+parts! {
+    f32 frexp_single ldexp_single;
+    f64 frexp ldexp;
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
-use super::exponent::{frexp, frexp_single, ldexp, ldexp_single};
 use super::half::{narrow, narrow_double, widen};
 use super::number::Number;
 use hal::{DType, f16};
 
 macro_rules! float {
-    ($rust:ident, $dtype:ident, $frexp:ident, $ldexp:ident) => {
+    ($rust:ident, $dtype:ident) => {
         // SAFETY: a primitive of the dtype's size.
         unsafe impl Number for $rust {
             const DTYPE: DType = DType::$dtype;
             type Real = Self;
 
-            float!(@unary sqrt sqrt, exp exp, log ln, log2 log2, log10 log10, sin sin, cos cos,
-                tan tan, asin asin, acos acos, atan atan, sinh sinh, cosh cosh, tanh tanh,
-                floor floor, ceil ceil, trunc trunc, rint round_ties_even, absolute abs);
             float!(@operator add +, subtract -, multiply *, divide /, fmod %);
             float!(@compare equal ==, less <, less_equal <=);
 
             #[inline(always)]
             fn negative(self) -> Self {
                 -self
+            }
+            #[inline(always)]
+            fn absolute(self) -> Self {
+                self.abs()
             }
             #[inline(always)]
             fn sign(self) -> Self {
@@ -90,37 +90,7 @@ macro_rules! float {
             fn power(self, other: Self) -> Self {
                 self.powf(other)
             }
-            #[inline(always)]
-            fn atan2(self, other: Self) -> Self {
-                $rust::atan2(self, other)
-            }
-            #[inline(always)]
-            fn ldexp(self, other: Self) -> Self {
-                $ldexp(self, other)
-            }
-            #[inline(always)]
-            fn fraction(self) -> Self {
-                let whole = self.trunc();
-                // An infinity has no fraction; its difference from itself would be NaN.
-                $rust::copysign(if whole == self { 0.0 } else { self - whole }, self)
-            }
-            #[inline(always)]
-            fn mantissa(self) -> Self {
-                $frexp(self).0
-            }
-            #[inline(always)]
-            fn exponent(self) -> Self {
-                $frexp(self).1
-            }
         }
-    };
-    (@unary $($name:ident $method:ident),*) => {
-        $(
-            #[inline(always)]
-            fn $name(self) -> Self {
-                Self::$method(self)
-            }
-        )*
     };
     (@operator $($name:ident $operator:tt),*) => {
         $(
@@ -140,8 +110,8 @@ macro_rules! float {
     };
 }
 
-float!(f32, Float32, frexp_single, ldexp_single);
-float!(f64, Float64, frexp, ldexp);
+float!(f32, Float32);
+float!(f64, Float64);
 
 macro_rules! half {
     (@unary $($name:ident),*) => {
@@ -185,10 +155,9 @@ unsafe impl Number for f16 {
     const DTYPE: DType = DType::Float16;
     type Real = Self;
 
-    // The elementary functions are loops of their own, in `math`.
-    half!(@unary sign, sqrt, floor, ceil, trunc, fraction, rint, mantissa, exponent);
-    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod, ldexp);
-    half!(@precise power, atan2);
+    half!(@unary sign);
+    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod);
+    half!(@precise power);
     half!(@compare equal, less, less_equal);
 
     #[inline(always)]

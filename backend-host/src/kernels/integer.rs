@@ -114,10 +114,6 @@ macro_rules! signed {
                     self.wrapping_abs()
                 }
                 #[inline(always)]
-                fn fraction(self) -> Self {
-                    0
-                }
-                #[inline(always)]
                 fn sign(self) -> Self {
                     self.signum()
                 }
@@ -165,10 +161,6 @@ macro_rules! unsigned {
                 #[inline(always)]
                 fn absolute(self) -> Self {
                     self
-                }
-                #[inline(always)]
-                fn fraction(self) -> Self {
-                    0
                 }
                 #[inline(always)]
                 fn sign(self) -> Self {

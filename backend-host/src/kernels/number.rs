@@ -114,16 +114,6 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     fn power(self, _other: Self) -> Self {
         self
     }
-    /// `self * 2^other`.
-    #[inline(always)]
-    fn ldexp(self, _other: Self) -> Self {
-        self
-    }
-    /// The angle of a point.
-    #[inline(always)]
-    fn atan2(self, _other: Self) -> Self {
-        self
-    }
     /// The bits of both.
     #[inline(always)]
     fn bit_and(self, _other: Self) -> Self {
@@ -159,48 +149,6 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
         conjugate;
         /// All bits inverted.
         invert;
-        /// Square root.
-        sqrt;
-        /// Exponential.
-        exp;
-        /// Natural logarithm.
-        log;
-        /// Logarithm to the base 2.
-        log2;
-        /// Logarithm to the base 10.
-        log10;
-        /// Sine.
-        sin;
-        /// Cosine.
-        cos;
-        /// Tangent.
-        tan;
-        /// Inverse sine.
-        asin;
-        /// Inverse cosine.
-        acos;
-        /// Inverse tangent.
-        atan;
-        /// Hyperbolic sine.
-        sinh;
-        /// Hyperbolic cosine.
-        cosh;
-        /// Hyperbolic tangent.
-        tanh;
-        /// Rounded down.
-        floor;
-        /// Rounded up.
-        ceil;
-        /// Rounded towards zero.
-        trunc;
-        /// Without its whole part.
-        fraction;
-        /// Rounded to the nearest, halves to even.
-        rint;
-        /// The fraction of `frexp`.
-        mantissa;
-        /// The exponent of `frexp`.
-        exponent;
     }
 }
 

@@ -1,11 +1,14 @@
 //! Loops that apply a function of one element.
 
+use super::exponent::Parts as _;
 use super::kernel::Kernel;
-use super::math;
+use super::math::{self, complex};
 use super::number::{Convert, Number, Truth, with_number};
 use super::vector::{Loop, elements, places, select_variant};
-use hal::DType;
 use hal::function::UnaryFunction;
+use hal::{Complex, DType, f16};
+
+type C64 = Complex<f64>;
 
 /// A function of one element.
 trait Unary<T: Number> {
@@ -70,69 +73,176 @@ fn kernel_of<T: Number, F: Unary<T>>() -> Kernel {
     Kernel { run, cheap: F::WIDE, in_place: true }
 }
 
-macro_rules! functions {
-    ($($function:ident $wide:literal $value:ty, |$x:ident| $body:expr;)*) => {
-        $(
-            struct $function;
+/// The type of a function's values on elements of a type.
+pub(super) trait ValueOn<T: Number> {
+    /// It.
+    type Value: Number;
+}
 
-            impl<T: Number> Unary<T> for $function {
+/// Values of the elements' own type.
+pub(super) struct Own;
+/// Values of the type of real and imaginary parts.
+struct Part;
+/// Truth values.
+pub(super) struct Test;
+
+impl<T: Number> ValueOn<T> for Own {
+    type Value = T;
+}
+impl<T: Number> ValueOn<T> for Part {
+    type Value = T::Real;
+}
+impl<T: Number> ValueOn<T> for Test {
+    type Value = Truth;
+}
+
+/// Implements [`Unary`] for one function and some types: `$x` is the element as a `$through`.
+macro_rules! implement {
+    ($function:ident $wide:literal $value:ident; $($own:ty = $through:ty),*; |$x:ident| $body:expr) => {
+        $(
+            impl Unary<$own> for $function {
                 const WIDE: bool = $wide;
-                type Value = $value;
+                type Value = <$value as ValueOn<$own>>::Value;
                 #[inline(always)]
-                fn apply($x: T) -> $value {
-                    $body
+                fn apply(x: $own) -> Self::Value {
+                    let $x = x.convert::<$through>();
+                    ($body).convert()
                 }
             }
         )*
+    };
+}
 
-        fn of_type<T: Number>(function: UnaryFunction) -> Option<Kernel> {
+/// The functions, one on a line: true if its loops become vector code, the type of its values,
+/// and its value for every type, or for the kinds of types that it is defined for. Floating-point
+/// numbers of half precision are computed in single precision, complex ones in double. A loop
+/// written for one function stands in [`math::kernel`] and takes precedence.
+macro_rules! functions {
+    ($(
+        $function:ident $wide:literal $value:ident {
+            $(every |$x:ident| $every:expr;)?
+            $(whole |$i:ident| $whole:expr;)?
+            $(float |$f:ident| $float:expr;)?
+            $(complex |$z:ident| $complex:expr;)?
+        }
+    )*) => {
+        $(
+            struct $function;
+
+            $(
+                impl<T: Number> Unary<T> for $function {
+                    const WIDE: bool = $wide;
+                    type Value = <$value as ValueOn<T>>::Value;
+                    #[inline(always)]
+                    fn apply($x: T) -> Self::Value {
+                        $every
+                    }
+                }
+            )?
+            $(implement!($function $wide $value; Truth = Truth, i8 = i8, i16 = i16, i32 = i32,
+                i64 = i64, u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i| $whole);)?
+            $(implement!($function $wide $value; f16 = f32, f32 = f32, f64 = f64; |$f| $float);)?
+            $(implement!($function $wide $value; Complex<f32> = Complex<f64>,
+                Complex<f64> = Complex<f64>; |$z| $complex);)?
+        )*
+
+        /// The plain loop of a function.
+        fn plain(function: UnaryFunction, compute: DType) -> Option<Kernel> {
             match function {
-                $(UnaryFunction::$function => Some(kernel_of::<T, $function>()),)*
+                $(UnaryFunction::$function => {
+                    let kernel = None;
+                    $(let kernel = functions!(@ $every; kernel, with_number!(
+                        compute, T => Some(kernel_of::<T, $function>()), else None));)?
+                    $(let kernel = functions!(@ $whole; kernel, whole_kernel::<$function>(compute));)?
+                    $(let kernel = functions!(@ $float; kernel, float_kernel::<$function>(compute));)?
+                    $(let kernel = functions!(@ $complex; kernel, complex_kernel::<$function>(compute));)?
+                    kernel
+                })*
                 _ => None,
             }
         }
     };
+    // The kernel found so far or another one, in the repetition of a function's value.
+    (@ $value:expr; $kernel:ident, $other:expr) => {
+        $kernel.or_else(|| $other)
+    };
 }
 
 functions! {
-    Copy true T, |x| x.convert();
-    Negative true T, |x| x.negative();
-    Absolute true T::Real, |x| x.absolute();
-    Sign true T, |x| x.sign();
-    Conjugate true T, |x| x.conjugate();
-    Real true T::Real, |x| x.real();
-    Imaginary true T::Real, |x| x.imaginary();
-    LogicalNot true Truth, |x| Truth::new(!x.is_true());
-    Invert true T, |x| x.invert();
-    Sqrt true T, |x| x.sqrt();
-    Exp false T, |x| x.exp();
-    Log false T, |x| x.log();
-    Log2 false T, |x| x.log2();
-    Log10 false T, |x| x.log10();
-    Sin false T, |x| x.sin();
-    Cos false T, |x| x.cos();
-    Tan false T, |x| x.tan();
-    Asin false T, |x| x.asin();
-    Acos false T, |x| x.acos();
-    Atan false T, |x| x.atan();
-    Sinh false T, |x| x.sinh();
-    Cosh false T, |x| x.cosh();
-    Tanh false T, |x| x.tanh();
-    Floor true T, |x| x.floor();
-    Ceil true T, |x| x.ceil();
-    Trunc true T, |x| x.trunc();
-    Fraction true T, |x| x.fraction();
-    Rint true T, |x| x.rint();
-    Mantissa true T, |x| x.mantissa();
-    Exponent true T, |x| x.exponent();
-    IsNan true Truth, |x| Truth::new(x.is_nan());
+    Copy true Own { every |x| x.convert(); }
+    Negative true Own { every |x| x.negative(); }
+    Absolute true Part { every |x| x.absolute(); }
+    Sign true Own { every |x| x.sign(); }
+    Conjugate true Own { every |x| x.conjugate(); }
+    Real true Part { every |x| x.real(); }
+    Imaginary true Part { every |x| x.imaginary(); }
+    LogicalNot true Test { every |x| Truth::new(!x.is_true()); }
+    Invert true Own { every |x| x.invert(); }
+    Sqrt true Own { float |x| x.sqrt(); complex |z| complex::sqrt(z); }
+    Exp false Own { float |x| x.exp(); complex |z| complex::exp(z); }
+    Log false Own { float |x| x.ln(); complex |z| complex::log(z); }
+    Log2 false Own { float |x| x.log2(); }
+    Log10 false Own { float |x| x.log10(); complex |z| complex::log10(z); }
+    Sin false Own { float |x| x.sin(); complex |z| complex::sin(z); }
+    Cos false Own { float |x| x.cos(); complex |z| complex::cos(z); }
+    Tan false Own { float |x| x.tan(); complex |z| complex::tan(z); }
+    Asin false Own { float |x| x.asin(); complex |z| complex::asin(z); }
+    Acos false Own { float |x| x.acos(); complex |z| complex::acos(z); }
+    Atan false Own { float |x| x.atan(); complex |z| complex::atan(z); }
+    Sinh false Own { float |x| x.sinh(); complex |z| complex::sinh(z); }
+    Cosh false Own { float |x| x.cosh(); complex |z| complex::cosh(z); }
+    Tanh false Own { float |x| x.tanh(); complex |z| complex::tanh(z); }
+    Floor true Own { whole |x| x; float |x| x.floor(); }
+    Ceil true Own { whole |x| x; float |x| x.ceil(); }
+    Trunc true Own { whole |x| x; float |x| x.trunc(); }
+    Fraction true Own { whole |x| x.subtract(x); float |x| x.fraction(); }
+    Rint true Own { float |x| x.round_ties_even(); }
+    Mantissa true Own { float |x| x.frexp().0; }
+    Exponent true Own { float |x| x.frexp().1; }
+    IsNan true Test { every |x| Truth::new(x.is_nan()); }
+}
+
+/// The loop of a function of truth values and integers.
+fn whole_kernel<F>(compute: DType) -> Option<Kernel>
+where
+    F: Unary<Truth> + Unary<i8> + Unary<i16> + Unary<i32> + Unary<i64>,
+    F: Unary<u8> + Unary<u16> + Unary<u32> + Unary<u64>,
+{
+    Some(match compute {
+        DType::Bool => kernel_of::<Truth, F>(),
+        DType::Int8 => kernel_of::<i8, F>(),
+        DType::Int16 => kernel_of::<i16, F>(),
+        DType::Int32 => kernel_of::<i32, F>(),
+        DType::Int64 => kernel_of::<i64, F>(),
+        DType::UInt8 => kernel_of::<u8, F>(),
+        DType::UInt16 => kernel_of::<u16, F>(),
+        DType::UInt32 => kernel_of::<u32, F>(),
+        DType::UInt64 => kernel_of::<u64, F>(),
+        _ => return None,
+    })
+}
+
+/// The loop of a function of floating-point numbers.
+fn float_kernel<F: Unary<f16> + Unary<f32> + Unary<f64>>(compute: DType) -> Option<Kernel> {
+    Some(match compute {
+        DType::Float16 => kernel_of::<f16, F>(),
+        DType::Float32 => kernel_of::<f32, F>(),
+        DType::Float64 => kernel_of::<f64, F>(),
+        _ => return None,
+    })
+}
+
+/// The loop of a function of complex numbers.
+fn complex_kernel<F: Unary<C64> + Unary<Complex<f32>>>(compute: DType) -> Option<Kernel> {
+    Some(match compute {
+        DType::Complex64 => kernel_of::<Complex<f32>, F>(),
+        DType::Complex128 => kernel_of::<C64, F>(),
+        _ => return None,
+    })
 }
 
 /// The loop of a function of one element; none for records and functions that this backend
 /// does not know.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
-    if let Some(kernel) = math::kernel(function, compute) {
-        return Some(kernel);
-    }
-    with_number!(compute, T => of_type::<T>(function), else None)
+    math::kernel(function, compute).or_else(|| plain(function, compute))
 }

@@ -9,8 +9,9 @@ use crate::dtype::DType;
 use crate::dtype::DType::{
     Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 };
-use crate::function::BinaryFunction::{Add, Divide, Multiply, Subtract};
-use crate::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+use crate::function::{
+    BinaryFunction, Cost, Function, Properties, Reduction, UnaryFunction, Usage, Value,
+};
 use crate::operation::{
     Elementwise, Gather, Indexed, Input, Mapped, Operand, Operation, Reduce, Scan, Scatter,
     Sequence,
@@ -57,10 +58,11 @@ pub fn catalogue() -> Vec<Group> {
         let operations = family.dtypes.iter().flat_map(|&dtype| ternary(dtype));
         catalogue.add(format!("select_{}", family.name), operations);
     }
-    for function in [Add, Subtract, Multiply, Divide] {
+    let is_arithmetic = |it: &BinaryFunction| it.properties().usage == Usage::Arithmetic;
+    for function in BinaryFunction::ALL.into_iter().filter(is_arithmetic) {
         catalogue.add(format!("{function:?}_mixed"), mixed(function));
     }
-    for reduction in [Reduction::Sum, Reduction::Product, Reduction::Minimum, Reduction::Maximum] {
+    for reduction in Reduction::ALL.into_iter().filter(|it| it.value() != Value::Bool) {
         let operations = MAIN.iter().flat_map(|&dtype| scans(reduction, dtype));
         catalogue.add(format!("scan_{reduction:?}"), operations);
     }
@@ -196,18 +198,16 @@ fn number(dtype: DType) -> Scalar {
 
 /// True for what is worth its size: on what is mostly stored and seldom calculated with only
 /// functions of few instructions are.
-fn is_worth(function: Function, compute: DType, dtype: DType) -> bool {
-    use BinaryFunction::{FloorDivide, Fmod, Power, Remainder};
-    let long = [FloorDivide, Remainder, Fmod, Power].map(Function::Binary);
-    is_main(dtype) || dtype.is_complex() || (compute == dtype && !long.contains(&function))
+fn is_worth(cost: Cost, compute: DType, dtype: DType) -> bool {
+    is_main(dtype) || dtype.is_complex() || (compute == dtype && cost != Cost::Heaviest)
 }
 
 fn unary(function: UnaryFunction, dtype: DType) -> Vec<Operation> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
-    let (slots, function) = ([Array(dtype)], Function::Unary(function));
-    if !is_worth(function, signature.compute, dtype) {
+    if !is_worth(function.properties().cost, signature.compute, dtype) {
         return Vec::new();
     }
+    let (slots, function) = ([Array(dtype)], Function::Unary(function));
     walks(dtype, false)
         .iter()
         .map(|&walk| elementwise(function, signature.compute, &slots, signature.result, walk))
@@ -232,18 +232,18 @@ fn walks(dtype: DType, arithmetic: bool) -> &'static [Walk] {
 }
 
 fn binary(function: BinaryFunction, dtype: DType) -> Vec<Operation> {
-    use BinaryFunction::{FloorDivide, Power, Remainder};
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let (compute, result) = (signature.compute, signature.result);
-    let arithmetic = matches!(function, Add | Subtract | Multiply | Divide);
+    let Properties { cost, usage, .. } = *function.properties();
+    let arithmetic = usage == Usage::Arithmetic;
     let both = [Array(dtype), Array(dtype)];
     let forms = [both, [Array(dtype), Number(compute)], [Number(compute), Array(dtype)]];
     // Programs write a number first for arithmetic; a comparison is turned round.
-    let reflected = arithmetic || matches!(function, FloorDivide | Power | Remainder);
-    let function = Function::Binary(function);
-    if !is_worth(function, compute, dtype) {
+    let reflected = usage != Usage::Call;
+    if !is_worth(cost, compute, dtype) {
         return Vec::new();
     }
+    let function = Function::Binary(function);
     let mut operations = Vec::new();
     for &walk in walks(dtype, arithmetic) {
         let forms = match walk {

@@ -2,7 +2,8 @@
 
 use super::fragment::Fragments;
 use crate::dtype::{DType, Kind};
-use crate::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+use crate::function::{Function, Reduction, Start};
+use std::borrow::Cow;
 
 /// The type of a value in registers.
 pub(super) const fn value(dtype: DType) -> &'static str {
@@ -88,11 +89,12 @@ pub(super) const fn accumulator(reduction: Reduction, compute: DType) -> DType {
 pub(super) fn operator(name: &str, reduction: Reduction, compute: DType) -> String {
     let accumulator = accumulator(reduction, compute);
     let (value, functions) = (value(accumulator), functions(accumulator));
-    let (identity, combine) = match reduction {
-        Reduction::Sum | Reduction::Any => (format!("convert<{value}>((i32)0)"), "add"),
-        Reduction::Product | Reduction::All => (format!("convert<{value}>((i32)1)"), "multiply"),
-        Reduction::Minimum => (format!("{functions}::highest()"), "minimum"),
-        Reduction::Maximum => (format!("{functions}::lowest()"), "maximum"),
+    let combine = reduction.combine().properties().name;
+    let identity = match reduction.start() {
+        Start::Zero => format!("convert<{value}>((i32)0)"),
+        Start::One => format!("convert<{value}>((i32)1)"),
+        Start::Highest => format!("{functions}::highest()"),
+        Start::Lowest => format!("{functions}::lowest()"),
     };
     format!(
         "struct {name}_operator {{
@@ -104,94 +106,16 @@ pub(super) fn operator(name: &str, reduction: Reduction, compute: DType) -> Stri
     )
 }
 
-/// The short name of a reduction.
-pub(super) const fn reduction(reduction: Reduction) -> &'static str {
-    match reduction {
-        Reduction::Sum => "sum",
-        Reduction::Product => "product",
-        Reduction::Minimum => "minimum",
-        Reduction::Maximum => "maximum",
-        Reduction::Any => "any",
-        Reduction::All => "all",
-    }
-}
-
 /// The name of a function in the prelude and in the names of kernels.
-pub(super) const fn function(function: Function) -> &'static str {
-    use BinaryFunction::*;
-    use UnaryFunction::*;
-    match function {
+pub(super) fn function(function: Function) -> Cow<'static, str> {
+    Cow::Borrowed(match function {
+        Function::Unary(unary) => unary.properties().name,
+        Function::Binary(binary) => binary.properties().name,
+        Function::CompareMixed(comparison) => {
+            return Cow::Owned(format!("mixed_{}", comparison.properties().name));
+        }
         Function::Select => "select",
         Function::SelectPositive => "select_positive",
         Function::LinearCombination => "linear_combination",
-        Function::CompareMixed(comparison) => match comparison {
-            Equal => "mixed_equal",
-            NotEqual => "mixed_not_equal",
-            Less => "mixed_less",
-            LessEqual => "mixed_less_equal",
-            Greater => "mixed_greater",
-            // The plan refuses what is no comparison.
-            _ => "mixed_greater_equal",
-        },
-        Function::Unary(unary) => match unary {
-            Copy => "copy",
-            Negative => "negative",
-            Absolute => "absolute",
-            Sign => "sign",
-            Conjugate => "conjugate",
-            Real => "real",
-            Imaginary => "imaginary",
-            LogicalNot => "logical_not",
-            Invert => "invert",
-            Sqrt => "sqrt",
-            Exp => "exp",
-            Log => "log",
-            Log2 => "log2",
-            Log10 => "log10",
-            Sin => "sin",
-            Cos => "cos",
-            Tan => "tan",
-            Asin => "asin",
-            Acos => "acos",
-            Atan => "atan",
-            Sinh => "sinh",
-            Cosh => "cosh",
-            Tanh => "tanh",
-            Floor => "floor",
-            Ceil => "ceil",
-            Trunc => "trunc",
-            Fraction => "fraction",
-            Rint => "rint",
-            Mantissa => "mantissa",
-            Exponent => "exponent",
-            IsNan => "is_nan",
-        },
-        Function::Binary(binary) => match binary {
-            Add => "add",
-            Subtract => "subtract",
-            Multiply => "multiply",
-            Divide => "divide",
-            FloorDivide => "floor_divide",
-            Remainder => "remainder",
-            Fmod => "fmod",
-            Power => "power",
-            Minimum => "minimum",
-            Maximum => "maximum",
-            Ldexp => "ldexp",
-            Atan2 => "atan2",
-            LogicalAnd => "logical_and",
-            LogicalOr => "logical_or",
-            BitwiseAnd => "bitwise_and",
-            BitwiseOr => "bitwise_or",
-            BitwiseXor => "bitwise_xor",
-            LeftShift => "left_shift",
-            RightShift => "right_shift",
-            Equal => "equal",
-            NotEqual => "not_equal",
-            Less => "less",
-            LessEqual => "less_equal",
-            Greater => "greater",
-            GreaterEqual => "greater_equal",
-        },
-    }
+    })
 }

@@ -5,8 +5,8 @@ use super::elementwise::{Access, Key, Slot};
 use super::fragment::Fragments;
 use super::space::{THREADS, type_name};
 use super::tile;
-use crate::dtype::{DType, Kind};
-use crate::function::{BinaryFunction, Function, UnaryFunction};
+use crate::dtype::DType;
+use crate::function::{Function, UnaryFunction};
 
 impl Key {
     /// The size of the widest array's elements.
@@ -333,16 +333,9 @@ impl Key {
 
     /// True for functions that take many instructions.
     fn is_long(&self) -> bool {
-        use BinaryFunction::*;
-        use UnaryFunction::*;
-        let complex = self.compute.kind() == Kind::Complex;
         match self.function {
-            Function::Unary(Sqrt | Absolute) | Function::Binary(Divide) => complex,
-            Function::Unary(
-                Exp | Log | Log2 | Log10 | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh
-                | Tanh,
-            )
-            | Function::Binary(FloorDivide | Remainder | Fmod | Power | Ldexp | Atan2) => true,
+            Function::Unary(unary) => unary.properties().cost.is_long(self.compute),
+            Function::Binary(binary) => binary.properties().cost.is_long(self.compute),
             _ => false,
         }
     }

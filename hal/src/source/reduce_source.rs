@@ -24,7 +24,7 @@ impl Key {
         let types: Vec<&str> = self.types().iter().map(|&dtype| ctype::value(dtype)).collect();
         format!(
             "reduce_{}_{}_{source}_{}_to_{}_{}by{}_{}{}{}",
-            ctype::reduction(self.reduction),
+            self.reduction.name(),
             ctype::value(self.compute),
             types.join("_"),
             ctype::value(self.output),

@@ -202,7 +202,7 @@ impl Key {
     pub(super) fn name(&self) -> String {
         format!(
             "scan_{}_{}_{}_to_{}_{}_{}{}{}_{}",
-            ctype::reduction(self.reduction),
+            self.reduction.name(),
             ctype::value(self.compute),
             ctype::value(self.input),
             ctype::value(self.output),

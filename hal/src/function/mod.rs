@@ -1,0 +1,293 @@
+//! The functions that builtin operations apply to elements, and the types they work in.
+//!
+//! Every function is one row of a table ([`mod@table`]); the enumerations, signatures and names
+//! come from it.
+
+mod rules;
+#[doc(hidden)]
+pub mod table;
+
+pub use rules::{Compute, Cost, Kinds, Start, Usage, Value};
+
+use crate::dtype::{DType, Kind};
+use crate::enumeration::enumeration;
+use crate::error::{Error, Result};
+use crate::{binary_functions, reductions, unary_functions};
+
+/// What the table says of a function of one or two elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Properties {
+    /// The name in CUDA C and in the names of kernels.
+    pub name: &'static str,
+    /// The kinds of elements that the function is defined for.
+    pub kinds: Kinds,
+    /// The type that it computes in.
+    pub compute: Compute,
+    /// The type of its value.
+    pub value: Value,
+    /// The instructions that it takes.
+    pub cost: Cost,
+    /// How programs write it.
+    pub usage: Usage,
+    /// numpy's name, where numpy has the function.
+    pub numpy: Option<&'static str>,
+    /// What the function does.
+    pub doc: &'static str,
+}
+
+/// Defines the enumeration of a table, and what the table says of each value.
+macro_rules! functions {
+    ($(#[$outer:meta])* $name:ident: $(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal
+            ($kinds:ident, $compute:ident, $value:ident, $cost:ident, $usage:ident)
+            ($($numpy:literal)?);
+    )*) => {
+        enumeration! {
+            $(#[$outer])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            #[non_exhaustive]
+            pub enum $name { $($(#[doc = $doc])+ $variant,)* }
+        }
+
+        impl $name {
+            const PROPERTIES: [Properties; $name::ALL.len()] = [$(Properties {
+                name: $text,
+                kinds: Kinds::$kinds,
+                compute: Compute::$compute,
+                value: Value::$value,
+                cost: Cost::$cost,
+                usage: Usage::$usage,
+                numpy: rules::first(&[$($numpy)?]),
+                doc: concat!($($doc, "\n"),+),
+            }),*];
+
+            /// What the table says of the function.
+            #[inline]
+            pub const fn properties(self) -> &'static Properties {
+                &Self::PROPERTIES[self as usize]
+            }
+        }
+    };
+}
+
+macro_rules! unary {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal ($kinds:ident, $compute:ident, $value:ident, $cost:ident)
+            $(= $numpy:literal)? $(-> $module:ident($python:ident))?;
+    )*) => {
+        functions! {
+            /// A function of one element.
+            UnaryFunction: $(
+                $(#[doc = $doc])+
+                $variant $text ($kinds, $compute, $value, $cost, Call) ($($numpy)?);
+            )*
+        }
+    };
+}
+unary_functions!(unary);
+
+macro_rules! binary {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal
+            ($kinds:ident, $compute:ident, $value:ident, $cost:ident, $usage:ident)
+            $(= $numpy:literal)? $(-> $module:ident($python:ident($x:ident, $y:ident)))?;
+    )*) => {
+        functions! {
+            /// A function of two elements.
+            BinaryFunction: $(
+                $(#[doc = $doc])+
+                $variant $text ($kinds, $compute, $value, $cost, $usage) ($($numpy)?);
+            )*
+        }
+    };
+}
+binary_functions!(binary);
+
+/// A function that an element-wise operation applies; its arguments are the inputs in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Function {
+    /// One argument.
+    Unary(UnaryFunction),
+    /// Two arguments.
+    Binary(BinaryFunction),
+    /// Three arguments: the second where the first is not zero, else the third. The first
+    /// keeps its own type, the other two are converted to the computing type.
+    Select,
+    /// Three arguments: the second where the first is greater than zero, else the third. The
+    /// first keeps its own type, the other two are converted to the computing type.
+    SelectPositive,
+    /// Four arguments `a, x, b, y`: `a * x + b * y`, rounded after each step.
+    LinearCombination,
+    /// Two arguments of types that no integer type holds both of: a comparison, exact, whose
+    /// first argument is converted to `Int64` and whose second to `UInt64`. It computes in
+    /// `Int64`; the other order of the types is [`BinaryFunction::swapped`].
+    CompareMixed(BinaryFunction),
+}
+
+/// The types that a function works in: its arguments are converted to `compute`, its value
+/// is of type `result`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// The type that the arguments are converted to.
+    pub compute: DType,
+    /// The type of the function's value before it is converted to that of the output.
+    pub result: DType,
+}
+
+impl Function {
+    /// The number of arguments.
+    pub const fn arity(self) -> usize {
+        match self {
+            Function::Unary(_) => 1,
+            Function::Binary(_) | Function::CompareMixed(_) => 2,
+            Function::Select | Function::SelectPositive => 3,
+            Function::LinearCombination => 4,
+        }
+    }
+
+    /// The type of the function's value when it computes in `compute`.
+    pub const fn result(self, compute: DType) -> DType {
+        match self {
+            Function::Unary(function) => function.result(compute),
+            Function::Binary(function) | Function::CompareMixed(function) => {
+                function.result(compute)
+            }
+            _ => compute,
+        }
+    }
+
+    /// The type that the argument of a position is converted to when the function computes in
+    /// `compute`; none for the condition of a selection, which keeps its own.
+    pub const fn argument(self, position: usize, compute: DType) -> Option<DType> {
+        match (self, position) {
+            (Function::Select | Function::SelectPositive, 0) => None,
+            (Function::CompareMixed(_), 1) => Some(DType::UInt64),
+            _ => Some(compute),
+        }
+    }
+}
+
+/// The error of a function that is not defined for a type.
+#[cold]
+fn undefined(function: &dyn std::fmt::Debug, dtype: DType, hint: &str) -> Error {
+    Error::invalid_type(
+        "elementwise",
+        format!("{function:?} is not defined for dtype {dtype}{hint}"),
+    )
+}
+
+impl UnaryFunction {
+    /// The type of the value when the function computes in `compute`.
+    pub const fn result(self, compute: DType) -> DType {
+        self.properties().value.of(compute)
+    }
+
+    /// The types for an argument of type `input`, by numpy's rules.
+    ///
+    /// # Errors
+    /// `InvalidType` where the function is not defined for `input`.
+    pub fn signature(self, input: DType) -> Result<Signature> {
+        let properties = self.properties();
+        if !properties.kinds.contain(input.kind()) {
+            return Err(undefined(&self, input, ""));
+        }
+        let compute = properties.compute.of(input);
+        Ok(Signature { compute, result: properties.value.of(compute) })
+    }
+}
+
+impl BinaryFunction {
+    /// True for the comparisons by size and for equality.
+    pub const fn is_comparison(self) -> bool {
+        use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+
+    /// The comparison that has the same value when its arguments are exchanged; any other
+    /// function itself.
+    pub const fn swapped(self) -> Self {
+        use BinaryFunction::{Greater, GreaterEqual, Less, LessEqual};
+        match self {
+            Less => Greater,
+            LessEqual => GreaterEqual,
+            Greater => Less,
+            GreaterEqual => LessEqual,
+            other => other,
+        }
+    }
+
+    /// The type of the value when the function computes in `compute`.
+    pub const fn result(self, compute: DType) -> DType {
+        self.properties().value.of(compute)
+    }
+
+    /// The types for arguments whose common type is `common`, by numpy's rules.
+    ///
+    /// # Errors
+    /// `InvalidType` where the function is not defined for `common`.
+    pub fn signature(self, common: DType) -> Result<Signature> {
+        let properties = self.properties();
+        if !properties.kinds.contain(common.kind()) {
+            let is_difference = matches!((self, common.kind()), (Self::Subtract, Kind::Bool));
+            let hint = if is_difference { "; use not-equal or the exclusive or" } else { "" };
+            return Err(undefined(&self, common, hint));
+        }
+        let compute = properties.compute.of(common);
+        Ok(Signature { compute, result: properties.value.of(compute) })
+    }
+}
+
+macro_rules! reduction {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal ($value:ident, $start:ident, $combine:ident)
+            = $numpy:literal $(-> $module:ident($python:ident))?;
+    )*) => {
+        enumeration! {
+            /// How the elements of an array are combined into one.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            #[non_exhaustive]
+            pub enum Reduction { $($(#[doc = $doc])+ $variant,)* }
+        }
+
+        impl Reduction {
+            /// The name in CUDA C and in the names of kernels.
+            pub const fn name(self) -> &'static str {
+                match self { $(Reduction::$variant => $text,)* }
+            }
+
+            /// The type of the value.
+            pub const fn value(self) -> Value {
+                match self { $(Reduction::$variant => Value::$value,)* }
+            }
+
+            /// What elements are combined with first.
+            pub const fn start(self) -> Start {
+                match self { $(Reduction::$variant => Start::$start,)* }
+            }
+
+            /// The function that combines two elements in the type of the value.
+            pub const fn combine(self) -> BinaryFunction {
+                match self { $(Reduction::$variant => BinaryFunction::$combine,)* }
+            }
+        }
+    };
+}
+reductions!(reduction);
+
+impl Reduction {
+    /// The type of the value when the elements are combined in `compute`.
+    pub const fn result(self, compute: DType) -> DType {
+        self.value().of(compute)
+    }
+
+    /// True if no element at all has a value.
+    pub const fn has_identity(self) -> bool {
+        matches!(self.start(), Start::Zero | Start::One)
+    }
+}

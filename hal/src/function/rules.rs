@@ -1,0 +1,152 @@
+//! What a row of the table of functions says: kinds of elements, types, cost.
+
+use crate::dtype::{DType, Kind};
+
+/// A set of kinds of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    const fn of(kinds: &[Kind]) -> Kinds {
+        let (mut set, mut index) = (0, 0);
+        while index < kinds.len() {
+            set |= 1 << kinds[index] as u8;
+            index += 1;
+        }
+        Kinds(set)
+    }
+
+    /// Truth values and integers.
+    pub const WHOLE: Kinds = Kinds::of(&[Kind::Bool, Kind::Unsigned, Kind::Signed]);
+    /// Integers and floating-point numbers.
+    pub const ORDERED: Kinds = Kinds::of(&[Kind::Unsigned, Kind::Signed, Kind::Float]);
+    /// Floating-point numbers.
+    pub const FLOAT: Kinds = Kinds::of(&[Kind::Float]);
+    /// All but complex numbers and records.
+    pub const REAL: Kinds = Kinds::WHOLE.with(Kinds::FLOAT);
+    /// All but truth values and records.
+    pub const ARITHMETIC: Kinds = Kinds::ORDERED.with(Kinds::of(&[Kind::Complex]));
+    /// All but records.
+    pub const NUMBERS: Kinds = Kinds::REAL.with(Kinds::ARITHMETIC);
+    /// All.
+    pub const EVERY: Kinds = Kinds::NUMBERS.with(Kinds::of(&[Kind::Opaque]));
+
+    const fn with(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// True if `kind` is one of them.
+    #[inline]
+    pub const fn contain(self, kind: Kind) -> bool {
+        self.0 >> kind as u8 & 1 == 1
+    }
+}
+
+/// The type that a function computes in, from the common type of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compute {
+    /// The common type.
+    Own,
+    /// [`DType::inexact`] of the common type.
+    Inexact,
+    /// The common type if it is inexact, else `Float64`.
+    Double,
+    /// The common type; `Int8` for bool.
+    Integer,
+}
+
+impl Compute {
+    /// The type for arguments of the common type `common`.
+    #[inline]
+    pub const fn of(self, common: DType) -> DType {
+        match self {
+            Compute::Inexact => common.inexact(),
+            Compute::Double if !common.is_inexact() => DType::Float64,
+            Compute::Integer if matches!(common, DType::Bool) => DType::Int8,
+            _ => common,
+        }
+    }
+}
+
+/// The type of a function's value, from the type that it computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Value {
+    /// The type that the function computes in.
+    Own,
+    /// [`DType::real`] of that type.
+    Real,
+    /// A truth value.
+    Bool,
+}
+
+impl Value {
+    /// The type for a function that computes in `compute`.
+    #[inline]
+    pub const fn of(self, compute: DType) -> DType {
+        match self {
+            Value::Own => compute,
+            Value::Real => compute.real(),
+            Value::Bool => DType::Bool,
+        }
+    }
+}
+
+/// The instructions of a function on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cost {
+    /// Few: memory limits the speed.
+    Light,
+    /// Few for real numbers, many for complex ones.
+    LightReal,
+    /// Many, in the inexact types that it computes in.
+    Heavy,
+    /// Many in every type, integers included.
+    Heaviest,
+}
+
+impl Cost {
+    /// True if the function takes many instructions in `compute`.
+    pub const fn is_long(self, compute: DType) -> bool {
+        match self {
+            Cost::Light => false,
+            Cost::LightReal => compute.is_complex(),
+            Cost::Heavy | Cost::Heaviest => true,
+        }
+    }
+}
+
+/// How programs write a function, which decides about the code that is compiled ahead of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Usage {
+    /// One of the four operations, used most: on slices, broadcast rows and long arrays too.
+    Arithmetic,
+    /// An operator whose first argument may be a number.
+    Operator,
+    /// Everything else.
+    Call,
+}
+
+/// What a reduction combines elements with first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Zero.
+    Zero,
+    /// One.
+    One,
+    /// The least value of the type, which no element at all has not.
+    Lowest,
+    /// The greatest value of the type, which no element at all has not.
+    Highest,
+}
+
+/// The first of the names, if there is one.
+pub(super) const fn first(names: &[&'static str]) -> Option<&'static str> {
+    match names {
+        [name, ..] => Some(*name),
+        [] => None,
+    }
+}

@@ -1,0 +1,184 @@
+//! The tables of functions: one row for each, from which everything else about it follows.
+//!
+//! A row of [`unary_functions`] or [`binary_functions`] reads
+//!
+//! ```text
+//! /// What the function does.
+//! Variant "name" (kinds, computing type, value's type, cost) = "numpy's name" -> cumath(python_name);
+//! ```
+//!
+//! The first name is that in CUDA C, so that of a member of the `...Functions` structs in
+//! `source/cuda/*.cuh`. The words in parentheses are constants of
+//! [`Kinds`](super::Kinds) and variants of [`Compute`](super::Compute),
+//! [`Value`](super::Value), [`Cost`](super::Cost) and [`Usage`](super::Usage). What follows is
+//! optional: numpy's name of the function, and the name by which the Python module `cumath`
+//! (or `gpuarray`) has it, for a function of two elements with the names of its parameters.
+//!
+//! A function of one element is added as a row here, a member of the structs in CUDA C, and a
+//! line in the host backend's `kernels`.
+
+/// Calls the macro `$callback` with the rows of all functions of one element.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! unary_functions {
+    ($callback:ident) => {
+        $callback! {
+            /// The element itself: a copy, a cast, or a fill when the input is a scalar.
+            Copy "copy" (EVERY, Own, Own, Light) = "positive";
+            /// `-x`; integers wrap.
+            Negative "negative" (ARITHMETIC, Own, Own, Light) = "negative";
+            /// `|x|`; of a complex number its modulus, a real number.
+            Absolute "absolute" (NUMBERS, Own, Real, LightReal) = "absolute" -> cumath(fabs);
+            /// -1, 0 or 1 (NaN for NaN); not for complex numbers.
+            Sign "sign" (ORDERED, Own, Own, Light) = "sign";
+            /// The complex conjugate; the element itself where it is real.
+            Conjugate "conjugate" (NUMBERS, Own, Own, Light) = "conjugate";
+            /// The real part.
+            Real "real" (NUMBERS, Own, Real, Light) = "real";
+            /// The imaginary part; zero where the element is real.
+            Imaginary "imaginary" (NUMBERS, Own, Real, Light) = "imag";
+            /// True where the element is zero.
+            LogicalNot "logical_not" (NUMBERS, Own, Bool, Light) = "logical_not" -> gpuarray(logical_not);
+            /// All bits inverted; for bool the logical not.
+            Invert "invert" (WHOLE, Own, Own, Light) = "invert";
+            /// Square root.
+            Sqrt "sqrt" (NUMBERS, Inexact, Own, LightReal) = "sqrt" -> cumath(sqrt);
+            /// `e` to the power of the element.
+            Exp "exp" (NUMBERS, Inexact, Own, Heavy) = "exp" -> cumath(exp);
+            /// Natural logarithm.
+            Log "log" (NUMBERS, Inexact, Own, Heavy) = "log" -> cumath(log);
+            /// Logarithm to the base 2; not for complex numbers.
+            Log2 "log2" (REAL, Inexact, Own, Heavy) = "log2";
+            /// Logarithm to the base 10.
+            Log10 "log10" (NUMBERS, Inexact, Own, Heavy) = "log10" -> cumath(log10);
+            /// Sine of an angle in radians.
+            Sin "sin" (NUMBERS, Inexact, Own, Heavy) = "sin" -> cumath(sin);
+            /// Cosine of an angle in radians.
+            Cos "cos" (NUMBERS, Inexact, Own, Heavy) = "cos" -> cumath(cos);
+            /// Tangent of an angle in radians.
+            Tan "tan" (NUMBERS, Inexact, Own, Heavy) = "tan" -> cumath(tan);
+            /// Inverse sine, in radians.
+            Asin "asin" (NUMBERS, Inexact, Own, Heavy) = "arcsin" -> cumath(asin);
+            /// Inverse cosine, in radians.
+            Acos "acos" (NUMBERS, Inexact, Own, Heavy) = "arccos" -> cumath(acos);
+            /// Inverse tangent, in radians.
+            Atan "atan" (NUMBERS, Inexact, Own, Heavy) = "arctan" -> cumath(atan);
+            /// Hyperbolic sine.
+            Sinh "sinh" (NUMBERS, Inexact, Own, Heavy) = "sinh" -> cumath(sinh);
+            /// Hyperbolic cosine.
+            Cosh "cosh" (NUMBERS, Inexact, Own, Heavy) = "cosh" -> cumath(cosh);
+            /// Hyperbolic tangent.
+            Tanh "tanh" (NUMBERS, Inexact, Own, Heavy) = "tanh" -> cumath(tanh);
+            /// The largest whole number not above the element; real types only.
+            Floor "floor" (REAL, Own, Own, Light) = "floor" -> cumath(floor);
+            /// The smallest whole number not below the element; real types only.
+            Ceil "ceil" (REAL, Own, Own, Light) = "ceil" -> cumath(ceil);
+            /// The element without its fraction; real types only.
+            Trunc "trunc" (REAL, Own, Own, Light) = "trunc" -> part(trunc);
+            /// The element without its whole part, with the element's sign, as C's `modf`: a zero
+            /// for a whole number and for an infinity; integers and floating-point numbers only.
+            Fraction "fraction" (ORDERED, Own, Own, Light) -> part(fraction);
+            /// The nearest whole number, halves to even; real types only.
+            Rint "rint" (REAL, Inexact, Own, Light) = "rint";
+            /// The fraction `m` of `x = m * 2^e`, `0.5 <= |m| < 1`, as C's `frexp`; real types
+            /// only.
+            Mantissa "mantissa" (REAL, Inexact, Own, Light) -> part(mantissa);
+            /// The exponent `e` of `x = m * 2^e`, as C's `frexp`, in the element's own type; real
+            /// types only.
+            Exponent "exponent" (REAL, Inexact, Own, Light) -> part(exponent);
+            /// True where the element is not a number.
+            IsNan "is_nan" (NUMBERS, Own, Bool, Light) = "isnan";
+        }
+    };
+}
+
+/// Calls the macro `$callback` with the rows of all functions of two elements.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! binary_functions {
+    ($callback:ident) => {
+        $callback! {
+            /// `x + y`; integers wrap, for bool the logical or.
+            Add "add" (NUMBERS, Own, Own, Light, Arithmetic) = "add";
+            /// `x - y`; integers wrap; not for bool.
+            Subtract "subtract" (ARITHMETIC, Own, Own, Light, Arithmetic) = "subtract";
+            /// `x * y`; integers wrap, for bool the logical and.
+            Multiply "multiply" (NUMBERS, Own, Own, Light, Arithmetic) = "multiply";
+            /// `x / y` with fractions, also for integers.
+            Divide "divide" (NUMBERS, Double, Own, LightReal, Arithmetic) = "divide";
+            /// The largest whole number not above `x / y`; 0 for an integer divided by 0; real
+            /// only.
+            FloorDivide "floor_divide" (REAL, Integer, Own, Heaviest, Operator) = "floor_divide";
+            /// `x - floor(x / y) * y`, with the sign of `y`; 0 for an integer modulo 0; real only.
+            Remainder "remainder" (REAL, Integer, Own, Heaviest, Operator) = "remainder";
+            /// The remainder of the division rounded towards zero, with the sign of `x` (C's
+            /// `fmod`); 0 for an integer modulo 0; real only.
+            Fmod "fmod" (REAL, Integer, Own, Heaviest, Call) = "fmod" -> cumath(fmod(arg, r#mod));
+            /// `x` to the power of `y`; integers wrap; a negative integer exponent gives what the
+            /// exact quotient rounds to towards zero (1, -1 or 0; 0 for a base of 0).
+            Power "power" (NUMBERS, Integer, Own, Heaviest, Operator) = "power";
+            /// The smaller; NaN if either is (numpy's rule); complex numbers in lexicographic
+            /// order.
+            Minimum "minimum" (NUMBERS, Own, Own, Light, Call) = "minimum" -> gpuarray(minimum(a, b));
+            /// The larger; NaN if either is (numpy's rule); complex numbers in lexicographic order.
+            Maximum "maximum" (NUMBERS, Own, Own, Light, Call) = "maximum" -> gpuarray(maximum(a, b));
+            /// `x * 2^y`, with `y` rounded towards zero (C's `ldexp`); real only.
+            Ldexp "ldexp" (REAL, Inexact, Own, Heavy, Call) = "ldexp" -> cumath(ldexp(significand, exponent));
+            /// The angle of the point (y's abscissa, x's ordinate): C's `atan2(x, y)`; real only.
+            Atan2 "atan2" (REAL, Inexact, Own, Heavy, Call) = "arctan2";
+            /// True where both are not zero.
+            LogicalAnd "logical_and" (NUMBERS, Own, Bool, Light, Call) = "logical_and" -> gpuarray(logical_and(x1, x2));
+            /// True where either is not zero.
+            LogicalOr "logical_or" (NUMBERS, Own, Bool, Light, Call) = "logical_or" -> gpuarray(logical_or(x1, x2));
+            /// Bits of both; integers and bool.
+            BitwiseAnd "bitwise_and" (WHOLE, Own, Own, Light, Call) = "bitwise_and";
+            /// Bits of either; integers and bool.
+            BitwiseOr "bitwise_or" (WHOLE, Own, Own, Light, Call) = "bitwise_or";
+            /// Bits of exactly one; integers and bool.
+            BitwiseXor "bitwise_xor" (WHOLE, Own, Own, Light, Call) = "bitwise_xor";
+            /// The bits of `x` moved up by `y`, zeros moved in; 0 for `y` below 0 or not below the
+            /// number of bits (numpy's rule); integers and bool.
+            LeftShift "left_shift" (WHOLE, Integer, Own, Light, Call) = "left_shift";
+            /// The bits of `x` moved down by `y`, copies of the sign moved in; -1 or 0, the sign
+            /// alone, for `y` below 0 or not below the number of bits (numpy's rule); integers and
+            /// bool.
+            RightShift "right_shift" (WHOLE, Integer, Own, Light, Call) = "right_shift";
+            /// `x == y`.
+            Equal "equal" (NUMBERS, Own, Bool, Light, Call) = "equal";
+            /// `x != y`.
+            NotEqual "not_equal" (NUMBERS, Own, Bool, Light, Call) = "not_equal";
+            /// `x < y`; complex numbers in lexicographic order.
+            Less "less" (NUMBERS, Own, Bool, Light, Call) = "less";
+            /// `x <= y`; complex numbers in lexicographic order.
+            LessEqual "less_equal" (NUMBERS, Own, Bool, Light, Call) = "less_equal";
+            /// `x > y`; complex numbers in lexicographic order.
+            Greater "greater" (NUMBERS, Own, Bool, Light, Call) = "greater";
+            /// `x >= y`; complex numbers in lexicographic order.
+            GreaterEqual "greater_equal" (NUMBERS, Own, Bool, Light, Call) = "greater_equal";
+        }
+    };
+}
+
+/// Calls the macro `$callback` with the rows of all reductions. The words in parentheses are
+/// variants of [`Value`](super::Value) and [`Start`](super::Start), and the
+/// [`BinaryFunction`](super::BinaryFunction) that combines two elements.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! reductions {
+    ($callback:ident) => {
+        $callback! {
+            /// Their sum; 0 for none. Integers wrap, for bool the logical or.
+            Sum "sum" (Own, Zero, Add) = "sum" -> gpuarray(sum);
+            /// Their product; 1 for none. Integers wrap, for bool the logical and.
+            Product "product" (Own, One, Multiply) = "prod";
+            /// The smallest; NaN if any is.
+            Minimum "minimum" (Own, Highest, Minimum) = "min" -> gpuarray(min);
+            /// The largest; NaN if any is.
+            Maximum "maximum" (Own, Lowest, Maximum) = "max" -> gpuarray(max);
+            /// True if any is not zero.
+            Any "any" (Bool, Zero, Add) = "any" -> gpuarray(any);
+            /// True if none is zero.
+            All "all" (Bool, One, Multiply) = "all" -> gpuarray(all);
+        }
+    };
+}
