@@ -4,6 +4,7 @@
 # make test-all  the same without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
 # make test-kernels   every builtin kernel through the vendors' compilers
+# make check-crates   the sets of features, the oldest Rust, and the packages of the crates
 # make bench     numpy against pygpu, then the Rust benchmarks
 # make lint      rustfmt, clippy, ruff, and the stubs against the module
 # make bindings  backend-hip/src/bindings.rs from HIP's headers; needs libclang
@@ -78,7 +79,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-all test-kernels prepare bench bindings lint wheel clean double sanitize \
+.PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize \
   test-rust test-double test-python test-pycuda test-pycuda-here $(addprefix double-,self cuda hip6 \
   hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
@@ -178,6 +179,9 @@ bench: $(VENV)/.installed
 sanitize: double
 	scripts/sanitize thread
 	scripts/sanitize address
+
+check-crates:
+	scripts/check-crates
 
 bindings:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh backend-hip/bindings/generate.sh $(TARGET)/bindings

@@ -1,5 +1,6 @@
-//! Compiles the builtin operations for the devices that `PYBIND_GPU_TARGET` names, and decides
-//! which backend is tried first. Without that variable it looks for no compiler.
+//! Compiles the builtin operations for the devices that `PYBIND_GPU_TARGET` names (feature
+//! `aot`), and decides which backend is tried first. Without that variable it looks for no
+//! compiler.
 
 #[path = "build/mod.rs"]
 mod embed;

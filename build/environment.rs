@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs, thread};
 
-/// Gives the value of a variable.
+/// Returns the value of a variable.
 type Reader = Box<dyn Fn(&str) -> Option<OsString>>;
 
 /// Variables, and which of them were asked for; where the system's folders are.
@@ -22,7 +22,7 @@ impl Environment {
         Environment::new(|name| env::var_os(name), "/")
     }
 
-    /// Variables that a function gives, and the system's folders below `root`.
+    /// Variables that a function returns, and the system's folders below `root`.
     pub(crate) fn new(
         read: impl Fn(&str) -> Option<OsString> + 'static,
         root: impl Into<PathBuf>,

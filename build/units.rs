@@ -1,10 +1,10 @@
 //! Compiles the units of a target, as many at a time as there are processors.
 
+use super::TARGET_VARIABLE;
 use super::compiler::{Compiler, run};
-use super::{Embedded, TARGET_VARIABLE};
-use hal::compile::Compilation;
+use super::targets::Embedded;
 use hal::compile::embedded::PackedObject;
-use hal::compile::{CodeCache, CodeKey};
+use hal::compile::{CodeCache, CodeKey, Compilation};
 use hal::source::catalogue::Group;
 use hal::source::unit;
 use std::fs;

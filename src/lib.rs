@@ -30,6 +30,16 @@
 //! [`ErrorKind::BackendUnavailable`], never a panic. Arrays free their memory behind the work
 //! that uses it, on whatever streams that runs. Everything comes from the vendor-neutral
 //! layer, re-exported here.
+//!
+//! # Features
+//!
+//! All are on by default; with `default-features = false` nobody compiles what they leave out.
+//!
+//! - `cuda`, `hip`, `host`: the backend of that name. One that is left out is an ordinary
+//!   [`ErrorKind::BackendUnavailable`] that names the feature.
+//! - `aot`: the build script can compile builtin operations ahead of time, for the devices that
+//!   `PYBIND_GPU_TARGET` names. Without it the build compiles no copy of the core for the script,
+//!   and setting that variable is an error.
 
 mod embedded;
 mod registry;

@@ -86,12 +86,37 @@ struct Entry {
 
 /// Every backend, the best first where the build prefers none.
 static ENTRIES: [Entry; 3] = [
-    Entry { choice: Choice::Cuda, open: backend_cuda::open, opened: OnceLock::new() },
-    Entry { choice: Choice::Hip, open: backend_hip::open, opened: OnceLock::new() },
-    Entry { choice: Choice::Host, open: backend_host::HostBackend::open, opened: OnceLock::new() },
+    #[cfg(feature = "cuda")]
+    Entry::new(Choice::Cuda, backend_cuda::open),
+    #[cfg(not(feature = "cuda"))]
+    Entry::new(Choice::Cuda, || left_out(Choice::Cuda)),
+    #[cfg(feature = "hip")]
+    Entry::new(Choice::Hip, backend_hip::open),
+    #[cfg(not(feature = "hip"))]
+    Entry::new(Choice::Hip, || left_out(Choice::Hip)),
+    #[cfg(feature = "host")]
+    Entry::new(Choice::Host, backend_host::HostBackend::open),
+    #[cfg(not(feature = "host"))]
+    Entry::new(Choice::Host, || left_out(Choice::Host)),
 ];
 
+/// The error of a backend whose feature is off.
+#[cfg(not(all(feature = "cuda", feature = "hip", feature = "host")))]
+fn left_out(choice: Choice) -> Result<Arc<dyn Backend>> {
+    Err(Error::unavailable(
+        "open",
+        format!(
+            "the backend {choice} is left out of this build; enable the feature {choice} of the \
+             crate gpuarray"
+        ),
+    ))
+}
+
 impl Entry {
+    const fn new(choice: Choice, open: fn() -> Result<Arc<dyn Backend>>) -> Entry {
+        Entry { choice, open, opened: OnceLock::new() }
+    }
+
     fn get(&self) -> Result<Arc<dyn Backend>> {
         let open = || {
             embedded::register();
@@ -185,7 +210,7 @@ mod tests {
         let entry = |choice| {
             let is_here = present.contains(&choice);
             let open = if is_here { backend_host::HostBackend::open } else { missing };
-            Entry { choice, open, opened: OnceLock::new() }
+            Entry::new(choice, open)
         };
         [Choice::Cuda, Choice::Hip, Choice::Host].map(entry).into()
     }
@@ -226,6 +251,25 @@ mod tests {
         assert!(error.contains("no driver"), "{error}");
     }
 
+    /// What `scripts/check-features` runs with features off.
+    #[test]
+    fn a_backend_that_is_left_out_names_its_feature() {
+        for choice in [Choice::Cuda, Choice::Hip, Choice::Host] {
+            let is_left_out = match choice {
+                Choice::Cuda => !cfg!(feature = "cuda"),
+                Choice::Hip => !cfg!(feature = "hip"),
+                _ => !cfg!(feature = "host"),
+            };
+            let error = open(choice).err();
+            let detail = error.as_ref().map(|error| error.detail().to_owned()).unwrap_or_default();
+            assert_eq!(detail.contains(&format!("enable the feature {choice}")), is_left_out);
+            assert!(
+                !is_left_out
+                    || error.is_some_and(|it| { it.kind() == hal::ErrorKind::BackendUnavailable })
+            );
+        }
+    }
+
     #[test]
     fn every_backend_is_listed_and_the_host_is_usable() {
         let all = backends();
@@ -240,6 +284,6 @@ mod tests {
                 }
             }
         }
-        assert!(all[2].state.is_ok());
+        assert_eq!(all[2].state.is_ok(), cfg!(feature = "host"));
     }
 }

@@ -1,12 +1,15 @@
 //! What the variables ask for, and what is written.
 
-use crate::embed::{self, Request};
+use crate::embed::targets::Targets;
+use crate::embed::{self, preferred};
 use crate::{Folder, environment};
 use std::fs;
 
 fn request(variables: &[(&str, &str)]) -> Result<(Vec<String>, &'static str), String> {
-    let request = Request::of(&environment(&Folder::new(), variables))?;
-    Ok((request.targets.iter().map(ToString::to_string).collect(), request.preferred))
+    let environment = environment(&Folder::new(), variables);
+    let targets = Targets::requested(&environment)?;
+    let preferred = preferred(&environment, targets.backend())?;
+    Ok((targets.0.iter().map(ToString::to_string).collect(), preferred))
 }
 
 #[test]
