@@ -1,4 +1,4 @@
-"""Prints the coefficients in backend-host/src/kernels/math/coefficients.rs.
+"""Prints the coefficients in backend-host/kernels/src/math/coefficients.rs.
 
 Each polynomial interpolates a function at the Chebyshev points of an interval, which comes close
 to the best approximation. Needs mpmath: ``pip install mpmath; python scripts/polynomials.py``.

@@ -5,7 +5,6 @@
 mod config;
 mod device;
 mod event;
-mod kernels;
 mod memory;
 mod queue;
 mod stream;

@@ -6,7 +6,6 @@
 
 use crate::device::{DEVICE, HostDevice};
 use crate::event::{HostEvent, Record};
-use crate::kernels;
 use crate::queue::{Mark, Queue, Room, Task};
 use crate::transfer;
 use hal::operation::Operation;
@@ -269,12 +268,12 @@ impl Stream for HostStream {
         self.status.during(|| {
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
-                return unsafe { kernels::execute(operation, &|| self.device.pool()) };
+                return unsafe { host_kernels::execute(operation, &|| self.device.pool()) };
             }
             let (operation, device) = (operation.clone(), self.device.clone());
             self.submit(Box::new(move || {
                 // SAFETY: the caller's promise holds until the operation has run.
-                unsafe { kernels::execute(&operation, &|| device.pool()) }
+                unsafe { host_kernels::execute(&operation, &|| device.pool()) }
             }))
         })
     }

@@ -1,7 +1,7 @@
 """Errors of the host backend's elementary functions in double precision, in ulp.
 
 GPUs have the functions of their vendors, with bounds of their own. Half and single precision are
-checked in `backend-host/src/kernels/tests/functions.rs`. The reference is numpy's longdouble.
+checked in `backend-host/kernels/tests/kernels/functions.rs`. The reference is numpy's longdouble.
 """
 
 from __future__ import annotations

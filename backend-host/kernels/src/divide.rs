@@ -243,7 +243,7 @@ unsafe fn remainder_body<T: Integer>(
 }
 
 /// The loop of a division of integers that rounds down; none for other functions and types.
-pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
+pub fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
     let is_remainder = match function {
         BinaryFunction::FloorDivide => false,
         BinaryFunction::Remainder => true,

@@ -84,7 +84,7 @@ pub(super) unsafe fn convert(conversion: Loop, source: usize, target: usize, len
 
 /// The loop that converts between two types; none where an element stays as it is, or for
 /// records, which the array layer never converts.
-pub(super) fn conversion(from: DType, to: DType) -> Option<Loop> {
+pub fn conversion(from: DType, to: DType) -> Option<Loop> {
     if from == to {
         return None;
     }

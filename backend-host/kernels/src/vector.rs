@@ -13,7 +13,7 @@
 /// The value and every argument that is not repeated must have `length` elements, repeated
 /// ones one element; all aligned, the value disjoint from the arguments. A loop that may work
 /// in place also takes the value's own elements as an argument, if the types are the same.
-pub(super) type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
+pub type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
 
 /// True if the AVX2 variants may be used.
 #[inline]
@@ -52,7 +52,7 @@ macro_rules! select_variant {
             }
 
             #[cfg(target_arch = "x86_64")]
-            if $crate::kernels::vector::has_avx2() {
+            if $crate::vector::has_avx2() {
                 return avx2::<$($generic),*>;
             }
             baseline::<$($generic),*>
@@ -95,7 +95,7 @@ macro_rules! select_masked {
             }
 
             #[cfg(target_arch = "x86_64")]
-            if $crate::kernels::vector::has_avx512() {
+            if $crate::vector::has_avx512() {
                 return avx512::<$($generic),*>;
             }
             $narrower::<$($generic),*>()
@@ -171,13 +171,13 @@ macro_rules! select_fused {
                 unsafe { $body::<$($generic),*>($($argument),*) }
             }
 
-            Some(match $crate::kernels::vector::fused()? {
+            Some(match $crate::vector::fused()? {
                 #[cfg(not(target_arch = "x86_64"))]
-                $crate::kernels::vector::Fused::Baseline => baseline::<$($generic),*>,
+                $crate::vector::Fused::Baseline => baseline::<$($generic),*>,
                 #[cfg(target_arch = "x86_64")]
-                $crate::kernels::vector::Fused::Avx2 => avx2::<$($generic),*>,
+                $crate::vector::Fused::Avx2 => avx2::<$($generic),*>,
                 #[cfg(target_arch = "x86_64")]
-                $crate::kernels::vector::Fused::Avx512 => avx512::<$($generic),*>,
+                $crate::vector::Fused::Avx512 => avx512::<$($generic),*>,
             })
         }
     };

@@ -7,11 +7,11 @@
 
 use super::coefficients::{EXP_DOUBLE, POWER_EXP_SINGLE, POWER_LOG_DOUBLE, POWER_LOG_SINGLE};
 use super::double::{LN_2, PER_LN_2, ROUND, fast_sum, polynomial, powers_of_two, quotient, split};
-use crate::kernels::half::{narrow_double, widen};
+use crate::half::{narrow_double, widen};
 use hal::f16;
 
 /// A floating-point type whose numbers are raised to powers.
-pub(in crate::kernels) trait Real: Copy + Default {
+pub(crate) trait Real: Copy + Default {
     /// The power, unless [`Real::is_special`].
     fn power(self, exponent: Self) -> Self;
     /// True if the system's library has to compute the power.

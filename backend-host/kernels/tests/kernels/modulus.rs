@@ -1,6 +1,6 @@
 //! The modulus of complex numbers against exact ones and the system's library.
 
-use crate::kernels::kernel::kernel;
+use gpuarray_host_kernels::loops::kernel;
 use hal::function::{Function, UnaryFunction};
 use hal::{Complex, Element};
 

@@ -4,15 +4,17 @@ mod arrays;
 mod divide;
 mod edges;
 mod elementwise;
+mod exponent;
 mod functions;
 mod indexed;
 mod modulus;
 mod naive;
 mod power;
 mod reduce;
+mod saturate;
 mod scalar;
 
-use super::execute;
+use gpuarray_host_kernels::execute;
 use hal::operation::Operation;
 use hal::{DType, Scalar};
 use rayon::ThreadPool;

@@ -4,8 +4,8 @@
 //! overflow nor vanish. The correction of the root in double precision is that of C. F. Borges,
 //! "An Improved Algorithm for hypot(a, b)" (2019), with fused multiply-add.
 
-use crate::kernels::kernel::Kernel;
-use crate::kernels::vector::{Loop, elements, places, select_fused};
+use crate::kernel::Kernel;
+use crate::vector::{Loop, elements, places, select_fused};
 use hal::DType;
 use hal::function::UnaryFunction;
 

@@ -1,7 +1,7 @@
 //! How the elements of each type are computed.
 
 use super::Elementary;
-use crate::kernels::half::{narrow, to_odd, widen};
+use crate::half::{narrow, to_odd, widen};
 use hal::f16;
 use std::mem::MaybeUninit;
 

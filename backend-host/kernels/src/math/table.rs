@@ -4,8 +4,8 @@
 //! have been computed one by one as it holds, so that programs with little half precision pay
 //! neither for the time nor for the 128 KiB.
 
-use crate::kernels::half::{narrow_double, widen};
-use crate::kernels::vector::Loop;
+use crate::half::{narrow_double, widen};
+use crate::vector::Loop;
 use hal::f16;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

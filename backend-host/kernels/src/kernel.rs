@@ -8,13 +8,13 @@ use hal::function::Function;
 
 /// A loop and what is known of its cost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kernel {
+pub struct Kernel {
     /// The loop.
-    pub(super) run: Loop,
+    pub run: Loop,
     /// True if memory rather than arithmetic limits it.
-    pub(super) cheap: bool,
+    pub cheap: bool,
     /// True if an argument whose type is that of the value may be the value's own elements.
-    pub(super) in_place: bool,
+    pub in_place: bool,
 }
 
 /// The weight of an element of a loop that is limited by arithmetic.
@@ -116,7 +116,7 @@ select_variant!(select_combination<T: Number>, combination_body, Loop,
 /// The loop of a function; none for records and functions that this backend does not know.
 ///
 /// The condition of a selection is a truth value: the caller converts it.
-pub(super) fn kernel(function: Function, compute: DType) -> Option<Kernel> {
+pub fn kernel(function: Function, compute: DType) -> Option<Kernel> {
     match function {
         Function::Unary(function) => unary::kernel(function, compute),
         Function::Binary(function) => binary::kernel(function, compute),

@@ -46,7 +46,7 @@ fn half_exp_times(x: f64, factor: f64) -> f64 {
 }
 
 /// The square root with a real part that is not negative.
-pub(in crate::kernels) fn sqrt(z: C64) -> C64 {
+pub(crate) fn sqrt(z: C64) -> C64 {
     let (x, y) = (z.re.abs(), z.im.abs());
     if z.re == 0.0 && z.im == 0.0 {
         return Complex::new(0.0, z.im);
@@ -80,7 +80,7 @@ pub(in crate::kernels) fn sqrt(z: C64) -> C64 {
     }
 }
 
-pub(in crate::kernels) fn exp(z: C64) -> C64 {
+pub(crate) fn exp(z: C64) -> C64 {
     if z.im == 0.0 {
         return Complex::new(z.re.exp(), z.im);
     }
@@ -121,16 +121,16 @@ fn log_modulus(x: f64, y: f64) -> f64 {
     0.5 * (sum + missing).ln_1p()
 }
 
-pub(in crate::kernels) fn log(z: C64) -> C64 {
+pub(crate) fn log(z: C64) -> C64 {
     Complex::new(log_modulus(z.re.abs(), z.im.abs()), z.im.atan2(z.re))
 }
 
-pub(in crate::kernels) fn log10(z: C64) -> C64 {
+pub(crate) fn log10(z: C64) -> C64 {
     let value = log(z);
     Complex::new(value.re * LOG10_E, value.im * LOG10_E)
 }
 
-pub(in crate::kernels) fn power(base: C64, exponent: C64) -> C64 {
+pub(crate) fn power(base: C64, exponent: C64) -> C64 {
     let log = log(base);
     exp(Complex::new(
         log.re * exponent.re - log.im * exponent.im,
@@ -138,19 +138,19 @@ pub(in crate::kernels) fn power(base: C64, exponent: C64) -> C64 {
     ))
 }
 
-pub(in crate::kernels) fn sin(z: C64) -> C64 {
+pub(crate) fn sin(z: C64) -> C64 {
     turn_back(sinh(turn(z)))
 }
 
-pub(in crate::kernels) fn cos(z: C64) -> C64 {
+pub(crate) fn cos(z: C64) -> C64 {
     cosh(turn(z))
 }
 
-pub(in crate::kernels) fn tan(z: C64) -> C64 {
+pub(crate) fn tan(z: C64) -> C64 {
     turn_back(tanh(turn(z)))
 }
 
-pub(in crate::kernels) fn sinh(z: C64) -> C64 {
+pub(crate) fn sinh(z: C64) -> C64 {
     if z.im == 0.0 {
         return Complex::new(z.re.sinh(), z.im);
     }
@@ -166,7 +166,7 @@ pub(in crate::kernels) fn sinh(z: C64) -> C64 {
     Complex::new(z.re.sinh() * cos, z.re.cosh() * sin)
 }
 
-pub(in crate::kernels) fn cosh(z: C64) -> C64 {
+pub(crate) fn cosh(z: C64) -> C64 {
     let zero = |sign: f64| 0.0f64.copysign(z.re) * 1.0f64.copysign(sign);
     if z.im == 0.0 {
         return Complex::new(z.re.cosh(), zero(z.im));
@@ -186,7 +186,7 @@ pub(in crate::kernels) fn cosh(z: C64) -> C64 {
     Complex::new(z.re.cosh() * cos, z.re.sinh() * sin)
 }
 
-pub(in crate::kernels) fn tanh(z: C64) -> C64 {
+pub(crate) fn tanh(z: C64) -> C64 {
     if z.im == 0.0 {
         return Complex::new(z.re.tanh(), z.im);
     }
@@ -255,7 +255,7 @@ fn arc(x: f64, y: f64) -> (f64, f64, f64) {
     (sine, cosine, height)
 }
 
-pub(in crate::kernels) fn asin(z: C64) -> C64 {
+pub(crate) fn asin(z: C64) -> C64 {
     if z.is_nan() {
         return if z.re == 0.0 {
             Complex::new(z.re, z.im)
@@ -271,7 +271,7 @@ pub(in crate::kernels) fn asin(z: C64) -> C64 {
     Complex::new(sine.copysign(z.re), height.copysign(z.im))
 }
 
-pub(in crate::kernels) fn acos(z: C64) -> C64 {
+pub(crate) fn acos(z: C64) -> C64 {
     if z.is_nan() {
         return if z.re == 0.0 {
             Complex::new(FRAC_PI_2, f64::NAN)
@@ -288,7 +288,7 @@ pub(in crate::kernels) fn acos(z: C64) -> C64 {
     Complex::new(angle, -height.copysign(z.im))
 }
 
-pub(in crate::kernels) fn atan(z: C64) -> C64 {
+pub(crate) fn atan(z: C64) -> C64 {
     turn_back(atanh(turn(z)))
 }
 

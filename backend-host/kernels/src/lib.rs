@@ -36,9 +36,6 @@ mod tile;
 mod unary;
 mod vector;
 
-#[cfg(test)]
-mod tests;
-
 use hal::operation::Operation;
 use hal::{Error, Result};
 use rayon::ThreadPool;
@@ -57,7 +54,7 @@ use std::sync::Arc;
 /// The operation must be as [`hal::operation`] describes: every element that shapes and
 /// strides reach is valid and aligned, the output's elements are not used by others
 /// meanwhile, and they are disjoint from the inputs' unless they are the very same ones.
-pub(crate) unsafe fn execute(
+pub unsafe fn execute(
     operation: &Operation,
     pool: &(dyn Fn() -> Option<Arc<ThreadPool>> + Sync),
 ) -> Result<()> {
@@ -74,6 +71,18 @@ pub(crate) unsafe fn execute(
             other => Err(unsupported(format!("{other:?}"))),
         }
     }
+}
+
+/// Single loops and conversions for the tests of this crate; no part of its interface.
+#[doc(hidden)]
+pub mod loops {
+    pub use super::cast::conversion;
+    pub use super::divide::kernel as integer_division;
+    pub use super::exponent::Parts;
+    pub use super::half::{narrow, widen};
+    pub use super::kernel::{Kernel, kernel};
+    pub use super::saturate::Saturate;
+    pub use super::vector::Loop;
 }
 
 #[cold]

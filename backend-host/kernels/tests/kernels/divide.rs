@@ -1,7 +1,7 @@
 //! Division of integers against arithmetic in 128 bits: every pair of bytes, and pairs around
 //! the powers of two of the wider types, elements and single numbers on either side.
 
-use super::super::divide;
+use gpuarray_host_kernels::loops::integer_division;
 use hal::function::BinaryFunction;
 use hal::{DType, Element};
 
@@ -19,7 +19,7 @@ fn run<T: Element + Default>(function: BinaryFunction, x: &[T], y: &[T]) -> Vec<
     let mut value = vec![T::default(); length];
     let repeated = u32::from(x.len() < length) | u32::from(y.len() < length) << 1;
     let (x, y) = (x.as_ptr().cast(), y.as_ptr().cast());
-    let kernel = divide::kernel(function, T::DTYPE).expect("a loop");
+    let kernel = integer_division(function, T::DTYPE).expect("a loop");
     // SAFETY: as many elements as the loop is told, the value apart from the arguments.
     unsafe { (kernel.run)(value.as_mut_ptr().cast(), &[x, y, x, x], repeated, length) };
     value
@@ -92,6 +92,6 @@ check_all! {
 
 #[test]
 fn other_functions_and_types_are_left_alone() {
-    assert!(divide::kernel(BinaryFunction::Add, DType::Int8).is_none());
-    assert!(divide::kernel(BinaryFunction::FloorDivide, DType::Float32).is_none());
+    assert!(integer_division(BinaryFunction::Add, DType::Int8).is_none());
+    assert!(integer_division(BinaryFunction::FloorDivide, DType::Float32).is_none());
 }

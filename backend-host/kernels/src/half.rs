@@ -12,7 +12,7 @@ const REBIAS: u32 = 112 << 23;
 
 /// The value as binary32, exactly.
 #[inline(always)]
-pub(super) fn widen(value: f16) -> f32 {
+pub fn widen(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
     // Shifted into place the number is 2^112 too small, subnormal ones included.
     let scale = f32::from_bits((127 + 112) << 23);
@@ -23,7 +23,7 @@ pub(super) fn widen(value: f16) -> f32 {
 
 /// The nearest binary16, halves to even; what is too large becomes infinite.
 #[inline(always)]
-pub(super) fn narrow(value: f32) -> f16 {
+pub fn narrow(value: f32) -> f16 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7fff_ffff;
     let odd = (magnitude >> 13) & 1;

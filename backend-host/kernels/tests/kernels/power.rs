@@ -3,8 +3,8 @@
 //!
 //! Double precision has a reference of its own in `tests/python/test_accuracy.py`.
 
-use super::super::kernel::kernel;
 use super::functions::{error, nearest};
+use gpuarray_host_kernels::loops::kernel;
 use hal::function::{BinaryFunction, Function};
 use hal::{Element, f16};
 

@@ -190,7 +190,7 @@ pub(super) trait Convert: Copy + 'static {
 macro_rules! with_number {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
         with_number!(@arms $dtype, $T, $body, $other;
-            Bool $crate::kernels::number::Truth, Int8 i8, Int16 i16, Int32 i32, Int64 i64,
+            Bool $crate::number::Truth, Int8 i8, Int16 i16, Int32 i32, Int64 i64,
             UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64, Float16 hal::f16, Float32 f32,
             Float64 f64, Complex64 hal::Complex<f32>, Complex128 hal::Complex<f64>)
     };

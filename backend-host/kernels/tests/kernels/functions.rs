@@ -2,7 +2,7 @@
 //!
 //! Double precision has a reference of its own in `tests/python/test_accuracy.py`.
 
-use crate::kernels::kernel::kernel;
+use gpuarray_host_kernels::loops::{conversion, kernel};
 use hal::function::{Function, UnaryFunction};
 use hal::{DType, f16};
 
@@ -87,7 +87,7 @@ fn casts_to_half_precision_round_once() {
     });
     let around = middles.flat_map(|middle| [middle.next_down(), middle, middle.next_up()]);
     let numbers: Vec<f64> = around.flat_map(|number| [number, -number]).collect();
-    let convert = crate::kernels::cast::conversion(DType::Float64, DType::Float16);
+    let convert = conversion(DType::Float64, DType::Float16);
     let mut halves = vec![f16::ZERO; numbers.len()];
     let argument = numbers.as_ptr().cast();
     // SAFETY: as many elements of the dtypes on both sides.
