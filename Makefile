@@ -221,7 +221,7 @@ $(VENV)/.wheel: $(VENV)/.requirements $(SOURCES)
 
 $(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES)
 	@rm -f $(WHEELS)/test/pygpu-*.whl
-	$(PY) -m maturin build --quiet --profile dev --interpreter $(PY) --out $(WHEELS)/test
+	$(PY) -m maturin build --quiet --profile dev --features testing --interpreter $(PY) --out $(WHEELS)/test
 	@touch $@
 
 $(VENV)/.requirements: requirements-dev.txt Makefile | $(PY)

@@ -28,6 +28,8 @@ mod runtime;
 mod status;
 mod stream;
 mod tenant;
+#[cfg(feature = "testing")]
+mod testing;
 mod wait;
 
 use pyo3::prelude::*;
@@ -127,8 +129,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::zeros,
         runtime::build_info,
         runtime::choose_backend,
-        runtime::fault_calls,
-        runtime::inject_fault,
         runtime::set_current_device,
         status::check_status,
         status::status_message,
@@ -136,6 +136,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     );
     module.add("BufferExporter", exporter::class(module.py())?)?;
     kernel::install(module.py())?;
+    #[cfg(feature = "testing")]
+    testing::install(module)?;
     allocator::remember_mem_alloc(module.getattr("mem_alloc")?);
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! The backend of this process, and the device that each thread works on.
 
 use crate::errors::OrRaise;
-use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
 use gpuarray::library::add_search_directory;
-use gpuarray::{Backend, Choice, Device, ErrorKind, Stream};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use gpuarray::{Backend, Choice, Device, Stream};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::cell::RefCell;
@@ -20,14 +18,10 @@ pub(crate) struct Current {
 
 static BACKEND: OnceLock<Arc<dyn Backend>> = OnceLock::new();
 static DEFAULT: OnceLock<Current> = OnceLock::new();
-static INJECTOR: OnceLock<Arc<FaultInjector>> = OnceLock::new();
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
-
-/// Set to have every call counted and, on demand, made to fail: a tool for tests.
-const FAULTS_VARIABLE: &str = "PYGPU_FAULT_INJECTION";
 
 /// The backend that the environment names, or the best one; opened once.
 pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
@@ -35,11 +29,9 @@ pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
         return Ok(backend);
     }
     add_search_directories()?;
-    let mut opened = gpuarray::open(Choice::Auto).or_raise()?;
-    if std::env::var_os(FAULTS_VARIABLE).is_some_and(|value| !value.is_empty()) {
-        let injector = INJECTOR.get_or_init(|| Arc::new(FaultInjector::new()));
-        opened = decorate(opened, injector.clone());
-    }
+    let opened = gpuarray::open(Choice::Auto).or_raise()?;
+    #[cfg(feature = "testing")]
+    let opened = crate::testing::watched(opened);
     Ok(BACKEND.get_or_init(|| opened))
 }
 
@@ -121,39 +113,4 @@ pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     all.set_item("default_backend", preferred.map(Choice::name))?;
     all.set_item("targets", targets)?;
     Ok(all)
-}
-
-fn injector() -> PyResult<&'static Arc<FaultInjector>> {
-    backend()?;
-    INJECTOR.get().ok_or_else(|| {
-        PyRuntimeError::new_err(format!(
-            "{FAULTS_VARIABLE} was not set when the backend was opened"
-        ))
-    })
-}
-
-fn call_by_name(name: &str) -> PyResult<Call> {
-    Call::ALL.into_iter().find(|call| format!("{call:?}") == name).ok_or_else(|| {
-        PyValueError::new_err(format!("call is {name:?}; allowed are {:?}", Call::ALL))
-    })
-}
-
-/// Makes the call of a kind that comes after `after` others fail; `None` only counts.
-#[pyfunction]
-#[pyo3(signature = (call, after = 0, out_of_memory = false))]
-pub(crate) fn inject_fault(call: Option<&str>, after: usize, out_of_memory: bool) -> PyResult<()> {
-    let (kind, code) =
-        if out_of_memory { (ErrorKind::OutOfMemory, 2) } else { (ErrorKind::Driver, 999) };
-    let fault =
-        call.map(|name| Ok::<_, PyErr>(Fault { call: call_by_name(name)?, after, kind, code }));
-    injector()?.arm(fault.transpose()?);
-    Ok(())
-}
-
-/// The calls since `inject_fault`, as pairs of kind and number, and how many were made to fail.
-#[pyfunction]
-pub(crate) fn fault_calls() -> PyResult<(Vec<(String, usize)>, usize)> {
-    let injector = injector()?;
-    let counts = Call::ALL.into_iter().map(|call| (format!("{call:?}"), injector.calls(call)));
-    Ok((counts.filter(|(_, count)| *count > 0).collect(), injector.injected()))
 }

@@ -59,13 +59,11 @@ __all__ = [
     "device_uuid",
     "dot",
     "driver_version",
-    "fault_calls",
     "fill_memory",
     "fill_rows",
     "full",
     "get_limit",
     "init",
-    "inject_fault",
     "kept_memory",
     "last_failed_free",
     "managed_empty",
@@ -532,7 +530,6 @@ def dot(
     allocator: Any | None = None,
 ) -> GPUArray: ...
 def driver_version() -> int: ...
-def fault_calls() -> tuple[list[tuple[str, int]], int]: ...
 def fill_memory(dest: _Pointer, value: int, width: int, count: int, stream: _Stream) -> None: ...
 def fill_rows(
     dest: _Pointer,
@@ -557,7 +554,6 @@ def full(
 ) -> GPUArray: ...
 def get_limit(limit: int) -> int: ...
 def init() -> None: ...
-def inject_fault(call: str | None, after: int = 0, out_of_memory: bool = False) -> None: ...
 def last_failed_free() -> int: ...
 def managed_empty(
     shape: Any, dtype: DTypeLike, order: str | None = "C", mem_flags: int = 0
