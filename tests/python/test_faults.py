@@ -1,7 +1,7 @@
 """Every call of the device fails once, in a program of its own: an error, and nothing else.
 
-`PYGPU_FAULT_INJECTION` counts the calls and makes a chosen one fail, in wheels built for tests. After each failure the same
-program runs to its end, with the right result and with all memory back.
+In wheels built for tests `PYGPU_FAULT_INJECTION` counts the calls and makes a chosen one fail.
+After each failure the same program runs to its end, with the right result and with all memory back.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from device import ALONE
 from processes import run_python
+
 from pygpu import _core
 
 pytestmark = pytest.mark.skipif(

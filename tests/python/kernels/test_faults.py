@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from device import ALONE
 from processes import run_python
+
 from pygpu import _core
 
 pytestmark = pytest.mark.skipif(

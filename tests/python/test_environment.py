@@ -1,0 +1,82 @@
+"""docs/environment.md has every environment variable that the sources read, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The product: what tests read is theirs.
+SOURCES = [
+    "build.rs",
+    "build",
+    "src",
+    "hal/src",
+    "backend-cuda/src",
+    "backend-hip/src",
+    "backend-host/src",
+    "pygpu/src",
+    "pygpu/python",
+]
+
+# A text in capitals is taken for a variable's name unless it is one of these.
+OTHER_TEXTS = {
+    "names in Python": {"DEFAULT_NVCC_FLAGS", "SUPPORTED_DTYPES"}
+    | {"VERSION", "VERSION_STATUS", "VERSION_TEXT"},
+    "numbers with a name": {"SUCCESS"},
+    "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
+    "symbols and forms of code": {"CUBIN", "NVRTC", "PTX"},
+    "what an address is": {"UUID"},
+    "set for a compiler": {"HIP_PLATFORM"},
+}
+# Names of the statuses of NVML; what cargo tells the compiler.
+OTHER_NAMES = re.compile(r"ERROR_\w+|CARGO_PKG_\w+")
+
+TEXT = re.compile(r'(?<![b\w])"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)"')
+RUST_TESTS = re.compile(r"^#\[cfg\([^\n]*\btest\b[^\n]*\nmod \w+ \{\n.*?^\}\n", re.S | re.M)
+RUST_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+
+
+def names_in(text: str) -> set[str]:
+    """Texts of three letters and more that are written as variables are."""
+    return {name for name in TEXT.findall(text) if len(name) >= 3}
+
+
+def product_texts() -> set[str]:
+    names = set()
+    for source in SOURCES:
+        path = ROOT / source
+        files = [path] if path.is_file() else [*path.rglob("*.rs"), *path.rglob("*.py")]
+        assert files, source
+        for file in files:
+            if "tests" in {*file.relative_to(ROOT).parts, file.stem}:
+                continue
+            text = file.read_text(encoding="utf-8")
+            if file.suffix == ".rs":
+                text = RUST_COMMENT.sub("", RUST_TESTS.sub("", text))
+            names |= names_in(text)
+    return {name for name in names if not OTHER_NAMES.fullmatch(name)}
+
+
+def documented() -> list[str]:
+    page = (ROOT / "docs/environment.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    assert all(len(row) == 6 and all(cell.strip() for cell in row[1:5]) for row in rows)
+    return [row[1].strip().strip("`") for row in rows]
+
+
+def test_every_variable_that_is_read_has_a_row_and_every_row_is_read():
+    others = set().union(*OTHER_TEXTS.values())
+    texts = product_texts()
+    assert others <= texts, "no longer in the sources"
+    rows = documented()
+    assert len(rows) == len(set(rows))
+    assert texts - others == set(rows)
+
+
+def test_names_are_found():
+    assert names_in('env::var_os("PYGPU_X"); ["CXX", "no"]; b"ELF"; "PYGPU_Y is"') == {
+        "PYGPU_X",
+        "CXX",
+    }
