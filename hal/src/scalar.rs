@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Element, Kind};
 use crate::error::{Error, Result};
-use crate::{Complex, f16};
+use crate::{Complex, dtypes, f16};
 
 /// A number of single precision that rounds to the same binary16 as `value`: what single
 /// precision cannot hold is rounded to odd, so that the second rounding is the only one.
@@ -165,23 +165,7 @@ impl Scalar {
             ));
         }
         let (real, imaginary) = self.parts();
-        Ok(match dtype {
-            DType::Bool => Scalar::new(real.is_true() || imaginary != 0.0),
-            DType::Int8 => Scalar::new(real.integer() as i8),
-            DType::Int16 => Scalar::new(real.integer() as i16),
-            DType::Int32 => Scalar::new(real.integer() as i32),
-            DType::Int64 => Scalar::new(real.integer() as i64),
-            DType::UInt8 => Scalar::new(real.integer() as u8),
-            DType::UInt16 => Scalar::new(real.integer() as u16),
-            DType::UInt32 => Scalar::new(real.integer() as u32),
-            DType::UInt64 => Scalar::new(real.integer() as u64),
-            DType::Float16 => Scalar::new(nearest_half(real.float())),
-            DType::Float32 => Scalar::new(real.float() as f32),
-            DType::Float64 => Scalar::new(real.float()),
-            DType::Complex64 => Scalar::new(Complex::new(real.float() as f32, imaginary as f32)),
-            DType::Complex128 => Scalar::new(Complex::new(real.float(), imaginary)),
-            DType::Opaque(_) => *self,
-        })
+        Ok(Self::of_parts(dtype, real, imaginary).unwrap_or(*self))
     }
 
     /// The value as a 64-bit float, without its imaginary part.
@@ -194,33 +178,112 @@ impl Scalar {
         let (real, imaginary) = self.parts();
         real.is_true() || imaginary != 0.0
     }
+}
 
-    fn parts(&self) -> (Real, f64) {
-        let b = &self.bits;
-        match self.dtype {
-            DType::Bool | DType::UInt8 => (Real::Integer(i128::from(b[0])), 0.0),
-            DType::Int8 => (Real::Integer(i128::from(b[0] as i8)), 0.0),
-            DType::Int16 => (Real::Integer(i16::from_ne_bytes([b[0], b[1]]).into()), 0.0),
-            DType::UInt16 => (Real::Integer(u16::from_ne_bytes([b[0], b[1]]).into()), 0.0),
-            DType::Int32 => (Real::Integer(i32::from_ne_bytes(first(b)).into()), 0.0),
-            DType::UInt32 => (Real::Integer(u32::from_ne_bytes(first(b)).into()), 0.0),
-            DType::Int64 => (Real::Integer(i64::from_ne_bytes(first(b)).into()), 0.0),
-            DType::UInt64 => (Real::Integer(u64::from_ne_bytes(first(b)).into()), 0.0),
-            DType::Float16 => (Real::Float(f16::from_ne_bytes([b[0], b[1]]).to_f64()), 0.0),
-            DType::Float32 => (Real::Float(f32::from_ne_bytes(first(b)).into()), 0.0),
-            DType::Float64 => (Real::Float(f64::from_ne_bytes(first(b))), 0.0),
-            DType::Complex64 => (
-                Real::Float(f32::from_ne_bytes(first(b)).into()),
-                f32::from_ne_bytes(first(&b[4..])).into(),
-            ),
-            DType::Complex128 => {
-                (Real::Float(f64::from_ne_bytes(first(b))), f64::from_ne_bytes(first(&b[8..])))
+/// A number type, whose conversions to and from others go by way of its real and imaginary parts.
+trait Parts: Element {
+    fn of(real: Real, imaginary: f64) -> Self;
+    fn parts(self) -> (Real, f64);
+}
+
+macro_rules! parts {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        $(parts!(@ $kind $rust);)*
+
+        impl Scalar {
+            /// The number of a type that has these parts; none for records.
+            fn of_parts(dtype: DType, real: Real, imaginary: f64) -> Option<Scalar> {
+                match dtype {
+                    $(DType::$variant => {
+                        Some(Scalar::new(<$rust as Parts>::of(real, imaginary)))
+                    })*
+                    DType::Opaque(_) => None,
+                }
             }
-            DType::Opaque(_) => (Real::Integer(0), 0.0),
+
+            /// The real and the imaginary part; zeros for records.
+            fn parts(&self) -> (Real, f64) {
+                match self.dtype {
+                    // SAFETY: the bytes are those of a value of the type.
+                    $(DType::$variant => unsafe {
+                        self.bits.as_ptr().cast::<$rust>().read_unaligned().parts()
+                    },)*
+                    DType::Opaque(_) => (Real::Integer(0), 0.0),
+                }
+            }
         }
+    };
+    (@ Bool $rust:ty) => {
+        impl Parts for $rust {
+            fn of(real: Real, imaginary: f64) -> Self {
+                real.is_true() || imaginary != 0.0
+            }
+            fn parts(self) -> (Real, f64) {
+                (Real::Integer(self.into()), 0.0)
+            }
+        }
+    };
+    (@ Float $rust:ty) => {
+        impl Parts for $rust {
+            fn of(real: Real, _imaginary: f64) -> Self {
+                <$rust>::nearest(real.float())
+            }
+            fn parts(self) -> (Real, f64) {
+                (Real::Float(self.into()), 0.0)
+            }
+        }
+    };
+    (@ Complex $rust:ty) => {
+        impl Parts for $rust {
+            fn of(real: Real, imaginary: f64) -> Self {
+                Complex::new(Nearest::nearest(real.float()), Nearest::nearest(imaginary))
+            }
+            fn parts(self) -> (Real, f64) {
+                (Real::Float(self.re.into()), self.im.into())
+            }
+        }
+    };
+    (@ $integer:ident $rust:ty) => {
+        impl Parts for $rust {
+            fn of(real: Real, _imaginary: f64) -> Self {
+                real.integer() as $rust
+            }
+            fn parts(self) -> (Real, f64) {
+                (Real::Integer(self.into()), 0.0)
+            }
+        }
+    };
+}
+dtypes!(parts);
+
+/// A floating-point type, and the number of it that lies nearest to one of double precision.
+trait Nearest: Into<f64> {
+    fn nearest(value: f64) -> Self;
+}
+
+impl Nearest for f16 {
+    fn nearest(value: f64) -> Self {
+        nearest_half(value)
     }
 }
 
+impl Nearest for f32 {
+    fn nearest(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Nearest for f64 {
+    fn nearest(value: f64) -> Self {
+        value
+    }
+}
+
+#[derive(Clone, Copy)]
 enum Real {
     Integer(i128),
     Float(f64),
@@ -247,12 +310,6 @@ impl Real {
             Real::Float(value) => value != 0.0,
         }
     }
-}
-
-fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut out = [0; N];
-    out.copy_from_slice(&bytes[..N]);
-    out
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! numpy's dtypes and those of the core.
 
-use gpuarray::DType;
+use gpuarray::{DType, Kind};
 use numpy::npyffi::NPY_TYPES;
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyTypeError;
@@ -27,6 +27,18 @@ pub(crate) fn to_numpy(py: Python<'_>, dtype: DType) -> PyResult<Py<PyArrayDescr
     }
 }
 
+/// numpy's code for a family of types.
+fn kind_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Bool => b'b',
+        Kind::Unsigned => b'u',
+        Kind::Signed => b'i',
+        Kind::Float => b'f',
+        Kind::Complex => b'c',
+        Kind::Opaque => b'V',
+    }
+}
+
 /// The core's dtype for one of numpy.
 pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     let number = descr.num();
@@ -34,26 +46,14 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     let native = descr.is_native_byteorder().unwrap_or(true);
     let found = match (descr.kind(), size) {
         _ if !native => None,
-        (b'b', 1) => Some(DType::Bool),
-        (b'i', 1) => Some(DType::Int8),
-        (b'i', 2) => Some(DType::Int16),
-        (b'i', 4) => Some(DType::Int32),
-        (b'i', 8) => Some(DType::Int64),
-        (b'u', 1) => Some(DType::UInt8),
-        (b'u', 2) => Some(DType::UInt16),
-        (b'u', 4) => Some(DType::UInt32),
-        (b'u', 8) => Some(DType::UInt64),
-        (b'f', 2) => Some(DType::Float16),
-        (b'f', 4) => Some(DType::Float32),
-        (b'f', 8) => Some(DType::Float64),
-        (b'c', 8) => Some(DType::Complex64),
-        (b'c', 16) => Some(DType::Complex128),
         (b'V' | b'S' | b'U' | b'M' | b'm', _)
             if size > 0 && !descr.has_object() && number != NPY_TYPES::NPY_OBJECT as i32 =>
         {
             u32::try_from(size).ok().map(DType::Opaque)
         }
-        _ => None,
+        (kind, _) => DType::ALL
+            .into_iter()
+            .find(|dtype| kind_code(dtype.kind()) == kind && dtype.size() == size),
     };
     found.ok_or_else(|| {
         let text = descr.str().map_or_else(|_| "?".into(), |text| text.to_string());

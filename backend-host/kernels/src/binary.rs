@@ -2,7 +2,7 @@
 
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
-use super::number::{Convert as _, Number, Truth, with_number};
+use super::number::{Convert as _, Number, Truth, with_kind, with_number};
 use super::unary::{Own, Test, ValueOn};
 use super::vector::{Loop, elements, map_pairs, operands, places, select_masked, select_variant};
 use super::{divide, power};
@@ -184,8 +184,10 @@ macro_rules! functions {
                 $(BinaryFunction::$function => {
                     $(return functions!(@ $every;
                         with_number!(compute, T => Some(kernel_of::<T, $function>()), else None));)?
-                    $(return functions!(@ $float; float_kernel::<$function>(compute));)?
-                    $(return functions!(@ $precise; float_kernel::<$function>(compute));)?
+                    $(return functions!(@ $float;
+                        with_kind!(float compute, T => Some(kernel_of::<T, $function>())));)?
+                    $(return functions!(@ $precise;
+                        with_kind!(float compute, T => Some(kernel_of::<T, $function>())));)?
                 })*
                 _ => None,
             }
@@ -223,16 +225,6 @@ functions! {
     LessEqual Vector Test { every |x, y| Truth::new(x.less_equal(y)); }
     Greater Vector Test { every |x, y| Truth::new(y.less(x)); }
     GreaterEqual Vector Test { every |x, y| Truth::new(y.less_equal(x)); }
-}
-
-/// The loop of a function of floating-point numbers.
-fn float_kernel<F: Binary<f16> + Binary<f32> + Binary<f64>>(compute: DType) -> Option<Kernel> {
-    Some(match compute {
-        DType::Float16 => kernel_of::<f16, F>(),
-        DType::Float32 => kernel_of::<f32, F>(),
-        DType::Float64 => kernel_of::<f64, F>(),
-        _ => return None,
-    })
 }
 
 /// The loop of a function of two elements; none for records and functions that this backend

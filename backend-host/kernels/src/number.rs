@@ -189,22 +189,59 @@ pub(super) trait Convert: Copy + 'static {
 /// Calls an expression with `$T` bound to the [`Number`] of a dtype.
 macro_rules! with_number {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
-        with_number!(@arms $dtype, $T, $body, $other;
-            Bool $crate::number::Truth, Int8 i8, Int16 i16, Int32 i32, Int64 i64,
-            UInt8 u8, UInt16 u16, UInt32 u32, UInt64 u64, Float16 hal::f16, Float32 f32,
-            Float64 f64, Complex64 hal::Complex<f32>, Complex128 hal::Complex<f64>)
+        hal::dtypes!(with_number @rows $dtype, $T, $body, $other;)
     };
-    (@arms $dtype:expr, $T:ident, $body:expr, $other:expr; $($name:ident $rust:ty),*) => {
+    (@rows $dtype:expr, $T:ident, $body:expr, $other:expr; $(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
         match $dtype {
-            $(hal::DType::$name => {
-                type $T = $rust;
+            $(hal::DType::$variant => {
+                type $T = with_number!(@number $kind $rust);
                 $body
             })*
             hal::DType::Opaque(_) => $other,
         }
     };
+    (@number Bool $rust:ty) => {
+        $crate::number::Truth
+    };
+    (@number $kind:ident $rust:ty) => {
+        $rust
+    };
 }
 pub(super) use with_number;
+
+/// Calls an expression, an option, with `$T` bound to the [`Number`] of a dtype of some kinds:
+/// `whole` numbers (integers and truth values), `float` and `complex` ones. None for others.
+macro_rules! with_kind {
+    ($wanted:ident $dtype:expr, $T:ident => $body:expr) => {
+        hal::dtypes!(with_kind @rows $wanted $dtype, $T, $body;)
+    };
+    (@rows $wanted:ident $dtype:expr, $T:ident, $body:expr; $(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {{
+        let (dtype, mut found) = ($dtype, None);
+        $(with_kind!(@row $wanted $kind $variant $rust, dtype, found, $T, $body);)*
+        found
+    }};
+    (@row whole Bool $($row:tt)*) => { with_kind!(@take Bool $($row)*) };
+    (@row whole Signed $($row:tt)*) => { with_kind!(@take Signed $($row)*) };
+    (@row whole Unsigned $($row:tt)*) => { with_kind!(@take Unsigned $($row)*) };
+    (@row float Float $($row:tt)*) => { with_kind!(@take Float $($row)*) };
+    (@row complex Complex $($row:tt)*) => { with_kind!(@take Complex $($row)*) };
+    (@row $wanted:ident $kind:ident $($row:tt)*) => {};
+    (@take $kind:ident $variant:ident $rust:ty, $dtype:ident, $found:ident, $T:ident, $body:expr) => {
+        if $dtype == hal::DType::$variant {
+            type $T = with_number!(@number $kind $rust);
+            $found = $body;
+        }
+    };
+}
+pub(super) use with_kind;
 
 // SAFETY: a byte, and every byte is valid.
 unsafe impl Number for Truth {

@@ -3,12 +3,10 @@
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
 use super::math::{self, complex};
-use super::number::{Convert, Number, Truth, with_number};
+use super::number::{Convert, Number, Truth, with_kind, with_number};
 use super::vector::{Loop, elements, places, select_variant};
 use hal::function::UnaryFunction;
 use hal::{Complex, DType, f16};
-
-type C64 = Complex<f64>;
 
 /// A function of one element.
 trait Unary<T: Number> {
@@ -153,9 +151,12 @@ macro_rules! functions {
                     let kernel = None;
                     $(let kernel = functions!(@ $every; kernel, with_number!(
                         compute, T => Some(kernel_of::<T, $function>()), else None));)?
-                    $(let kernel = functions!(@ $whole; kernel, whole_kernel::<$function>(compute));)?
-                    $(let kernel = functions!(@ $float; kernel, float_kernel::<$function>(compute));)?
-                    $(let kernel = functions!(@ $complex; kernel, complex_kernel::<$function>(compute));)?
+                    $(let kernel = functions!(@ $whole; kernel, with_kind!(
+                        whole compute, T => Some(kernel_of::<T, $function>())));)?
+                    $(let kernel = functions!(@ $float; kernel, with_kind!(
+                        float compute, T => Some(kernel_of::<T, $function>())));)?
+                    $(let kernel = functions!(@ $complex; kernel, with_kind!(
+                        complex compute, T => Some(kernel_of::<T, $function>())));)?
                     kernel
                 })*
                 _ => None,
@@ -200,45 +201,6 @@ functions! {
     Mantissa true Own { float |x| x.frexp().0; }
     Exponent true Own { float |x| x.frexp().1; }
     IsNan true Test { every |x| Truth::new(x.is_nan()); }
-}
-
-/// The loop of a function of truth values and integers.
-fn whole_kernel<F>(compute: DType) -> Option<Kernel>
-where
-    F: Unary<Truth> + Unary<i8> + Unary<i16> + Unary<i32> + Unary<i64>,
-    F: Unary<u8> + Unary<u16> + Unary<u32> + Unary<u64>,
-{
-    Some(match compute {
-        DType::Bool => kernel_of::<Truth, F>(),
-        DType::Int8 => kernel_of::<i8, F>(),
-        DType::Int16 => kernel_of::<i16, F>(),
-        DType::Int32 => kernel_of::<i32, F>(),
-        DType::Int64 => kernel_of::<i64, F>(),
-        DType::UInt8 => kernel_of::<u8, F>(),
-        DType::UInt16 => kernel_of::<u16, F>(),
-        DType::UInt32 => kernel_of::<u32, F>(),
-        DType::UInt64 => kernel_of::<u64, F>(),
-        _ => return None,
-    })
-}
-
-/// The loop of a function of floating-point numbers.
-fn float_kernel<F: Unary<f16> + Unary<f32> + Unary<f64>>(compute: DType) -> Option<Kernel> {
-    Some(match compute {
-        DType::Float16 => kernel_of::<f16, F>(),
-        DType::Float32 => kernel_of::<f32, F>(),
-        DType::Float64 => kernel_of::<f64, F>(),
-        _ => return None,
-    })
-}
-
-/// The loop of a function of complex numbers.
-fn complex_kernel<F: Unary<C64> + Unary<Complex<f32>>>(compute: DType) -> Option<Kernel> {
-    Some(match compute {
-        DType::Complex64 => kernel_of::<Complex<f32>, F>(),
-        DType::Complex128 => kernel_of::<C64, F>(),
-        _ => return None,
-    })
 }
 
 /// The loop of a function of one element; none for records and functions that this backend

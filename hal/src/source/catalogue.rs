@@ -5,10 +5,10 @@
 //! What is not here is compiled at run time, so this list decides about time and size only.
 
 use super::{Plan, Spec};
-use crate::dtype::DType;
 use crate::dtype::DType::{
     Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 };
+use crate::dtype::{DType, Frequency, Kind};
 use crate::function::{
     BinaryFunction, Cost, Function, Properties, Reduction, UnaryFunction, Usage, Value,
 };
@@ -41,21 +41,21 @@ pub fn catalogue() -> Vec<Group> {
     for family in FAMILIES {
         for function in UnaryFunction::ALL {
             if function != UnaryFunction::Copy {
-                let operations = family.dtypes.iter().flat_map(|&dtype| unary(function, dtype));
+                let operations = family.dtypes().flat_map(|dtype| unary(function, dtype));
                 catalogue.add(format!("{function:?}_{}", family.name), operations);
             }
         }
         for function in BinaryFunction::ALL {
-            let operations = family.dtypes.iter().flat_map(|&dtype| binary(function, dtype));
+            let operations = family.dtypes().flat_map(|dtype| binary(function, dtype));
             catalogue.add(format!("{function:?}_{}", family.name), operations);
         }
         for reduction in Reduction::ALL {
-            let operations = family.dtypes.iter().flat_map(|&dtype| reduce(reduction, dtype));
+            let operations = family.dtypes().flat_map(|dtype| reduce(reduction, dtype));
             catalogue.add(format!("reduce_{reduction:?}_{}", family.name), operations);
         }
-        let operations = family.dtypes.iter().flat_map(|&dtype| casts(dtype));
+        let operations = family.dtypes().flat_map(casts);
         catalogue.add(format!("cast_{}", family.name), operations);
-        let operations = family.dtypes.iter().flat_map(|&dtype| ternary(dtype));
+        let operations = family.dtypes().flat_map(ternary);
         catalogue.add(format!("select_{}", family.name), operations);
     }
     let is_arithmetic = |it: &BinaryFunction| it.properties().usage == Usage::Arithmetic;
@@ -63,7 +63,8 @@ pub fn catalogue() -> Vec<Group> {
         catalogue.add(format!("{function:?}_mixed"), mixed(function));
     }
     for reduction in Reduction::ALL.into_iter().filter(|it| it.value() != Value::Bool) {
-        let operations = MAIN.iter().flat_map(|&dtype| scans(reduction, dtype));
+        let main = DType::ALL.into_iter().filter(|&dtype| is_main(dtype));
+        let operations = main.flat_map(|dtype| scans(reduction, dtype));
         catalogue.add(format!("scan_{reduction:?}"), operations);
     }
     catalogue.add("copy".into(), WORDS.iter().flat_map(|&word| moves(word)));
@@ -75,26 +76,28 @@ pub fn catalogue() -> Vec<Group> {
 /// Dtypes whose functions share code.
 struct Family {
     name: &'static str,
-    dtypes: &'static [DType],
+    kinds: &'static [Kind],
+}
+
+impl Family {
+    fn dtypes(&self) -> impl Iterator<Item = DType> + '_ {
+        DType::ALL.into_iter().filter(|dtype| self.kinds.contains(&dtype.kind()))
+    }
 }
 
 const FAMILIES: [Family; 4] = [
-    Family { name: "float", dtypes: &[Float32, Float64, DType::Float16] },
-    Family { name: "complex", dtypes: &[Complex64, Complex128] },
-    Family { name: "signed", dtypes: &[Int32, Int64, Bool, DType::Int8, DType::Int16] },
-    Family { name: "unsigned", dtypes: &[UInt8, UInt32, UInt16, UInt64] },
+    Family { name: "float", kinds: &[Kind::Float] },
+    Family { name: "complex", kinds: &[Kind::Complex] },
+    Family { name: "signed", kinds: &[Kind::Bool, Kind::Signed] },
+    Family { name: "unsigned", kinds: &[Kind::Unsigned] },
 ];
 
-/// What most arrays are made of.
-const MAIN: [DType; 4] = [Float32, Float64, Int32, Int64];
-
 fn is_main(dtype: DType) -> bool {
-    MAIN.contains(&dtype)
+    dtype.frequency() == Frequency::Often
 }
 
-/// What is mostly stored and seldom calculated with.
 fn is_rare(dtype: DType) -> bool {
-    matches!(dtype, DType::Int8 | DType::Int16 | UInt16 | UInt64 | DType::Float16)
+    dtype.frequency() == Frequency::Seldom
 }
 
 /// What moves the elements of every dtype.

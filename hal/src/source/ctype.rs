@@ -7,52 +7,17 @@ use std::borrow::Cow;
 
 /// The type of a value in registers.
 pub(super) const fn value(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "bool",
-        DType::Int8 => "i8",
-        DType::Int16 => "i16",
-        DType::Int32 => "i32",
-        DType::Int64 => "i64",
-        DType::UInt8 => "u8",
-        DType::UInt16 => "u16",
-        DType::UInt32 => "u32",
-        DType::UInt64 => "u64",
-        DType::Float16 => "f16",
-        DType::Float32 => "f32",
-        DType::Float64 => "f64",
-        DType::Complex64 => "c64",
-        DType::Complex128 => "c128",
-        // Records become words before any source is written.
-        DType::Opaque(_) => "u8",
-    }
+    dtype.c_names().value
 }
 
 /// The type of a value in memory and in the arguments of a kernel.
 pub(super) const fn stored(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "u8",
-        other => value(other),
-    }
+    dtype.c_names().stored
 }
 
 /// The struct whose members are the functions on a type.
 pub(super) const fn functions(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "BoolFunctions",
-        DType::Int8 => "IntegerFunctions<i8>",
-        DType::Int16 => "IntegerFunctions<i16>",
-        DType::Int32 => "IntegerFunctions<i32>",
-        DType::Int64 => "IntegerFunctions<i64>",
-        DType::UInt8 | DType::Opaque(_) => "IntegerFunctions<u8>",
-        DType::UInt16 => "IntegerFunctions<u16>",
-        DType::UInt32 => "IntegerFunctions<u32>",
-        DType::UInt64 => "IntegerFunctions<u64>",
-        DType::Float16 => "HalfFunctions",
-        DType::Float32 => "RealFunctions<f32>",
-        DType::Float64 => "RealFunctions<f64>",
-        DType::Complex64 => "ComplexFunctions<f32>",
-        DType::Complex128 => "ComplexFunctions<f64>",
-    }
+    dtype.c_names().functions
 }
 
 /// The fragments that [`functions`] of a type needs.
@@ -61,7 +26,9 @@ pub(super) const fn fragments(dtype: DType) -> Fragments {
         Kind::Bool => Fragments::BOOL,
         Kind::Unsigned | Kind::Signed | Kind::Opaque => Fragments::INTEGER,
         Kind::Complex => Fragments::COMPLEX.with(Fragments::REAL),
-        Kind::Float if dtype.size() == 2 => Fragments::HALF.with(Fragments::REAL),
+        Kind::Float if dtype.working().size() > dtype.size() => {
+            Fragments::HALF.with(Fragments::REAL)
+        }
         Kind::Float => Fragments::REAL,
     }
 }
@@ -71,18 +38,9 @@ pub(super) const fn index(wide: bool) -> (&'static str, &'static str) {
     if wide { ("u64", "i64") } else { ("u32", "i32") }
 }
 
-/// The type in which elements of `compute` are combined: sums and products of `Float16` keep
-/// the precision of `Float32` until they are stored.
-pub(super) const fn working(compute: DType) -> DType {
-    match compute {
-        DType::Float16 => DType::Float32,
-        other => other,
-    }
-}
-
 /// The type of a partial result of a reduction.
 pub(super) const fn accumulator(reduction: Reduction, compute: DType) -> DType {
-    working(reduction.result(compute))
+    reduction.result(compute).working()
 }
 
 /// The `struct` that a reduction's generic code takes: identity and combination.

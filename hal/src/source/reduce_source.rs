@@ -45,7 +45,7 @@ impl Key {
     }
 
     pub(super) fn fragments(&self) -> Fragments {
-        let working = ctype::working(self.compute);
+        let working = self.compute.working();
         let accumulator = ctype::accumulator(self.reduction, self.compute);
         let indexed = match self.source {
             Source::Indexed(..) => Fragments::INDEXED,
@@ -311,7 +311,7 @@ struct {name}_source {{
     /// What is combined, of the inputs' elements as `read` gives them.
     fn value(&self, read: impl Fn(&str, DType) -> String) -> String {
         let (compute, accumulator) = (ctype::value(self.compute), self.accumulator());
-        let working = ctype::working(self.compute);
+        let working = self.compute.working();
         let load = |input: &str, dtype: DType| {
             format!(
                 "convert<{}>(convert<{compute}>({}))",

@@ -103,7 +103,7 @@ impl Prepared {
         let count = rows.count();
         let nearest = |list: &Strides| list.iter().map(|stride| stride.unsigned_abs()).min();
         let across = nearest(&rows.strides[0]).is_some_and(|row| row < along[0].unsigned_abs());
-        let (method, chunk) = method(across, count, length, tile(ctype::working(*compute)));
+        let (method, chunk) = method(across, count, length, tile(compute.working()));
         let chunks = length.div_ceil(chunk);
         let reach = |stride: &isize| stride.unsigned_abs() as u128 * u128::from(length);
         let wide = rows.wide()
@@ -224,7 +224,7 @@ impl Key {
     }
 
     pub(super) fn fragments(&self) -> Fragments {
-        ctype::fragments(ctype::working(self.compute)).with(Fragments::REDUCE).with(Fragments::SCAN)
+        ctype::fragments(self.compute.working()).with(Fragments::REDUCE).with(Fragments::SCAN)
     }
 
     pub(super) fn kernels(&self, name: &str) -> String {

@@ -2,19 +2,19 @@
 //! equal types.
 
 use super::space::Space;
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::operation::Operand;
 use crate::scalar::Scalar;
 
 /// The word that moves an element of a type that can be calculated with.
 pub(super) const fn of(dtype: DType) -> DType {
-    match dtype {
-        DType::Bool | DType::Int8 => DType::UInt8,
-        DType::Int16 | DType::Float16 => DType::UInt16,
-        DType::Int32 | DType::Float32 => DType::UInt32,
-        DType::Int64 | DType::Float64 => DType::UInt64,
-        other => other,
+    match (dtype.kind(), dtype.size()) {
+        (Kind::Complex | Kind::Opaque, _) => dtype,
+        (_, 1) => DType::UInt8,
+        (_, 2) => DType::UInt16,
+        (_, 4) => DType::UInt32,
+        _ => DType::UInt64,
     }
 }
 

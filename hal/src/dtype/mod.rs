@@ -1,44 +1,120 @@
 //! Element types and numpy's promotion rules for them.
+//!
+//! Every type is one row of a table ([`mod@table`]); names, sizes and Rust types come from it.
 
+#[doc(hidden)]
+pub mod table;
+
+use crate::dtypes;
 use crate::error::{Error, Result};
-use half::f16;
-use num_complex::Complex;
 use std::fmt;
 
-/// The element type of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DType {
-    /// One byte, 0 or 1.
-    Bool,
-    /// Signed 8-bit integer.
-    Int8,
-    /// Signed 16-bit integer.
-    Int16,
-    /// Signed 32-bit integer.
-    Int32,
-    /// Signed 64-bit integer.
-    Int64,
-    /// Unsigned 8-bit integer.
-    UInt8,
-    /// Unsigned 16-bit integer.
-    UInt16,
-    /// Unsigned 32-bit integer.
-    UInt32,
-    /// Unsigned 64-bit integer.
-    UInt64,
-    /// IEEE 754 binary16.
-    Float16,
-    /// IEEE 754 binary32.
-    Float32,
-    /// IEEE 754 binary64.
-    Float64,
-    /// Two `Float32`: real, imaginary.
-    Complex64,
-    /// Two `Float64`: real, imaginary.
-    Complex128,
-    /// Records of so many bytes, which can be stored, copied, filled and viewed but not
-    /// calculated with (a structured numpy dtype, a CUDA vector type).
-    Opaque(u32),
+macro_rules! define {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        /// The element type of an array.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum DType {
+            $($(#[doc = $doc])+ $variant,)*
+            /// Records of so many bytes, which can be stored, copied, filled and viewed but not
+            /// calculated with (a structured numpy dtype, a CUDA vector type).
+            Opaque(u32),
+        }
+
+        impl DType {
+            /// Every type that can be calculated with.
+            pub const ALL: [DType; [$(DType::$variant),*].len()] = [$(DType::$variant),*];
+
+            /// Bytes per element.
+            pub const fn size(self) -> usize {
+                match self {
+                    $(DType::$variant => size_of::<$rust>(),)*
+                    DType::Opaque(bytes) => bytes as usize,
+                }
+            }
+
+            /// The family.
+            pub const fn kind(self) -> Kind {
+                match self {
+                    $(DType::$variant => Kind::$kind,)*
+                    DType::Opaque(_) => Kind::Opaque,
+                }
+            }
+
+            /// numpy's name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(DType::$variant => $name,)*
+                    DType::Opaque(_) => "record",
+                }
+            }
+
+            /// The type in which sums and products of elements are kept until they are stored:
+            /// `Float32` for `Float16`, any other type itself.
+            pub const fn working(self) -> DType {
+                match self {
+                    $(DType::$variant => DType::$working,)*
+                    DType::Opaque(_) => self,
+                }
+            }
+
+            /// How often programs calculate with the type.
+            pub(crate) const fn frequency(self) -> Frequency {
+                match self {
+                    $(DType::$variant => Frequency::$use,)*
+                    DType::Opaque(_) => Frequency::Seldom,
+                }
+            }
+
+            /// The names in CUDA C. Records become words before any source is written.
+            pub(crate) const fn c_names(self) -> CNames {
+                match self {
+                    $(DType::$variant => CNames {
+                        value: $value,
+                        stored: $stored,
+                        functions: $functions,
+                    },)*
+                    DType::Opaque(_) => DType::UInt8.c_names(),
+                }
+            }
+        }
+
+        $(
+            // SAFETY: the type has the representation that the dtype's documentation states.
+            unsafe impl Element for $rust {
+                const DTYPE: DType = DType::$variant;
+                const ZERO: Self = $zero;
+                const ONE: Self = $one;
+            }
+        )*
+    };
+}
+dtypes!(define);
+
+/// What generated CUDA C calls a dtype.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CNames {
+    /// The type of a value in registers.
+    pub(crate) value: &'static str,
+    /// The type of a value in memory and in the arguments of a kernel.
+    pub(crate) stored: &'static str,
+    /// The struct whose members are the functions on the type.
+    pub(crate) functions: &'static str,
+}
+
+/// How often programs calculate with a dtype, which decides about the code that is compiled ahead
+/// of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frequency {
+    /// Most arrays are of it.
+    Often,
+    /// Less often.
+    Sometimes,
+    /// It is mostly stored, and converted to be calculated with.
+    Seldom,
 }
 
 /// The families of element types, in the order of promotion.
@@ -59,55 +135,12 @@ pub enum Kind {
 }
 
 impl DType {
-    /// Every type that can be calculated with.
-    pub const ALL: [DType; 14] = [
-        DType::Bool,
-        DType::Int8,
-        DType::Int16,
-        DType::Int32,
-        DType::Int64,
-        DType::UInt8,
-        DType::UInt16,
-        DType::UInt32,
-        DType::UInt64,
-        DType::Float16,
-        DType::Float32,
-        DType::Float64,
-        DType::Complex64,
-        DType::Complex128,
-    ];
-
-    /// Bytes per element.
-    pub const fn size(self) -> usize {
-        match self {
-            DType::Bool | DType::Int8 | DType::UInt8 => 1,
-            DType::Int16 | DType::UInt16 | DType::Float16 => 2,
-            DType::Int32 | DType::UInt32 | DType::Float32 => 4,
-            DType::Int64 | DType::UInt64 | DType::Float64 | DType::Complex64 => 8,
-            DType::Complex128 => 16,
-            DType::Opaque(bytes) => bytes as usize,
-        }
-    }
-
     /// The alignment in bytes that an element's address must have.
     pub const fn alignment(self) -> usize {
-        match self {
-            DType::Complex64 => 4,
-            DType::Complex128 => 8,
-            DType::Opaque(_) => 1,
-            other => other.size(),
-        }
-    }
-
-    /// The family.
-    pub const fn kind(self) -> Kind {
-        match self {
-            DType::Bool => Kind::Bool,
-            DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64 => Kind::Signed,
-            DType::UInt8 | DType::UInt16 | DType::UInt32 | DType::UInt64 => Kind::Unsigned,
-            DType::Float16 | DType::Float32 | DType::Float64 => Kind::Float,
-            DType::Complex64 | DType::Complex128 => Kind::Complex,
-            DType::Opaque(_) => Kind::Opaque,
+        match self.kind() {
+            Kind::Complex => self.size() / 2,
+            Kind::Opaque => 1,
+            _ => self.size(),
         }
     }
 
@@ -126,27 +159,6 @@ impl DType {
         matches!(self.kind(), Kind::Float | Kind::Complex)
     }
 
-    /// numpy's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DType::Bool => "bool",
-            DType::Int8 => "int8",
-            DType::Int16 => "int16",
-            DType::Int32 => "int32",
-            DType::Int64 => "int64",
-            DType::UInt8 => "uint8",
-            DType::UInt16 => "uint16",
-            DType::UInt32 => "uint32",
-            DType::UInt64 => "uint64",
-            DType::Float16 => "float16",
-            DType::Float32 => "float32",
-            DType::Float64 => "float64",
-            DType::Complex64 => "complex64",
-            DType::Complex128 => "complex128",
-            DType::Opaque(_) => "record",
-        }
-    }
-
     /// The real type of a complex one; any other type itself.
     pub const fn real(self) -> DType {
         match self {
@@ -160,11 +172,11 @@ impl DType {
     /// rule: 8-bit integers and bool in `Float16`, 16-bit ones in `Float32`, wider ones in
     /// `Float64`, inexact types in themselves.
     pub const fn inexact(self) -> DType {
-        match self {
-            DType::Bool | DType::Int8 | DType::UInt8 => DType::Float16,
-            DType::Int16 | DType::UInt16 => DType::Float32,
-            DType::Int32 | DType::UInt32 | DType::Int64 | DType::UInt64 => DType::Float64,
-            other => other,
+        match (self.kind(), self.size()) {
+            (Kind::Float | Kind::Complex | Kind::Opaque, _) => self,
+            (_, 1) => DType::Float16,
+            (_, 2) => DType::Float32,
+            _ => DType::Float64,
         }
     }
 
@@ -254,104 +266,6 @@ pub unsafe trait Element: Copy + Send + Sync + fmt::Debug + PartialEq + 'static 
     const ZERO: Self;
     /// One.
     const ONE: Self;
-}
-
-macro_rules! elements {
-    ($($rust:ty, $dtype:ident, $zero:expr, $one:expr;)*) => {
-        $(
-            // SAFETY: the type has the representation that the dtype's documentation states.
-            unsafe impl Element for $rust {
-                const DTYPE: DType = DType::$dtype;
-                const ZERO: Self = $zero;
-                const ONE: Self = $one;
-            }
-        )*
-    };
-}
-
-elements! {
-    bool, Bool, false, true;
-    i8, Int8, 0, 1;
-    i16, Int16, 0, 1;
-    i32, Int32, 0, 1;
-    i64, Int64, 0, 1;
-    u8, UInt8, 0, 1;
-    u16, UInt16, 0, 1;
-    u32, UInt32, 0, 1;
-    u64, UInt64, 0, 1;
-    f16, Float16, f16::ZERO, f16::ONE;
-    f32, Float32, 0.0, 1.0;
-    f64, Float64, 0.0, 1.0;
-    Complex<f32>, Complex64, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0);
-    Complex<f64>, Complex128, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0);
-}
-
-/// Calls a macro-like closure body with `$T` bound to the Rust type of a dtype.
-///
-/// `with_dtype!(dtype, T => expression, else expression)`: the last one for records.
-#[macro_export]
-macro_rules! with_dtype {
-    ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
-        match $dtype {
-            $crate::DType::Bool => {
-                type $T = bool;
-                $body
-            }
-            $crate::DType::Int8 => {
-                type $T = i8;
-                $body
-            }
-            $crate::DType::Int16 => {
-                type $T = i16;
-                $body
-            }
-            $crate::DType::Int32 => {
-                type $T = i32;
-                $body
-            }
-            $crate::DType::Int64 => {
-                type $T = i64;
-                $body
-            }
-            $crate::DType::UInt8 => {
-                type $T = u8;
-                $body
-            }
-            $crate::DType::UInt16 => {
-                type $T = u16;
-                $body
-            }
-            $crate::DType::UInt32 => {
-                type $T = u32;
-                $body
-            }
-            $crate::DType::UInt64 => {
-                type $T = u64;
-                $body
-            }
-            $crate::DType::Float16 => {
-                type $T = $crate::f16;
-                $body
-            }
-            $crate::DType::Float32 => {
-                type $T = f32;
-                $body
-            }
-            $crate::DType::Float64 => {
-                type $T = f64;
-                $body
-            }
-            $crate::DType::Complex64 => {
-                type $T = $crate::Complex<f32>;
-                $body
-            }
-            $crate::DType::Complex128 => {
-                type $T = $crate::Complex<f64>;
-                $body
-            }
-            $crate::DType::Opaque(_) => $other,
-        }
-    };
 }
 
 #[cfg(test)]
