@@ -13,7 +13,6 @@ mod event;
 mod exporter;
 mod foreign;
 mod host;
-mod init;
 mod integer;
 mod ipc;
 mod kept;

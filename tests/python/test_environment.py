@@ -16,6 +16,7 @@ SOURCES = [
     "backend-cuda/src",
     "backend-hip/src",
     "backend-host/src",
+    "backend-host/kernels/src",
     "pygpu/src",
     "pygpu/python",
 ]

@@ -6,13 +6,13 @@ use crate::allocation::{address_of, memory_of};
 use crate::allocator::Source;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
-use crate::init::InitCell;
 use crate::kept::KeptObject;
 use crate::runtime::current;
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
 use gpuarray::operation::{Shape, Strides};
 use gpuarray::{Array, DType, Error, Layout};
+use once_cell::sync::OnceCell;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -33,7 +33,7 @@ impl GPUArray {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> GPUArray {
-        GPUArray { content: InitCell::empty() }
+        GPUArray { content: OnceCell::new() }
     }
 
     #[pyo3(signature = (shape, dtype, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]

@@ -19,7 +19,6 @@ pub(crate) use transfer::to_gpu;
 use crate::allocator::{PythonAllocator, Source, allocation_object, mem_alloc_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::init::InitCell;
 use crate::kept::Loan;
 use crate::pool::Ticket;
 use crate::status;
@@ -27,6 +26,7 @@ use crate::stream::{LEGACY, PER_THREAD};
 use gpuarray::attempt::attempt;
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -141,12 +141,15 @@ impl Content {
 #[pyclass(frozen, subclass, dict, weakref, name = "GPUArray", module = "pygpu.gpuarray")]
 pub(crate) struct GPUArray {
     /// Empty only between `__new__` and `__init__` of a subclass.
-    content: InitCell<Content>,
+    ///
+    /// Not std's `OnceLock`, which takes twice the time to make a full one: an array object is made
+    /// for every result of an operation.
+    content: OnceCell<Content>,
 }
 
 impl GPUArray {
     fn with(content: Content) -> GPUArray {
-        GPUArray { content: InitCell::full(content) }
+        GPUArray { content: OnceCell::with_value(content) }
     }
 
     /// The array, unless a subclass has not called `GPUArray.__init__`.
