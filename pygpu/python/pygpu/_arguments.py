@@ -5,6 +5,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
+from ._core import GPUArray
+
 
 def whole(name: str, value: Any) -> int:
     """The value as a whole number."""
@@ -28,3 +32,24 @@ def array(name: str, value: Any) -> Any:
     if not all(hasattr(value, part) for part in ("shape", "dtype", "nbytes")):
         raise TypeError(f"{name} is of type {type(value).__name__}; an array is needed")
     return value
+
+
+def gpu_array(name: str, value: Any) -> Any:
+    """Returns the value, which has to be a GPUArray."""
+    if isinstance(value, GPUArray):
+        return value
+    hint = "; to_gpu copies a numpy array to the device" if isinstance(value, np.ndarray) else ""
+    raise TypeError(f"{name} is of type {type(value).__name__}; a GPUArray is needed{hint}")
+
+
+def gpu_arrays(name: str, values: Any) -> list[GPUArray]:
+    """Returns the entries of a sequence of GPUArrays."""
+    if isinstance(values, GPUArray) or not _iterable(values):
+        raise TypeError(
+            f"{name} is of type {type(values).__name__}; a sequence of GPUArrays is needed"
+        )
+    return [gpu_array(f"{name}[{position}]", value) for position, value in enumerate(values)]
+
+
+def _iterable(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)

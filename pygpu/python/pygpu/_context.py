@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from . import _arguments, _core
+from ._enumerations import compute_mode, device_attribute, func_cache, shared_config
 from ._errors import Error, LogicError, Unsupported
-from ._flags import compute_mode, device_attribute, func_cache, shared_config
 
 
 class Device:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import _arguments, _core
+from ._enumerations import memory_type
 from ._errors import LogicError, Unsupported
-from ._flags import memory_type
 
 
 def _size(name: str, value: Any) -> int:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._context import Context
 from ._core import Linker, module_from_buffer
+from ._enumerations import jit_input_type
 from ._errors import CompileError, Unsupported
-from ._flags import jit_input_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

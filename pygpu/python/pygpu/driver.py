@@ -36,17 +36,7 @@ from ._core import (
     pagelocked_empty,
     register_host_memory,
 )
-from ._errors import (
-    BackendUnavailable,
-    CompileError,
-    Error,
-    LaunchError,
-    LogicError,
-    MemoryError,
-    RuntimeError,
-    Unsupported,
-)
-from ._flags import (
+from ._enumerations import (
     compute_mode,
     ctx_flags,
     device_attribute,
@@ -64,6 +54,16 @@ from ._flags import (
     memory_type,
     pointer_attribute,
     shared_config,
+)
+from ._errors import (
+    BackendUnavailable,
+    CompileError,
+    Error,
+    LaunchError,
+    LogicError,
+    MemoryError,
+    RuntimeError,
+    Unsupported,
 )
 from ._handlers import (
     ArgumentHandler,

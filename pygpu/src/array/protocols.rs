@@ -33,7 +33,7 @@ impl GPUArray {
     }
 
     /// Answers numpy's functions about shape and dtype, and refuses all others with a hint; see
-    /// `pygpu._numpy`.
+    /// `pygpu._numpy_functions`.
     fn __array_function__<'py>(
         &self,
         func: &Bound<'py, PyAny>,
@@ -41,7 +41,7 @@ impl GPUArray {
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let numpy = func.py().import("pygpu._numpy")?;
+        let numpy = func.py().import("pygpu._numpy_functions")?;
         numpy.getattr("array_function")?.call1((func, types, args, kwargs))
     }
 }

@@ -283,7 +283,7 @@ impl Function {
     /// The properties of `function_attribute` by their names in lower case.
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> PyResult<i32> {
         let py = slf.py();
-        let attributes = py.import("pygpu._flags")?.getattr("function_attribute")?;
+        let attributes = py.import("pygpu._enumerations")?.getattr("function_attribute")?;
         let unknown =
             || PyAttributeError::new_err(format!("Function object has no attribute {name:?}"));
         if name.starts_with('_') {
