@@ -1,108 +1,25 @@
 //! The host as a device.
 
 use crate::config::HostConfig;
+use crate::engine::Engine;
 use crate::event::HostEvent;
 use crate::memory::Memory;
-use crate::queue::{Mark, Queue, Room};
 use crate::stream::HostStream;
 use hal::process::ProcessMutex;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
-    MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions, process,
+    MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions,
 };
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The only device of the host backend.
 pub(crate) const DEVICE: DeviceId = DeviceId { backend: "host", ordinal: 0 };
-
-/// Threads and queues: what a forked child has to make anew.
-pub(crate) struct Engine {
-    generation: u32,
-    /// The default stream's work, as far as it could not run at once.
-    pub(crate) default_queue: Arc<Queue>,
-    /// Tasks still to run on streams that the default stream waits for.
-    pub(crate) blocking_pending: Arc<AtomicUsize>,
-    default_pending: Arc<AtomicUsize>,
-    /// Held while work of the default stream runs, at once or from its queue.
-    pub(crate) turn: Arc<Mutex<()>>,
-    other_pending: Arc<AtomicUsize>,
-    /// What decides whether a thread may wait for room in a queue.
-    pub(crate) room: Arc<Room>,
-    streams: Mutex<Vec<(bool, Weak<Queue>)>>,
-    pool: OnceLock<Option<Arc<ThreadPool>>>,
-}
-
-impl Engine {
-    fn new() -> Engine {
-        let default_pending = Arc::new(AtomicUsize::new(0));
-        Engine {
-            generation: process::generation(),
-            default_queue: Queue::new(default_pending.clone()),
-            blocking_pending: Arc::default(),
-            default_pending,
-            turn: Arc::default(),
-            other_pending: Arc::default(),
-            room: Arc::default(),
-            streams: Mutex::default(),
-            pool: OnceLock::new(),
-        }
-    }
-
-    /// True if work of the default stream may run at once: nothing that it has to wait for
-    /// is queued.
-    pub(crate) fn default_is_clear(&self) -> bool {
-        self.default_pending.load(Ordering::Acquire) == 0
-            && self.blocking_pending.load(Ordering::Acquire) == 0
-    }
-
-    /// Places of streams that still have work, of the blocking ones only if asked.
-    pub(crate) fn marks(&self, blocking_only: bool) -> Vec<Mark> {
-        let mut streams = lock(&self.streams);
-        streams.retain(|(_, queue)| queue.strong_count() > 0);
-        streams
-            .iter()
-            .filter(|(blocking, _)| *blocking || !blocking_only)
-            .filter_map(|(_, queue)| queue.upgrade())
-            .filter(|queue| !queue.is_idle())
-            .map(|queue| queue.mark())
-            .collect()
-    }
-
-    /// Lets threads that wait for room in any queue look again.
-    pub(crate) fn look_again(&self) {
-        self.default_queue.look_again();
-        let queues: Vec<_> =
-            lock(&self.streams).iter().filter_map(|(_, queue)| queue.upgrade()).collect();
-        for queue in queues {
-            queue.look_again();
-        }
-    }
-
-    fn new_queue(&self, blocking: bool) -> Arc<Queue> {
-        let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
-        let queue = Queue::new(pending.clone());
-        let mut streams = lock(&self.streams);
-        if streams.len() == streams.capacity() {
-            // A reference to a stream that is gone holds its memory: before the list grows, those
-            // go, and it grows enough that this costs a constant time for each stream.
-            streams.retain(|(_, queue)| queue.strong_count() > 0);
-            let live = streams.len();
-            streams.reserve(live.max(16));
-        }
-        streams.push((blocking, Arc::downgrade(&queue)));
-        queue
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The host: its memory, its cores, its streams.
 pub(crate) struct HostDevice {
@@ -165,12 +82,12 @@ impl HostDevice {
 
     /// The threads and queues of this process.
     pub(crate) fn engine(&self) -> &Engine {
-        if self.engine.generation == process::generation() {
+        if self.engine.is_of_this_process() {
             return &self.engine;
         }
         let mut child = self.child.lock();
         match *child {
-            Some(engine) if engine.generation == process::generation() => engine,
+            Some(engine) if engine.is_of_this_process() => engine,
             // One per fork, for the life of the child.
             _ => child.insert(Box::leak(Box::new(Engine::new()))),
         }
@@ -179,20 +96,7 @@ impl HostDevice {
     /// The threads for large operations, started when first asked for; `None` if there is
     /// to be only one.
     pub(crate) fn pool(&self) -> Option<Arc<ThreadPool>> {
-        let start = || {
-            if self.config.threads < 2 {
-                return None;
-            }
-            let built = ThreadPoolBuilder::new()
-                .num_threads(self.config.threads)
-                .thread_name(|index| format!("pygpu kernel {index}"))
-                .build();
-            built
-                .inspect_err(|error| log::warn!("no threads for large operations: {error}"))
-                .ok()
-                .map(Arc::new)
-        };
-        self.engine().pool.get_or_init(start).clone()
+        self.engine().pool(self.config.threads)
     }
 
     /// Allocates; where there is no room, waits for frees that are queued and tries again.
@@ -207,8 +111,7 @@ impl HostDevice {
 
     fn with_room<T>(&self, allocate: impl Fn(&Memory) -> Result<T>) -> Result<T> {
         allocate(&self.memory).or_else(|error| {
-            let engine = self.engine();
-            if engine.default_is_clear() && engine.other_pending.load(Ordering::Acquire) == 0 {
+            if self.engine().is_clear() {
                 return Err(error);
             }
             self.wait()?;
@@ -218,11 +121,7 @@ impl HostDevice {
 
     /// Waits until all queued work has run. Whether it failed is for its stream to report.
     fn wait(&self) -> Result<()> {
-        let engine = self.engine();
-        for mark in engine.marks(false) {
-            mark.wait()?;
-        }
-        engine.default_queue.mark().wait()
+        self.engine().wait()
     }
 
     /// True if the range lies in page-locked or registered memory.

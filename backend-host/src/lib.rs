@@ -4,6 +4,7 @@
 
 mod config;
 mod device;
+mod engine;
 mod event;
 mod memory;
 mod queue;

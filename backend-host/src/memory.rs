@@ -4,30 +4,25 @@
 //! more than most operations on it, and even a small one costs more than a short operation;
 //! so freed blocks are kept up to a limit, and given back when memory runs short.
 
+mod block;
+mod exhausted;
+#[cfg(test)]
+mod tests;
+
+use block::{
+    HUGE, LARGE, SMALL_SIZES, block_layout, block_size, mark, page_layout, small_index, small_size,
+};
+use exhausted::{exhausted, refused_by_system};
+use hal::Result;
 use hal::process::ProcessMutex;
-use hal::{Error, ErrorKind, Result, Status};
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{alloc, dealloc};
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Alignment of every allocation: a cache line, and the widest vector register.
-const ALIGNMENT: usize = 64;
-/// Smaller requests get a block of this size.
-const SMALLEST: usize = 64;
-/// From this size on blocks are kept in one ordered list; below, in one list per size.
-const LARGE: usize = 1 << 20;
 /// Free small blocks kept per size: at most this many, and at most so many bytes.
 const SMALL_COUNT: usize = 64;
 const SMALL_BYTES: usize = 4 << 20;
-/// Sizes from [`SMALLEST`] to below [`LARGE`]: four to each doubling.
-const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
-/// From this size on blocks are aligned for, and advised to use, huge pages.
-const HUGE: usize = 4 << 20;
-const HUGE_PAGE: usize = 2 << 20;
-const PAGE: usize = 4096;
-/// Behind a small block: the bytes that its allocation asked for, zero while it is free.
-const MARK: usize = size_of::<AtomicUsize>();
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -58,85 +53,6 @@ pub(crate) struct Memory {
     /// All blocks by address, those in use and the free ones that are kept. Only what takes a
     /// block from the system or gives it back comes here, and what is large anyway.
     blocks: ProcessMutex<BTreeMap<usize, Block>>,
-}
-
-/// The size that a request is rounded up to, so that blocks fit later requests: small ones to
-/// a quarter of the power of two below, large ones to an eighth.
-fn block_size(bytes: usize) -> usize {
-    if bytes <= SMALLEST {
-        return SMALLEST;
-    }
-    let magnitude = 1usize << (bytes - 1).ilog2();
-    let step = if bytes < LARGE { magnitude / 4 } else { magnitude / 8 };
-    bytes.next_multiple_of(step)
-}
-
-/// The size of the blocks in a list of small ones.
-fn small_size(index: usize) -> usize {
-    let magnitude = SMALLEST << (index / 4);
-    magnitude + magnitude / 4 * (index % 4)
-}
-
-/// Which list of small blocks a size of [`block_size`] belongs to.
-fn small_index(size: usize) -> Option<usize> {
-    if size >= LARGE {
-        return None;
-    }
-    let magnitude = size.ilog2();
-    let quarter = (size >> (magnitude - 2)) & 3;
-    Some(4 * (magnitude - SMALLEST.ilog2()) as usize + quarter)
-}
-
-fn block_layout(size: usize) -> Option<Layout> {
-    let alignment = if size >= HUGE { HUGE_PAGE } else { ALIGNMENT };
-    let mark = if size < LARGE { MARK } else { 0 };
-    Layout::from_size_align(size + mark, alignment).ok()
-}
-
-/// The mark of a small block.
-///
-/// # Safety
-/// The block is one of this size, and stays allocated while the mark is used.
-unsafe fn mark<'a>(address: usize, size: usize) -> &'a AtomicUsize {
-    // SAFETY: the layout of small blocks has room for it, and sizes are multiples of its own.
-    unsafe { AtomicUsize::from_ptr((address + size) as *mut usize) }
-}
-
-/// Whole pages for so many bytes.
-fn page_layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE).ok()
-}
-
-/// The system has no such memory although the capacity would allow it.
-fn refused_by_system(bytes: usize) -> Error {
-    Error::new(
-        ErrorKind::OutOfMemory,
-        Status::host(Status::OUT_OF_MEMORY),
-        "allocate",
-        format!(
-            "out of memory: {} were asked for, and the system refused them, which it does where \
-             the machine or a limit of the process (ulimit -v) has no more",
-            bytes_text(bytes)
-        ),
-    )
-}
-
-/// A number of bytes as people write it.
-pub(crate) fn bytes_text(bytes: usize) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = None;
-    for name in UNITS {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = Some(name);
-    }
-    match unit {
-        None => format!("{bytes} bytes"),
-        Some(name) => format!("{bytes} bytes ({value:.1} {name})"),
-    }
 }
 
 impl Memory {
@@ -254,22 +170,6 @@ impl Memory {
         }
     }
 
-    fn exhausted(&self, bytes: usize) -> Error {
-        let used = self.used();
-        Error::new(
-            ErrorKind::OutOfMemory,
-            Status::host(Status::OUT_OF_MEMORY),
-            "allocate",
-            format!(
-                "out of memory: {} were asked for, {} are used and {} are available of {}",
-                bytes_text(bytes),
-                bytes_text(used),
-                bytes_text(self.capacity.saturating_sub(used)),
-                bytes_text(self.capacity)
-            ),
-        )
-    }
-
     /// Allocates at least `bytes` bytes.
     ///
     /// # Errors
@@ -342,7 +242,7 @@ impl Memory {
         let fits = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.capacity);
         self.used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-            .map_err(|_| self.exhausted(bytes))?;
+            .map_err(|_| exhausted(bytes, self.used(), self.capacity))?;
         take().ok_or_else(|| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
             refused_by_system(bytes)
@@ -427,113 +327,5 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         self.release();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_request_fits_its_block_and_small_lists_know_their_size() {
-        for bytes in (1..3000).chain([4096, 65_537, LARGE - 1, LARGE, LARGE + 1, 123_456_789]) {
-            let size = block_size(bytes);
-            assert!(size >= bytes && block_size(size) == size, "{bytes} -> {size}");
-            match small_index(size) {
-                Some(index) => assert_eq!(small_size(index), size, "{bytes}"),
-                None => assert!(size >= LARGE),
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_kept_is_counted_and_goes_when_asked_to() -> Result<()> {
-        let memory = Memory::new(1 << 30, 1 << 30);
-        let sizes = [1, 64, 100, 5000, 1 << 19, LARGE, 3 << 20, 20 << 20];
-        let blocks = sizes.map(|bytes| memory.allocate(bytes));
-        assert_eq!(memory.kept(), 0);
-        for (block, bytes) in blocks.into_iter().zip(sizes) {
-            // SAFETY: the blocks are those of the allocations above.
-            unsafe { memory.free(block?, bytes) };
-        }
-        let all: usize = sizes.map(block_size).into_iter().sum();
-        assert_eq!(memory.kept(), all);
-        memory.trim(all);
-        assert_eq!(memory.kept(), all);
-        memory.trim(all - 1);
-        assert_eq!(memory.kept(), all - block_size(20 << 20));
-        memory.trim(block_size(5000) * 2);
-        assert!(memory.kept() <= block_size(5000) * 2 && memory.kept() > 0);
-        memory.trim(0);
-        assert_eq!(memory.kept(), 0);
-        assert!(memory.blocks.lock().is_empty());
-        Ok(())
-    }
-
-    #[test]
-    fn an_address_belongs_to_the_allocation_that_is_in_use_there() -> Result<()> {
-        let memory = Memory::new(1 << 30, 1 << 30);
-        for bytes in [1, 65, 1000, LARGE - 1, LARGE + 1, 5 << 20] {
-            let start = memory.allocate(bytes)?;
-            let (end, whole) = (start + bytes as u64, Some((start, bytes)));
-            assert_eq!([start, end - 1].map(|at| memory.allocation(at)), [whole; 2], "{bytes}");
-            assert_eq!([start - 1, end].map(|at| memory.allocation(at)), [None; 2], "{bytes}");
-            // SAFETY: the block is that of the allocation above.
-            unsafe { memory.free(start, bytes) };
-            assert_eq!(memory.allocation(start), None, "{bytes}, freed");
-            memory.trim(0);
-            assert_eq!(memory.allocation(start), None, "{bytes}, given back");
-        }
-        let pages = memory.allocate_pages(5000)?;
-        assert_eq!(memory.allocation(pages + 4999), Some((pages, 5000)));
-        assert_eq!(memory.allocation(pages + 5000), None);
-        // SAFETY: as above.
-        unsafe { memory.free_pages(pages, 5000) };
-        assert_eq!(memory.allocation(pages), None);
-        Ok(())
-    }
-
-    #[test]
-    fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
-        let memory = Memory::new(1 << 30, 1 << 30);
-        assert_eq!(memory.allocate_zeroed(1000)?, None);
-        for bytes in [4 << 20, (5 << 20) + 3, 40_000_000] {
-            let used = memory.allocate(bytes)?;
-            // SAFETY: the allocation has so many bytes.
-            unsafe { (used as *mut u8).write_bytes(7, bytes) };
-            // SAFETY: the block is that of the allocation above.
-            unsafe { memory.free(used, bytes) };
-            let zeroed = memory.allocate_zeroed(bytes)?;
-            assert!(
-                cfg!(not(target_os = "linux")) || zeroed == Some(used),
-                "{bytes}: a kept block"
-            );
-            if let Some(address) = zeroed {
-                // SAFETY: the allocation has so many bytes.
-                let contents = unsafe { std::slice::from_raw_parts(address as *const u8, bytes) };
-                assert!(contents.iter().all(|&byte| byte == 0), "{bytes}");
-                // SAFETY: as above.
-                unsafe { memory.free(address, bytes) };
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
-        let memory = Memory::new(1 << 20, 1 << 20);
-        let block = memory.allocate(1 << 19)?;
-        let refused = memory.allocate((1 << 19) + 1);
-        let text = refused.expect_err("one byte more than is left").to_string();
-        for part in ["524289 bytes", "524288 bytes (512.0 KiB) are used", "available of 1048576"] {
-            assert!(text.contains(part), "{text}");
-        }
-        // SAFETY: the block is that of the allocation above.
-        unsafe { memory.free(block, 1 << 19) };
-        assert_eq!(memory.used(), 0);
-        let whole = memory.allocate(1 << 20)?;
-        // SAFETY: as above.
-        unsafe { memory.free(whole, 1 << 20) };
-        Ok(())
     }
 }

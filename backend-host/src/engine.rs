@@ -1,0 +1,127 @@
+//! Threads and queues, and waiting for what is queued.
+
+use crate::queue::{Mark, Queue, Room};
+use hal::{Result, process};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// The threads and queues of one process: a forked child makes its own.
+pub(crate) struct Engine {
+    generation: u32,
+    /// The default stream's work, as far as it could not run at once.
+    pub(crate) default_queue: Arc<Queue>,
+    /// Tasks still to run on streams that the default stream waits for.
+    pub(crate) blocking_pending: Arc<AtomicUsize>,
+    default_pending: Arc<AtomicUsize>,
+    /// Held while work of the default stream runs, at once or from its queue.
+    pub(crate) turn: Arc<Mutex<()>>,
+    other_pending: Arc<AtomicUsize>,
+    /// What decides whether a thread may wait for room in a queue.
+    pub(crate) room: Arc<Room>,
+    streams: Mutex<Vec<(bool, Weak<Queue>)>>,
+    pool: OnceLock<Option<Arc<ThreadPool>>>,
+}
+
+impl Engine {
+    pub(crate) fn new() -> Engine {
+        let default_pending = Arc::new(AtomicUsize::new(0));
+        Engine {
+            generation: process::generation(),
+            default_queue: Queue::new(default_pending.clone()),
+            blocking_pending: Arc::default(),
+            default_pending,
+            turn: Arc::default(),
+            other_pending: Arc::default(),
+            room: Arc::default(),
+            streams: Mutex::default(),
+            pool: OnceLock::new(),
+        }
+    }
+
+    /// True if work of the default stream may run at once: nothing that it has to wait for
+    /// is queued.
+    pub(crate) fn default_is_clear(&self) -> bool {
+        self.default_pending.load(Ordering::Acquire) == 0
+            && self.blocking_pending.load(Ordering::Acquire) == 0
+    }
+
+    /// True if no stream has work that is queued.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.default_is_clear() && self.other_pending.load(Ordering::Acquire) == 0
+    }
+
+    /// True unless the process has been forked since.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.generation == process::generation()
+    }
+
+    /// Waits until all queued work has run. Whether it failed is for its stream to report.
+    pub(crate) fn wait(&self) -> Result<()> {
+        for mark in self.marks(false) {
+            mark.wait()?;
+        }
+        self.default_queue.mark().wait()
+    }
+
+    /// The pool of so many threads for large operations, started when first asked for; `None` if
+    /// there is to be only one, or the system starts no more.
+    pub(crate) fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
+        let start = || {
+            if threads < 2 {
+                return None;
+            }
+            let built = ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .thread_name(|index| format!("pygpu kernel {index}"))
+                .build();
+            built
+                .inspect_err(|error| log::warn!("no threads for large operations: {error}"))
+                .ok()
+                .map(Arc::new)
+        };
+        self.pool.get_or_init(start).clone()
+    }
+
+    /// Places of streams that still have work, of the blocking ones only if asked.
+    pub(crate) fn marks(&self, blocking_only: bool) -> Vec<Mark> {
+        let mut streams = lock(&self.streams);
+        streams.retain(|(_, queue)| queue.strong_count() > 0);
+        streams
+            .iter()
+            .filter(|(blocking, _)| *blocking || !blocking_only)
+            .filter_map(|(_, queue)| queue.upgrade())
+            .filter(|queue| !queue.is_idle())
+            .map(|queue| queue.mark())
+            .collect()
+    }
+
+    /// Lets threads that wait for room in any queue look again.
+    pub(crate) fn look_again(&self) {
+        self.default_queue.look_again();
+        let queues: Vec<_> =
+            lock(&self.streams).iter().filter_map(|(_, queue)| queue.upgrade()).collect();
+        for queue in queues {
+            queue.look_again();
+        }
+    }
+
+    pub(crate) fn new_queue(&self, blocking: bool) -> Arc<Queue> {
+        let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
+        let queue = Queue::new(pending.clone());
+        let mut streams = lock(&self.streams);
+        if streams.len() == streams.capacity() {
+            // A reference to a stream that is gone holds its memory: before the list grows, those
+            // go, and it grows enough that this costs a constant time for each stream.
+            streams.retain(|(_, queue)| queue.strong_count() > 0);
+            let live = streams.len();
+            streams.reserve(live.max(16));
+        }
+        streams.push((blocking, Arc::downgrade(&queue)));
+        queue
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,83 @@
+//! Sizes and layouts of blocks.
+
+use std::alloc::Layout;
+use std::sync::atomic::AtomicUsize;
+
+/// Alignment of every allocation: a cache line, and the widest vector register.
+pub(super) const ALIGNMENT: usize = 64;
+/// Smaller requests get a block of this size.
+pub(super) const SMALLEST: usize = 64;
+/// From this size on blocks are kept in one ordered list; below, in one list per size.
+pub(super) const LARGE: usize = 1 << 20;
+/// Sizes from [`SMALLEST`] to below [`LARGE`]: four to each doubling.
+pub(super) const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
+/// From this size on blocks are aligned for, and advised to use, huge pages.
+pub(super) const HUGE: usize = 4 << 20;
+pub(super) const HUGE_PAGE: usize = 2 << 20;
+pub(super) const PAGE: usize = 4096;
+/// Behind a small block: the bytes that its allocation asked for, zero while it is free.
+pub(super) const MARK: usize = size_of::<AtomicUsize>();
+
+/// The size that a request is rounded up to, so that blocks fit later requests: small ones to
+/// a quarter of the power of two below, large ones to an eighth.
+pub(super) fn block_size(bytes: usize) -> usize {
+    if bytes <= SMALLEST {
+        return SMALLEST;
+    }
+    let magnitude = 1usize << (bytes - 1).ilog2();
+    let step = if bytes < LARGE { magnitude / 4 } else { magnitude / 8 };
+    bytes.next_multiple_of(step)
+}
+
+/// The size of the blocks in a list of small ones.
+pub(super) fn small_size(index: usize) -> usize {
+    let magnitude = SMALLEST << (index / 4);
+    magnitude + magnitude / 4 * (index % 4)
+}
+
+/// Which list of small blocks a size of [`block_size`] belongs to.
+pub(super) fn small_index(size: usize) -> Option<usize> {
+    if size >= LARGE {
+        return None;
+    }
+    let magnitude = size.ilog2();
+    let quarter = (size >> (magnitude - 2)) & 3;
+    Some(4 * (magnitude - SMALLEST.ilog2()) as usize + quarter)
+}
+
+pub(super) fn block_layout(size: usize) -> Option<Layout> {
+    let alignment = if size >= HUGE { HUGE_PAGE } else { ALIGNMENT };
+    let mark = if size < LARGE { MARK } else { 0 };
+    Layout::from_size_align(size + mark, alignment).ok()
+}
+
+/// The mark of a small block.
+///
+/// # Safety
+/// The block is one of this size, and stays allocated while the mark is used.
+pub(super) unsafe fn mark<'a>(address: usize, size: usize) -> &'a AtomicUsize {
+    // SAFETY: the layout of small blocks has room for it, and sizes are multiples of its own.
+    unsafe { AtomicUsize::from_ptr((address + size) as *mut usize) }
+}
+
+/// Whole pages for so many bytes.
+pub(super) fn page_layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, PAGE).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_fits_its_block_and_small_lists_know_their_size() {
+        for bytes in (1..3000).chain([4096, 65_537, LARGE - 1, LARGE, LARGE + 1, 123_456_789]) {
+            let size = block_size(bytes);
+            assert!(size >= bytes && block_size(size) == size, "{bytes} -> {size}");
+            match small_index(size) {
+                Some(index) => assert_eq!(small_size(index), size, "{bytes}"),
+                None => assert!(size >= LARGE),
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What is kept, what belongs to an address, what is zero, and where the capacity ends.
+
+use super::block::{LARGE, block_size};
+use super::*;
+
+#[test]
+fn what_is_kept_is_counted_and_goes_when_asked_to() -> Result<()> {
+    let memory = Memory::new(1 << 30, 1 << 30);
+    let sizes = [1, 64, 100, 5000, 1 << 19, LARGE, 3 << 20, 20 << 20];
+    let blocks = sizes.map(|bytes| memory.allocate(bytes));
+    assert_eq!(memory.kept(), 0);
+    for (block, bytes) in blocks.into_iter().zip(sizes) {
+        // SAFETY: the blocks are those of the allocations above.
+        unsafe { memory.free(block?, bytes) };
+    }
+    let all: usize = sizes.map(block_size).into_iter().sum();
+    assert_eq!(memory.kept(), all);
+    memory.trim(all);
+    assert_eq!(memory.kept(), all);
+    memory.trim(all - 1);
+    assert_eq!(memory.kept(), all - block_size(20 << 20));
+    memory.trim(block_size(5000) * 2);
+    assert!(memory.kept() <= block_size(5000) * 2 && memory.kept() > 0);
+    memory.trim(0);
+    assert_eq!(memory.kept(), 0);
+    assert!(memory.blocks.lock().is_empty());
+    Ok(())
+}
+
+#[test]
+fn an_address_belongs_to_the_allocation_that_is_in_use_there() -> Result<()> {
+    let memory = Memory::new(1 << 30, 1 << 30);
+    for bytes in [1, 65, 1000, LARGE - 1, LARGE + 1, 5 << 20] {
+        let start = memory.allocate(bytes)?;
+        let (end, whole) = (start + bytes as u64, Some((start, bytes)));
+        assert_eq!([start, end - 1].map(|at| memory.allocation(at)), [whole; 2], "{bytes}");
+        assert_eq!([start - 1, end].map(|at| memory.allocation(at)), [None; 2], "{bytes}");
+        // SAFETY: the block is that of the allocation above.
+        unsafe { memory.free(start, bytes) };
+        assert_eq!(memory.allocation(start), None, "{bytes}, freed");
+        memory.trim(0);
+        assert_eq!(memory.allocation(start), None, "{bytes}, given back");
+    }
+    let pages = memory.allocate_pages(5000)?;
+    assert_eq!(memory.allocation(pages + 4999), Some((pages, 5000)));
+    assert_eq!(memory.allocation(pages + 5000), None);
+    // SAFETY: as above.
+    unsafe { memory.free_pages(pages, 5000) };
+    assert_eq!(memory.allocation(pages), None);
+    Ok(())
+}
+
+#[test]
+fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
+    let memory = Memory::new(1 << 30, 1 << 30);
+    assert_eq!(memory.allocate_zeroed(1000)?, None);
+    for bytes in [4 << 20, (5 << 20) + 3, 40_000_000] {
+        let used = memory.allocate(bytes)?;
+        // SAFETY: the allocation has so many bytes.
+        unsafe { (used as *mut u8).write_bytes(7, bytes) };
+        // SAFETY: the block is that of the allocation above.
+        unsafe { memory.free(used, bytes) };
+        let zeroed = memory.allocate_zeroed(bytes)?;
+        assert!(cfg!(not(target_os = "linux")) || zeroed == Some(used), "{bytes}: a kept block");
+        if let Some(address) = zeroed {
+            // SAFETY: the allocation has so many bytes.
+            let contents = unsafe { std::slice::from_raw_parts(address as *const u8, bytes) };
+            assert!(contents.iter().all(|&byte| byte == 0), "{bytes}");
+            // SAFETY: as above.
+            unsafe { memory.free(address, bytes) };
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
+    let memory = Memory::new(1 << 20, 1 << 20);
+    let block = memory.allocate(1 << 19)?;
+    let refused = memory.allocate((1 << 19) + 1);
+    let text = refused.expect_err("one byte more than is left").to_string();
+    for part in ["524289 bytes", "524288 bytes (512.0 KiB) are used", "available of 1048576"] {
+        assert!(text.contains(part), "{text}");
+    }
+    // SAFETY: the block is that of the allocation above.
+    unsafe { memory.free(block, 1 << 19) };
+    assert_eq!(memory.used(), 0);
+    let whole = memory.allocate(1 << 20)?;
+    // SAFETY: as above.
+    unsafe { memory.free(whole, 1 << 20) };
+    Ok(())
+}
