@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -28,3 +29,9 @@ for name, max_examples in (("pygpu", examples), ("thorough", 3000)):
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
     )
 hypothesis.settings.load_profile("pygpu")
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what stays for the whole run out of garbage collections, of which tests make many."""
+    gc.collect()
+    gc.freeze()

@@ -30,14 +30,23 @@ HAS_PTX = BACKEND == "cuda"
 needs_ptx = pytest.mark.skipif(not HAS_PTX, reason="the backend neither takes PTX nor links it")
 
 
-def settled_memory() -> tuple[int, int] | None:
-    """Free and total bytes when nothing unused is kept; None where others share the device."""
+def settled_memory(
+    expected: tuple[int, int] | None = None,
+) -> tuple[int, int] | None:
+    """Free and total bytes when nothing unused is kept; None where others share the device.
+
+    Returns as soon as they are the expected ones.
+    """
+    gc.collect()
     found: list[tuple[int, int]] = []
     # What was dropped behind queued work is freed by a thread, a moment later.
     while len(found) < 500 and (len(found) < 5 or len(set(found[-5:])) > 1):
-        gc.collect()
         driver.Context.synchronize()
         driver.Context.trim_memory()
         found.append(driver.mem_get_info())
+        if found[-1] == expected:
+            break
         time.sleep(0.002)
+        if len(found) % 50 == 0:
+            gc.collect()
     return found[-1] if ALONE else None

@@ -13,12 +13,16 @@ from pairs import check
 from pygpu import driver, gpuarray
 
 
+@pytest.fixture(scope="module")
+def memory_at_first():
+    return settled_memory()
+
+
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind():
+def nothing_is_left_behind(memory_at_first):
     """A refused call allocates nothing that stays."""
-    before = settled_memory()
     yield
-    assert settled_memory() == before
+    assert settled_memory(memory_at_first) == memory_at_first
 
 
 MAKERS = [gpuarray.GPUArray, gpuarray.empty, gpuarray.zeros, gpuarray.ones]
