@@ -75,7 +75,6 @@ names! {
         CUstream, *mut *mut c_void, *mut *mut c_void);
     function_attribute: cuFuncGetAttribute(*mut c_int, CUfunction_attribute, CUfunction);
     device_uuid: cuDeviceGetUuid_v2(*mut CUuuid, CUdevice);
-    context_state: cuDevicePrimaryCtxGetState(CUdevice, *mut c_uint, *mut c_int);
     priority_range: cuCtxGetStreamPriorityRange(*mut c_int, *mut c_int);
     limit: cuCtxGetLimit(*mut usize, CUlimit);
     set_limit: cuCtxSetLimit(CUlimit, usize);

@@ -19,7 +19,6 @@ functions='hip(Init|RuntimeGetVersion|Get(DeviceCount|Device|ErrorName|ErrorStri
 hipGetDeviceProperties(R0600)?
 hipDevice(Get|GetName|TotalMem|GetAttribute|GetPCIBusId|GetUuid|CanAccessPeer|Synchronize|Reset)
 hipDevice(GetStreamPriorityRange|GetLimit|SetLimit|EnablePeerAccess|DisablePeerAccess)
-hipDevicePrimaryCtxGetState
 hipMem(GetInfo|GetAddressRange|AllocPitch|PrefetchAsync|cpyPeerAsync|cpy3DAsync)
 hipMemcpy(HtoD|DtoH|HtoDAsync|DtoHAsync|DtoDAsync)|hipMemsetD(8|16|32)Async
 hipMalloc(Managed|FromPoolAsync)?|hipFree(Async)?

@@ -944,11 +944,6 @@ unsafe extern "C" {
         sizeBytes: usize,
         stream: hipStream_t,
     ) -> hipError_t::Type;
-    pub fn hipDevicePrimaryCtxGetState(
-        dev: hipDevice_t,
-        flags: *mut ::std::ffi::c_uint,
-        active: *mut ::std::ffi::c_int,
-    ) -> hipError_t::Type;
     pub fn hipModuleUnload(module: hipModule_t) -> hipError_t::Type;
     pub fn hipModuleGetFunction(
         function: *mut hipFunction_t,

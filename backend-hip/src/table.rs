@@ -86,7 +86,6 @@ names! {
     }
     optional {
         device_uuid: hipDeviceGetUuid(_, _);
-        context_state: hipDevicePrimaryCtxGetState(_, _, _);
         priority_range: hipDeviceGetStreamPriorityRange(_, _);
         limit: hipDeviceGetLimit(_, _);
         set_limit: hipDeviceSetLimit(_, _);

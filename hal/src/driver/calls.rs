@@ -210,8 +210,6 @@ calls! {
     optional {
         /// UUID: 16 bytes, device.
         device_uuid(*mut [u8; 16], c_int);
-        /// Flags and whether it is active: device, flags, active.
-        context_state(c_int, *mut c_uint, *mut c_int);
         /// Priorities: least, greatest.
         priority_range(*mut c_int, *mut c_int);
         /// Limit: result, which.

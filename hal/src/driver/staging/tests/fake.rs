@@ -412,7 +412,7 @@ fn calls() -> Calls {
         function_attribute: none3,
         ;
         without
-        device_uuid context_state priority_range limit set_limit address_range allocate_pitched
+        device_uuid priority_range limit set_limit address_range allocate_pitched
         allocate_managed prefetch pool_create pool_destroy pool_set_attribute pool_attribute
         pool_trim pool_set_access pool_allocate free_async ipc_export_memory ipc_open_memory
         ipc_close_memory ipc_export_event ipc_open_event host_function stream_callback
