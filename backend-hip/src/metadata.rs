@@ -6,6 +6,10 @@
 //!
 //! Users hand in any bytes: each read is checked, nothing recurses, and no room is made for
 //! more than was read.
+//!
+//! MessagePack is read by hand for this reason. `rmp` (0.8.15) panics when it skips an extension type
+//! (`MessageLen`), and recurses; `rmpv` makes a tree of 40 bytes and more for each value, of which a
+//! damaged note can have one in each byte.
 
 use hal::Parameter;
 use hal::compile::Target;

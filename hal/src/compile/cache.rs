@@ -289,6 +289,9 @@ fn write(folder: &Path, key: &CodeKey, code: &[u8]) -> io::Result<()> {
 
 /// A new file in the folder. The name is unlike others' on this machine by process, time and
 /// count; if another machine has it, the next is tried.
+///
+/// Not the crate `tempfile`: with `rustix` below it, it takes 15 s to compile, twice in a build with
+/// code ahead of time, and names and modes are all that is needed of it.
 fn create_temporary(folder: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
