@@ -5,12 +5,13 @@ use super::compiler::{Compiler, run};
 use super::targets::Embedded;
 use hal::compile::embedded::PackedObject;
 use hal::compile::{CodeCache, CodeKey, Compilation};
+use hal::poison::Unpoisoned as _;
 use hal::source::catalogue::Group;
 use hal::source::unit;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Compiles every group with a compiler that works; `scratch` is a folder for its files.
@@ -30,7 +31,7 @@ pub(crate) fn compile(
         if result.is_err() {
             next.store(groups.len(), Ordering::Relaxed);
         }
-        results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+        results.lock().unpoisoned().push((number, result));
     };
     let work = || {
         loop {
@@ -44,7 +45,7 @@ pub(crate) fn compile(
             scope.spawn(work);
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut results = results.into_inner().unpoisoned();
     // In the catalogue's order, whichever was ready first.
     results.sort_by_key(|(number, _)| *number);
     let mut embedded = Embedded {

@@ -15,11 +15,12 @@ use hal::compile::program::{
 };
 use hal::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
+use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
 use search::Places;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 type Program = sys::_nvrtcProgram;
 
@@ -58,7 +59,7 @@ impl Nvrtc {
     /// The NVRTC for an architecture. A failure is not remembered: NVRTC may be installed
     /// while the program runs.
     fn find(&self, architecture: c_int) -> Result<Arc<Found>> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock().unpoisoned();
         if let Some((_, known)) = found.iter().find(|(it, _)| *it == architecture) {
             return Ok(known.clone());
         }

@@ -18,10 +18,11 @@ use hal::compile::program::{
 };
 use hal::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
+use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
 use std::ffi::c_int;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 type Program = sys::_hiprtcProgram;
 
@@ -56,7 +57,7 @@ impl Hiprtc {
 
     /// A failure is not remembered: hipRTC may be installed while the program runs.
     fn find(&self) -> Result<Arc<Found>> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock().unpoisoned();
         if let Some(known) = &*found {
             return Ok(known.clone());
         }
@@ -105,7 +106,7 @@ impl Compiler for Hiprtc {
         }
         let options: Vec<&str> = own.iter().chain(&given).map(String::as_str).collect();
         let named = |log: &str| named(log, compilation.name);
-        let _compiling = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _compiling = COMPILING.lock().unpoisoned();
         match found.calls.compile(compilation, &options) {
             Ok(compiled) => Ok(Compiled { log: named(&compiled.log), ..compiled }),
             Err(error) => Err(Error::new(

@@ -1,10 +1,11 @@
 //! Threads and queues, and waiting for what is queued.
 
 use crate::queue::{Mark, Queue, Room};
+use hal::poison::Unpoisoned as _;
 use hal::{Result, process};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// The threads and queues of one process: a forked child makes its own.
 pub(crate) struct Engine {
@@ -85,7 +86,7 @@ impl Engine {
 
     /// Places of streams that still have work, of the blocking ones only if asked.
     pub(crate) fn marks(&self, blocking_only: bool) -> Vec<Mark> {
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock().unpoisoned();
         streams.retain(|(_, queue)| queue.strong_count() > 0);
         streams
             .iter()
@@ -99,8 +100,13 @@ impl Engine {
     /// Lets threads that wait for room in any queue look again.
     pub(crate) fn look_again(&self) {
         self.default_queue.look_again();
-        let queues: Vec<_> =
-            lock(&self.streams).iter().filter_map(|(_, queue)| queue.upgrade()).collect();
+        let queues: Vec<_> = self
+            .streams
+            .lock()
+            .unpoisoned()
+            .iter()
+            .filter_map(|(_, queue)| queue.upgrade())
+            .collect();
         for queue in queues {
             queue.look_again();
         }
@@ -109,7 +115,7 @@ impl Engine {
     pub(crate) fn new_queue(&self, blocking: bool) -> Arc<Queue> {
         let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
         let queue = Queue::new(pending.clone());
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock().unpoisoned();
         if streams.len() == streams.capacity() {
             // A reference to a stream that is gone holds its memory: before the list grows, those
             // go, and it grows enough that this costs a constant time for each stream.
@@ -120,8 +126,4 @@ impl Engine {
         streams.push((blocking, Arc::downgrade(&queue)));
         queue
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

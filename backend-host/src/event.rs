@@ -2,11 +2,12 @@
 
 use crate::device::DEVICE;
 use crate::queue::Mark;
+use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, process};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
 static NEXT_HANDLE: AtomicU64 = AtomicU64::new(1);
@@ -50,7 +51,7 @@ impl HostEvent {
     }
 
     fn lock(&self) -> MutexGuard<'_, Recorded> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recorded.lock().unpoisoned()
     }
 
     /// In a forked child a thread of the parent may have held an event's lock.

@@ -1,12 +1,13 @@
 //! The work of one stream: tasks that a thread of the stream runs in order, and counters by
 //! which others wait for a place in that order.
 
+use hal::poison::Unpoisoned as _;
 use hal::{Error, ErrorKind, Result, Status, backlog, process};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 /// A piece of queued work. It fails by returning an error, which the stream keeps.
 pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
@@ -90,7 +91,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unpoisoned()
     }
 
     pub(crate) fn submitted(&self) -> u64 {
@@ -174,7 +175,7 @@ impl Queue {
         room.waiting.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
         while self.backlog() > ROOM && room.functions.load(Ordering::SeqCst) == 0 {
-            state = self.has_room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.has_room.wait(state).unpoisoned();
         }
         drop(state);
         room.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -225,7 +226,7 @@ impl Queue {
             if !state.has_worker {
                 return;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unpoisoned();
         }
     }
 
@@ -245,7 +246,7 @@ impl Queue {
         self.check_process()?;
         let mut state = self.lock();
         while self.completed() < position {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).unpoisoned();
         }
         Ok(())
     }

@@ -9,10 +9,11 @@ use crate::event::{HostEvent, Record};
 use crate::queue::{Mark, Queue, Room, Task};
 use crate::transfer;
 use hal::operation::Operation;
+use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::{DeviceId, Error, Event, PrefetchTarget, Result, Status, Stream, Transfer};
 use std::any::Any;
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
 use std::time::Instant;
 
 #[derive(Debug)]
@@ -87,7 +88,7 @@ impl HostStream {
         }
         let turn = engine.turn.clone();
         queue.submit(Box::new(move || {
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = turn.lock().unpoisoned();
             task()
         }))
     }

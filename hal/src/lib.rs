@@ -76,6 +76,7 @@ mod locks;
 pub mod memory;
 pub mod module;
 pub mod operation;
+pub mod poison;
 pub mod process;
 pub mod scalar;
 pub mod setting;

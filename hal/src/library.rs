@@ -5,12 +5,13 @@
 //! because drivers do not survive `dlclose`.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::poison::Unpoisoned as _;
 use crate::status::{Api, Status};
 use std::ffi::{CString, OsString, c_void};
 use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -19,7 +20,7 @@ static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// looked for later is looked for there too.
 pub fn add_search_directory(path: impl Into<PathBuf>) {
     let path = path.into();
-    let mut directories = DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut directories = DIRECTORIES.lock().unpoisoned();
     if !directories.contains(&path) {
         directories.push(path);
     }
@@ -27,7 +28,7 @@ pub fn add_search_directory(path: impl Into<PathBuf>) {
 
 /// The directories that were added, in that order.
 pub fn search_directories() -> Vec<PathBuf> {
-    DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    DIRECTORIES.lock().unpoisoned().clone()
 }
 
 /// Which files may be a library, and how to say that none of them is.

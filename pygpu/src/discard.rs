@@ -6,6 +6,7 @@
 //! queued when it was discarded. The thread ends with the last such value.
 
 use crate::stream;
+use gpuarray::poison::Unpoisoned as _;
 use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream, process};
 use pyo3::prelude::*;
 use std::any::Any;
@@ -14,7 +15,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How long the thread sleeps between two looks at the device.
@@ -108,7 +109,7 @@ struct Pending {
 impl Pending {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // The queue is valid after every step, so a panic elsewhere spoils nothing.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unpoisoned()
     }
 
     /// Drops values as the device catches up, until none is left.

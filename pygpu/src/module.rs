@@ -6,12 +6,13 @@ use crate::host;
 use crate::integer::argument;
 use crate::kernel::Function;
 use crate::runtime::{Current, current};
+use gpuarray::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Loaded code; it stays as long as a function of it.
 #[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
@@ -205,7 +206,7 @@ pub(crate) struct Linker {
 impl Linker {
     fn inputs(&self) -> MutexGuard<'_, Vec<Input>> {
         // A list is valid whatever failed elsewhere.
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inputs.lock().unpoisoned()
     }
 }
 

@@ -9,12 +9,13 @@ use crate::kept::{KeptObject, Loan};
 use crate::runtime::current;
 use crate::tenant::Tenant;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
+use gpuarray::poison::Unpoisoned as _;
 use gpuarray::{Device, Error, Layout, PinnedOptions};
 use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// `CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`, `CU_MEMHOSTALLOC_WRITECOMBINED`; the
 /// first two are `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`, too.
@@ -46,7 +47,7 @@ pub(crate) fn alloc_options(name: &str, flags: u32) -> PyResult<PinnedOptions> {
 
 fn unlocked<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     // An object that is there or not is valid whatever failed elsewhere.
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
+    memory.lock().unpoisoned()
 }
 
 fn gone(call: &'static str) -> PyErr {

@@ -11,9 +11,10 @@ mod tests;
 pub use archive::{PackedObject, pack};
 
 use super::target::Target;
+use crate::poison::Unpoisoned as _;
 use archive::SourceKey;
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::RwLock;
 
 /// Code for one target.
 #[derive(Clone, Copy)]
@@ -72,7 +73,7 @@ static REGISTERED: RwLock<Vec<EmbeddedTarget>> = RwLock::new(Vec::new());
 /// Makes code known to every device of the process, for the operations that it has not run
 /// yet. What is registered already counts once.
 pub fn register(targets: &[EmbeddedTarget]) {
-    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let mut registered = REGISTERED.write().unpoisoned();
     for target in targets {
         let known = |it: &EmbeddedTarget| std::ptr::eq(it.archive, target.archive);
         if !registered.iter().any(known) {
@@ -83,7 +84,7 @@ pub fn register(targets: &[EmbeddedTarget]) {
 
 /// The names of the targets that code was registered for.
 pub(super) fn registered() -> Vec<&'static str> {
-    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    let registered = REGISTERED.read().unpoisoned();
     registered.iter().map(EmbeddedTarget::name).collect()
 }
 
@@ -100,7 +101,7 @@ pub(crate) struct EmbeddedObject {
 impl EmbeddedObject {
     /// The object for a device that is best for it, of those with the kernels of a source.
     pub(crate) fn best(device: &str, source: &str) -> Option<EmbeddedObject> {
-        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+        let registered = REGISTERED.read().unpoisoned();
         if registered.is_empty() {
             return None;
         }

@@ -2,9 +2,9 @@
 
 use super::{Call, Interceptor};
 use crate::error::{Error, ErrorKind, Result};
+use crate::poison::Unpoisoned as _;
 use crate::status::{Api, Status};
 use std::sync::Mutex;
-use std::sync::PoisonError;
 
 /// Which call is to fail, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl FaultInjector {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unpoisoned()
     }
 }
 

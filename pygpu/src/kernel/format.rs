@@ -1,13 +1,14 @@
 //! The types of a prepared kernel's arguments, in the format codes of Python's `struct` and of
 //! PyCUDA.
 
+use gpuarray::poison::Unpoisoned as _;
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// One argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Formats {
     }
 
     pub(super) fn set(&self, format: Format) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unpoisoned();
         let position = all.iter().position(|known| known.text == format.text);
         let position = position.unwrap_or_else(|| {
             all.push(Arc::new(format));
