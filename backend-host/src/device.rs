@@ -279,6 +279,16 @@ impl Device for HostHandle {
         Ok(())
     }
 
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
+        if self.is_pinned(pointer as usize, 1) {
+            return Ok(pointer as u64);
+        }
+        Err(Error::invalid(
+            "pinned_address",
+            format!("address {pointer:p} is not in page-locked memory"),
+        ))
+    }
+
     unsafe fn register_host(&self, pointer: *mut u8, bytes: usize, _: PinnedOptions) -> Result<()> {
         let start = pointer as usize;
         let end = start.checked_add(bytes).ok_or_else(|| {

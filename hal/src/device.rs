@@ -236,9 +236,7 @@ pub trait Device: Send + Sync + Debug {
     ///
     /// # Errors
     /// `InvalidArgument` for memory that is not page-locked, or not mapped.
-    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
-        Ok(pointer as u64)
-    }
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64>;
 
     /// Page-locks host memory that the program has.
     ///

@@ -1,20 +1,22 @@
 //! Mutexes with a place in the order in which locks are taken, which debug builds check.
 //!
 //! A thread that has a lock takes further ones of a higher rank only, so no two threads wait for
-//! each other. What each rank protects is in `docs/lifetimes.md`.
+//! each other. Locks of one rank, of which a thread takes several, are taken in the order of the
+//! addresses of what they protect. What each rank protects is in `docs/lifetimes.md`.
 
-use crate::process::{ProcessGuard, ProcessLock};
+use crate::process::ProcessRwLock;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 /// One launch of a graph at a time.
 pub(crate) const LAUNCHING: u8 = 1;
-/// Uses of shared memory are ordered and queued.
+/// Uses of one shared memory are ordered and queued. An operation on several memories has the locks
+/// of all.
 pub(crate) const ORDERING: u8 = 2;
+/// Streams are made to wait for each other; alone: a capture begins or ends.
+pub(crate) const CAPTURING: u8 = 3;
 /// A builtin kernel is compiled or loaded.
-pub(crate) const LOADING: u8 = 3;
-/// The uses of one memory.
-pub(crate) const USES: u8 = 4;
+pub(crate) const LOADING: u8 = 4;
 /// A stream's freed blocks are given back on the stream.
 pub(crate) const GIVING_BACK: u8 = 5;
 /// A capture begins, or something is done that no capture may begin beside.
@@ -43,7 +45,14 @@ impl<T, const RANK: u8> Ranked<T, RANK> {
     /// nothing.
     #[inline]
     pub(crate) fn lock(&self) -> RankedGuard<'_, T> {
-        let held = Held::new(RANK);
+        self.lock_at(0)
+    }
+
+    /// Locks, where a thread takes several locks of the rank: each at a greater address than those
+    /// that it has.
+    #[inline]
+    pub(crate) fn lock_at(&self, address: usize) -> RankedGuard<'_, T> {
+        let held = Held::new(RANK, address);
         RankedGuard { guard: self.0.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
@@ -82,46 +91,68 @@ impl<T> DerefMut for RankedGuard<'_, T> {
     }
 }
 
-/// A lock of the whole process, with its rank.
+static CAPTURES_CHANGE: ProcessRwLock = ProcessRwLock::new();
+
+/// No capture begins or ends meanwhile; other threads may have the same.
 #[derive(Debug)]
-pub(crate) struct Ordered {
-    _guard: ProcessGuard,
+pub(crate) struct NoCaptureBegins {
+    _guard: RwLockReadGuard<'static, ()>,
     _held: Held,
 }
 
-impl Ordered {
-    /// Takes the lock that orders uses of shared memory.
-    pub(crate) fn lock(lock: &'static ProcessLock) -> Ordered {
-        let held = Held::new(ORDERING);
-        Ordered { _guard: lock.lock(), _held: held }
+impl NoCaptureBegins {
+    pub(crate) fn lock() -> NoCaptureBegins {
+        let held = Held::new(CAPTURING, 0);
+        NoCaptureBegins { _guard: CAPTURES_CHANGE.read(), _held: held }
     }
 }
 
-/// Says that this thread has a lock of a rank, or waits for it.
+/// No stream is made to wait for another meanwhile: what is asked of a stream to order work behind
+/// it would end a capture that had begun in between.
+#[derive(Debug)]
+pub(crate) struct NothingOrdered {
+    _guard: RwLockWriteGuard<'static, ()>,
+    _held: Held,
+}
+
+impl NothingOrdered {
+    pub(crate) fn lock() -> NothingOrdered {
+        let held = Held::new(CAPTURING, 0);
+        NothingOrdered { _guard: CAPTURES_CHANGE.write(), _held: held }
+    }
+}
+
+/// Says that this thread has a lock, or waits for it.
 #[derive(Debug)]
 struct Held {
     #[cfg(debug_assertions)]
-    rank: u8,
+    place: (u8, usize),
 }
 
 #[cfg(debug_assertions)]
 thread_local! {
-    /// The ranks that this thread holds, each a bit.
-    static RANKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    /// Rank and address of the locks that this thread holds.
+    static HELD: std::cell::RefCell<Vec<(u8, usize)>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 impl Held {
     #[cfg(debug_assertions)]
-    fn new(rank: u8) -> Held {
-        let held = RANKS.get();
-        assert!(held >> rank == 0, "a lock of rank {rank} is taken under those of {held:#b}");
-        RANKS.set(held | 1 << rank);
-        Held { rank }
+    fn new(rank: u8, address: usize) -> Held {
+        let place = (rank, address);
+        let _ = HELD.try_with(|held| {
+            let mut held = held.borrow_mut();
+            assert!(
+                held.iter().all(|other| *other < place),
+                "a lock of rank {rank} at {address:#x} is taken under those of {held:x?}"
+            );
+            held.push(place);
+        });
+        Held { place }
     }
 
     #[cfg(not(debug_assertions))]
     #[inline]
-    fn new(_rank: u8) -> Held {
+    fn new(_rank: u8, _address: usize) -> Held {
         Held {}
     }
 }
@@ -129,7 +160,13 @@ impl Held {
 #[cfg(debug_assertions)]
 impl Drop for Held {
     fn drop(&mut self) {
-        RANKS.set(RANKS.get() & !(1 << self.rank));
+        // Locks may be used while the thread's locals are taken down.
+        let _ = HELD.try_with(|held| {
+            let mut held = held.borrow_mut();
+            if let Some(position) = held.iter().rposition(|other| *other == self.place) {
+                held.swap_remove(position);
+            }
+        });
     }
 }
 
@@ -140,7 +177,7 @@ mod tests {
 
     #[test]
     fn locks_are_taken_in_their_order() {
-        static USE: Ranked<i32, USES> = Ranked::new(1);
+        static USE: Ranked<i32, ORDERING> = Ranked::new(1);
         static KEEP: Ranked<i32, KEPT> = Ranked::new(2);
         for _ in 0..2 {
             let first = USE.lock();
@@ -163,6 +200,37 @@ mod tests {
             assert!(twice.is_err(), "a thread would wait for itself");
             // What was held is held no longer.
             drop(USE.lock());
+        }
+    }
+
+    #[test]
+    fn locks_of_one_rank_are_taken_in_the_order_of_their_addresses() {
+        static LOW: Ranked<i32, ORDERING> = Ranked::new(1);
+        static HIGH: Ranked<i32, ORDERING> = Ranked::new(2);
+        for _ in 0..2 {
+            let first = LOW.lock_at(8);
+            let second = HIGH.lock_at(16);
+            let _capturing = NoCaptureBegins::lock();
+            drop(first);
+            drop(second);
+        }
+        if cfg!(debug_assertions) {
+            let wrong = catch_unwind(|| {
+                let _second = HIGH.lock_at(16);
+                drop(LOW.lock_at(8));
+            });
+            assert!(wrong.is_err(), "the order is checked");
+            let twice = catch_unwind(|| {
+                let _first = LOW.lock_at(8);
+                drop(LOW.lock_at(8));
+            });
+            assert!(twice.is_err(), "a thread would wait for itself");
+            let behind = catch_unwind(|| {
+                let _capturing = NoCaptureBegins::lock();
+                drop(LOW.lock_at(8));
+            });
+            assert!(behind.is_err(), "a memory's lock comes before that of captures");
+            drop(LOW.lock_at(8));
         }
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{
+    Condvar, Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 static EXITING: AtomicBool = AtomicBool::new(false);
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -51,9 +53,6 @@ struct OfProcess<T> {
     current: AtomicPtr<Generation<T>>,
     owned: PhantomData<Box<Generation<T>>>,
 }
-
-/// Ends the lock when it is dropped.
-pub(crate) type ProcessGuard = MutexGuard<'static, ()>;
 
 struct Generation<T> {
     number: u32,
@@ -131,9 +130,30 @@ impl<T: fmt::Debug> fmt::Debug for ProcessMutex<T> {
     }
 }
 
-/// A lock for all threads of a process. In a forked child it is open, whoever held it in the
-/// parent: that thread does not exist there.
-pub(crate) struct ProcessLock(OfProcess<Shared>);
+/// Something that several threads do beside each other, and a few only alone. In a forked child
+/// nobody does, whoever did in the parent: that thread does not exist there.
+pub(crate) struct ProcessRwLock(OfProcess<RwLock<()>>);
+
+impl ProcessRwLock {
+    pub(crate) const fn new() -> ProcessRwLock {
+        ProcessRwLock(OfProcess::new())
+    }
+
+    /// Locks beside others. What the lock protects must be valid after every step: a panic
+    /// elsewhere spoils nothing.
+    pub(crate) fn read(&'static self) -> RwLockReadGuard<'static, ()> {
+        self.0.get(RwLock::default).read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks alone.
+    pub(crate) fn write(&'static self) -> RwLockWriteGuard<'static, ()> {
+        self.0.get(RwLock::default).write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A condition that threads of a process wait for. In a forked child nobody waits for it, and it is
+/// not locked, whoever had it in the parent: that thread does not exist there.
+pub(crate) struct ProcessCondition(OfProcess<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -147,18 +167,12 @@ impl Shared {
     }
 }
 
-impl ProcessLock {
-    pub(crate) const fn new() -> ProcessLock {
-        ProcessLock(OfProcess::new())
+impl ProcessCondition {
+    pub(crate) const fn new() -> ProcessCondition {
+        ProcessCondition(OfProcess::new())
     }
 
-    /// Locks. What the lock protects must be valid after every step: a panic elsewhere spoils
-    /// nothing.
-    pub(crate) fn lock(&'static self) -> ProcessGuard {
-        self.of_this_process().lock()
-    }
-
-    /// Waits while `goes_on`. Whoever ends that calls [`ProcessLock::notify`] afterwards.
+    /// Waits while `goes_on`. Whoever ends that calls [`ProcessCondition::notify`] afterwards.
     pub(crate) fn wait_while(&'static self, goes_on: impl Fn() -> bool) {
         let here = self.of_this_process();
         let mut guard = here.lock();
@@ -167,7 +181,7 @@ impl ProcessLock {
         }
     }
 
-    /// Lets everybody in [`ProcessLock::wait_while`] look again.
+    /// Lets everybody in [`ProcessCondition::wait_while`] look again.
     pub(crate) fn notify(&'static self) {
         let here = self.of_this_process();
         // Under the lock, so that nobody looks, misses this, and then waits.

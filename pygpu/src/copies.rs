@@ -80,7 +80,7 @@ pub(crate) fn queue(
     }
     py.detach(|| {
         stream.wait_for_room();
-        let _guard = AccessGuard::acquire(stream, &uses)?;
+        let _guard = AccessGuard::acquire_for_transfer(stream, &uses, &transfer)?;
         // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
         // the program vouches, as with every GPU library. Host memory is kept by the caller,
         // and by the backend's rule that pageable memory is copied before the call returns.

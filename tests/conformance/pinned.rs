@@ -16,7 +16,7 @@ tests![
     pinned_memory_is_copied_with_every_option,
     kernels_see_mapped_memory_under_its_address needs [Kernels],
     an_address_inside_pinned_memory_is_found needs [Kernels],
-    memory_that_is_not_pinned_has_no_address needs [Kernels],
+    memory_that_is_not_pinned_has_no_address,
     kernels_see_registered_memory needs [Kernels],
     registered_memory_is_copied_without_waiting,
     managed_memory_is_refused_by_name,

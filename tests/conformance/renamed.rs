@@ -108,6 +108,10 @@ impl Device for Renamed<dyn Device> {
         unsafe { self.inner.free_pinned(pointer, bytes) }
     }
 
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
+        self.inner.pinned_address(pointer)
+    }
+
     unsafe fn register_host(
         &self,
         pointer: *mut u8,

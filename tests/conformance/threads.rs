@@ -1,6 +1,7 @@
 //! Many threads on many streams, with arrays in common.
 
-use crate::context::Context;
+use crate::context::{Context, Gate, pause};
+use crate::graphs::capture;
 use crate::harness::{Outcome, tests};
 use gpuarray::attempt::attempt;
 use gpuarray::function::BinaryFunction;
@@ -19,6 +20,11 @@ tests![
     an_array_made_by_one_thread_is_freed_by_another needs [ExactAccounting],
     streams_are_dropped_while_others_trim_memory,
     an_attempt_waits_for_no_other_use,
+    copies_of_different_arrays_do_not_wait_for_each_other needs [Progress],
+    whoever_waits_for_one_array_keeps_no_other needs [Progress],
+    frees_do_not_wait_for_copies_of_other_arrays needs [Progress],
+    captures_begin_and_end_while_a_copy_waits needs [Graphs, Progress],
+    arrays_are_used_in_every_order_at_once,
 ];
 
 const THREADS: usize = 4;
@@ -177,5 +183,130 @@ fn an_attempt_waits_for_no_other_use(context: &Context) -> Outcome {
     let mut own = elsewhere.copy()?;
     assert!(matches!(attempt(|| own.fill(3)), Some(Ok(()))), "nobody else uses it");
     assert_eq!(own.to_vec()?, [3; 100]);
+    Ok(())
+}
+
+/// An array that two streams have used.
+fn shared(context: &Context, value: i32) -> Result<DeviceArray<i32>> {
+    let array = DeviceArray::full(&context.device, &[100], value)?;
+    array.on(&context.stream()?)?.copy()?;
+    array.on(&context.stream()?)?.copy()?;
+    Ok(array)
+}
+
+/// Runs `meanwhile` while another thread copies an array to the host, which waits at a gate.
+fn while_a_copy_waits(
+    context: &Context,
+    array: &DeviceArray<i32>,
+    meanwhile: impl FnOnce() -> Outcome,
+) -> Outcome {
+    let stream = context.stream()?;
+    let view = array.on(&stream)?;
+    // Loads and allocates what doing so behind a closed gate might wait for.
+    view.to_vec()?;
+    let gate = Gate::on(stream.as_ref())?;
+    std::thread::scope(|scope| {
+        let copy = scope.spawn(|| view.to_vec());
+        pause();
+        let result = meanwhile();
+        // A gate opens by itself after a while, so that nothing hangs.
+        let is_closed = !stream.query()?;
+        gate.open();
+        assert_eq!(copy.join().unwrap()?, [7; 100]);
+        result?;
+        assert!(is_closed, "something has waited for the copy");
+        Ok(())
+    })
+}
+
+fn copies_of_different_arrays_do_not_wait_for_each_other(context: &Context) -> Outcome {
+    let (x, mut y) = (shared(context, 7)?, shared(context, 8)?.on(&context.stream()?)?);
+    let warm = (&y + &y)?.to_vec()?;
+    while_a_copy_waits(context, &x, || {
+        assert_eq!(y.to_vec()?, [8; 100]);
+        assert_eq!((&y + &y)?.to_vec()?, warm);
+        y.copy_from_slice(&[9; 100])?;
+        assert_eq!(y.on(&context.stream()?)?.to_vec()?, [9; 100]);
+        Ok(())
+    })
+}
+
+fn whoever_waits_for_one_array_keeps_no_other(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    // Used by one stream only, so that the copy takes no lock.
+    let x = DeviceArray::<i32>::full(&context.device, &[100], 7)?.on(&stream)?.copy()?;
+    let elsewhere = context.stream()?;
+    let arrays = [shared(context, 1)?, shared(context, 2)?];
+    // Memories on both sides of the array's address.
+    let (first, second) = ((&arrays[0] + &arrays[1])?, (&arrays[1] + &arrays[0])?);
+    x.to_vec()?;
+    let gate = Gate::on(stream.as_ref())?;
+    std::thread::scope(|scope| {
+        let copy = scope.spawn(|| x.to_vec());
+        pause();
+        let uses = arrays.iter().chain([&first, &second]);
+        let sums: Vec<_> = uses
+            .map(|array| (array.on(&elsewhere), x.on(&elsewhere)))
+            .map(|(array, x)| scope.spawn(move || &array? + &x?))
+            .collect();
+        pause();
+        for (array, value) in arrays.iter().zip([1, 2]) {
+            assert_eq!(array.on(&context.stream()?)?.to_vec()?, [value; 100]);
+        }
+        let is_closed = !stream.query()?;
+        gate.open();
+        assert_eq!(copy.join().unwrap()?, [7; 100]);
+        for (sum, value) in sums.into_iter().zip([8, 9, 10, 10]) {
+            assert_eq!(sum.join().unwrap()?.to_vec()?, [value; 100]);
+        }
+        assert!(is_closed, "something has waited for the copy");
+        Ok(())
+    })
+}
+
+fn frees_do_not_wait_for_copies_of_other_arrays(context: &Context) -> Outcome {
+    let (x, y) = (shared(context, 7)?, shared(context, 8)?);
+    while_a_copy_waits(context, &x, || {
+        y.untyped().memory().release()?;
+        assert!(y.to_vec().is_err());
+        Ok(())
+    })
+}
+
+fn captures_begin_and_end_while_a_copy_waits(context: &Context) -> Outcome {
+    let (x, stream) = (shared(context, 7)?, context.stream()?);
+    let mut y = shared(context, 8)?.on(&stream)?;
+    y.update_scalar(BinaryFunction::Add, 1)?;
+    stream.synchronize()?;
+    while_a_copy_waits(context, &x, || {
+        let graph = capture(&stream, || y.update_scalar(BinaryFunction::Add, 1))?;
+        assert_eq!(graph.node_count(), 1);
+        Ok(())
+    })
+}
+
+/// Operations on several arrays, in all orders, with copies, frees and new arrays between them.
+fn arrays_are_used_in_every_order_at_once(context: &Context) -> Outcome {
+    let arrays: Vec<_> = (0..4).map(|_| shared(context, 1)).collect::<Result<_>>()?;
+    on_threads(|number| {
+        let stream = context.stream()?;
+        let views = arrays.iter().map(|array| array.on(&stream)).collect::<Result<Vec<_>>>()?;
+        for round in 0..ROUNDS {
+            let (i, j) = ((round + number) % 4, (round / 4 + 3 * number) % 4);
+            let product = (&views[i] * &views[j])?;
+            views[j].clone().assign(&product)?;
+            // One memory twice.
+            (&views[i] * &views[i].index(&[(0..100).into()])?)?;
+            match round % 3 {
+                0 => assert_eq!(product.to_vec()?, [1; 100]),
+                1 => drop(views[i].on(&context.stream()?)?.copy()?),
+                _ => views[i].clone().copy_from_slice(&[1; 100])?,
+            }
+        }
+        Ok(())
+    })?;
+    for array in &arrays {
+        assert_eq!(array.to_vec()?, [1; 100]);
+    }
     Ok(())
 }

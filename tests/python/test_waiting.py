@@ -121,3 +121,54 @@ def test_waiting_for_nothing():
     assert driver.Stream().synchronize() is None
     event = driver.Event()
     assert event.synchronize() is event
+
+
+# A thread copies an array that two streams have used, behind more work than ends soon. Meanwhile the
+# main thread uses, copies and frees another such array.
+BESIDE_A_COPY = """
+    import os, sys, threading
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    stream, other = driver.Stream(1), driver.Stream(1)
+    a, b = gpuarray.zeros(30_000_000, np.float64), gpuarray.zeros(1000, np.float32)
+    for shared in (a, b):
+        shared.fill(1, stream)
+        shared.fill(2, other)
+    driver.Context.synchronize()
+    for value in range(900):
+        a.fill(value, stream)
+    copies = {
+        "get": a[:4].get,
+        "set": lambda: a[:4].set(np.ones(4)),
+        "memcpy_dtoh": lambda: driver.memcpy_dtoh(np.empty(4), a.gpudata),
+        "memcpy_dtoh_async": lambda: driver.memcpy_dtoh_async(np.empty(4), a.gpudata, stream),
+        "memcpy_htod_async": lambda: driver.memcpy_htod_async(a.gpudata, np.ones(4), other),
+    }
+    begun = threading.Event()
+    def copy():
+        begun.set()
+        copies[sys.argv[1]]()
+    threading.Thread(target=copy, daemon=True).start()
+    begun.wait()
+    # Not on the default stream, behind whose work the copies may be.
+    own, found = driver.Stream(1), np.empty(1000, np.float32)
+    for value in range(200):
+        b.fill(value, own)
+        driver.memcpy_dtoh_async(found, b.gpudata, own)
+        own.synchronize()
+        assert (found == value).all()
+    b.gpudata.free()
+    if not stream.is_done():
+        print("beside")
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "what", ["get", "set", "memcpy_dtoh", "memcpy_dtoh_async", "memcpy_htod_async"]
+)
+def test_others_go_on_beside_a_copy_that_waits(what):
+    done = run_python(BESIDE_A_COPY, what, PYGPU_BACKEND="host")
+    assert done.stdout.split() == ["beside"]

@@ -57,7 +57,8 @@ impl Array {
         };
         let transfer = Transfer::linear(direction, destination, source, bytes, wait);
         self.stream().wait_for_room();
-        let _guard = AccessGuard::acquire(self.stream(), &[(&self.memory, access)])?;
+        let _guard =
+            AccessGuard::acquire_for_transfer(self.stream(), &[(&self.memory, access)], &transfer)?;
         // SAFETY: the array's bytes are one block inside its memory, the guard orders the
         // work, and the caller vouches for the host's bytes.
         unsafe { self.stream().transfer(&transfer) }

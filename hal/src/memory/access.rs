@@ -3,12 +3,20 @@
 //! Most memory is only ever used by the stream that it was allocated on. That case costs two
 //! atomic additions: a use enters, queues its work and leaves. As soon as another stream
 //! comes, the memory is marked as shared, those inside are waited for (they are only
-//! queueing), and from then on uses take one lock, under which streams are made to wait for
-//! each other with events, by the rule of [`super::order`].
+//! queueing), and from then on each use takes the memory's own lock, under which streams are made
+//! to wait for each other with events, by the rule of [`super::order`], and the work is queued.
 //!
-//! Locks are taken in the order of `crate::locks`.
-//! Nothing foreign runs under them: streams that are no longer needed are dropped after the
-//! locks, because an owner's destructor may do anything.
+//! An operation on several memories first waits for those inside, without a lock, and then takes the
+//! locks in the order of the objects' addresses; so two operations wait for each other only if they
+//! share a memory, and never in a circle. Whatever the host has to wait for is waited for without
+//! any lock, and the operation is ordered anew: [`lock_order`] and [`AccessGuard::acquire_for`] are
+//! the protocol, which the tests run through in every order of steps.
+//!
+//! While streams are made to wait for each other no capture begins or ends
+//! ([`NoCaptureBegins`]); many threads do that at once.
+//!
+//! Nothing foreign runs under the locks: streams that are no longer needed are dropped after
+//! them, because an owner's destructor may do anything.
 
 use super::DeviceMemory;
 use super::order::{Access, Streams, Uses};
@@ -16,9 +24,9 @@ use crate::attempt;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
-use crate::locks::{Ordered, Ranked, USES};
-use crate::process::ProcessLock;
-use crate::stream::{self, Stream};
+use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
+use crate::process::ProcessCondition;
+use crate::stream::{self, Direction, Stream, Transfer};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -33,19 +41,15 @@ const DEFERRED: u32 = 1 << 29;
 /// The number of uses inside the fast path.
 const INSIDE: u32 = DEFERRED - 1;
 
-/// Held while uses of shared memory are ordered and queued.
-static ORDERING: ProcessLock = ProcessLock::new();
-
-/// Keeps everybody from ordering work while a stream begins or ends a capture: what is asked of a
-/// stream to order work behind it would end a capture that had begun in between.
-pub(crate) fn without_ordering() -> Ordered {
-    Ordered::lock(&ORDERING)
-}
+/// How often a copy waits for its stream before it is made although the stream has work again.
+const MOST_WAITS: u32 = 4;
 
 /// Signalled when the last use leaves the fast path of a memory that has become shared.
-static LEFT: ProcessLock = ProcessLock::new();
+static LEFT: ProcessCondition = ProcessCondition::new();
 
 type Forgotten = Streams<Arc<dyn Stream>>;
+/// The uses of one memory since it became shared; none before, when all are the home stream's.
+type Since = Option<Uses<Arc<dyn Stream>>>;
 
 /// The streams that use one memory.
 pub(super) struct Usage {
@@ -53,8 +57,8 @@ pub(super) struct Usage {
     state: AtomicU32,
     home: Arc<dyn Stream>,
     home_id: u64,
-    /// The uses since the memory became shared; none before, when all are the home stream's.
-    uses: Ranked<Option<Uses<Arc<dyn Stream>>>, USES>,
+    /// Locked while a use of shared memory is ordered and queued.
+    uses: Ranked<Since, ORDERING>,
     /// The number of [`GraphHold`](super::GraphHold)s.
     graphs: AtomicU32,
 }
@@ -94,7 +98,14 @@ impl Usage {
         }
     }
 
-    /// Ends the fast path: after this every use takes the lock.
+    /// Locks the uses. A thread that locks those of several memories does so in the order of their
+    /// addresses.
+    fn lock(&self) -> RankedGuard<'_, Since> {
+        self.uses.lock_at(std::ptr::from_ref(self).addr())
+    }
+
+    /// Ends the fast path: after this every use takes the lock. Waits for uses on the fast path, so
+    /// the caller has no lock that one of them may need.
     fn share(&self) {
         let before = self.state.fetch_or(SHARED, Ordering::AcqRel);
         if before & INSIDE != 0 {
@@ -102,23 +113,26 @@ impl Usage {
         }
     }
 
-    /// Orders a use on `stream` behind the uses that it conflicts with.
+    /// Orders a use on `stream` behind the uses that it conflicts with, whose lock the caller has.
+    /// Returns a stream that the host has to wait for first, if there is one.
     fn order(
         &self,
+        since: &mut Since,
         memory: &DeviceMemory,
         stream: &Arc<dyn Stream>,
         access: Access,
         by_graph: bool,
         forgotten: &mut Forgotten,
-    ) -> Result<()> {
-        let mut uses = self.uses.lock();
+    ) -> Result<Option<Arc<dyn Stream>>> {
         let state = self.state.load(Ordering::Acquire);
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
-        let uses = uses.get_or_insert_with(|| Uses::of(self.home.clone()));
+        let uses = since.get_or_insert_with(|| Uses::of(self.home.clone()));
         for earlier in uses.behind(stream, access) {
-            wait_for(memory.device.as_ref(), stream, &earlier)?;
+            if !queue_wait(memory.device.as_ref(), stream, &earlier)? {
+                return Ok(Some(earlier));
+            }
         }
         if access == Access::Read {
             // Memory that is read for long would keep all the streams there ever were:
@@ -132,12 +146,12 @@ impl Usage {
             Some(remembered) => uses.add(&remembered, access, forgotten),
             None => uses.add(stream, access, forgotten),
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The stream of the last write.
     pub(super) fn writer(&self) -> Arc<dyn Stream> {
-        self.uses.lock().as_ref().map_or(&self.home, Uses::writer).clone()
+        self.lock().as_ref().map_or(&self.home, Uses::writer).clone()
     }
 
     /// How often the memory refers to a stream; `None` while it is being used.
@@ -178,39 +192,32 @@ impl Usage {
     /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
     /// nor the host could wait for another stream's work.
     pub(super) fn retire(&self, device: &dyn Device) -> Result<Option<Arc<dyn Stream>>> {
-        // Dropped behind the locks.
-        let readers;
-        let _ordering = Ordered::lock(&ORDERING);
         self.share();
+        let mut since = self.lock();
         if !self.abandon() {
             return Err(Error::handle("free", "the memory was freed already"));
         }
-        let writer;
-        (writer, readers) = self.take_uses();
-        wait_for_all(device, &writer, &readers)?;
-        let mut uses = self.uses.lock();
-        if self.graphs.load(Ordering::Acquire) == 0 {
-            return Ok(Some(writer));
+        if self.graphs.load(Ordering::Acquire) > 0 {
+            // Launches are ordered behind the uses so far, and the free behind the launches.
+            self.state.fetch_or(DEFERRED, Ordering::AcqRel);
+            return Ok(None);
         }
-        *uses = Some(Uses::of(writer));
-        self.state.fetch_or(DEFERRED, Ordering::AcqRel);
-        Ok(None)
+        let (writer, readers) = self.take(&mut since);
+        drop(since);
+        wait_for_all(device, &writer, &readers)?;
+        Ok(Some(writer))
     }
 
     /// The stream behind whose work memory may be freed that was freed while a graph used it.
     pub(super) fn retire_deferred(&self, device: &dyn Device) -> Result<Arc<dyn Stream>> {
-        // Dropped behind the lock.
-        let readers;
-        let _ordering = Ordered::lock(&ORDERING);
-        let writer;
-        (writer, readers) = self.take_uses();
+        let (writer, readers) = self.take(&mut self.lock());
         wait_for_all(device, &writer, &readers)?;
         Ok(writer)
     }
 
     /// The stream of the last write, and those that have read since.
-    fn take_uses(&self) -> (Arc<dyn Stream>, Forgotten) {
-        match self.uses.lock().take() {
+    fn take(&self, since: &mut Since) -> (Arc<dyn Stream>, Forgotten) {
+        match since.take() {
             Some(uses) => uses.into_parts(),
             None => (self.home.clone(), Forgotten::new()),
         }
@@ -232,7 +239,7 @@ impl Usage {
         if self.graphs.fetch_sub(1, Ordering::AcqRel) > 1 {
             return false;
         }
-        let _uses = self.uses.lock();
+        let _since = self.lock();
         let last = self.graphs.load(Ordering::Acquire) == 0;
         last && self.state.fetch_and(!DEFERRED, Ordering::AcqRel) & DEFERRED != 0
     }
@@ -249,38 +256,57 @@ pub(super) fn lost(memory: &DeviceMemory) -> Error {
     Error::handle("memory", detail)
 }
 
-/// Makes `later` wait for several streams before memory is freed on it.
+/// Makes `later` wait for several streams before memory is freed on it. The caller has no lock.
 fn wait_for_all(
     device: &dyn Device,
     later: &Arc<dyn Stream>,
     earlier: &[Arc<dyn Stream>],
 ) -> Result<()> {
     for stream in earlier {
-        if let Err(error) = wait_for(device, later, stream) {
-            // Without an event the host has to wait: freeing early would be worse.
-            log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
-            stream.synchronize()?;
+        let no_capture_begins = NoCaptureBegins::lock();
+        let queued = queue_wait(device, later, stream);
+        drop(no_capture_begins);
+        match queued {
+            Ok(true) => {}
+            Ok(false) => stream.synchronize()?,
+            Err(error) => {
+                // Without an event the host has to wait: freeing early would be worse.
+                log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
+                stream.synchronize()?;
+            }
         }
     }
     Ok(())
 }
 
-/// Makes `later` wait for the work queued on `earlier` so far.
-fn wait_for(device: &dyn Device, later: &Arc<dyn Stream>, earlier: &Arc<dyn Stream>) -> Result<()> {
+/// Makes `later` wait for the work queued on `earlier` so far. False if only the host can wait for
+/// it. The caller has [`NoCaptureBegins`].
+fn queue_wait(
+    device: &dyn Device,
+    later: &Arc<dyn Stream>,
+    earlier: &Arc<dyn Stream>,
+) -> Result<bool> {
     if later.id() == earlier.id() || earlier.query()? {
-        return Ok(());
+        return Ok(true);
     }
     match (later.is_capturing()?, earlier.is_capturing()?) {
         // Captured work cannot wait for work outside the capture.
-        (true, false) => return earlier.synchronize(),
+        (true, false) => return Ok(false),
         // What is captured does not run, so there is nothing to wait for in it; an event would make
         // the later stream part of the capture.
-        (false, true) => return earlier.check_before_capture(),
+        (false, true) => return earlier.check_before_capture().map(|()| true),
         _ => {}
     }
     let event = device.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
-    later.wait_event(event.as_ref())
+    later.wait_event(event.as_ref())?;
+    Ok(true)
+}
+
+/// False if work of a stream is still to run which can be waited for. What a capture cannot have is
+/// refused where it is queued, which also reports the failure of a stream that cannot tell.
+fn is_settled(stream: &dyn Stream) -> bool {
+    stream.is_capturing().unwrap_or(true) || stream.query().unwrap_or(true)
 }
 
 /// A memory, and how an operation uses it.
@@ -298,17 +324,77 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Uses of several memories by one operation, held while its work is queued.
-pub struct AccessGuard<'a> {
-    fast: Entered<'a>,
-    _ordering: Option<Ordered>,
-    /// Behind the lock, because fields are dropped in order.
-    _forgotten: Forgotten,
+/// The order in which an operation takes the locks of what it uses: each once, by address.
+fn lock_order<T>(
+    items: impl Iterator<Item = T>,
+    address: impl Fn(&T) -> usize,
+) -> SmallVec<[T; 2]> {
+    let mut order: SmallVec<[T; 2]> = items.collect();
+    order.sort_unstable_by_key(&address);
+    order.dedup_by_key(|item| address(item));
+    order
 }
+
+/// The locks of shared memories, in which one operation is ordered and queued. Fields are dropped in
+/// this order.
+struct Ordered<'a> {
+    no_capture_begins: Option<NoCaptureBegins>,
+    locks: SmallVec<[(&'a Usage, RankedGuard<'a, Since>); 2]>,
+    forgotten: Forgotten,
+}
+
+impl<'a> Ordered<'a> {
+    /// Takes the locks of memories that are shared.
+    fn lock(uses: &[Use<'a>]) -> Ordered<'a> {
+        let usages = uses
+            .iter()
+            .filter(|(memory, _)| !memory.is_inherited())
+            .map(|&(memory, _)| -> &'a Usage { &memory.usage });
+        let order = lock_order(usages, |usage| std::ptr::from_ref(*usage).addr());
+        let locks = order.into_iter().map(|usage| (usage, usage.lock())).collect();
+        let no_capture_begins = Some(NoCaptureBegins::lock());
+        Ordered { no_capture_begins, locks, forgotten: Forgotten::new() }
+    }
+
+    /// Orders the uses behind those that they conflict with. Returns a stream that the host has to
+    /// wait for, without the locks, before the uses are ordered anew.
+    fn order(
+        &mut self,
+        stream: &Arc<dyn Stream>,
+        uses: &[Use<'a>],
+        by_graph: bool,
+    ) -> Result<Option<Arc<dyn Stream>>> {
+        for &(memory, access) in uses {
+            let usage = &memory.usage;
+            let lock = self.locks.iter_mut().find(|(locked, _)| std::ptr::eq(*locked, usage));
+            // Of memory that a parent process made nothing is known.
+            let Some((_, since)) = lock else { continue };
+            let waits =
+                usage.order(since, memory, stream, access, by_graph, &mut self.forgotten)?;
+            if waits.is_some() {
+                return Ok(waits);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How a guard keeps others away.
+enum Kept<'a> {
+    Fast(Entered<'a>),
+    Ordered(Ordered<'a>),
+}
+
+/// Uses of several memories by one operation, held while its work is queued.
+pub struct AccessGuard<'a>(Kept<'a>);
 
 impl fmt::Debug for AccessGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AccessGuard({} memories)", self.fast.0.len())
+        let count = match &self.0 {
+            Kept::Fast(entered) => entered.0.len(),
+            Kept::Ordered(ordered) => ordered.locks.len(),
+        };
+        write!(f, "AccessGuard({count} memories)")
     }
 }
 
@@ -321,19 +407,45 @@ impl<'a> AccessGuard<'a> {
     /// `InvalidHandle` if a memory has been freed; the driver's error if streams cannot be
     /// made to wait. Nothing has been queued then.
     pub fn acquire(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
-        Self::acquire_for(stream, uses, false)
+        Self::acquire_for(stream, uses, false, || false)
+    }
+
+    /// As [`AccessGuard::acquire`], for a copy between host and device. One that returns only when
+    /// the bytes have arrived first waits, without a lock, for what it comes behind: while the guard
+    /// lives, it then waits for its own bytes only.
+    ///
+    /// # Errors
+    /// As for [`AccessGuard::acquire`], and a failure of the work that was waited for.
+    pub fn acquire_for_transfer(
+        stream: &Arc<dyn Stream>,
+        uses: &[Use<'a>],
+        transfer: &Transfer,
+    ) -> Result<AccessGuard<'a>> {
+        let is_waited_for = || {
+            let host = match transfer.direction {
+                Direction::HostToDevice => transfer.source,
+                Direction::DeviceToHost => transfer.destination,
+                Direction::DeviceToDevice => return transfer.wait,
+            };
+            // The call waits for a copy of pageable memory, whatever it is told.
+            let is_pinned = |memory: &DeviceMemory| memory.device.pinned_address(host as *mut u8);
+            transfer.wait || !uses.iter().any(|(memory, _)| is_pinned(memory).is_ok())
+        };
+        Self::acquire_for(stream, uses, false, is_waited_for)
     }
 
     /// As [`AccessGuard::acquire`]; the launch of a graph may use memory that was freed after the
-    /// capture, which stays allocated for it.
+    /// capture, which stays allocated for it. `is_waited_for` tells of work on shared memory whether
+    /// the call that queues it returns only when it is done.
     pub(crate) fn acquire_for(
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
         by_graph: bool,
+        is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
         let guard = match Self::try_fast(stream, uses)? {
             Some(guard) => guard,
-            None => Self::acquire_ordered(stream, uses, by_graph)?,
+            None => Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?,
         };
         if stream::some_may_capture() {
             // What a graph repeats is used for as long as the graph lives.
@@ -342,30 +454,51 @@ impl<'a> AccessGuard<'a> {
         Ok(guard)
     }
 
-    /// A guard with the lock.
+    /// A guard with the memories' locks.
     #[cold]
     fn acquire_ordered(
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
         by_graph: bool,
+        is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
         attempt::before_waiting()?;
         // Before it is known as a user of memory, for whoever uses that next to wait for.
         stream.check_epoch()?;
-        let mut forgotten = Forgotten::new();
-        let ordering = Ordered::lock(&ORDERING);
-        for &(memory, access) in uses {
+        for &(memory, _) in uses {
+            if memory.is_gone() {
+                return Err(lost(memory));
+            }
             if memory.is_inherited() {
                 // What the parent's threads left in the object says nothing here; without
                 // any state of its own, each use waits for those before it.
                 memory.device.synchronize()?;
-                continue;
+            } else {
+                memory.usage.share();
             }
-            memory.usage.share();
-            memory.usage.order(memory, stream, access, by_graph, &mut forgotten)?;
         }
-        let fast = Entered::default();
-        Ok(AccessGuard { fast, _ordering: Some(ordering), _forgotten: forgotten })
+        let is_waited_for = is_waited_for();
+        let mut waits = 0;
+        loop {
+            let mut ordered = Ordered::lock(uses);
+            let mut first = ordered.order(stream, uses, by_graph)?;
+            if first.is_none() && is_waited_for {
+                let most = if stream.answers_queries() { MOST_WAITS } else { 1 };
+                if waits < most && !is_settled(stream.as_ref()) {
+                    waits += 1;
+                    first = Some(stream.clone());
+                }
+            }
+            let Some(first) = first else {
+                if is_waited_for {
+                    // A capture takes no such copy, so one may begin while it is waited for.
+                    ordered.no_capture_begins = None;
+                }
+                return Ok(AccessGuard(Kept::Ordered(ordered)));
+            };
+            drop(ordered);
+            first.synchronize()?;
+        }
     }
 
     /// A guard that needs no lock and no wait, if no other stream uses the memories.
@@ -378,14 +511,14 @@ impl<'a> AccessGuard<'a> {
             if memory.is_gone() {
                 return Err(lost(memory));
             }
-            // What has been entered is left before anybody waits for the lock: its holder may
+            // What has been entered is left before anybody waits for a lock: its holder may
             // wait for that.
             if memory.is_inherited() || !memory.usage.enter(id) {
                 return Ok(None);
             }
             fast.0.push(memory);
         }
-        Ok(Some(AccessGuard { fast, _ordering: None, _forgotten: Forgotten::new() }))
+        Ok(Some(AccessGuard(Kept::Fast(fast))))
     }
 }
 
@@ -394,3 +527,7 @@ impl Drop for AccessGuard<'_> {
         attempt::queued();
     }
 }
+
+#[cfg(test)]
+#[path = "access/tests.rs"]
+mod tests;

@@ -6,7 +6,6 @@ mod hold;
 mod host;
 mod order;
 
-pub(crate) use access::without_ordering;
 pub use access::{AccessGuard, Use};
 pub use hold::GraphHold;
 pub use host::{PinnedMemory, RegisteredMemory};

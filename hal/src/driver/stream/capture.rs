@@ -6,7 +6,7 @@ use crate::driver::calls::Handle;
 use crate::driver::context::Context;
 use crate::driver::errors::optional;
 use crate::error::{Error, Result};
-use crate::memory::without_ordering;
+use crate::locks::NothingOrdered;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Direction, Stream, Transfer};
 use std::ffi::c_int;
@@ -63,7 +63,7 @@ impl DriverStream {
             context.check("begin_capture", code)?;
         }
         let blocking = !self.options()?.non_blocking;
-        let ordering = without_ordering();
+        let ordering = NothingOrdered::lock();
         let beginning = context.captures.beginning.lock();
         let scope = self.enter()?;
         context.captures.announce(self.id(), blocking);
@@ -93,7 +93,7 @@ impl DriverStream {
         let number = self.capture_number()?.ok_or_else(|| {
             Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
         })?;
-        let ordering = without_ordering();
+        let ordering = NothingOrdered::lock();
         let scope = self.enter()?;
         let mut graph = 0;
         // SAFETY: the stream is live; the handle is written before the call returns.

@@ -108,7 +108,7 @@ impl Graph for DriverGraph {
         };
         let _launching = self.launching.lock();
         let uses: Vec<_> = self.holds.iter().map(GraphHold::as_use).collect();
-        let _guard = AccessGuard::acquire_for(stream, &uses, true)?;
+        let _guard = AccessGuard::acquire_for(stream, &uses, true, || false)?;
         queue()
     }
 
