@@ -4,9 +4,10 @@
 //! each other. Locks of one rank, of which a thread takes several, are taken in the order of the
 //! addresses of what they protect. What each rank protects is in `docs/lifetimes.md`.
 
+use crate::poison::Unpoisoned as _;
 use crate::process::ProcessRwLock;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// One launch of a graph at a time.
 pub(crate) const LAUNCHING: u8 = 1;
@@ -53,7 +54,7 @@ impl<T, const RANK: u8> Ranked<T, RANK> {
     #[inline]
     pub(crate) fn lock_at(&self, address: usize) -> RankedGuard<'_, T> {
         let held = Held::new(RANK, address);
-        RankedGuard { guard: self.0.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
+        RankedGuard { guard: self.0.lock().unpoisoned(), _held: held }
     }
 
     /// Locks if nobody else has; waits for nobody, so in any order.
@@ -66,7 +67,7 @@ impl<T, const RANK: u8> Ranked<T, RANK> {
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.0.get_mut().unpoisoned()
     }
 }
 

@@ -1,13 +1,12 @@
 //! What objects must know of the process they live in: whether it exits, and whether it is a
 //! forked child of the one that made them.
 
+use crate::poison::Unpoisoned as _;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{
-    Condvar, Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 static EXITING: AtomicBool = AtomicBool::new(false);
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -114,7 +113,7 @@ impl<T> ProcessMutex<T> {
     /// nothing.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let mutex = self.state.get(|| Mutex::new((self.fresh)()));
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        mutex.lock().unpoisoned()
     }
 }
 
@@ -142,12 +141,12 @@ impl ProcessRwLock {
     /// Locks beside others. What the lock protects must be valid after every step: a panic
     /// elsewhere spoils nothing.
     pub(crate) fn read(&'static self) -> RwLockReadGuard<'static, ()> {
-        self.0.get(RwLock::default).read().unwrap_or_else(PoisonError::into_inner)
+        self.0.get(RwLock::default).read().unpoisoned()
     }
 
     /// Locks alone.
     pub(crate) fn write(&'static self) -> RwLockWriteGuard<'static, ()> {
-        self.0.get(RwLock::default).write().unwrap_or_else(PoisonError::into_inner)
+        self.0.get(RwLock::default).write().unpoisoned()
     }
 }
 
@@ -163,7 +162,7 @@ struct Shared {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, ()> {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock.lock().unpoisoned()
     }
 }
 
@@ -177,7 +176,7 @@ impl ProcessCondition {
         let here = self.of_this_process();
         let mut guard = here.lock();
         while goes_on() {
-            guard = here.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            guard = here.changed.wait(guard).unpoisoned();
         }
     }
 
