@@ -111,8 +111,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pinned::register_host_memory,
         pool::bitlog2,
         rows::copy_rows,
-        array::apply_binary,
-        array::apply_unary,
         array::concatenate,
         array::dot,
         array::full,
@@ -133,6 +131,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         status::status_message,
         status::status_names,
     );
+    module.add("named_functions", array::named_functions(module.py())?)?;
     module.add("BufferExporter", exporter::class(module.py())?)?;
     kernel::install(module.py())?;
     #[cfg(feature = "testing")]

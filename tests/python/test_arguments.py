@@ -55,7 +55,7 @@ def _callables():
         names = getattr(module, "__all__", None) or [n for n in dir(module) if n[0] != "_"]
         for name in names:
             function = getattr(module, name)
-            if inspect.isfunction(function) or function is gpuarray.GPUArray:
+            if inspect.isroutine(function) or function is gpuarray.GPUArray:
                 yield pytest.param(function, id=f"{module.__name__.split('.')[-1]}.{name}")
     for name in dir(gpuarray.GPUArray):
         # What object has as well, and what sets an attribute, is not the array's.

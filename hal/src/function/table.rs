@@ -74,18 +74,18 @@ macro_rules! unary_functions {
             /// The smallest whole number not below the element; real types only.
             Ceil "ceil" (REAL, Own, Own, Light) = "ceil" -> cumath(ceil);
             /// The element without its fraction; real types only.
-            Trunc "trunc" (REAL, Own, Own, Light) = "trunc" -> part(trunc);
+            Trunc "trunc" (REAL, Own, Own, Light) = "trunc";
             /// The element without its whole part, with the element's sign, as C's `modf`: a zero
             /// for a whole number and for an infinity; integers and floating-point numbers only.
-            Fraction "fraction" (ORDERED, Own, Own, Light) -> part(fraction);
+            Fraction "fraction" (ORDERED, Own, Own, Light);
             /// The nearest whole number, halves to even; real types only.
             Rint "rint" (REAL, Inexact, Own, Light) = "rint";
             /// The fraction `m` of `x = m * 2^e`, `0.5 <= |m| < 1`, as C's `frexp`; real types
             /// only.
-            Mantissa "mantissa" (REAL, Inexact, Own, Light) -> part(mantissa);
+            Mantissa "mantissa" (REAL, Inexact, Own, Light);
             /// The exponent `e` of `x = m * 2^e`, as C's `frexp`, in the element's own type; real
             /// types only.
-            Exponent "exponent" (REAL, Inexact, Own, Light) -> part(exponent);
+            Exponent "exponent" (REAL, Inexact, Own, Light);
             /// True where the element is not a number.
             IsNan "is_nan" (NUMBERS, Own, Bool, Light) = "isnan";
         }

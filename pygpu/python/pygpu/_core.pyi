@@ -1,7 +1,7 @@
 """The extension module: arrays, streams and events of the core."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, TypeAlias, final
 
@@ -34,8 +34,6 @@ __all__ = [
     "Stream",
     "__version__",
     "address_as_buffer",
-    "apply_binary",
-    "apply_unary",
     "backends",
     "bitlog2",
     "build_info",
@@ -75,6 +73,7 @@ __all__ = [
     "mem_get_ipc_handle",
     "module_from_buffer",
     "module_from_file",
+    "named_functions",
     "pagelocked_empty",
     "put",
     "reduce",
@@ -100,6 +99,7 @@ __all__ = [
 ]
 
 __version__: str
+named_functions: dict[str, dict[str, Callable[..., GPUArray]]]
 
 # A device address, or an object that stands for one.
 _Pointer: TypeAlias = Any
@@ -476,16 +476,6 @@ class RegisteredHostMemory:
     def get_device_pointer(self) -> int: ...
 
 def address_as_buffer(address: int, size: int, owner: Any) -> memoryview: ...
-def apply_binary(
-    function: str,
-    a: _Operand,
-    b: _Operand,
-    out: GPUArray | None = None,
-    stream: _Stream = None,
-) -> GPUArray: ...
-def apply_unary(
-    function: str, array: GPUArray, out: GPUArray | None = None, stream: _Stream = None
-) -> GPUArray: ...
 def backends() -> list[dict[str, Any]]: ...
 def bitlog2(n: int) -> int: ...
 def build_info() -> dict[str, Any]: ...

@@ -107,6 +107,11 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
     return _gpu_array("a", a).reshape(*shape, **kwargs)
 
 
+_minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
+    _core.named_functions["gpuarray"].__getitem__,
+    ("minimum", "maximum", "logical_and", "logical_or", "logical_not"),
+)
+
 # -- choices ------------------------------------------------------------------------------
 
 
@@ -126,35 +131,37 @@ def where(
 
 def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
     """The smaller of corresponding elements; NaN if either is."""
-    return _core.apply_binary("Minimum", a, b, out, stream)
+    return _minimum(a, b, out, stream)
 
 
 def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
     """The larger of corresponding elements; NaN if either is."""
-    return _core.apply_binary("Maximum", a, b, out, stream)
+    return _maximum(a, b, out, stream)
 
 
-def _logical(name: str, of_numbers: Any, x1: Any, x2: Any, out: Any, allocator: Any) -> GPUArray:
+def _logical(
+    of_arrays: Any, of_numbers: Any, x1: Any, x2: Any, out: Any, allocator: Any
+) -> GPUArray:
     is_array = isinstance(x1, GPUArray) or isinstance(x2, GPUArray)
     if not is_array and np.isscalar(x1) and np.isscalar(x2):
         if out is None:
             out = GPUArray((), np.bool_, allocator)
         return out.fill(of_numbers(x1, x2))
-    return _core.apply_binary(name, x1, x2, out)
+    return of_arrays(x1, x2, out)
 
 
 def logical_and(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
     """True where both are not zero."""
-    return _logical("LogicalAnd", np.logical_and, x1, x2, out, allocator)
+    return _logical(_logical_and, np.logical_and, x1, x2, out, allocator)
 
 
 def logical_or(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
     """True where either is not zero."""
-    return _logical("LogicalOr", np.logical_or, x1, x2, out, allocator)
+    return _logical(_logical_or, np.logical_or, x1, x2, out, allocator)
 
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
@@ -162,7 +169,7 @@ def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None
     if not isinstance(x, GPUArray) and np.isscalar(x):
         out = GPUArray((), np.bool_, allocator) if out is None else out
         return out.fill(np.logical_not(x))
-    return _core.apply_unary("LogicalNot", x, out)
+    return _logical_not(x, out)
 
 
 # -- reductions ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@ use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::integer::argument;
 use crate::runtime::{Current, current};
-use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::function::{Reduction, UnaryFunction};
 use gpuarray::{Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -20,21 +20,11 @@ use pyo3::prelude::*;
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-fn known<T: std::fmt::Debug>(function: Option<T>, all: &[T], name: &str) -> PyResult<T> {
-    function
-        .ok_or_else(|| PyValueError::new_err(format!("function is {name:?}; allowed are {all:?}")))
-}
-
-fn unary_named(name: &str) -> PyResult<UnaryFunction> {
-    known(UnaryFunction::from_name(name), &UnaryFunction::ALL, name)
-}
-
-fn binary_named(name: &str) -> PyResult<BinaryFunction> {
-    known(BinaryFunction::from_name(name), &BinaryFunction::ALL, name)
-}
-
 fn reduction_named(name: &str) -> PyResult<Reduction> {
-    known(Reduction::from_name(name), &Reduction::ALL, name)
+    Reduction::from_name(name).ok_or_else(|| {
+        let allowed = Reduction::ALL;
+        PyValueError::new_err(format!("reduction is {name:?}; allowed are {allowed:?}"))
+    })
 }
 
 /// A copy of the object's view whose results come from another allocator.
@@ -43,29 +33,6 @@ fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Arra
         Some(own) => Ok(array.with_allocator(Some(own))),
         None => Ok(array),
     }
-}
-
-/// The names that a program knows the arguments of a function by.
-fn argument_names(function: BinaryFunction) -> [&'static str; 2] {
-    match function {
-        BinaryFunction::Fmod => ["arg", "mod"],
-        BinaryFunction::Ldexp => ["significand", "exponent"],
-        BinaryFunction::LogicalAnd | BinaryFunction::LogicalOr => ["x1", "x2"],
-        _ => ["a", "b"],
-    }
-}
-
-/// A function of each element, by name.
-#[pyfunction]
-#[pyo3(signature = (function, array, out = None, stream = None))]
-pub(crate) fn apply_unary<'py>(
-    function: &str,
-    array: &Bound<'py, PyAny>,
-    out: OptionalAny<'_, 'py>,
-    stream: OptionalAny<'_, 'py>,
-) -> Object<'py> {
-    let array = expect_array("array", array)?;
-    unary_into(unary_named(function)?, array, out, stream)
 }
 
 /// A function of each element, in a new array or in `out`.
@@ -83,56 +50,6 @@ pub(super) fn unary_into<'py>(
     let input = on_stream(array.get().array()?, stream)?;
     let result = run(array.py(), input.size(), || input.unary(function))?;
     wrap_like(array, result, None)
-}
-
-/// A function of corresponding elements, by name; at least one argument is an array.
-#[pyfunction]
-#[pyo3(signature = (function, a, b, out = None, stream = None))]
-pub(crate) fn apply_binary<'py>(
-    py: Python<'py>,
-    function: &str,
-    a: &Bound<'py, PyAny>,
-    b: &Bound<'py, PyAny>,
-    out: OptionalAny<'_, 'py>,
-    stream: OptionalAny<'_, 'py>,
-) -> Object<'py> {
-    let out = optional_array("out", out)?;
-    let function = binary_named(function)?;
-    let [first, second] = argument_names(function);
-    let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
-    let elements = left.elements().max(right.elements());
-    if let Some(out) = out {
-        let target = on_stream(out.get().array()?, stream)?;
-        let (left, right) = (left.argument()?, right.argument()?);
-        run(py, target.size(), || target.set_binary(function, left, right))?;
-        return Ok(out.clone().into_any());
-    }
-    let like = match (&left, &right) {
-        (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
-        _ => {
-            return Err(PyTypeError::new_err(format!(
-                "{first} and {second} are numbers; a GPUArray is needed as one of them"
-            )));
-        }
-    };
-    let result = match stream.filter(|stream| !stream.is_none()) {
-        None => {
-            let (left, right) = (left.argument()?, right.argument()?);
-            run(py, elements, || Array::binary(function, left, right))?
-        }
-        Some(_) => {
-            // Results are made on the stream of the first array.
-            let moved = |value: &Value<'_, 'py>| match value {
-                Value::Array(array) => on_stream(array.get().array()?, stream).map(Some),
-                _ => Ok(None),
-            };
-            let (x, y) = (moved(&left)?, moved(&right)?);
-            let left = x.as_ref().map_or_else(|| left.argument(), |array| Ok(array.into()))?;
-            let right = y.as_ref().map_or_else(|| right.argument(), |array| Ok(array.into()))?;
-            run(py, elements, || Array::binary(function, left, right))?
-        }
-    };
-    wrap_like(&like, result, None)
 }
 
 /// `criterion ? then_ : else_`, where the criterion is not zero, or greater than zero.

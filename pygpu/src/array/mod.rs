@@ -6,6 +6,7 @@ mod elements;
 mod functions;
 mod join;
 mod methods;
+mod named;
 mod operators;
 mod protocols;
 mod reductions;
@@ -14,6 +15,7 @@ mod transfer;
 pub(crate) use arguments::{parse_order, parse_shape};
 pub(crate) use functions::*;
 pub(crate) use join::*;
+pub(crate) use named::named_functions;
 pub(crate) use transfer::to_gpu;
 
 use crate::allocator::{PythonAllocator, Source, allocation_object, mem_alloc_object};

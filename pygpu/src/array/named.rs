@@ -1,0 +1,271 @@
+//! Functions of elements by the names that the tables of functions have for Python.
+
+use super::arguments::{Value, expect_array, expect_value, optional_array};
+use super::functions::unary_into;
+use super::transfer::on_stream;
+use super::{GPUArray, run, wrap_like};
+use gpuarray::Array;
+use gpuarray::function::{BinaryFunction, UnaryFunction};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict};
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// A function of corresponding elements, with the names that a program knows its arguments by; at
+/// least one argument is an array.
+fn binary_into<'py>(
+    function: BinaryFunction,
+    [first, second]: [&str; 2],
+    [a, b]: [&Bound<'py, PyAny>; 2],
+    out: OptionalAny<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+) -> Object<'py> {
+    let py = a.py();
+    let out = optional_array("out", out)?;
+    let (left, right) = (expect_value(first, a)?, expect_value(second, b)?);
+    let elements = left.elements().max(right.elements());
+    if let Some(out) = out {
+        let target = on_stream(out.get().array()?, stream)?;
+        let (left, right) = (left.argument()?, right.argument()?);
+        run(py, target.size(), || target.set_binary(function, left, right))?;
+        return Ok(out.clone().into_any());
+    }
+    let like = match (&left, &right) {
+        (Value::Array(array), _) | (_, Value::Array(array)) => (*array).clone(),
+        _ => {
+            return Err(PyTypeError::new_err(format!(
+                "{first} and {second} are numbers; a GPUArray is needed as one of them"
+            )));
+        }
+    };
+    let result = match stream.filter(|stream| !stream.is_none()) {
+        None => {
+            let (left, right) = (left.argument()?, right.argument()?);
+            run(py, elements, || Array::binary(function, left, right))?
+        }
+        Some(_) => {
+            // Results are made on the stream of the first array.
+            let moved = |value: &Value<'_, 'py>| match value {
+                Value::Array(array) => on_stream(array.get().array()?, stream).map(Some),
+                _ => Ok(None),
+            };
+            let (x, y) = (moved(&left)?, moved(&right)?);
+            let left = x.as_ref().map_or_else(|| left.argument(), |array| Ok(array.into()))?;
+            let right = y.as_ref().map_or_else(|| right.argument(), |array| Ok(array.into()))?;
+            run(py, elements, || Array::binary(function, left, right))?
+        }
+    };
+    wrap_like(&like, result, None)
+}
+
+/// A function of each element; what may be a stream or the output is told apart by its type.
+fn elementwise<'a, 'py>(
+    function: UnaryFunction,
+    array: Any<'_, 'py>,
+    stream_or_out: OptionalAny<'a, 'py>,
+    mut out: OptionalAny<'a, 'py>,
+    mut stream: OptionalAny<'a, 'py>,
+) -> Object<'py> {
+    let array = expect_array("array", array)?;
+    if let Some(given) = stream_or_out.filter(|given| !given.is_none()) {
+        let place = if given.is_instance_of::<GPUArray>() { &mut out } else { &mut stream };
+        *place = Some(given);
+    }
+    unary_into(function, array, out, stream)
+}
+
+/// The Python name of a parameter, which may be a word that Rust reserves.
+const fn parameter(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// The function of one row, if Python has a name for it.
+macro_rules! function {
+    (unary [$($doc:literal)+] $variant:ident cumath $python:ident) => {
+        $(#[doc = $doc])+
+        ///
+        /// Parameters
+        /// ----------
+        /// array : GPUArray
+        ///     Integers are computed as numbers with fractions where the result has them.
+        /// stream_or_out : Stream or GPUArray, optional
+        ///     Either of the two that follow.
+        /// out : GPUArray, optional
+        ///     Receives the result.
+        /// stream : Stream, optional
+        ///     Where the work is queued.
+        #[pyfunction]
+        #[pyo3(signature = (array, stream_or_out = None, *, out = None, stream = None))]
+        pub(super) fn $python<'py>(
+            array: Any<'_, 'py>,
+            stream_or_out: OptionalAny<'_, 'py>,
+            out: OptionalAny<'_, 'py>,
+            stream: OptionalAny<'_, 'py>,
+        ) -> Object<'py> {
+            elementwise(UnaryFunction::$variant, array, stream_or_out, out, stream)
+        }
+    };
+    (unary [$($doc:literal)+] $variant:ident gpuarray $python:ident) => {
+        $(#[doc = $doc])+
+        #[pyfunction]
+        #[pyo3(signature = (x, out = None, stream = None))]
+        pub(super) fn $python<'py>(
+            x: Any<'_, 'py>,
+            out: OptionalAny<'_, 'py>,
+            stream: OptionalAny<'_, 'py>,
+        ) -> Object<'py> {
+            unary_into(UnaryFunction::$variant, expect_array("x", x)?, out, stream)
+        }
+    };
+    (binary [$($doc:literal)+] $variant:ident cumath $python:ident $x:ident $y:ident) => {
+        $(#[doc = $doc])+
+        ///
+        /// At least one argument is an array, the other may be a number; `stream` is where the
+        /// work is queued, and `out` receives the result if given.
+        #[pyfunction]
+        #[pyo3(signature = ($x, $y, stream = None, *, out = None))]
+        pub(super) fn $python<'py>(
+            $x: Any<'_, 'py>,
+            $y: Any<'_, 'py>,
+            stream: OptionalAny<'_, 'py>,
+            out: OptionalAny<'_, 'py>,
+        ) -> Object<'py> {
+            const NAMES: [&str; 2] = [parameter(stringify!($x)), parameter(stringify!($y))];
+            binary_into(BinaryFunction::$variant, NAMES, [$x, $y], out, stream)
+        }
+    };
+    (binary [$($doc:literal)+] $variant:ident gpuarray $python:ident $x:ident $y:ident) => {
+        $(#[doc = $doc])+
+        ///
+        /// At least one argument is an array, the other may be a number; `stream` is where the
+        /// work is queued, and `out` receives the result if given.
+        #[pyfunction]
+        #[pyo3(signature = ($x, $y, out = None, stream = None))]
+        pub(super) fn $python<'py>(
+            $x: Any<'_, 'py>,
+            $y: Any<'_, 'py>,
+            out: OptionalAny<'_, 'py>,
+            stream: OptionalAny<'_, 'py>,
+        ) -> Object<'py> {
+            const NAMES: [&str; 2] = [parameter(stringify!($x)), parameter(stringify!($y))];
+            binary_into(BinaryFunction::$variant, NAMES, [$x, $y], out, stream)
+        }
+    };
+    ($arity:ident [$($doc:literal)+] $variant:ident) => {};
+}
+
+/// Two functions of each element, as a tuple.
+fn pair<'py>(
+    functions: [UnaryFunction; 2],
+    array: Any<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let array = expect_array("arg", array)?;
+    let [first, second] = functions.map(|function| unary_into(function, array, None, stream));
+    Ok((first?, second?))
+}
+
+/// Significands in [0.5, 1) and exponents with `arg == significand * 2**exponent`.
+#[pyfunction]
+#[pyo3(signature = (arg, stream = None))]
+fn frexp<'py>(
+    arg: Any<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    pair([UnaryFunction::Mantissa, UnaryFunction::Exponent], arg, stream)
+}
+
+/// Fractions and whole parts, both with the sign of `arg`; the fraction of an infinity is zero.
+#[pyfunction]
+#[pyo3(signature = (arg, stream = None))]
+fn modf<'py>(
+    arg: Any<'_, 'py>,
+    stream: OptionalAny<'_, 'py>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    pair([UnaryFunction::Fraction, UnaryFunction::Trunc], arg, stream)
+}
+
+/// A Python module under construction.
+struct Functions<'py> {
+    module: Bound<'py, PyModule>,
+    by_name: Bound<'py, PyDict>,
+}
+
+impl<'py> Functions<'py> {
+    fn new(py: Python<'py>, module: &str) -> PyResult<Self> {
+        Ok(Functions { module: PyModule::new(py, module)?, by_name: PyDict::new(py) })
+    }
+
+    fn add(&self, function: Bound<'py, PyCFunction>) -> PyResult<()> {
+        self.by_name.set_item(function.getattr("__name__")?, function)
+    }
+}
+
+/// Adds the function of one row to the module that has it.
+macro_rules! add {
+    ($cumath:ident, $gpuarray:ident, $arity:ident: cumath $python:ident) => {
+        $cumath.add(wrap_pyfunction!($arity::$python, &$cumath.module)?)?
+    };
+    ($cumath:ident, $gpuarray:ident, $arity:ident: gpuarray $python:ident) => {
+        $gpuarray.add(wrap_pyfunction!($arity::$python, &$gpuarray.module)?)?
+    };
+    ($cumath:ident, $gpuarray:ident, $arity:ident:) => {};
+}
+
+macro_rules! unary_rows {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal ($($rule:ident),*) $(= $numpy:literal)?
+            $(-> $module:ident($python:ident))?;
+    )*) => {
+        mod unary {
+            use super::*;
+            $(function!(unary [$($doc)+] $variant $($module $python)?);)*
+        }
+
+        fn add_unary(cumath: &Functions<'_>, gpuarray: &Functions<'_>) -> PyResult<()> {
+            $(add!(cumath, gpuarray, unary: $($module $python)?);)*
+            Ok(())
+        }
+    };
+}
+gpuarray::unary_functions!(unary_rows);
+
+macro_rules! binary_rows {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal ($($rule:ident),*) $(= $numpy:literal)?
+            $(-> $module:ident($python:ident($x:ident, $y:ident)))?;
+    )*) => {
+        mod binary {
+            use super::*;
+            $(function!(binary [$($doc)+] $variant $($module $python $x $y)?);)*
+        }
+
+        fn add_binary(cumath: &Functions<'_>, gpuarray: &Functions<'_>) -> PyResult<()> {
+            $(add!(cumath, gpuarray, binary: $($module $python)?);)*
+            Ok(())
+        }
+    };
+}
+gpuarray::binary_functions!(binary_rows);
+
+/// The functions of the modules `cumath` and `gpuarray`, by the names of module and function.
+pub(crate) fn named_functions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let cumath = Functions::new(py, "pygpu.cumath")?;
+    let gpuarray = Functions::new(py, "pygpu.gpuarray")?;
+    add_unary(&cumath, &gpuarray)?;
+    add_binary(&cumath, &gpuarray)?;
+    cumath.add(wrap_pyfunction!(frexp, &cumath.module)?)?;
+    cumath.add(wrap_pyfunction!(modf, &cumath.module)?)?;
+    let modules = PyDict::new(py);
+    modules.set_item("cumath", cumath.by_name)?;
+    modules.set_item("gpuarray", gpuarray.by_name)?;
+    Ok(modules)
+}
