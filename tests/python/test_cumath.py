@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from pairs import check, ulp
@@ -110,3 +112,23 @@ def test_special_values():
         for ours, theirs in (("sqrt", np.sqrt), ("log", np.log), ("exp", np.exp), ("sin", np.sin)):
             # What is finite may be rounded otherwise than numpy's.
             check(getattr(cumath, ours)(a_gpu), theirs(a), ulp(2, a.dtype))
+
+
+def test_functions_of_two_arguments_store_into_out():
+    a = np.array([7.5, -7.5, 3.0])
+    out = gpuarray.empty(3, np.float64)
+    assert cumath.fmod(gpuarray.to_gpu(a), 2, out=out) is out
+    check(out, np.fmod(a, 2))
+    assert cumath.ldexp(gpuarray.to_gpu(a), 3, out=out) is out
+    check(out, np.ldexp(a, 3))
+
+
+def test_functions_describe_themselves():
+    parameters = inspect.signature(cumath.sin).parameters
+    assert list(parameters) == ["array", "stream_or_out", "out", "stream"]
+    assert list(inspect.signature(cumath.fmod).parameters)[:3] == ["arg", "mod", "stream"]
+    for name in cumath.__all__:
+        function = getattr(cumath, name)
+        assert function.__name__ == name
+        assert function.__module__ == "pygpu.cumath"
+        assert function.__doc__
