@@ -1,8 +1,7 @@
 //! Whether queries of streams and events end: there are runtimes whose never say yes.
 
-use super::calls::Handle;
-use super::context::Context;
-use super::stream::NON_BLOCKING;
+use super::calls::{Handle, NO_TIMING, NON_BLOCKING};
+use super::errors::Driver;
 use crate::status::Status;
 use std::ffi::c_int;
 
@@ -17,35 +16,29 @@ pub(super) struct Answers {
 
 impl Answers {
     /// Where nothing was found out: a failure is for whoever asks next.
-    const UNKNOWN: Answers = Answers { streams: true, events: true, unrecorded: true };
-}
+    pub(super) const UNKNOWN: Answers = Answers { streams: true, events: true, unrecorded: true };
 
-impl Context {
-    /// What queries say where there is nothing to wait for; tried once.
-    pub(super) fn answers(&self) -> Answers {
-        *self.answers.get_or_init(|| {
-            let answers = self.outside_captures(|| self.try_queries());
-            let all = [answers.streams, answers.events, answers.unrecorded];
-            if all.contains(&false) {
-                log::warn!(
-                    "device {}:{} answers queries of idle objects with \"not ready\" ({answers:?}): \
-                     waits for them cannot be interrupted",
-                    self.driver.vendor.name(),
-                    self.ordinal
-                );
-            }
-            answers
-        })
+    /// What queries of a device's idle objects say. The context is current.
+    #[cold]
+    pub(super) fn of(driver: &Driver, ordinal: usize) -> Answers {
+        let answers = Answers::try_queries(driver);
+        let all = [answers.streams, answers.events, answers.unrecorded];
+        if all.contains(&false) {
+            log::warn!(
+                "device {}:{ordinal} answers queries of idle objects with \"not ready\" \
+                 ({answers:?}): waits for them cannot be interrupted",
+                driver.vendor.name(),
+            );
+        }
+        answers
     }
 
-    #[cold]
-    fn try_queries(&self) -> Answers {
-        let Ok(_scope) = self.enter() else { return Answers::UNKNOWN };
-        let (calls, mut answers) = (&self.driver.calls, Answers::UNKNOWN);
+    fn try_queries(driver: &Driver) -> Answers {
+        let (calls, mut answers) = (&driver.calls, Answers::UNKNOWN);
         let failed = |code: c_int| match code {
             Status::SUCCESS => false,
             _ => {
-                self.driver.vendor.forget_failure();
+                driver.vendor.forget_failure();
                 true
             }
         };
@@ -57,7 +50,7 @@ impl Context {
                 return answers;
             }
             answers.streams = (calls.stream_query)(stream) != Status::NOT_READY;
-            if !failed((calls.event_create)(&mut event, super::event::NO_TIMING)) {
+            if !failed((calls.event_create)(&mut event, NO_TIMING)) {
                 answers.unrecorded = (calls.event_query)(event) != Status::NOT_READY;
                 if !failed((calls.event_record)(event, stream))
                     && !failed((calls.event_synchronize)(event))

@@ -2,8 +2,9 @@
 
 use super::context::Context;
 use super::errors::optional;
+use crate::compile::TARGETS;
 use crate::device::DeviceAttribute;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::status::Status;
 
 impl Context {
@@ -40,5 +41,25 @@ impl Context {
         }
         self.check("address_range", code)?;
         Ok((start, bytes))
+    }
+
+    /// What compilers call the device, for code that is to run on it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the driver answers with what is no such name.
+    pub(super) fn target(&self) -> Result<&str> {
+        let name = self.architecture.as_str();
+        if self.driver.vendor.is_architecture(name) {
+            return Ok(name);
+        }
+        Err(Error::unsupported(
+            "target",
+            format!(
+                "the driver names the architecture of device {}:{} {name:?}, which no compiler \
+                 knows (expected is {TARGETS}): copies and fills work there, no kernels",
+                self.driver.vendor.name(),
+                self.ordinal
+            ),
+        ))
     }
 }

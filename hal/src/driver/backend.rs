@@ -4,6 +4,7 @@ use super::calls::Calls;
 use super::context::{Context, lock};
 use super::device::DriverDevice;
 use super::errors::{Driver, optional};
+use super::state::DeviceState;
 use super::vendor::Vendor;
 use crate::backend::Backend;
 use crate::device::{Device, DeviceAttribute, DeviceProperties};
@@ -86,14 +87,15 @@ impl DriverBackend {
         let mut memory = 0;
         // SAFETY: the number is written before the call returns.
         check("device_total_memory", unsafe { (calls.device_total_memory)(&mut memory, device) })?;
-        let context = Arc::new(Context::new(self.driver.clone(), ordinal, device));
+        let architecture = self.driver.vendor.architecture(calls, device)?;
+        let context = Context::new(self.driver.clone(), ordinal, device, architecture);
         let number = |attribute| context.attribute(attribute).map(|value| value.max(0) as u32);
         let capability = (
             number(DeviceAttribute::COMPUTE_CAPABILITY_MAJOR)?,
             number(DeviceAttribute::COMPUTE_CAPABILITY_MINOR)?,
         );
         let mut properties = DeviceProperties::new(name, bus, capability, memory);
-        properties.architecture = context.architecture()?.to_owned();
+        properties.architecture = context.architecture.clone();
         if let Some(read) = calls.device_uuid {
             let mut uuid = [0; 16];
             // SAFETY: a UUID has 16 bytes.
@@ -102,7 +104,7 @@ impl DriverBackend {
                 _ => self.driver.vendor.forget_failure(),
             }
         }
-        Ok(DriverDevice::new(context, properties))
+        Ok(DriverDevice::new(DeviceState::new(context), properties))
     }
 }
 

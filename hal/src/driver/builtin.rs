@@ -3,7 +3,6 @@
 
 use super::calls::Handle;
 use super::context::Context;
-use super::stream::DriverStream;
 use crate::attempt;
 use crate::compile::Compilation;
 use crate::compile::embedded::{EmbeddedObject, ObjectId};
@@ -11,28 +10,27 @@ use crate::compile::format::examine;
 use crate::compile::lookup::{self, would_fail_again};
 use crate::error::{Error, Result};
 use crate::locks::{LOADING, Ranked};
-use crate::operation::Operation;
-use crate::source::{Launch, Plan, Spec};
-use crate::stream::Stream;
+use crate::source::Spec;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
 use std::ptr::null_mut;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// The kernels of a specification, in the order of their names.
-type Kernels = SmallVec<[Handle; 3]>;
+pub(super) type Kernels = SmallVec<[Handle; 3]>;
 
 /// The loaded builtin kernels of one device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Builtins {
-    loaded: RwLock<Loaded>,
+    context: Arc<Context>,
+    loaded: RwLock<LoadedKernels>,
     /// Held while one is compiled or loaded, so that no two threads do the same.
     loading: Ranked<(), LOADING>,
 }
 
 #[derive(Debug, Default)]
-struct Loaded {
+struct LoadedKernels {
     kernels: FxHashMap<Spec, Kernels>,
     /// The modules of embedded objects, each with kernels of many specifications; `None` for
     /// those that the driver refused.
@@ -40,44 +38,52 @@ struct Loaded {
 }
 
 impl Builtins {
+    /// No kernels yet.
+    pub(super) fn new(context: &Arc<Context>) -> Builtins {
+        let (loaded, loading) = (RwLock::default(), Ranked::new(()));
+        Builtins { context: context.clone(), loaded, loading }
+    }
+
     /// The kernels of a specification, compiled if need be.
     #[inline]
-    fn get(&self, context: &Context, spec: Spec) -> Result<Kernels> {
+    pub(super) fn get(&self, spec: Spec) -> Result<Kernels> {
         let loaded = self.read();
         if let Some(kernels) = loaded.kernels.get(&spec) {
             return Ok(kernels.clone());
         }
         drop(loaded);
-        self.load(context, spec)
+        self.load(spec)
     }
 
     #[inline]
-    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+    fn read(&self) -> RwLockReadGuard<'_, LoadedKernels> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cold]
-    fn load(&self, context: &Context, spec: Spec) -> Result<Kernels> {
+    fn load(&self, spec: Spec) -> Result<Kernels> {
         attempt::before_waiting()?;
         let _loading = self.loading.lock();
         let known = self.read().kernels.get(&spec).cloned();
         if let Some(kernels) = known {
             return Ok(kernels);
         }
+        let context = &self.context;
         let epoch = context.epoch();
         let (source, names) = (spec.source(), spec.kernel_names());
-        let module = match self.embedded_module(context, &source)? {
+        let module = match self.embedded_module(&source)? {
             Some(module) => module,
             None => compiled_module(context, &source, &names)?,
         };
         let kernels = find_kernels(context, module, &names)?;
-        self.keep(context, epoch, |loaded| loaded.kernels.insert(spec, kernels.clone()))?;
+        self.keep(epoch, |loaded| loaded.kernels.insert(spec, kernels.clone()))?;
         Ok(kernels)
     }
 
     /// The module with the kernels of a source that is part of the program, if there is one
     /// that the driver takes.
-    fn embedded_module(&self, context: &Context, source: &str) -> Result<Option<Handle>> {
+    fn embedded_module(&self, source: &str) -> Result<Option<Handle>> {
+        let context = &self.context;
         let Some(found) = EmbeddedObject::best(context.target()?, source) else {
             return Ok(None);
         };
@@ -100,19 +106,14 @@ impl Builtins {
                 None
             }
         };
-        self.keep(context, epoch, |loaded| loaded.embedded.insert(found.id, module))?;
+        self.keep(epoch, |loaded| loaded.embedded.insert(found.id, module))?;
         Ok(module)
     }
 
     /// Enters what was loaded, unless a reset has taken it since `epoch`.
-    fn keep<T>(
-        &self,
-        context: &Context,
-        epoch: u64,
-        enter: impl FnOnce(&mut Loaded) -> T,
-    ) -> Result<()> {
+    fn keep<T>(&self, epoch: u64, enter: impl FnOnce(&mut LoadedKernels) -> T) -> Result<()> {
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        context.check_epoch(epoch)?;
+        self.context.check_epoch(epoch)?;
         enter(&mut loaded);
         Ok(())
     }
@@ -120,7 +121,7 @@ impl Builtins {
     /// Forgets everything: the device is being reset. Waits for nobody who could wait for a
     /// reset.
     pub(super) fn forget(&self) {
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Loaded::default();
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = LoadedKernels::default();
     }
 }
 
@@ -166,59 +167,4 @@ fn find_kernels(context: &Context, module: Handle, names: &[String]) -> Result<K
         Ok(function)
     };
     names.iter().map(kernel).collect()
-}
-
-/// Queues a builtin operation.
-///
-/// # Safety
-/// As for [`Stream::execute`].
-pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Result<()> {
-    let mut plan = Plan::new(operation)?;
-    if plan.launches().is_empty() {
-        return Ok(());
-    }
-    let context = stream.context();
-    let kernels = context.builtins.get(context, plan.spec())?;
-    let workspace_bytes = plan.workspace_bytes();
-    if workspace_bytes == 0 {
-        // SAFETY: the caller's promise.
-        return unsafe { launch_all(stream, &plan, &kernels) };
-    }
-    let workspace = stream.allocate(workspace_bytes)?;
-    plan.set_workspace(workspace);
-    // SAFETY: the caller's promise, and the workspace is large enough.
-    let launched = unsafe { launch_all(stream, &plan, &kernels) };
-    // SAFETY: it was allocated above, and only the launches before this use it.
-    launched.and(unsafe { stream.free(workspace, workspace_bytes) })
-}
-
-/// # Safety
-/// The plan's arguments are those of its kernels, and its addresses stay allocated until the
-/// launches have run.
-unsafe fn launch_all(stream: &DriverStream, plan: &Plan, kernels: &[Handle]) -> Result<()> {
-    let context = stream.context();
-    let _scope = stream.enter()?;
-    for launch in plan.launches() {
-        let Launch { kernel, config, .. } = launch;
-        let mut arguments = plan.arguments(launch);
-        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
-        // SAFETY: the caller's promise; the driver reads the arguments before it returns.
-        let code = unsafe {
-            (context.driver.calls.launch)(
-                kernels[*kernel],
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                config.shared_bytes,
-                stream.raw(),
-                arguments.as_mut_ptr(),
-                null_mut(),
-            )
-        };
-        context.check("execute", code)?;
-    }
-    Ok(())
 }

@@ -13,6 +13,16 @@ use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 /// An opaque pointer that only the driver looks into.
 pub type Handle = usize;
 
+/// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
+pub(super) const NON_BLOCKING: u32 = 1;
+/// `CU_EVENT_DISABLE_TIMING`; HIP's is the same.
+pub(super) const NO_TIMING: u32 = 2;
+/// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
+/// means what 0 does.
+pub(super) const LEGACY: Handle = 1;
+/// The default stream of the calling thread: another one on each thread.
+pub(super) const PER_THREAD: Handle = 2;
+
 /// What `cuLaunchHostFunc` calls.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 

@@ -1,11 +1,11 @@
 //! The primary context of a device: retained at first use, made current for each call, and
 //! the thread's own put back.
 
+use super::answers::Answers;
 use super::calls::Handle;
+use super::capturing::{Capturing, capture_of};
 use super::errors::Driver;
-use super::stream::captures::Captures;
 use super::vendor::Lasting;
-use crate::compile::TARGETS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::{OPENING, Ranked};
 use crate::process;
@@ -28,6 +28,8 @@ pub(super) struct Context {
     pub(super) ordinal: usize,
     /// The driver's number of the device.
     pub(super) device: c_int,
+    /// What the driver calls the device's architecture, which may be any text.
+    pub(super) architecture: String,
     /// The context once it is retained, else 0.
     handle: AtomicUsize,
     opening: Ranked<(), OPENING>,
@@ -36,14 +38,10 @@ pub(super) struct Context {
     /// The epoch, and in the lower half the status after which the context cannot be used; 0
     /// without one.
     lost: AtomicU64,
-    pub(super) pool: super::memory::pool::Pool,
-    pub(super) builtins: super::builtin::Builtins,
-    /// What compilers call the device, once asked.
-    architecture: OnceLock<String>,
+    /// Which streams capture: asked in front of calls that would end a capture.
+    pub(super) capturing: Capturing,
     /// What queries are good for, once tried.
-    pub(super) answers: OnceLock<super::answers::Answers>,
-    pub(super) staging: super::staging::Staging,
-    pub(super) captures: Captures,
+    answers: OnceLock<Answers>,
 }
 
 thread_local! {
@@ -73,51 +71,24 @@ impl Drop for Scope<'_> {
 }
 
 impl Context {
-    pub(super) fn new(driver: Arc<Driver>, ordinal: usize, device: c_int) -> Context {
+    pub(super) fn new(
+        driver: Arc<Driver>,
+        ordinal: usize,
+        device: c_int,
+        architecture: String,
+    ) -> Context {
         Context {
             driver,
             ordinal,
             device,
+            architecture,
             handle: AtomicUsize::new(0),
             opening: Ranked::new(()),
             epoch: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            pool: super::memory::pool::Pool::default(),
-            builtins: super::builtin::Builtins::default(),
-            architecture: OnceLock::new(),
+            capturing: Capturing::default(),
             answers: OnceLock::new(),
-            staging: super::staging::Staging::default(),
-            captures: Captures::default(),
         }
-    }
-
-    /// What compilers call the device, for code that is to run on it.
-    ///
-    /// # Errors
-    /// `Unsupported` if the driver answers with what is no such name.
-    pub(super) fn target(&self) -> Result<&str> {
-        let name = self.architecture()?;
-        if self.driver.vendor.is_architecture(name) {
-            return Ok(name);
-        }
-        Err(Error::unsupported(
-            "target",
-            format!(
-                "the driver names the architecture of device {}:{} {name:?}, which no compiler \
-                 knows (expected is {TARGETS}): copies and fills work there, no kernels",
-                self.driver.vendor.name(),
-                self.ordinal
-            ),
-        ))
-    }
-
-    /// What the driver calls the device's architecture, which may be any text.
-    pub(super) fn architecture(&self) -> Result<&str> {
-        if let Some(known) = self.architecture.get() {
-            return Ok(known);
-        }
-        let name = self.driver.vendor.architecture(&self.driver.calls, self.device)?;
-        Ok(self.architecture.get_or_init(|| name))
     }
 
     pub(super) fn epoch(&self) -> u64 {
@@ -247,6 +218,41 @@ impl Context {
         Error::new(kind, error.status(), call, detail)
     }
 
+    /// Runs a call that a capture on this or another thread would make the driver refuse.
+    #[inline]
+    pub(super) fn outside_captures<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.capturing.outside(&self.driver, call)
+    }
+
+    /// True if the default stream must be left alone, since it waits for a stream that
+    /// captures: a call on it would end that capture. The context is current.
+    pub(super) fn default_is_barred(&self) -> bool {
+        self.capturing.bars_default(&self.driver)
+    }
+
+    /// True if some stream captures, whoever began that.
+    pub(super) fn has_captures(&self) -> bool {
+        if self.capturing.any() || !self.capturing.any_exposed() {
+            return self.capturing.any();
+        }
+        let Ok(_scope) = self.enter() else { return false };
+        self.capturing.any_exposed_captures(&self.driver, self.epoch())
+    }
+
+    /// The number of the capture that a stream, not the default one, is part of, whoever began
+    /// it; `None` if the driver cannot tell. The context is current.
+    pub(super) fn capture_of(&self, stream: Handle) -> Result<Option<u64>> {
+        capture_of(&self.driver, stream).map_err(|code| self.failed("capture_info", code))
+    }
+
+    /// What queries say where there is nothing to wait for; tried once.
+    pub(super) fn answers(&self) -> Answers {
+        *self.answers.get_or_init(|| {
+            let Ok(_scope) = self.enter() else { return Answers::UNKNOWN };
+            self.outside_captures(|| Answers::of(&self.driver, self.ordinal))
+        })
+    }
+
     /// True if the driver reports a failure once more: a lost context fails every call. The
     /// context is current.
     fn fails_again(&self) -> bool {
@@ -302,28 +308,24 @@ impl Context {
         )
     }
 
-    /// Destroys everything in the context; the next call opens a new one.
-    pub(super) fn reset(&self) -> Result<()> {
+    /// Destroys everything in the context; the next call opens a new one. Before that, `end` lets
+    /// go of what lies in it; what `end` returns is called once the driver has reset the context.
+    pub(super) fn reset<F: FnOnce()>(&self, end: impl FnOnce() -> F) -> Result<()> {
         if process::generation() != self.driver.generation {
             return Err(self.forked());
         }
-        // Dropped behind the lock.
-        let _forgotten;
         let (code, failure) = {
             let _opening = self.opening.lock();
             // From here on nothing made before is handed to the driver again.
             self.epoch.fetch_add(1, Ordering::AcqRel);
-            let left = self.pool.end(self);
+            let afterwards = end();
             let retained = self.handle.swap(0, Ordering::AcqRel) != 0;
-            self.staging.close(self);
-            self.builtins.forget();
-            _forgotten = self.captures.forget();
             let code = self.driver.vendor.reset_context(self.device);
             if retained {
                 // The reset keeps the uses counted; the next call counts a new one.
                 self.driver.vendor.release_context(self.device);
             }
-            self.pool.free_left(self, &left);
+            afterwards();
             if self.driver.vendor.lasting(code) == Lasting::No
                 && let Err(error) = self.driver.check("reset", code)
             {
@@ -362,8 +364,6 @@ impl Drop for Context {
         if handle == 0 || !self.is_alive(self.epoch()) {
             return;
         }
-        self.staging.close(self);
-        self.pool.close(self);
         let code = self.driver.vendor.release_context(self.device);
         if code != Status::SUCCESS {
             log::warn!("releasing the context of device {} failed: status {code}", self.ordinal);

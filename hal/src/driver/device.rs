@@ -1,12 +1,13 @@
 //! Devices of a driver.
 
-use super::calls::Handle;
+use super::calls::{Handle, LEGACY};
 use super::context::Context;
 use super::errors::optional;
 use super::event::DriverEvent;
 use super::memory::pool::out_of_memory;
 use super::module::DriverModule;
-use super::stream::{DriverStream, LEGACY};
+use super::state::DeviceState;
+use super::stream::DriverStream;
 use super::{ipc, peer};
 use crate::compile::{Compilation, Compiled, compile_cached};
 use crate::device::{
@@ -23,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 /// One GPU.
 pub(super) struct DriverDevice {
+    state: Arc<DeviceState>,
     context: Arc<Context>,
     properties: DeviceProperties,
     default_stream: OnceLock<Arc<dyn Stream>>,
@@ -51,12 +53,13 @@ pub(super) fn own<'a>(device: &'a dyn Device, context: &Context) -> Result<&'a D
 }
 
 impl DriverDevice {
-    pub(super) fn new(context: Arc<Context>, properties: DeviceProperties) -> DriverDevice {
-        DriverDevice { context, properties, default_stream: OnceLock::new() }
+    pub(super) fn new(state: Arc<DeviceState>, properties: DeviceProperties) -> DriverDevice {
+        let context = state.context.clone();
+        DriverDevice { state, context, properties, default_stream: OnceLock::new() }
     }
 
-    pub(super) fn context(&self) -> &Arc<Context> {
-        &self.context
+    pub(super) fn state(&self) -> &Arc<DeviceState> {
+        &self.state
     }
 
     /// The result of an allocation, with a second try after unused memory was given back.
@@ -74,7 +77,7 @@ impl DriverDevice {
             return context.check(name, code);
         }
         drop(scope);
-        context.pool.trim(context, 0)?;
+        self.state.trim(0)?;
         let _scope = context.enter()?;
         match context.outside_captures(&mut call) {
             code if is_short(code) => Err(out_of_memory(context, bytes, code)),
@@ -107,17 +110,17 @@ impl Device for DriverDevice {
         // SAFETY: both are written before the call returns.
         let code = unsafe { (self.context.driver.calls.memory_info)(&mut free, &mut total) };
         self.context.check("memory_info", code)?;
-        Ok(MemoryInfo { free: free + self.context.pool.unused(&self.context), total })
+        Ok(MemoryInfo { free: free + self.state.memory.pool.unused(), total })
     }
 
     fn default_stream(&self) -> Arc<dyn Stream> {
-        let make = || Arc::new(DriverStream::default_of(&self.context)) as Arc<dyn Stream>;
+        let make = || Arc::new(DriverStream::default_of(&self.state)) as Arc<dyn Stream>;
         self.default_stream.get_or_init(make).clone()
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
-        let stream = Arc::new(DriverStream::create(&self.context, options)?);
-        self.context.captures.collect(&self.context);
+        let stream = Arc::new(DriverStream::create(&self.state, options)?);
+        self.state.captures.collect();
         Ok(stream)
     }
 
@@ -230,7 +233,7 @@ impl Device for DriverDevice {
     fn synchronize(&self) -> Result<()> {
         {
             let _scope = self.context.enter()?;
-            self.context.captures.collect(&self.context);
+            self.state.captures.collect();
             // SAFETY: no argument.
             let code = unsafe { (self.context.driver.calls.synchronize)() };
             self.context.check("synchronize", code)?;
@@ -250,7 +253,7 @@ impl Device for DriverDevice {
         if [0, LEGACY].contains(&(handle as Handle)) {
             return Ok(self.default_stream());
         }
-        Ok(Arc::new(DriverStream::foreign(&self.context, handle)?))
+        Ok(Arc::new(DriverStream::foreign(&self.state, handle)?))
     }
 
     fn priority_range(&self) -> Result<(i32, i32)> {
@@ -306,30 +309,30 @@ impl Device for DriverDevice {
 
     fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
         match own(other, &self.context) {
-            Ok(peer) => peer::can_access_peer(&self.context, peer.context()),
+            Ok(peer) => peer::can_access_peer(&self.context, &peer.context),
             Err(_) => Ok(false),
         }
     }
 
     fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        peer::set_peer_access(&self.context, own(other, &self.context)?.context(), true)
+        peer::set_peer_access(&self.context, own(other, &self.context)?.state(), true)
     }
 
     fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
-        peer::set_peer_access(&self.context, own(other, &self.context)?.context(), false)
+        peer::set_peer_access(&self.context, own(other, &self.context)?.state(), false)
     }
 
     fn kept_memory(&self) -> Result<usize> {
         let _scope = self.context.enter()?;
-        Ok(self.context.pool.kept(&self.context))
+        Ok(self.state.memory.kept())
     }
 
     fn trim_memory(&self, keep: usize) -> Result<()> {
-        self.context.pool.trim(&self.context, keep)
+        self.state.trim(keep)
     }
 
     fn set_release_threshold(&self, bytes: usize) -> Result<()> {
-        self.context.pool.set_threshold(&self.context, bytes as u64)
+        self.state.memory.pool.set_threshold(bytes as u64)
     }
 
     fn export_memory(&self, address: u64) -> Result<IpcHandle> {
@@ -381,7 +384,7 @@ impl Device for DriverDevice {
     }
 
     unsafe fn reset(&self) -> Result<()> {
-        self.context.reset()
+        self.state.reset()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,6 +1,6 @@
 //! Events of a driver.
 
-use super::calls::Handle;
+use super::calls::{Handle, NO_TIMING};
 use super::context::Context;
 use crate::device::DeviceId;
 use crate::error::{Error, Result};
@@ -10,10 +10,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`; HIP's are the
-/// same.
+/// `CU_EVENT_BLOCKING_SYNC` and `CU_EVENT_INTERPROCESS`; HIP's are the same.
 const BLOCKING: u32 = 1;
-pub(super) const NO_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 
 /// A mark in a stream's work.

@@ -3,7 +3,8 @@
 use super::calls::Handle;
 use super::context::{Context, lock};
 use super::errors::optional;
-use super::module::Loaded;
+use super::launch::launch;
+use super::module::LoadedCode;
 use super::stream::DriverStream;
 use super::vendor::Lasting;
 use crate::device::DeviceAttribute;
@@ -13,7 +14,6 @@ use crate::status::Status;
 use crate::stream::Stream;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -30,7 +30,7 @@ const DEFAULT_SHARED: u32 = 48 << 10;
 /// A function that the device runs.
 #[derive(Debug)]
 pub(super) struct DriverKernel {
-    module: Arc<Loaded>,
+    module: Arc<LoadedCode>,
     handle: Handle,
     name: String,
     parameters: OnceLock<Option<Vec<Parameter>>>,
@@ -41,7 +41,7 @@ pub(super) struct DriverKernel {
 
 impl DriverKernel {
     /// The kernel of a function in loaded code.
-    pub(super) fn new(module: Arc<Loaded>, handle: Handle, name: &str) -> DriverKernel {
+    pub(super) fn new(module: Arc<LoadedCode>, handle: Handle, name: &str) -> DriverKernel {
         DriverKernel {
             module,
             handle,
@@ -229,23 +229,10 @@ impl Kernel for DriverKernel {
         if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
             self.raise_shared_limit(config.shared_bytes)?;
         }
-        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
-        // SAFETY: function and stream are live; the caller's promise covers the arguments,
-        // which the driver reads before it returns.
+        // SAFETY: function and stream are live; the caller's promise covers the arguments.
         let code = unsafe {
-            (context.driver.calls.launch)(
-                self.handle,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                config.shared_bytes,
-                stream.raw(),
-                arguments.as_ptr().cast_mut(),
-                null_mut(),
-            )
+            let arguments = arguments.as_ptr().cast_mut();
+            launch(&context.driver.calls, self.handle, stream.raw(), config, arguments)
         };
         if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
     }
@@ -257,7 +244,7 @@ impl Kernel for DriverKernel {
         arguments: &[*mut c_void],
     ) -> Result<()> {
         let context = self.context();
-        let launch = optional!(context.driver, launch_cooperative, "launch_cooperative")?;
+        let cooperative = optional!(context.driver, launch_cooperative, "launch_cooperative")?;
         let stream = DriverStream::own(stream, context)?;
         let _scope = context.enter_for(self.module.epoch)?;
         if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
@@ -266,7 +253,7 @@ impl Kernel for DriverKernel {
         let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
         // SAFETY: as for `launch_raw`.
         let code = unsafe {
-            launch(
+            cooperative(
                 self.handle,
                 gx,
                 gy,

@@ -15,9 +15,9 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::Arc;
 
-/// Loaded code.
+/// LoadedCode code.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedCode {
     pub(super) context: Arc<Context>,
     pub(super) epoch: u64,
     /// Of its kernels, where the code tells them and not the driver.
@@ -28,7 +28,7 @@ pub(super) struct Loaded {
 
 /// A module; its kernels keep the code.
 #[derive(Debug)]
-pub(super) struct DriverModule(Arc<Loaded>);
+pub(super) struct DriverModule(Arc<LoadedCode>);
 
 impl DriverModule {
     /// Loads or compiles a module.
@@ -66,13 +66,13 @@ impl DriverModule {
         }
         let parameters = match context.driver.calls.function_parameter {
             Some(_) => None,
-            None => context.driver.vendor.parameters(&image, context.architecture()?),
+            None => context.driver.vendor.parameters(&image, &context.architecture),
         };
         let (handle, loader_log) = load_image(context, &image, options)?;
         let log = [compiled_log.trim(), loader_log.trim()].join("\n").trim().to_owned();
         let epoch = context.epoch();
         let context = context.clone();
-        Ok(DriverModule(Arc::new(Loaded { context, epoch, parameters, handle, log })))
+        Ok(DriverModule(Arc::new(LoadedCode { context, epoch, parameters, handle, log })))
     }
 }
 
@@ -98,7 +98,7 @@ fn load_image(context: &Context, image: &[u8], options: &LoadOptions) -> Result<
     Ok((handle, jit.info()))
 }
 
-impl Drop for Loaded {
+impl Drop for LoadedCode {
     fn drop(&mut self) {
         let context = &self.context;
         if !context.is_alive(self.epoch) || context.is_lost() {
@@ -125,7 +125,7 @@ fn symbol(name: &str) -> Result<CString> {
 
 impl Module for DriverModule {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
-        let Loaded { context, epoch, handle, .. } = &*self.0;
+        let LoadedCode { context, epoch, handle, .. } = &*self.0;
         let text = symbol(name)?;
         let _scope = context.enter_for(*epoch)?;
         let mut function = 0;
@@ -142,7 +142,7 @@ impl Module for DriverModule {
     }
 
     fn global(&self, name: &str) -> Result<(u64, usize)> {
-        let Loaded { context, epoch, handle, .. } = &*self.0;
+        let LoadedCode { context, epoch, handle, .. } = &*self.0;
         let text = symbol(name)?;
         let _scope = context.enter_for(*epoch)?;
         let (mut address, mut bytes) = (0, 0);

@@ -1,6 +1,7 @@
 //! Peer access: kernels of one device on the memory of another.
 
 use super::context::Context;
+use super::state::DeviceState;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
@@ -25,10 +26,11 @@ pub(super) fn can_access_peer(context: &Context, peer: &Context) -> Result<bool>
 /// Allows kernels of `context`'s device the other device's memory, or ends that.
 pub(super) fn set_peer_access(
     context: &Arc<Context>,
-    peer: &Arc<Context>,
+    peer: &DeviceState,
     allowed: bool,
 ) -> Result<()> {
     let call = if allowed { "enable_peer_access" } else { "disable_peer_access" };
+    let (state, peer) = (peer, &peer.context);
     if Arc::ptr_eq(peer, context) {
         return Err(Error::invalid(call, "other is the device itself"));
     }
@@ -47,5 +49,5 @@ pub(super) fn set_peer_access(
         code => context.check(call, code)?,
     }
     // Memory of the stream-ordered pool has permissions of its own.
-    peer.pool.set_access(peer, context.device, allowed)
+    state.memory.pool.set_access(context.device, allowed)
 }

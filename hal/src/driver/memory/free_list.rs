@@ -6,15 +6,12 @@
 //! ones go back to the driver's pool. A driver without pools gets plain allocation behind the
 //! same lists, which then keep blocks of every size.
 
-use super::pool::out_of_memory;
+use super::pool::{GRANULE, Pool};
 use crate::driver::calls::Handle;
 use crate::driver::context::Context;
-use crate::driver::stream::capture::capture_of;
 use crate::error::Result;
 use crate::locks::{GIVING_BACK, LEAF, Ranked};
-use crate::status::Status;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The largest block that a stream keeps when the driver has a pool.
 const LARGEST_KEPT: usize = 1 << 20;
@@ -22,8 +19,6 @@ const LARGEST_KEPT: usize = 1 << 20;
 const MOST_KEPT: usize = 64 << 20;
 /// The same without a pool, where giving memory back waits for the device.
 const MOST_KEPT_PLAIN: usize = 512 << 20;
-/// The least block, which the drivers' alignment makes sensible.
-pub(in crate::driver) const GRANULE: usize = 512;
 /// Classes of sizes up to [`LARGEST_KEPT`], four for each doubling.
 const CLASSES: usize = 4 * (LARGEST_KEPT / GRANULE).ilog2() as usize + 1;
 
@@ -53,7 +48,7 @@ fn class_size(index: usize) -> usize {
 }
 
 /// The bytes that an allocation really gets.
-fn rounded(bytes: usize) -> usize {
+pub(super) fn rounded(bytes: usize) -> usize {
     match class(bytes) {
         Some((_, bytes)) => bytes,
         None => bytes.checked_next_multiple_of(LARGEST_KEPT).unwrap_or(bytes),
@@ -107,59 +102,33 @@ pub(in crate::driver) struct FreeList {
 }
 
 impl FreeList {
-    /// The list of a stream, known to the device's pool.
-    pub(in crate::driver) fn new(context: &Context, stream: Handle) -> Arc<FreeList> {
+    /// The list of a stream.
+    pub(super) fn new(stream: Handle) -> FreeList {
         let lists = Ranked::new(Lists::new());
-        let blocks = Arc::new(FreeList { stream, is_open: Ranked::new(true), lists });
-        context.pool.remember(Arc::downgrade(&blocks));
-        blocks
+        FreeList { stream, is_open: Ranked::new(true), lists }
     }
 
-    /// Memory for work that is queued on the stream from now on.
+    /// The stream, as the driver names it.
+    pub(super) fn stream(&self) -> Handle {
+        self.stream
+    }
+
+    /// A block of a class that the list keeps, for work that is queued on the stream from now on.
     #[inline]
-    pub(in crate::driver) fn allocate(&self, context: &Context, bytes: usize) -> Result<u64> {
-        if let Some((class, size)) = class(bytes) {
-            let mut lists = self.lists.lock();
-            if let Some(address) = lists.small[class].pop() {
-                lists.bytes -= size;
-                return Ok(address);
-            }
-        }
-        self.allocate_new(context, bytes)
+    pub(super) fn pop(&self, bytes: usize) -> Option<u64> {
+        let (class, size) = class(bytes)?;
+        let mut lists = self.lists.lock();
+        let address = lists.small[class].pop()?;
+        lists.bytes -= size;
+        Some(address)
     }
 
-    #[cold]
-    fn allocate_new(&self, context: &Context, bytes: usize) -> Result<u64> {
-        let size = rounded(bytes);
-        {
-            let mut lists = self.lists.lock();
-            if let Some(address) = lists.large.get_mut(&size).and_then(Vec::pop) {
-                lists.bytes -= size;
-                return Ok(address);
-            }
-        }
-        let scope = context.enter()?;
-        let (address, code) = context.pool.take(context, self.stream, size)?;
-        if code == Status::SUCCESS {
-            return Ok(address);
-        }
-        if !context.driver.is_out_of_memory(code) {
-            return Err(context.failed("allocate", code));
-        }
-        drop(scope);
-        if let Err(error) = context.pool.give_all_back(context) {
-            // The request tells what there is now.
-            log::warn!("giving unused memory back failed: {error}");
-        }
-        let _scope = context.enter()?;
-        let (address, code) = context.pool.take(context, self.stream, size)?;
-        match code {
-            Status::SUCCESS => Ok(address),
-            code if context.driver.is_out_of_memory(code) => {
-                Err(out_of_memory(context, bytes, code))
-            }
-            code => Err(context.failed("allocate", code)),
-        }
+    /// The same of a size of [`rounded`], above the classes.
+    pub(super) fn pop_large(&self, size: usize) -> Option<u64> {
+        let mut lists = self.lists.lock();
+        let address = lists.large.get_mut(&size).and_then(Vec::pop)?;
+        lists.bytes -= size;
+        Some(address)
     }
 
     /// Frees memory behind the work queued so far.
@@ -170,13 +139,13 @@ impl FreeList {
     #[inline]
     pub(in crate::driver) unsafe fn free(
         &self,
-        context: &Context,
+        pool: &Pool,
         address: u64,
         bytes: usize,
     ) -> Result<()> {
         let (size, most) = match class(bytes) {
             Some((_, size)) => (size, MOST_KEPT),
-            None if context.pool.is_pooled() => (bytes, 0),
+            None if pool.is_pooled() => (bytes, 0),
             None => (rounded(bytes), MOST_KEPT_PLAIN),
         };
         {
@@ -186,16 +155,17 @@ impl FreeList {
                 return Ok(());
             }
         }
+        let context = pool.context();
         let _scope = context.enter()?;
         // Another thread may begin a capture on the stream, which the call would become part of; on
         // the default stream it would end one that the default stream waits for.
-        let _none_begins = context.captures.beginning.lock();
-        if context.captures.are_possible() && self.may_capture(context) {
+        let _none_begins = context.capturing.beginning.lock();
+        if context.capturing.are_possible() && self.may_capture(context) {
             self.lists.lock().keep(address, rounded(bytes));
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { context.pool.put(context, self.stream, address) }
+        unsafe { pool.put(self.stream, address) }
     }
 
     /// Bytes of the kept blocks.
@@ -205,18 +175,19 @@ impl FreeList {
 
     /// Gives all kept blocks back to the driver. While the stream captures, they stay: given
     /// back they would become part of the graph.
-    pub(in crate::driver) fn give_back(&self, context: &Context) -> Result<()> {
+    pub(in crate::driver) fn give_back(&self, pool: &Pool) -> Result<()> {
         if self.bytes() == 0 {
             // Nothing is asked of the driver either: the handle may be one that a reset took.
             return Ok(());
         }
+        let context = pool.context();
         let is_open = self.is_open.lock();
         // Nor may it begin to capture before the last block is back.
-        let _none_begins = context.captures.beginning.lock();
-        if !*is_open || (context.captures.are_possible() && self.may_capture(context)) {
+        let _none_begins = context.capturing.beginning.lock();
+        if !*is_open || (context.capturing.are_possible() && self.may_capture(context)) {
             return Ok(());
         }
-        self.give_back_held(context)
+        self.give_back_held(pool)
     }
 
     /// False if the driver says that the stream is part of no capture, and waits for none. One that
@@ -227,7 +198,7 @@ impl FreeList {
             return context.default_is_barred();
         }
         let can_tell = context.driver.calls.capture_info.is_some();
-        !can_tell || !matches!(capture_of(context, self.stream), Ok(None))
+        !can_tell || !matches!(context.capture_of(self.stream), Ok(None))
     }
 
     /// Every kept block, for another to free; nothing is done on the stream afterwards.
@@ -237,20 +208,20 @@ impl FreeList {
     }
 
     /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.
-    pub(in crate::driver) fn close(&self, context: &Context) -> Result<()> {
+    pub(in crate::driver) fn close(&self, pool: &Pool) -> Result<()> {
         let mut is_open = self.is_open.lock();
         *is_open = false;
-        self.give_back_held(context)
+        self.give_back_held(pool)
     }
 
     /// The part of both, with `is_open` locked.
-    fn give_back_held(&self, context: &Context) -> Result<()> {
-        let _scope = context.enter()?;
+    fn give_back_held(&self, pool: &Pool) -> Result<()> {
+        let _scope = pool.context().enter()?;
         let blocks = self.lists.lock().take_all();
         let mut result = Ok(());
         for (address, size) in blocks {
             // SAFETY: the list owned the block, whose last use was on this stream.
-            if let Err(error) = unsafe { context.pool.put(context, self.stream, address) } {
+            if let Err(error) = unsafe { pool.put(self.stream, address) } {
                 self.lists.lock().keep(address, size);
                 result = Err(error);
             }

@@ -1,16 +1,14 @@
 //! The driver's pool of stream-ordered memory, or plain allocation where there is none.
 
-use super::free_list::{FreeList, GRANULE};
-use crate::driver::calls::{Handle, PoolAccess, PoolProperties};
+use crate::driver::calls::{Handle, PER_THREAD, PoolAccess, PoolProperties};
 use crate::driver::context::Context;
-use crate::driver::stream::PER_THREAD;
 use crate::error::{Error, Result};
 use crate::locks::{LEAF, POOL, Ranked};
 use crate::status::Status;
 use rustc_hash::FxHashSet;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, `_RESERVED_MEM_CURRENT`, `_USED_MEM_CURRENT`; HIP's
 /// are the same.
@@ -18,14 +16,17 @@ const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED: c_int = 5;
 const USED: c_int = 7;
 
+/// The least block, which the drivers' alignment makes sensible.
+pub(super) const GRANULE: usize = 512;
+
 /// A device's pool.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::driver) struct Pool {
+    context: Arc<Context>,
     /// The driver's pool, made at first use; none if the driver has none.
     handle: Ranked<Option<Option<Handle>>, POOL>,
     /// The same once known, for the warm path: 0 unknown, 1 none.
     known: AtomicU64,
-    streams: Ranked<Vec<Weak<FreeList>>, LEAF>,
     /// What the driver's pool has given and not got back. CUDA keeps a pool and its memory over a
     /// reset of the context.
     taken: Ranked<FxHashSet<u64>, LEAF>,
@@ -33,46 +34,49 @@ pub(in crate::driver) struct Pool {
 }
 
 impl Pool {
+    /// The pool of a device, not made yet.
+    pub(super) fn new(context: &Arc<Context>) -> Pool {
+        Pool {
+            context: context.clone(),
+            handle: Ranked::default(),
+            known: AtomicU64::new(0),
+            taken: Ranked::default(),
+            threshold: OnceLock::new(),
+        }
+    }
+
     /// True if the driver has a pool, as far as is known.
     pub(in crate::driver) fn is_pooled(&self) -> bool {
         self.known.load(Ordering::Acquire) > 1
     }
 
-    /// Remembers the list of a stream, to give its blocks back when memory is short.
-    pub(in crate::driver) fn remember(&self, blocks: Weak<FreeList>) {
-        let mut streams = self.streams.lock();
-        streams.retain(|stream| stream.strong_count() > 0);
-        streams.push(blocks);
-    }
-
-    /// The streams' lists.
-    fn lists(&self) -> Vec<Arc<FreeList>> {
-        self.streams.lock().iter().filter_map(Weak::upgrade).collect()
+    pub(in crate::driver) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// The driver's pool; `None` if it has none.
-    fn handle(&self, context: &Context) -> Result<Option<Handle>> {
+    fn handle(&self) -> Result<Option<Handle>> {
         match self.known.load(Ordering::Acquire) {
-            0 => self.open(context),
+            0 => self.open(),
             1 => Ok(None),
             handle => Ok(Some(handle as Handle)),
         }
     }
 
     #[cold]
-    fn open(&self, context: &Context) -> Result<Option<Handle>> {
+    fn open(&self) -> Result<Option<Handle>> {
         let mut slot = self.handle.lock();
         if let Some(known) = *slot {
             return Ok(known);
         }
-        let handle = self.create(context)?;
+        let handle = self.create()?;
         *slot = Some(handle);
         self.known.store(handle.map_or(1, |handle| handle as u64), Ordering::Release);
         Ok(handle)
     }
 
-    fn create(&self, context: &Context) -> Result<Option<Handle>> {
-        let calls = &context.driver.calls;
+    fn create(&self) -> Result<Option<Handle>> {
+        let calls = &self.context.driver.calls;
         let (Some(create), Some(_), Some(_)) =
             (calls.pool_create, calls.pool_allocate, calls.free_async)
         else {
@@ -82,7 +86,7 @@ impl Pool {
             allocation_type: 1,
             handle_types: 0,
             location_type: 1,
-            location_id: context.device,
+            location_id: self.context.device,
             win32_security: std::ptr::null_mut(),
             max_size: 0,
             reserved: [0; 56],
@@ -92,16 +96,16 @@ impl Pool {
         let code = unsafe { create(&mut handle, &properties) };
         if code != Status::SUCCESS {
             // A device without pools says so here, with one of several numbers.
-            let error = context.failed("pool_create", code);
-            if context.is_lost() {
+            let error = self.context.failed("pool_create", code);
+            if self.context.is_lost() {
                 return Err(error);
             }
             log::debug!("no memory pool: {error}");
             return Ok(None);
         }
         // Some runtimes have the calls but refuse the work: one small allocation tells.
-        let (address, code) = self.take_from(context, handle, 0, GRANULE);
-        if context.driver.is_unsupported(code) {
+        let (address, code) = self.take_from(handle, 0, GRANULE);
+        if self.context.driver.is_unsupported(code) {
             if let Some(destroy) = calls.pool_destroy {
                 // SAFETY: the pool was made here and is used by nobody.
                 unsafe { destroy(handle) };
@@ -112,37 +116,32 @@ impl Pool {
             && let Some(free) = calls.free_async
         {
             // SAFETY: the address was allocated just now.
-            context.check("free", unsafe { free(address, 0) })?;
+            self.context.check("free", unsafe { free(address, 0) })?;
         }
         let threshold = self.threshold.get().copied().unwrap_or(u64::MAX);
-        self.set_threshold_of(context, handle, threshold)?;
+        self.set_threshold_of(handle, threshold)?;
         Ok(Some(handle))
     }
 
-    fn set_threshold_of(&self, context: &Context, handle: Handle, bytes: u64) -> Result<()> {
-        let Some(set) = context.driver.calls.pool_set_attribute else { return Ok(()) };
+    fn set_threshold_of(&self, handle: Handle, bytes: u64) -> Result<()> {
+        let Some(set) = self.context.driver.calls.pool_set_attribute else { return Ok(()) };
         let mut value = bytes;
         // SAFETY: this attribute is a u64.
         let code = unsafe { set(handle, RELEASE_THRESHOLD, (&raw mut value).cast::<c_void>()) };
         // A pool without the attribute keeps what it likes.
-        if context.driver.is_unsupported(code) {
+        if self.context.driver.is_unsupported(code) {
             return Ok(());
         }
-        context.check("pool_set_attribute", code)
+        self.context.check("pool_set_attribute", code)
     }
 
-    fn take_from(
-        &self,
-        context: &Context,
-        pool: Handle,
-        stream: Handle,
-        bytes: usize,
-    ) -> (u64, c_int) {
+    fn take_from(&self, pool: Handle, stream: Handle, bytes: usize) -> (u64, c_int) {
         let mut address = 0;
-        let code = match context.driver.calls.pool_allocate {
+        let code = match self.context.driver.calls.pool_allocate {
             Some(allocate) => {
                 // SAFETY: pool and stream are live; the address is written before the call returns.
-                context.outside_captures(|| unsafe { allocate(&mut address, bytes, pool, stream) })
+                self.context
+                    .outside_captures(|| unsafe { allocate(&mut address, bytes, pool, stream) })
             }
             None => Status::NOT_SUPPORTED,
         };
@@ -150,14 +149,9 @@ impl Pool {
     }
 
     /// Memory from the driver, with its status. The context is current.
-    pub(in crate::driver) fn take(
-        &self,
-        context: &Context,
-        stream: Handle,
-        bytes: usize,
-    ) -> Result<(u64, c_int)> {
-        if let Some(pool) = self.handle(context)? {
-            let (address, code) = self.take_from(context, pool, stream, bytes);
+    pub(in crate::driver) fn take(&self, stream: Handle, bytes: usize) -> Result<(u64, c_int)> {
+        if let Some(pool) = self.handle()? {
+            let (address, code) = self.take_from(pool, stream, bytes);
             if code == Status::SUCCESS {
                 self.taken.lock().insert(address);
             }
@@ -165,8 +159,9 @@ impl Pool {
         }
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
-        let code = context
-            .outside_captures(|| unsafe { (context.driver.calls.allocate)(&mut address, bytes) });
+        let code = self.context.outside_captures(|| unsafe {
+            (self.context.driver.calls.allocate)(&mut address, bytes)
+        });
         Ok((address, code))
     }
 
@@ -174,22 +169,17 @@ impl Pool {
     ///
     /// # Safety
     /// As for [`FreeList::free`].
-    pub(in crate::driver) unsafe fn put(
-        &self,
-        context: &Context,
-        stream: Handle,
-        address: u64,
-    ) -> Result<()> {
-        let calls = &context.driver.calls;
-        let pool = self.handle(context)?;
+    pub(in crate::driver) unsafe fn put(&self, stream: Handle, address: u64) -> Result<()> {
+        let calls = &self.context.driver.calls;
+        let pool = self.handle()?;
         if stream == PER_THREAD {
             // This may be another thread than the one whose stream the block was used on.
             // SAFETY: no argument.
-            context.check("free", unsafe { (calls.synchronize)() })?;
+            self.context.check("free", unsafe { (calls.synchronize)() })?;
         }
         // Before the driver may hand the address out again.
         let was_taken = self.taken.lock().remove(&address);
-        let code = context.outside_captures(|| match (pool, calls.free_async) {
+        let code = self.context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
             (Some(_), Some(free)) => unsafe { free(address, stream) },
             // SAFETY: the caller's promise; the plain call waits for the device's work.
@@ -198,7 +188,7 @@ impl Pool {
         if code != Status::SUCCESS && was_taken {
             self.taken.lock().insert(address);
         }
-        context.check("free", code)
+        self.context.check("free", code)
     }
 
     /// Gives memory back to the driver behind all work of the device, on whichever stream. The
@@ -206,81 +196,64 @@ impl Pool {
     ///
     /// # Safety
     /// The address is that of an allocation, which nobody uses any longer.
-    pub(in crate::driver) unsafe fn put_behind_all(
-        &self,
-        context: &Context,
-        address: u64,
-    ) -> Result<()> {
-        let calls = &context.driver.calls;
+    pub(in crate::driver) unsafe fn put_behind_all(&self, address: u64) -> Result<()> {
+        let calls = &self.context.driver.calls;
         if self.taken.lock().remove(&address) {
             // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
-            let _none_begins = context.captures.beginning.lock();
-            if !context.has_captures() {
+            let _none_begins = self.context.capturing.beginning.lock();
+            if !self.context.has_captures() {
                 // SAFETY: no argument.
-                context.check("free", unsafe { (calls.synchronize)() })?;
+                self.context.check("free", unsafe { (calls.synchronize)() })?;
             }
         }
         // SAFETY: the caller's promise.
-        let code = context.outside_captures(|| unsafe { (calls.free)(address) });
-        context.check("free", code)
+        let code = self.context.outside_captures(|| unsafe { (calls.free)(address) });
+        self.context.check("free", code)
     }
 
-    /// Gives every unused byte back to the driver. Waits for the device's work.
-    pub(in crate::driver) fn give_all_back(&self, context: &Context) -> Result<()> {
-        // What one stream cannot give keeps none of the others.
-        let mut result = Ok(());
-        for stream in self.lists() {
-            result = result.and(stream.give_back(context));
-        }
-        result?;
-        let _scope = context.enter()?;
+    /// Gives the driver what its pool does not use. Waits for the device's work, and does nothing
+    /// while a stream captures.
+    pub(super) fn give_unused_back(&self) -> Result<()> {
+        let _scope = self.context.enter()?;
         {
-            let _none_begins = context.captures.beginning.lock();
-            if context.has_captures() {
+            let _none_begins = self.context.capturing.beginning.lock();
+            if self.context.has_captures() {
                 return Ok(());
             }
             // SAFETY: no argument.
-            context.check("synchronize", unsafe { (context.driver.calls.synchronize)() })?;
+            self.context
+                .check("synchronize", unsafe { (self.context.driver.calls.synchronize)() })?;
         }
-        self.trim_driver(context, 0)
+        self.trim_driver(0)
     }
 
-    fn trim_driver(&self, context: &Context, keep: usize) -> Result<()> {
-        match (self.handle(context)?, context.driver.calls.pool_trim) {
+    fn trim_driver(&self, keep: usize) -> Result<()> {
+        match (self.handle()?, self.context.driver.calls.pool_trim) {
             // SAFETY: the pool is live.
-            (Some(pool), Some(trim)) => context.check("trim", unsafe { trim(pool, keep) }),
+            (Some(pool), Some(trim)) => self.context.check("trim", unsafe { trim(pool, keep) }),
             _ => Ok(()),
         }
     }
 
     /// Gives unused memory back until the pool holds at most `keep` bytes.
-    pub(in crate::driver) fn trim(&self, context: &Context, keep: usize) -> Result<()> {
-        if keep == 0 {
-            context.staging.release(context);
-            return self.give_all_back(context);
-        }
-        let _scope = context.enter()?;
-        self.trim_driver(context, keep)
+    pub(in crate::driver) fn trim(&self, keep: usize) -> Result<()> {
+        let _scope = self.context.enter()?;
+        self.trim_driver(keep)
     }
 
     /// Bytes that the driver's pool keeps when work is waited for.
-    pub(in crate::driver) fn set_threshold(&self, context: &Context, bytes: u64) -> Result<()> {
-        let _scope = context.enter()?;
-        match self.handle(context)? {
-            Some(pool) => self.set_threshold_of(context, pool, bytes),
+    pub(in crate::driver) fn set_threshold(&self, bytes: u64) -> Result<()> {
+        let _scope = self.context.enter()?;
+        match self.handle()? {
+            Some(pool) => self.set_threshold_of(pool, bytes),
             None => Err(Error::unsupported("set_release_threshold", "the driver has no pools")),
         }
     }
 
     /// Lets kernels of another device use the pool's memory.
-    pub(in crate::driver) fn set_access(
-        &self,
-        context: &Context,
-        device: c_int,
-        allowed: bool,
-    ) -> Result<()> {
-        let _scope = context.enter()?;
-        let (Some(pool), Some(set)) = (self.handle(context)?, context.driver.calls.pool_set_access)
+    pub(in crate::driver) fn set_access(&self, device: c_int, allowed: bool) -> Result<()> {
+        let _scope = self.context.enter()?;
+        let (Some(pool), Some(set)) = (self.handle()?, self.context.driver.calls.pool_set_access)
         else {
             return Ok(());
         };
@@ -290,13 +263,13 @@ impl Pool {
             flags: if allowed { 3 } else { 0 },
         };
         // SAFETY: the description is of the driver's layout and outlives the call.
-        context.check("pool_set_access", unsafe { set(pool, &access, 1) })
+        self.context.check("pool_set_access", unsafe { set(pool, &access, 1) })
     }
 
     /// Bytes that the driver's pool holds but nobody uses. The context is current.
-    pub(in crate::driver) fn unused(&self, context: &Context) -> usize {
+    pub(in crate::driver) fn unused(&self) -> usize {
         let pool = self.known.load(Ordering::Acquire);
-        let Some(read) = context.driver.calls.pool_attribute.filter(|_| pool > 1) else {
+        let Some(read) = self.context.driver.calls.pool_attribute.filter(|_| pool > 1) else {
             return 0;
         };
         let value = |attribute| {
@@ -312,34 +285,25 @@ impl Pool {
         }
     }
 
-    /// Freed bytes in the streams' lists and in the driver's pool. The context is current.
-    pub(in crate::driver) fn kept(&self, context: &Context) -> usize {
-        let lists: usize = self.lists().iter().map(|list| list.bytes()).sum();
-        lists + self.unused(context)
-    }
-
     /// Destroys the pool and forgets everything, since the device is about to be reset. Returns
     /// what the driver may still hold afterwards: a pool goes with the last of its memory.
-    pub(in crate::driver) fn end(&self, context: &Context) -> Vec<u64> {
-        let scope = if context.is_open() { context.enter().ok() } else { None };
+    pub(in crate::driver) fn end(&self) -> Vec<u64> {
+        let scope = if self.context.is_open() { self.context.enter().ok() } else { None };
         self.known.store(0, Ordering::Release);
         let handle = self.handle.lock().take().flatten();
         if let Some(pool) = handle.filter(|_| scope.is_some()) {
-            self.destroy(context, pool);
-        }
-        for stream in self.lists() {
-            stream.forget();
+            self.destroy(pool);
         }
         std::mem::take(&mut *self.taken.lock()).into_iter().collect()
     }
 
     /// Frees what a reset has left of a pool, as CUDA's driver does. The context is not open, and
     /// nobody can open it: no address is anybody else's.
-    pub(in crate::driver) fn free_left(&self, context: &Context, addresses: &[u64]) {
-        let (calls, vendor) = (&context.driver.calls, &context.driver.vendor);
+    pub(in crate::driver) fn free_left(&self, addresses: &[u64]) {
+        let (calls, vendor) = (&self.context.driver.calls, &self.context.driver.vendor);
         let Some(free) = calls.free_async.filter(|_| !addresses.is_empty()) else { return };
         let ((_, previous), (code, handle)) =
-            (vendor.current(), vendor.retain_context(context.device));
+            (vendor.current(), vendor.retain_context(self.context.device));
         if code != Status::SUCCESS || vendor.set_current(handle) != Status::SUCCESS {
             // Whoever uses the device next is told.
             return;
@@ -355,25 +319,30 @@ impl Pool {
         // SAFETY: no argument.
         unsafe { (calls.synchronize)() };
         vendor.set_current(previous);
-        vendor.release_context(context.device);
+        vendor.release_context(self.context.device);
     }
 
-    fn destroy(&self, context: &Context, pool: Handle) {
-        let Some(destroy) = context.driver.calls.pool_destroy else { return };
+    fn destroy(&self, pool: Handle) {
+        let Some(destroy) = self.context.driver.calls.pool_destroy else { return };
         // SAFETY: the pool was made here; memory of it that is still used stays valid.
         let code = unsafe { destroy(pool) };
         if code != Status::SUCCESS {
             log::warn!("destroying a memory pool failed: status {code}");
         }
     }
+}
 
-    /// Destroys the driver's pool, with the last of the context.
-    pub(in crate::driver) fn close(&self, context: &Context) {
+impl Drop for Pool {
+    /// Destroys the driver's pool.
+    fn drop(&mut self) {
+        if !self.context.is_open() || !self.context.is_alive(self.context.epoch()) {
+            return;
+        }
         let handle = self.handle.lock().take().flatten();
         if let Some(pool) = handle
-            && let Ok(_scope) = context.enter()
+            && let Ok(_scope) = self.context.enter()
         {
-            self.destroy(context, pool);
+            self.destroy(pool);
         }
     }
 }

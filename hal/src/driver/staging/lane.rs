@@ -1,20 +1,14 @@
 //! What one copying thread owns: a stream, and page-locked chunks that the device copies from
 //! and to while the thread fills or empties the others.
 
-use super::ring::{Failure, Part};
-use crate::driver::calls::Handle;
+use super::part::{Failure, Part};
+use super::sizes::SLOTS;
+use crate::driver::calls::{Handle, NO_TIMING, NON_BLOCKING};
 use crate::driver::errors::Driver;
 use crate::status::Status;
 use crate::stream::Direction;
 use std::ffi::{c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut};
-
-/// Chunks of a lane: one for the device, one for the thread.
-pub(super) const SLOTS: usize = 2;
-
-/// `CU_STREAM_NON_BLOCKING` and `CU_EVENT_DISABLE_TIMING`; HIP's are the same.
-const NON_BLOCKING: u32 = 1;
-const NO_TIMING: u32 = 2;
 
 /// A chunk, and what is under way in it.
 #[derive(Debug)]

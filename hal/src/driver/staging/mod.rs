@@ -9,25 +9,24 @@
 //! thread or chunk ever waits for a caller's work, which may itself wait for another copy.
 
 mod lane;
+mod part;
 mod ring;
+mod sizes;
 #[cfg(test)]
 mod tests;
 
+use crate::driver::calls::Handle;
 use crate::driver::context::{Context, lock};
 use crate::driver::event::DriverEvent;
-use crate::driver::stream::DriverStream;
-use crate::driver::stream::capture;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
-use crate::setting;
 use crate::status::Status;
 use crate::stream::{Direction, Transfer};
-use lane::SLOTS;
-use ring::{Failure, Part, Ring};
-use std::ffi::OsString;
+use part::{Failure, Part};
+use ring::Ring;
+use sizes::Sizes;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread::available_parallelism;
 
 /// The least copies for which threads are worth waking; the driver is slower to write pages
 /// than to read them.
@@ -35,67 +34,12 @@ const LEAST_UP: usize = 4 << 20;
 const LEAST_DOWN: usize = 1 << 20;
 /// So many bytes are copied by the driver first: by then the threads are worth making.
 const WORTH: usize = 16 << 20;
-/// Bytes of a chunk, at least and at most. Every page of 2 MiB of fresh memory is best touched
-/// by one thread alone.
-const LEAST_CHUNK: usize = 64 << 10;
-const MOST_CHUNK: usize = 2 << 20;
-/// What a thread takes of a copy at least, if its chunks hold as much.
-const LEAST_PART: usize = 128 << 10;
 const HUGE_PAGE: usize = 2 << 20;
 
-const THREADS: &str = "PYGPU_STAGING_THREADS";
-const BYTES: &str = "PYGPU_STAGING_BYTES";
-const MOST_THREADS: usize = 256;
-
-/// How many threads, and how they share a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sizes {
-    /// 0: nothing is staged.
-    threads: usize,
-    /// Bytes of a chunk, of which every thread has [`SLOTS`].
-    chunk: usize,
-}
-
-impl Sizes {
-    /// For at most `threads` threads and `bytes` bytes of page-locked memory.
-    fn new(threads: usize, bytes: usize) -> Sizes {
-        let threads = threads.min(bytes / (SLOTS * LEAST_CHUNK));
-        if threads == 0 {
-            return Sizes { threads, chunk: LEAST_CHUNK };
-        }
-        let share = bytes / (SLOTS * threads);
-        Sizes { threads, chunk: (1 << share.ilog2()).min(MOST_CHUNK) }
-    }
-
-    /// The sizes of the environment: `PYGPU_STAGING_THREADS` (0: nothing is staged; default:
-    /// half of the cores that the process may use, 2 to 8) and `PYGPU_STAGING_BYTES` (of
-    /// page-locked memory for each device at most; K, M, G or T may follow; default: 64 MiB).
-    ///
-    /// # Errors
-    /// `InvalidArgument` that names the variable and its value if one cannot be read.
-    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Sizes> {
-        let allowed = "whole numbers from 0 to 256";
-        let threads = setting::parse(THREADS, variable(THREADS), allowed, |text| {
-            text.parse().ok().filter(|threads| *threads <= MOST_THREADS)
-        })?;
-        let allowed = "whole numbers from 128K, with K, M, G or T behind";
-        let bytes = setting::parse(BYTES, variable(BYTES), allowed, |text| {
-            setting::bytes(text).filter(|bytes| *bytes >= SLOTS * LEAST_CHUNK)
-        })?;
-        let half = || (available_parallelism().map_or(1, |cores| cores.get()) / 2).clamp(2, 8);
-        Ok(Sizes::new(threads.unwrap_or_else(half), bytes.unwrap_or(64 << 20)))
-    }
-
-    /// What a thread takes of a copy at once: there are enough parts for all to end together.
-    fn part(&self, bytes: usize) -> usize {
-        let share = bytes / (2 * self.threads.max(1));
-        (1 << share.max(1).ilog2()).clamp(LEAST_PART.min(self.chunk), self.chunk)
-    }
-}
-
 /// A device's threads and chunks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::driver) struct Staging {
+    context: Arc<Context>,
     sizes: OnceLock<Result<Sizes>>,
     /// Bytes that the driver copied for want of threads.
     unstaged: AtomicUsize,
@@ -103,13 +47,24 @@ pub(in crate::driver) struct Staging {
 }
 
 impl Staging {
+    /// The staging of a device, without threads yet.
+    pub(in crate::driver) fn new(context: &Arc<Context>) -> Staging {
+        Staging {
+            context: context.clone(),
+            sizes: OnceLock::new(),
+            unstaged: AtomicUsize::new(0),
+            ring: Mutex::default(),
+        }
+    }
+
     fn sizes(&self) -> Result<Sizes> {
         self.sizes.get_or_init(|| Sizes::from_variables(|name| std::env::var_os(name))).clone()
     }
 
     /// The threads of the context's epoch, for a copy of `bytes` bytes; none if they are not
     /// worth making yet. The context is current.
-    fn ring(&self, context: &Context, sizes: Sizes, bytes: usize) -> Result<Option<Arc<Ring>>> {
+    fn ring(&self, sizes: Sizes, bytes: usize) -> Result<Option<Arc<Ring>>> {
+        let context = &self.context;
         // Before the lock: a reset has these in the other order.
         let (handle, epoch) = (context.handle()?, context.epoch());
         let mut ring = lock(&self.ring);
@@ -129,14 +84,15 @@ impl Staging {
 
     /// Ends the threads and frees the chunks, after the copies under way; a later copy makes
     /// new ones. While a stream captures, all stays as it is.
-    pub(in crate::driver) fn release(&self, context: &Context) {
-        if !context.captures.any() {
-            self.close(context);
+    pub(in crate::driver) fn release(&self) {
+        if !self.context.capturing.any() {
+            self.close();
         }
     }
 
     /// As [`Staging::release`], at the end of the context: it is still there.
-    pub(in crate::driver) fn close(&self, context: &Context) {
+    pub(in crate::driver) fn close(&self) {
+        let context = &self.context;
         if !context.is_alive(context.epoch()) {
             return;
         }
@@ -145,9 +101,68 @@ impl Staging {
             ring.close(!context.is_lost());
         }
     }
+
+    /// Copies one row through the device's chunks if that is the better way, behind the work of
+    /// the stream. The bytes have arrived then; else the result is false, and nothing was copied.
+    /// The context is current.
+    ///
+    /// # Safety
+    /// As for [`crate::Stream::transfer`].
+    pub(in crate::driver) unsafe fn copy(
+        &self,
+        stream: Handle,
+        transfer: &Transfer,
+    ) -> Result<bool> {
+        let context = &self.context;
+        let (host, device) = match transfer.direction {
+            Direction::HostToDevice => (transfer.source, transfer.destination),
+            Direction::DeviceToHost => (transfer.destination, transfer.source),
+            Direction::DeviceToDevice => return Ok(false),
+        };
+        let sizes = self.sizes()?;
+        if sizes.threads == 0 || context.capturing.any() {
+            return Ok(false);
+        }
+        // A library that shares the stream may capture it.
+        let is_captured = || stream != 0 && !matches!(context.capture_of(stream), Ok(None));
+        if context.driver.vendor.is_pinned(host) || is_captured() {
+            return Ok(false);
+        }
+        let (direction, bytes) = (transfer.direction, transfer.width);
+        if direction == Direction::DeviceToHost {
+            advise_huge_pages(host as usize, bytes);
+        }
+        let Some(ring) = self.ring(sizes, bytes)? else { return Ok(false) };
+        // An event is queued work, which waits for what the stream waits for; to wait for the
+        // stream itself is not.
+        let before = DriverEvent::new(context, EventOptions::ORDERING)?;
+        before.record_on(context, stream, false)?;
+        before.synchronize()?;
+        // SAFETY: the caller's promise; the work before has run.
+        match unsafe { ring.run(Part { direction, device, host, bytes, job: 0 }) } {
+            Ok(()) => Ok(true),
+            Err(Failure::Code(code)) => Err(context.failed("transfer", code)),
+            Err(Failure::Panicked) => Err(Error::new(
+                ErrorKind::Driver,
+                Status::host(Status::UNKNOWN),
+                "transfer",
+                "a thread that copies panicked",
+            )),
+            Err(Failure::NoThreads) => {
+                self.discard(&ring);
+                Ok(false)
+            }
+        }
+    }
 }
 
-/// True if a copy of one row may be one for [`copy`].
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// True if a copy of one row may be one for [`Staging::copy`].
 #[inline]
 pub(in crate::driver) fn is_large(transfer: &Transfer) -> bool {
     match transfer.direction {
@@ -155,58 +170,6 @@ pub(in crate::driver) fn is_large(transfer: &Transfer) -> bool {
         Direction::DeviceToHost => transfer.width >= LEAST_DOWN,
         Direction::DeviceToDevice => false,
     }
-}
-
-/// Copies one row through the device's chunks if that is the better way. The bytes have
-/// arrived then; else the result is false, and nothing was copied.
-///
-/// # Safety
-/// As for [`crate::Stream::transfer`].
-pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer) -> Result<bool> {
-    let context = stream.context();
-    let (host, device) = match transfer.direction {
-        Direction::HostToDevice => (transfer.source, transfer.destination),
-        Direction::DeviceToHost => (transfer.destination, transfer.source),
-        Direction::DeviceToDevice => return Ok(false),
-    };
-    let sizes = context.staging.sizes()?;
-    if sizes.threads == 0 || context.captures.any() {
-        return Ok(false);
-    }
-    let _scope = stream.enter()?;
-    if context.driver.vendor.is_pinned(host) || is_captured(stream) {
-        return Ok(false);
-    }
-    let (direction, bytes) = (transfer.direction, transfer.width);
-    if direction == Direction::DeviceToHost {
-        advise_huge_pages(host as usize, bytes);
-    }
-    let Some(ring) = context.staging.ring(context, sizes, bytes)? else { return Ok(false) };
-    // An event is queued work, which waits for what the stream waits for; to wait for the
-    // stream itself is not.
-    let before = DriverEvent::new(context, EventOptions::ORDERING)?;
-    before.record_on(context, stream.raw(), false)?;
-    before.synchronize()?;
-    // SAFETY: the caller's promise; the work before has run.
-    match unsafe { ring.run(Part { direction, device, host, bytes, job: 0 }) } {
-        Ok(()) => Ok(true),
-        Err(Failure::Code(code)) => Err(context.failed("transfer", code)),
-        Err(Failure::Panicked) => Err(Error::new(
-            ErrorKind::Driver,
-            Status::host(Status::UNKNOWN),
-            "transfer",
-            "a thread that copies panicked",
-        )),
-        Err(Failure::NoThreads) => {
-            context.staging.discard(&ring);
-            Ok(false)
-        }
-    }
-}
-
-/// True if a library that shares the stream captures it.
-fn is_captured(stream: &DriverStream) -> bool {
-    !stream.is_default() && !matches!(capture::capture_of(stream.context(), stream.raw()), Ok(None))
 }
 
 /// Asks for pages of 2 MiB inside the range, because most of the time of a copy to fresh

@@ -4,52 +4,17 @@
 //! the copy whose turn it is. Nobody holds a chunk while waiting for anything but the device's
 //! copy from or to it, so copies cannot block each other.
 
-use super::Sizes;
-use super::lane::{Lane, SLOTS};
+use super::lane::Lane;
+use super::part::{Failure, Part};
+use super::sizes::{SLOTS, Sizes};
 use crate::driver::calls::Handle;
 use crate::driver::context::lock;
 use crate::driver::errors::Driver;
 use crate::status::Status;
-use crate::stream::Direction;
 use std::collections::VecDeque;
-use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-
-/// Why a copy was not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// What a call of the driver returned.
-    Code(c_int),
-    /// A thread panicked.
-    Panicked,
-    /// There is no thread, or none could get what it needs. Nothing was copied.
-    NoThreads,
-}
-
-/// Bytes in a row, between host and device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    pub(super) direction: Direction,
-    pub(super) device: u64,
-    pub(super) host: u64,
-    pub(super) bytes: usize,
-    /// The number of the copy that it is of.
-    pub(super) job: u64,
-}
-
-impl Part {
-    /// Takes the first bytes, up to the next multiple of `unit` of the host's address.
-    pub(super) fn split(&mut self, unit: usize) -> Part {
-        let bytes = self.bytes.min(unit - self.host as usize % unit);
-        let first = Part { bytes, ..*self };
-        self.device += bytes as u64;
-        self.host += bytes as u64;
-        self.bytes -= bytes;
-        first
-    }
-}
 
 /// A caller's copy.
 #[derive(Debug)]
@@ -306,6 +271,7 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::Direction;
 
     #[test]
     fn copies_take_turns() {

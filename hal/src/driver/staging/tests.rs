@@ -1,11 +1,15 @@
 mod fake;
 
+use super::sizes::{BYTES, LEAST_CHUNK, LEAST_PART, MOST_CHUNK, SLOTS, THREADS};
 use super::*;
+use crate::driver::state::DeviceState;
 use crate::driver::stream::DriverStream;
 use crate::stream::{Stream, StreamOptions};
 use Direction::{DeviceToHost, HostToDevice};
 use fake::Fake;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 /// Large in both directions.
@@ -17,15 +21,15 @@ const PINNED: usize = SIZES.threads * SLOTS * SIZES.chunk;
 
 struct Device {
     fake: Arc<Fake>,
-    context: Arc<Context>,
+    state: Arc<DeviceState>,
 }
 
 impl Device {
     fn with(sizes: Sizes) -> Device {
-        let (fake, context) = Fake::context();
-        context.staging.sizes.set(Ok(sizes)).expect("sizes are set once");
-        context.staging.unstaged.store(WORTH, Ordering::Relaxed);
-        Device { fake, context }
+        let (fake, state) = Fake::device();
+        state.staging.sizes.set(Ok(sizes)).expect("sizes are set once");
+        state.staging.unstaged.store(WORTH, Ordering::Relaxed);
+        Device { fake, state }
     }
 
     fn new() -> Device {
@@ -49,11 +53,11 @@ impl Device {
     }
 
     fn stream(&self) -> DriverStream {
-        DriverStream::create(&self.context, StreamOptions::default()).expect("a stream")
+        DriverStream::create(&self.state, StreamOptions::default()).expect("a stream")
     }
 
     fn default_stream(&self) -> DriverStream {
-        DriverStream::default_of(&self.context)
+        DriverStream::default_of(&self.state)
     }
 }
 
@@ -220,9 +224,9 @@ fn only_large_copies_of_pageable_memory_are_staged() {
     unsafe { stream.transfer(&Transfer::linear(HostToDevice, there, pinned, LEAST, true)) }
         .expect("a copy");
     assert!(to == noise(LEAST, 4));
-    device.context.captures.announce(0, false);
+    device.state.context.capturing.announce(0, false);
     round(&stream, HostToDevice, LEAST);
-    device.context.captures.withdraw(0);
+    device.state.context.capturing.withdraw(0);
     assert_eq!(device.fake.count("allocate_pinned"), 0);
     assert_eq!(device.fake.count("direct"), 3);
     round(&stream, HostToDevice, LEAST);
@@ -233,7 +237,7 @@ fn only_large_copies_of_pageable_memory_are_staged() {
 fn threads_are_made_when_they_are_worth_it() {
     for direct in [&[][..], &[LEAST, WORTH - LEAST - 1]] {
         let device = Device::new();
-        device.context.staging.unstaged.store(0, Ordering::Relaxed);
+        device.state.staging.unstaged.store(0, Ordering::Relaxed);
         let stream = device.stream();
         for &bytes in direct {
             round(&stream, HostToDevice, bytes);
@@ -256,10 +260,10 @@ fn no_threads_is_the_direct_way() {
 
 #[test]
 fn a_bad_setting_is_an_error_of_the_copy() {
-    let (_fake, context) = Fake::context();
+    let (_fake, state) = Fake::device();
     let sizes = Sizes::from_variables(|name| (name == THREADS).then(|| "x".into()));
-    context.staging.sizes.set(sizes).expect("sizes are set once");
-    let stream = DriverStream::default_of(&context);
+    state.staging.sizes.set(sizes).expect("sizes are set once");
+    let stream = DriverStream::default_of(&state);
     let error = copy(&stream, HostToDevice, &mut vec![0; LEAST], &vec![1; LEAST]).expect_err("x");
     assert!(error.detail().contains(THREADS), "{error}");
 }
@@ -403,16 +407,16 @@ fn what_is_released_is_made_anew() {
         assert_eq!(device.fake.count("allocate_pinned"), rings * SIZES.threads);
     };
     next();
-    device.context.pool.trim(&device.context, 1).expect("nothing is given back");
+    device.state.trim(1).expect("nothing is given back");
     assert_eq!(device.fake.pinned_bytes(), PINNED);
-    device.context.pool.trim(&device.context, 0).expect("memory is given back");
+    device.state.trim(0).expect("memory is given back");
     assert_eq!(device.fake.live(), [1, 0, 0]);
     next();
-    device.context.captures.announce(0, false);
-    device.context.staging.release(&device.context);
-    device.context.captures.withdraw(0);
+    device.state.context.capturing.announce(0, false);
+    device.state.staging.release();
+    device.state.context.capturing.withdraw(0);
     assert_eq!(device.fake.pinned_bytes(), PINNED);
-    device.context.reset().expect("a reset");
+    device.state.reset().expect("a reset");
     assert_eq!(device.fake.pinned_bytes(), 0);
     round(&device.default_stream(), DeviceToHost, LEAST);
     assert!(device.fake.pinned_bytes() > 0);
@@ -420,21 +424,21 @@ fn what_is_released_is_made_anew() {
 
 #[test]
 fn the_end_of_the_context_frees_everything() {
-    let Device { fake, context } = Device::new();
-    round(&DriverStream::default_of(&context), HostToDevice, 5 << 20);
-    drop(context);
+    let Device { fake, state } = Device::new();
+    round(&DriverStream::default_of(&state), HostToDevice, 5 << 20);
+    drop(state);
     assert_eq!(fake.live(), [0, 0, 0]);
 }
 
 #[test]
 fn a_lost_device_is_not_asked_to_free_anything() {
-    let Device { fake, context } = Device::new();
-    let stream = DriverStream::default_of(&context);
+    let Device { fake, state } = Device::new();
+    let stream = DriverStream::default_of(&state);
     round(&stream, HostToDevice, LEAST);
     fake.fail("to_host", 1, Status::ILLEGAL_ADDRESS);
     copy(&stream, DeviceToHost, &mut vec![0; LEAST], &vec![1; LEAST]).expect_err("a lost device");
-    assert!(context.is_lost());
-    drop((stream, context));
+    assert!(state.context.is_lost());
+    drop((stream, state));
     assert_eq!(fake.count("free_pinned") + fake.count("stream_destroy"), 0);
 }
 
@@ -442,8 +446,8 @@ fn a_lost_device_is_not_asked_to_free_anything() {
 #[test]
 fn a_forked_child_leaves_the_ring_alone() {
     crate::process::watch();
-    let Device { fake, context } = Device::new();
-    let stream = DriverStream::default_of(&context);
+    let Device { fake, state } = Device::new();
+    let stream = DriverStream::default_of(&state);
     round(&stream, HostToDevice, LEAST);
     let (mut to, from) = (vec![0; LEAST], noise(LEAST, 6));
     // SAFETY: the child waits for no lock that another thread may hold, and ends at once.
@@ -453,8 +457,8 @@ fn a_forked_child_leaves_the_ring_alone() {
         unsafe { libc::alarm(20) };
         let refused = copy(&stream, HostToDevice, &mut to, &from)
             .is_err_and(|error| error.kind() == ErrorKind::InvalidHandle);
-        let refused = refused && context.pool.trim(&context, 0).is_err();
-        drop((stream, context));
+        let refused = refused && state.trim(0).is_err();
+        drop((stream, state));
         // SAFETY: ends the child without anything of the parent's.
         unsafe { libc::_exit(if refused { 0 } else { 1 }) };
     }
@@ -464,6 +468,6 @@ fn a_forked_child_leaves_the_ring_alone() {
     assert_eq!(status, 0, "how the child ended");
     copy(&stream, HostToDevice, &mut to, &from).expect("a copy");
     assert!(to == from);
-    drop((stream, context));
+    drop((stream, state));
     assert_eq!(fake.live(), [0, 0, 0]);
 }

@@ -2,8 +2,6 @@
 
 use super::DriverStream;
 use super::graph::DriverGraph;
-use crate::driver::calls::Handle;
-use crate::driver::context::Context;
 use crate::driver::errors::optional;
 use crate::error::{Error, Result};
 use crate::locks::NothingOrdered;
@@ -15,17 +13,6 @@ use std::ffi::c_int;
 const UNMATCHED: c_int = 903;
 const WRONG_THREAD: c_int = 908;
 
-/// The number of the capture that a stream, not the default one, is part of, whoever began
-/// it; none if the driver cannot tell. The context is current.
-pub(in crate::driver) fn capture_of(context: &Context, stream: Handle) -> Result<Option<u64>> {
-    let Some(info) = context.driver.calls.capture_info else { return Ok(None) };
-    let (mut state, mut number) = (0, 0);
-    // SAFETY: the handle is a live stream; both results are written before the call returns.
-    let code = unsafe { info(stream, &mut state, &mut number) };
-    context.check("capture_info", code)?;
-    Ok((state != 0).then_some(number))
-}
-
 impl DriverStream {
     /// The number of the capture that the stream is part of.
     pub(in crate::driver) fn capture_number(&self) -> Result<Option<u64>> {
@@ -33,10 +20,10 @@ impl DriverStream {
             return Ok(None);
         }
         if self.context().driver.calls.capture_info.is_none() {
-            return Ok(self.context().captures.is_announced(self.id()).then_some(0));
+            return Ok(self.context().capturing.is_announced(self.id()).then_some(0));
         }
         let _scope = self.enter()?;
-        capture_of(self.context(), self.raw())
+        self.context().capture_of(self.raw())
     }
 
     pub(in crate::driver) fn begin(&self, mode: CaptureMode) -> Result<()> {
@@ -53,7 +40,7 @@ impl DriverStream {
             ));
         }
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
-        self.context().captures.collect(self.context());
+        self.device().captures.collect();
         // Work of a capture cannot wait for work outside it.
         let context = self.context();
         for stream in [0, self.raw()] {
@@ -64,20 +51,20 @@ impl DriverStream {
         }
         let blocking = !self.options()?.non_blocking;
         let ordering = NothingOrdered::lock();
-        let beginning = context.captures.beginning.lock();
+        let beginning = context.capturing.beginning.lock();
         let scope = self.enter()?;
-        context.captures.announce(self.id(), blocking);
+        context.capturing.announce(self.id(), blocking);
         // SAFETY: the handle is a live stream.
         let code = unsafe { begin(self.raw(), mode) };
         if code != Status::SUCCESS {
-            context.captures.withdraw(self.id());
+            context.capturing.withdraw(self.id());
             return Err(context.failed("begin_capture", code));
         }
         drop(scope);
         drop(beginning);
         match self.capture_number() {
             Ok(number) => {
-                context.captures.begin(self, number.unwrap_or(0));
+                self.device().captures.begin(self.id(), number.unwrap_or(0));
                 Ok(())
             }
             Err(error) => {
@@ -104,8 +91,8 @@ impl DriverStream {
             return Err(self.context().failed("end_capture", code));
         }
         drop(scope);
-        self.context().captures.withdraw(self.id());
-        let kept = self.context().captures.end(number);
+        self.context().capturing.withdraw(self.id());
+        let kept = self.device().captures.end(number);
         // What is dropped with a graph that cannot be made may be ordered.
         drop(ordering);
         // Made before the result is looked at: its end frees the memory of a failed capture.
@@ -116,7 +103,7 @@ impl DriverStream {
 
     /// Ends a capture of which nothing is wanted.
     fn abandon_capture(&self) {
-        self.context().captures.withdraw(self.id());
+        self.context().capturing.withdraw(self.id());
         let calls = &self.context().driver.calls;
         let Ok(_scope) = self.enter() else { return };
         let mut graph = 0;
@@ -163,12 +150,12 @@ impl DriverStream {
     /// Ends a capture that its stream does not outlive.
     pub(in crate::driver) fn drop_capture(&self) -> Result<()> {
         let context = self.context();
-        if !context.captures.is_announced(self.id()) {
+        if !context.capturing.is_announced(self.id()) {
             return Ok(());
         }
         let number = self.capture_number()?.unwrap_or(0);
         self.abandon_capture();
-        drop(context.captures.end(number));
+        drop(self.device().captures.end(number));
         Ok(())
     }
 }

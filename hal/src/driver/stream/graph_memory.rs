@@ -6,6 +6,7 @@
 
 use crate::driver::calls::Handle;
 use crate::driver::context::Context;
+use crate::driver::memory::DeviceMemory;
 use crate::error::Result;
 use crate::locks::{KEPT, LEAF, Ranked};
 use crate::memory::{GraphHold, Use};
@@ -16,15 +17,68 @@ use std::collections::hash_map::Entry;
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC` and `CU_GRAPH_USER_OBJECT_MOVE`; HIP's are the same.
 const NO_DESTRUCTOR_SYNC: c_uint = 1;
 const MOVE: c_uint = 1;
 
+/// The blocks of one device that belong to captures and graphs.
+#[derive(Debug)]
+pub(super) struct GraphBlocks {
+    context: Arc<Context>,
+    memory: Arc<DeviceMemory>,
+    /// How many hold each block: the graph, and the object that stands for it.
+    holders: Ranked<HashMap<u64, u32>, LEAF>,
+    /// The number of blocks in `holders`: 0 nearly always.
+    count: AtomicUsize,
+}
+
+impl GraphBlocks {
+    pub(super) fn new(context: &Arc<Context>, memory: &Arc<DeviceMemory>) -> GraphBlocks {
+        let (context, memory) = (context.clone(), memory.clone());
+        GraphBlocks { context, memory, holders: Ranked::default(), count: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// True if the block belongs to a capture or graph: then this ends one of its holders.
+    #[inline]
+    pub(super) fn release(&self, address: u64) -> Option<Result<()>> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.release_one(address)
+    }
+
+    fn release_one(&self, address: u64) -> Option<Result<()>> {
+        let mut all = self.holders.lock();
+        let holders = all.get_mut(&address)?;
+        *holders -= 1;
+        if *holders > 0 {
+            return Some(Ok(()));
+        }
+        all.remove(&address);
+        self.count.store(all.len(), Ordering::Release);
+        drop(all);
+        // SAFETY: nobody holds the block.
+        let free = |_| unsafe { self.memory.pool.put_behind_all(address) };
+        Some(self.context.enter().and_then(free))
+    }
+
+    /// Forgets every block, since the device is being reset.
+    pub(super) fn forget(&self) {
+        self.holders.lock().clear();
+        self.count.store(0, Ordering::Release);
+    }
+}
+
 /// The memory of one capture.
 #[derive(Debug)]
 pub(in crate::driver) struct GraphMemory {
-    context: Arc<Context>,
+    device: Arc<GraphBlocks>,
     epoch: u64,
     /// Blocks that were allocated or freed while it went on.
     blocks: Ranked<Vec<u64>, LEAF>,
@@ -33,21 +87,25 @@ pub(in crate::driver) struct GraphMemory {
 }
 
 impl GraphMemory {
-    pub(in crate::driver) fn new(context: &Arc<Context>) -> Arc<GraphMemory> {
+    pub(super) fn new(device: &Arc<GraphBlocks>) -> Arc<GraphMemory> {
         Arc::new(GraphMemory {
-            context: context.clone(),
-            epoch: context.epoch(),
+            device: device.clone(),
+            epoch: device.context.epoch(),
             blocks: Ranked::default(),
             memory: Ranked::default(),
         })
     }
 
-    pub(in crate::driver) fn add_block(&self, address: u64) {
+    /// Keeps a block that so many hold from now on.
+    pub(super) fn hold(&self, address: u64, holders: u32) {
         self.blocks.lock().push(address);
+        let mut all = self.device.holders.lock();
+        all.insert(address, holders);
+        self.device.count.store(all.len(), Ordering::Release);
     }
 
     /// Remembers what an operation uses.
-    pub(in crate::driver) fn add_uses(&self, uses: &[Use<'_>]) {
+    pub(super) fn add_uses(&self, uses: &[Use<'_>]) {
         let mut all = self.memory.lock();
         for &(memory, access) in uses {
             match all.entry(Arc::as_ptr(memory) as usize) {
@@ -58,7 +116,7 @@ impl GraphMemory {
     }
 
     /// True if nothing but this keeps the stream that captures: its program has dropped it.
-    pub(in crate::driver) fn is_abandoned(&self, stream: u64) -> bool {
+    pub(super) fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.memory.lock();
         let references = all.values().find_map(|hold| hold.strong_count(stream));
         let own = || all.values().map(|hold| hold.sole_references(stream)).sum::<usize>();
@@ -66,16 +124,19 @@ impl GraphMemory {
     }
 
     /// Everything that the captured work uses, once the capture has ended.
-    pub(in crate::driver) fn take_uses(&self) -> Vec<GraphHold> {
+    pub(super) fn take_uses(&self) -> Vec<GraphHold> {
         std::mem::take(&mut *self.memory.lock()).into_values().collect()
     }
 }
 
 impl Drop for GraphMemory {
     fn drop(&mut self) {
-        if self.context.is_alive(self.epoch) {
-            let blocks = std::mem::take(self.blocks.get_mut());
-            if let Err(error) = self.context.captures.release_all(&self.context, &blocks) {
+        if !self.device.context.is_alive(self.epoch) {
+            return;
+        }
+        for address in std::mem::take(self.blocks.get_mut()) {
+            // One that cannot be freed keeps none of the others.
+            if let Some(Err(error)) = self.device.release_one(address) {
                 log::warn!("freeing the memory of a capture failed: {error}");
             }
         }
@@ -94,11 +155,7 @@ fn graph_of(context: &Context, stream: Handle) -> Option<Handle> {
 
 /// Has the graph of the capture that a stream is part of keep `kept`. False if the driver cannot
 /// do that. The context is current.
-pub(in crate::driver) fn attach(
-    context: &Context,
-    stream: Handle,
-    kept: &Arc<GraphMemory>,
-) -> Result<bool> {
+pub(super) fn attach(context: &Context, stream: Handle, kept: &Arc<GraphMemory>) -> Result<bool> {
     let calls = &context.driver.calls;
     let (Some(create), Some(retain)) = (calls.user_object_create, calls.graph_retain) else {
         return Ok(false);

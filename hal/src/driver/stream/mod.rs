@@ -1,29 +1,24 @@
 //! Streams of a driver: whose they are, and how they go. What they do is in `queue`.
 
-pub(super) mod capture;
+mod capture;
 pub(super) mod captures;
-pub(super) mod graph;
-pub(super) mod graph_memory;
+mod execute;
+mod graph;
+mod graph_memory;
 mod queue;
 mod transfer;
 
-use crate::driver::calls::Handle;
+use crate::driver::calls::{Handle, NON_BLOCKING, PER_THREAD};
 use crate::driver::context::{Context, lock};
 use crate::driver::memory::free_list::FreeList;
+use crate::driver::state::DeviceState;
 use crate::error::{Error, Result};
 use crate::status::AtomicStatus;
 use crate::stream::{MayCapture, Stream, StreamOptions, unique_id};
-use graph_memory::GraphMemory;
+use captures::Unattached;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
-
-/// `CU_STREAM_NON_BLOCKING`; HIP's is the same.
-pub(in crate::driver) const NON_BLOCKING: u32 = 1;
-/// The legacy default stream by an explicit handle, which HIP has only since 6.2 and which
-/// means what 0 does; and that of each thread.
-pub(in crate::driver) const LEGACY: Handle = 1;
-pub(in crate::driver) const PER_THREAD: Handle = 2;
 
 /// Whose a handle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +34,8 @@ enum Ownership {
 /// A queue of work of a device.
 #[derive(Debug)]
 pub(in crate::driver) struct DriverStream {
+    device: Arc<DeviceState>,
+    /// The device's, one step nearer.
     context: Arc<Context>,
     pub(in crate::driver) epoch: u64,
     id: u64,
@@ -50,40 +47,41 @@ pub(in crate::driver) struct DriverStream {
     /// Set once others know the handle, or work of theirs was waited for: they may capture on the
     /// stream, so from then on the driver is asked.
     exposed: OnceLock<MayCapture>,
-    /// What captures of other libraries use, where the driver's graphs cannot keep it.
-    kept: Mutex<Vec<Arc<GraphMemory>>>,
+    unattached: Unattached,
     /// The failure of a host function, until somebody waits for the stream.
     failure: Arc<Mutex<Option<Error>>>,
     status: AtomicStatus,
 }
 
 impl DriverStream {
-    fn over(context: &Arc<Context>, handle: Handle, ownership: Ownership) -> DriverStream {
+    fn over(device: &Arc<DeviceState>, handle: Handle, ownership: Ownership) -> DriverStream {
         DriverStream {
-            epoch: context.epoch(),
+            epoch: device.context.epoch(),
             id: unique_id(),
             handle,
             ownership,
             thread: (handle == PER_THREAD).then(|| thread::current().id()),
-            blocks: FreeList::new(context, handle),
+            blocks: device.memory.new_list(handle),
             exposed: OnceLock::new(),
-            kept: Mutex::default(),
+            unattached: Mutex::default(),
             failure: Arc::default(),
             status: AtomicStatus::new(),
-            context: context.clone(),
+            context: device.context.clone(),
+            device: device.clone(),
         }
     }
 
     /// The default stream. Makes no context.
-    pub(in crate::driver) fn default_of(context: &Arc<Context>) -> DriverStream {
-        Self::over(context, 0, Ownership::Default)
+    pub(in crate::driver) fn default_of(device: &Arc<DeviceState>) -> DriverStream {
+        Self::over(device, 0, Ownership::Default)
     }
 
     /// A new stream.
     pub(in crate::driver) fn create(
-        context: &Arc<Context>,
+        device: &Arc<DeviceState>,
         options: StreamOptions,
     ) -> Result<DriverStream> {
+        let context = &device.context;
         let _scope = context.enter()?;
         let flags = if options.non_blocking { NON_BLOCKING } else { 0 };
         let mut handle = 0;
@@ -92,13 +90,16 @@ impl DriverStream {
             (context.driver.calls.stream_create)(&mut handle, flags, options.priority as c_int)
         };
         context.check("create_stream", code)?;
-        Ok(Self::over(context, handle, Ownership::Own(options)))
+        Ok(Self::over(device, handle, Ownership::Own(options)))
     }
 
     /// The stream of another library's handle.
-    pub(in crate::driver) fn foreign(context: &Arc<Context>, handle: u64) -> Result<DriverStream> {
-        drop(context.enter()?);
-        let stream = Self::over(context, handle as Handle, Ownership::Foreign);
+    pub(in crate::driver) fn foreign(
+        device: &Arc<DeviceState>,
+        handle: u64,
+    ) -> Result<DriverStream> {
+        drop(device.context.enter()?);
+        let stream = Self::over(device, handle as Handle, Ownership::Foreign);
         stream.expose();
         if stream.handle != PER_THREAD {
             // The driver refuses most handles that are none.
@@ -128,6 +129,11 @@ impl DriverStream {
     #[inline]
     pub(in crate::driver) fn context(&self) -> &Arc<Context> {
         &self.context
+    }
+
+    #[inline]
+    pub(in crate::driver) fn device(&self) -> &Arc<DeviceState> {
+        &self.device
     }
 
     /// Makes the context current, if the stream is not of a time before a reset.
@@ -172,7 +178,7 @@ impl DriverStream {
     pub(in crate::driver) fn expose(&self) {
         if !self.is_default() && self.context.is_of_this_process() {
             self.exposed.get_or_init(|| {
-                self.context.captures.expose(self.id, self.handle, self.epoch);
+                self.context.capturing.expose(self.id, self.handle, self.epoch);
                 MayCapture::new()
             });
         }
@@ -181,12 +187,7 @@ impl DriverStream {
     /// False if the stream cannot capture now, which is known without the driver.
     #[inline]
     pub(in crate::driver) fn may_capture(&self) -> bool {
-        !self.is_default() && (self.exposed.get().is_some() || self.context.captures.any())
-    }
-
-    /// Keeps what a capture uses for as long as this object lives.
-    pub(in crate::driver) fn keep(&self, kept: Arc<GraphMemory>) {
-        lock(&self.kept).push(kept);
+        !self.is_default() && (self.exposed.get().is_some() || self.context.capturing.any())
     }
 
     /// Reports the failure of a host function, once.
@@ -221,7 +222,7 @@ impl Drop for DriverStream {
     fn drop(&mut self) {
         let context = &self.context;
         if self.exposed.get().is_some() && context.is_of_this_process() {
-            context.captures.conceal(self.id);
+            context.capturing.conceal(self.id);
         }
         let epoch = match self.ownership {
             Ownership::Default => context.epoch(),
@@ -231,7 +232,7 @@ impl Drop for DriverStream {
             return;
         }
         if context.is_lost() {
-            context.captures.withdraw(self.id);
+            context.capturing.withdraw(self.id);
             return;
         }
         let destroy = || {
@@ -240,10 +241,15 @@ impl Drop for DriverStream {
                 // The blocks' last uses may be under way, and the stream cannot be waited for.
                 Some(capture) => {
                     for address in self.blocks.take() {
-                        context.captures.keep(self, capture, address)?;
+                        self.device.captures.keep(
+                            self.handle,
+                            &self.unattached,
+                            capture,
+                            address,
+                        )?;
                     }
                 }
-                None => self.blocks.close(context)?,
+                None => self.blocks.close(&self.device.memory.pool)?,
             }
             if let Ownership::Own(_) = self.ownership {
                 let _scope = context.enter()?;

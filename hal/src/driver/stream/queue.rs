@@ -1,13 +1,12 @@
 //! What a stream of a driver does: [`Stream`] over the driver's calls.
 
-use super::capture::capture_of;
-use super::transfer;
-use super::{DriverStream, NON_BLOCKING, Ownership};
+use super::{DriverStream, Ownership};
+use super::{execute, transfer};
 use crate::device::{Device, DeviceId};
-use crate::driver::calls::Handle;
+use crate::driver::calls::{Handle, NON_BLOCKING};
 use crate::driver::context::lock;
 use crate::driver::errors::optional;
-use crate::driver::{builtin, device, event};
+use crate::driver::{device, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::memory::Use;
@@ -139,17 +138,17 @@ impl Stream for DriverStream {
                 self.context.check("wait_event", self.context.outside_captures(wait))?;
             }
             // To become part of a capture is to begin one.
-            let joins = event.is_captured().then(|| self.context.captures.beginning.lock());
+            let joins = event.is_captured().then(|| self.context.capturing.beginning.lock());
             // SAFETY: both handles are live objects of the driver.
             let code =
                 unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
             drop(joins);
             self.context.check("wait_event", code)?;
             // The event may be of a capture of another library, which the stream is part of then.
-            if self.context.captures.any_exposed()
+            if self.context.capturing.any_exposed()
                 && self.exposed.get().is_none()
                 && !self.is_default()
-                && capture_of(&self.context, self.handle)?.is_some()
+                && self.context.capture_of(self.handle)?.is_some()
             {
                 self.expose();
             }
@@ -187,25 +186,25 @@ impl Stream for DriverStream {
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if let Some(capture) = self.capture_number()? {
-            return self.context.captures.allocate(self, capture, bytes);
+            return self.device.captures.allocate(self.handle, &self.unattached, capture, bytes);
         }
         let is_stale = self.ownership != Ownership::Default && self.context.epoch() != self.epoch;
         if is_stale || self.is_elsewhere() {
             drop(self.enter()?);
         }
-        self.blocks.allocate(&self.context, bytes)
+        self.device.memory.allocate(&self.blocks, bytes)
     }
 
     #[inline]
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        if let Some(done) = self.context.captures.release(&self.context, address) {
+        if let Some(done) = self.device.captures.release(address) {
             return done;
         }
         if let Some(capture) = self.capture_number()? {
-            return self.context.captures.keep(self, capture, address);
+            return self.device.captures.keep(self.handle, &self.unattached, capture, address);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.blocks.free(&self.context, address, bytes) }
+        unsafe { self.blocks.free(&self.device.memory.pool, address, bytes) }
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
@@ -235,8 +234,8 @@ impl Stream for DriverStream {
     ) -> Result<()> {
         self.status.during(|| {
             let (to, from) = (
-                device::own(destination_device, &self.context)?.context(),
-                device::own(source_device, &self.context)?.context(),
+                &device::own(destination_device, &self.context)?.state().context,
+                &device::own(source_device, &self.context)?.state().context,
             );
             if bytes == 0 {
                 return Ok(());
@@ -280,7 +279,7 @@ impl Stream for DriverStream {
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         if let Some(capture) = self.capture_number()? {
             let _scope = self.enter()?;
-            self.context.captures.kept(self, capture)?.add_uses(uses);
+            self.device.captures.memory_of(self.handle, &self.unattached, capture)?.add_uses(uses);
         }
         Ok(())
     }
@@ -294,7 +293,7 @@ impl Stream for DriverStream {
 
     fn check_before_capture(&self) -> Result<()> {
         match self.capture_number()? {
-            Some(capture) if !self.context.captures.is_own(capture) => Err(Error::invalid(
+            Some(capture) if !self.device.captures.is_own(capture) => Err(Error::invalid(
                 "wait",
                 "another library captures the stream: its earlier work cannot be waited for until \
                  the capture has ended",
@@ -326,7 +325,7 @@ impl Stream for DriverStream {
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         self.status.during(|| {
             // SAFETY: the caller's promise.
-            unsafe { builtin::execute(self, operation) }
+            unsafe { execute::execute(self, operation) }
         })
     }
 

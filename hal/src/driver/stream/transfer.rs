@@ -41,8 +41,11 @@ pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer)
 unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     let context = stream.context();
     let &Transfer { destination, source, width, wait, .. } = transfer;
-    // SAFETY: the caller's promise.
-    if staging::is_large(transfer) && unsafe { staging::copy(stream, transfer)? } {
+    if staging::is_large(transfer) && {
+        let _scope = stream.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { stream.device().staging.copy(stream.raw(), transfer)? }
+    } {
         // The bytes have arrived, behind all that was queued before: to wait for the stream
         // again would be a walk over all streams if it is the default one.
         return if wait { stream.take_failure() } else { Ok(()) };

@@ -6,6 +6,7 @@ use crate::compile::{Compiled, Compiler};
 use crate::driver::calls::{Calls, Handle, Names};
 use crate::driver::context::{Context, lock};
 use crate::driver::errors::Driver;
+use crate::driver::state::DeviceState;
 use crate::driver::vendor::Vendor;
 use crate::error::{Error, Result};
 use crate::module::{LinkInput, LoadOptions};
@@ -92,7 +93,7 @@ pub(super) struct Fake {
 
 impl Fake {
     /// A device of a new driver.
-    pub(super) fn context() -> (Arc<Fake>, Arc<Context>) {
+    pub(super) fn device() -> (Arc<Fake>, Arc<DeviceState>) {
         let mut state = State::default();
         state.streams.insert(0, VecDeque::new());
         let calls_to_panic = AtomicUsize::new(usize::MAX);
@@ -101,7 +102,7 @@ impl Fake {
         let number = drivers.len() + 1;
         drivers.insert(number, fake.clone());
         let driver = Driver::new(Box::new(FakeVendor { number }), calls());
-        (fake, Arc::new(Context::new(Arc::new(driver), 0, 0)))
+        (fake, DeviceState::new(Context::new(Arc::new(driver), 0, 0, String::new())))
     }
 
     /// From its `time`th time on, `call` returns `code`.
