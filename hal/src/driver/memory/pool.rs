@@ -220,9 +220,9 @@ impl Pool {
             if self.context.has_captures() {
                 return Ok(());
             }
+            let synchronize = self.context.driver.calls.synchronize;
             // SAFETY: no argument.
-            self.context
-                .check("synchronize", unsafe { (self.context.driver.calls.synchronize)() })?;
+            self.context.check("synchronize", unsafe { synchronize() })?;
         }
         self.trim_driver(0)
     }
