@@ -80,7 +80,8 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize \
-  test-rust test-double test-python test-pycuda test-pycuda-here $(addprefix double-,self cuda hip6 \
+  test-rust test-double test-python test-pycuda test-pycuda-here $(addprefix test-pycuda-,host \
+  cuda hip) $(addprefix double-,self cuda hip6 \
   hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
 demo: $(VENV)/.installed
@@ -92,8 +93,8 @@ demo: $(VENV)/.installed
 test:
 	+$(MAKE) --no-print-directory -j2 prepare
 	+$(MAKE) --no-print-directory test-rust
-	+$(MAKE) --no-print-directory -j2 --output-sync=target test-double
-	+$(MAKE) --no-print-directory test-python test-pycuda
+	+$(MAKE) --no-print-directory -j2 --output-sync=target test-double test-pycuda
+	+$(MAKE) --no-print-directory test-python
 
 test-all: export PYGPU_TEST_ALL := 1
 test-all:
@@ -165,9 +166,15 @@ PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.i
 test-pycuda-here: $(MODULE) $(PYCUDA_TESTS)
 	$(PYCUDA_PYTEST)
 
-test-pycuda: $(MODULE) $(PYCUDA_TESTS) double
+test-pycuda: $(addprefix test-pycuda-,host cuda hip)
+
+test-pycuda-host: $(MODULE) $(PYCUDA_TESTS)
 	PYGPU_BACKEND=host $(PYCUDA_PYTEST)
+
+test-pycuda-cuda: $(MODULE) $(PYCUDA_TESTS) double
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYCUDA_PYTEST)
+
+test-pycuda-hip: $(MODULE) $(PYCUDA_TESTS) double
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST)
 
 bench: $(VENV)/.installed

@@ -5,16 +5,21 @@ use gpuarray_hal::operation::{Operand, Operation};
 use gpuarray_hal::source::{Plan, Spec, unit};
 use gpuarray_hal::{DType, Element};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::c_void;
 use std::io::Write as _;
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The header that runs kernels on the host.
 const SHIM: &str = include_str!("shim.h");
 
 thread_local! {
+    /// What this thread's test has compiled. A library has one block of threads, so no two tests
+    /// share one.
+    static COMPILED: RefCell<HashMap<Spec, Rc<libloading::Library>>> = RefCell::new(HashMap::new());
+
     /// Addresses and bytes of the arrays that this thread's test has.
     static BLOCKS: RefCell<BTreeMap<u64, usize>> = const { RefCell::new(BTreeMap::new()) };
 }
@@ -106,14 +111,22 @@ pub(crate) fn records(memory: &Memory<u8>, bytes: u32, offset: u64, strides: &[i
 #[must_use]
 pub(crate) fn run(operations: &[Operation]) -> bool {
     let mut plans: Vec<Plan> = operations.iter().map(|it| Plan::new(it).unwrap()).collect();
+    let is_new = |spec: &Spec| COMPILED.with_borrow(|compiled| !compiled.contains_key(spec));
     let mut seen = HashSet::new();
-    let specs: Vec<Spec> = plans.iter().map(Plan::spec).filter(|spec| seen.insert(*spec)).collect();
-    let Some(library) = compile(&specs) else {
-        return false;
-    };
+    let specs = plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(*spec));
+    let specs: Vec<Spec> = specs.collect();
+    if !specs.is_empty() {
+        let Some(library) = compile(&specs).map(Rc::new) else {
+            return false;
+        };
+        COMPILED.with_borrow_mut(|compiled| {
+            compiled.extend(specs.into_iter().map(|spec| (spec, library.clone())));
+        });
+    }
     for plan in &mut plans {
         let mut workspace = vec![0_u128; plan.workspace_bytes().div_ceil(16)];
         plan.set_workspace(workspace.as_mut_ptr() as u64);
+        let library = COMPILED.with_borrow(|compiled| compiled[&plan.spec()].clone());
         let names = plan.spec().kernel_names();
         for launch in plan.launches() {
             let name = format!("run_{}", names[launch.kernel]);
