@@ -1,6 +1,6 @@
 //! How the generated source names dtypes and the functions on them.
 
-use super::fragment::Fragments;
+use super::prelude::Fragments;
 use crate::dtype::{DType, Kind};
 use crate::function::{Function, Reduction, Start};
 use std::borrow::Cow;

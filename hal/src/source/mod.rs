@@ -19,21 +19,18 @@
 pub mod catalogue;
 mod ctype;
 mod elementwise;
-mod elementwise_source;
-mod fragment;
 mod indexed;
+mod iteration_space;
+mod kernel_spec;
+mod machine_word;
 mod plan;
+mod prelude;
 mod reduce;
-mod reduce_source;
 mod scan;
 mod sequence;
-mod space;
-mod spec;
-mod tile;
-mod word;
 
+pub use kernel_spec::{Spec, unit};
 pub use plan::{Launch, Plan};
-pub use spec::{Spec, unit};
 
 /// Options that NVRTC needs for this source, besides the architecture.
 pub const NVRTC_OPTIONS: &[&str] = &["--std=c++14", "-fmad=false"];

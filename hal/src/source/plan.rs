@@ -1,6 +1,6 @@
 //! What to launch for an operation: kernels, grids and packed arguments.
 
-use super::spec::{self, Spec};
+use super::kernel_spec::{self, Spec};
 use crate::error::Result;
 use crate::module::LaunchConfig;
 use crate::operation::Operation;
@@ -44,7 +44,7 @@ impl Plan {
     /// description, `Overflow` for extents whose product does not fit, `Unsupported` for one
     /// with more than 64 axes that cannot be merged.
     pub fn new(operation: &Operation) -> Result<Plan> {
-        spec::plan(operation)
+        kernel_spec::plan(operation)
     }
 
     /// The kernels' specification.
@@ -192,7 +192,7 @@ impl Drop for Builder<'_> {
     fn drop(&mut self) {
         let config = LaunchConfig {
             grid: [self.blocks, 1, 1],
-            block: [super::space::THREADS, 1, 1],
+            block: [super::iteration_space::THREADS, 1, 1],
             shared_bytes: 0,
         };
         let arguments = (self.first, self.plan.offsets.len() as u16);

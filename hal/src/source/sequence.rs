@@ -1,10 +1,10 @@
 //! Evenly spaced values.
 
 use super::ctype;
-use super::fragment::Fragments;
+use super::iteration_space::{THREADS, blocks};
+use super::kernel_spec::Spec;
 use super::plan::Plan;
-use super::space::{THREADS, blocks};
-use super::spec::Spec;
+use super::prelude::Fragments;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::operation::Sequence;

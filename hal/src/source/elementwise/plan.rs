@@ -1,20 +1,21 @@
 //! Element-wise operations: contiguous, strided and tiled kernels.
 
-use super::plan::Plan;
-use super::space::{Space, THREADS, blocks};
-use super::spec::Spec;
-use super::{tile, word};
+use super::tiled as tile;
 use crate::Complex;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
 use crate::operation::{Elementwise, Input, Operand, Strides};
 use crate::scalar::Scalar;
+use crate::source::iteration_space::{Space, THREADS, blocks};
+use crate::source::kernel_spec::Spec;
+use crate::source::machine_word as word;
+use crate::source::plan::Plan;
 use smallvec::SmallVec;
 
 /// What an argument of the function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Slot {
+pub(in crate::source) enum Slot {
     Unused,
     Scalar(DType),
     Array(DType),
@@ -22,7 +23,7 @@ pub(super) enum Slot {
 
 /// How memory is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Access {
+pub(in crate::source) enum Access {
     /// One run of memory in each array; packs of up to 16 bytes where addresses allow it.
     Contiguous,
     /// Any strides, in a space of a class of axes.
@@ -35,13 +36,13 @@ pub(super) enum Access {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) function: Function,
-    pub(super) compute: DType,
-    pub(super) output: DType,
-    pub(super) inputs: [Slot; 4],
-    pub(super) access: Access,
-    pub(super) wide: bool,
+pub(in crate::source) struct Key {
+    pub(in crate::source) function: Function,
+    pub(in crate::source) compute: DType,
+    pub(in crate::source) output: DType,
+    pub(in crate::source) inputs: [Slot; 4],
+    pub(in crate::source) access: Access,
+    pub(in crate::source) wide: bool,
 }
 
 /// An array among the arguments.
@@ -66,7 +67,7 @@ enum Argument<'a> {
 
 /// The plan of an operation; its records become words, its scalars values of the computing
 /// type.
-pub(super) fn plan(operation: &Elementwise) -> Result<Plan> {
+pub(in crate::source) fn plan(operation: &Elementwise) -> Result<Plan> {
     check(operation)?;
     let Elementwise { function, compute, shape, inputs, output } = operation;
     let target = View::of(output);

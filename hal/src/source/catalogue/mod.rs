@@ -4,7 +4,6 @@
 //!
 //! What is not here is compiled at run time, so this list decides about time and size only.
 
-use super::{Plan, Spec};
 use crate::dtype::DType::{
     Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 };
@@ -17,6 +16,7 @@ use crate::operation::{
     Sequence,
 };
 use crate::scalar::Scalar;
+use crate::source::{Plan, Spec};
 use std::collections::HashSet;
 
 /// Operations that are compiled as one unit, because programs use them together.

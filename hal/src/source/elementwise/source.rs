@@ -1,16 +1,16 @@
 //! The source of element-wise kernels.
 
-use super::ctype;
-use super::elementwise::{Access, Key, Slot};
-use super::fragment::Fragments;
-use super::space::{THREADS, type_name};
-use super::tile;
+use super::plan::{Access, Key, Slot};
+use super::tiled as tile;
 use crate::dtype::DType;
 use crate::function::{Function, UnaryFunction};
+use crate::source::ctype;
+use crate::source::iteration_space::{THREADS, type_name};
+use crate::source::prelude::Fragments;
 
 impl Key {
     /// The size of the widest array's elements.
-    pub(super) fn widest(&self) -> usize {
+    pub(in crate::source) fn widest(&self) -> usize {
         self.inputs.iter().fold(self.output.size(), |widest, slot| match slot {
             Slot::Array(dtype) => widest.max(dtype.size()),
             _ => widest,
@@ -18,12 +18,12 @@ impl Key {
     }
 
     /// Elements of one access: the widest array moves 16 bytes.
-    pub(super) fn pack(&self) -> u64 {
+    pub(in crate::source) fn pack(&self) -> u64 {
         (16 / self.widest().max(1)).max(1) as u64
     }
 
     /// Packs of a thread: two where little is read for still less to be stored.
-    pub(super) fn packs(&self) -> u64 {
+    pub(in crate::source) fn packs(&self) -> u64 {
         let bytes =
             self.output.size() + self.arrays().map(|(_, dtype)| dtype.size()).sum::<usize>();
         let few = bytes as u64 * self.pack() <= 24 && self.output.size() < self.widest();
@@ -32,16 +32,16 @@ impl Key {
 
     /// Elements that a thread reads one by one before it uses them, so that the reads wait
     /// for memory together. Long code, whose speed does not depend on memory, is not repeated.
-    pub(super) fn batch(&self) -> u64 {
+    pub(in crate::source) fn batch(&self) -> u64 {
         if self.is_long() { 1 } else { self.pack().clamp(2, 4) }
     }
 
     /// The inputs that are there, with their positions.
-    pub(super) fn slots(&self) -> impl Iterator<Item = (usize, Slot)> + '_ {
+    pub(in crate::source) fn slots(&self) -> impl Iterator<Item = (usize, Slot)> + '_ {
         self.inputs.iter().copied().enumerate().filter(|(_, slot)| *slot != Slot::Unused)
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(in crate::source) fn name(&self) -> String {
         let mut name = format!("{}_{}", ctype::function(self.function), ctype::value(self.compute));
         for (_, slot) in self.slots() {
             match slot {
@@ -60,7 +60,7 @@ impl Key {
         format!("{name}_to_{}_{access}_{width}", ctype::value(self.output))
     }
 
-    pub(super) fn fragments(&self) -> Fragments {
+    pub(in crate::source) fn fragments(&self) -> Fragments {
         let mut fragments = ctype::fragments(self.compute);
         // A condition is compared in its own type.
         if let (Function::SelectPositive, Slot::Array(dtype) | Slot::Scalar(dtype)) =
@@ -71,7 +71,7 @@ impl Key {
         fragments
     }
 
-    pub(super) fn kernels(&self, name: &str) -> String {
+    pub(in crate::source) fn kernels(&self, name: &str) -> String {
         let body = match self.access {
             Access::Contiguous => self.contiguous(name),
             Access::Strided(_) => self.strided(name),
@@ -100,7 +100,7 @@ impl Key {
         )
     }
 
-    pub(super) fn operands(&self) -> usize {
+    pub(in crate::source) fn operands(&self) -> usize {
         1 + self.slots().filter(|(_, slot)| matches!(slot, Slot::Array(_))).count()
     }
 
@@ -150,7 +150,11 @@ impl Key {
     }
 
     /// A call of [`Key::value`]; `read` gives the element of an array.
-    pub(super) fn call(&self, name: &str, read: impl Fn(usize, DType) -> String) -> String {
+    pub(in crate::source) fn call(
+        &self,
+        name: &str,
+        read: impl Fn(usize, DType) -> String,
+    ) -> String {
         let arguments: Vec<String> = self
             .slots()
             .map(|(position, slot)| match slot {
@@ -165,7 +169,7 @@ impl Key {
     }
 
     /// The position among the space's operands of each input that is an array.
-    pub(super) fn operand(&self, position: usize) -> usize {
+    pub(in crate::source) fn operand(&self, position: usize) -> usize {
         let arrays = self.inputs[..position].iter();
         1 + arrays.filter(|slot| matches!(slot, Slot::Array(_))).count()
     }

@@ -1,15 +1,15 @@
 //! Scans: a thread or a block for each row, or three launches where rows are long and few.
 
-use super::ctype;
-use super::fragment::Fragments;
-use super::plan::Plan;
-use super::space::{Space, THREADS, blocks, type_name};
-use super::spec::Spec;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::Reduction;
 use crate::operation::{Scan, Shape, Strides};
 use crate::scalar::Scalar;
+use crate::source::ctype;
+use crate::source::iteration_space::{Space, THREADS, blocks, type_name};
+use crate::source::kernel_spec::Spec;
+use crate::source::plan::Plan;
+use crate::source::prelude::Fragments;
 
 /// How rows are shared among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ enum Method {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(in crate::source) struct Key {
     reduction: Reduction,
     compute: DType,
     input: DType,
@@ -72,7 +72,7 @@ const ENOUGH_THREADS: u64 = 1 << 18;
 const THREAD_ELEMENTS: u64 = 64;
 
 /// The plan of a scan.
-pub(super) fn plan(operation: &Scan) -> Result<Plan> {
+pub(in crate::source) fn plan(operation: &Scan) -> Result<Plan> {
     let prepared = Prepared::new(operation)?;
     let mut plan = Plan::begin(Spec::from(prepared.key));
     prepared.launch(&mut plan);
@@ -199,7 +199,7 @@ impl Key {
         matches!(self.method, Method::ThreadChunks | Method::BlockChunks)
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(in crate::source) fn name(&self) -> String {
         format!(
             "scan_{}_{}_{}_to_{}_{}_{}{}{}_{}",
             self.reduction.name(),
@@ -219,15 +219,15 @@ impl Key {
         )
     }
 
-    pub(super) fn suffixes(&self) -> &'static [&'static str] {
+    pub(in crate::source) fn suffixes(&self) -> &'static [&'static str] {
         if self.staged() { &["_totals", "_carries", "_values"] } else { &[""] }
     }
 
-    pub(super) fn fragments(&self) -> Fragments {
+    pub(in crate::source) fn fragments(&self) -> Fragments {
         ctype::fragments(self.compute.working()).with(Fragments::REDUCE).with(Fragments::SCAN)
     }
 
-    pub(super) fn kernels(&self, name: &str) -> String {
+    pub(in crate::source) fn kernels(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let accumulator = ctype::value(ctype::accumulator(self.reduction, self.compute));
         let compute = ctype::value(self.compute);

@@ -1,9 +1,9 @@
 //! Transposed reads through square tiles in shared memory.
 
-use super::ctype;
-use super::elementwise::{Key, Slot};
-use super::space::Space;
+use super::plan::{Key, Slot};
 use crate::operation::Strides;
+use crate::source::ctype;
+use crate::source::iteration_space::Space;
 
 /// Shared memory that every device gives a block.
 const SHARED_BYTES: usize = 48 << 10;
@@ -13,21 +13,21 @@ const SHORTEST: usize = 16;
 
 /// Which arrays are read through tiles of which size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Tiles {
+pub(in crate::source) struct Tiles {
     /// Bit 0 is the first input that is an array.
-    pub(super) mask: u8,
+    pub(in crate::source) mask: u8,
     /// 64 elements along each side, not 32: longer runs of memory, and more of them in
     /// flight, for small elements.
-    pub(super) large: bool,
+    pub(in crate::source) large: bool,
 }
 
 impl Tiles {
-    pub(super) const fn side(self) -> usize {
+    pub(in crate::source) const fn side(self) -> usize {
         if self.large { 64 } else { 32 }
     }
 
     /// The number of tiles of a space of at least two axes.
-    pub(super) fn number(self, space: &Space) -> u64 {
+    pub(in crate::source) fn number(self, space: &Space) -> u64 {
         match &space.shape[..] {
             [outer @ .., height, width] => {
                 let outer = outer.iter().product::<usize>();
@@ -40,7 +40,7 @@ impl Tiles {
 
 /// The inputs that are read fastest along another axis than the output, so that tiles pay, if
 /// there are any. The output's fastest axis becomes the last, the other one the last but one.
-pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> Option<Tiles> {
+pub(in crate::source) fn transposed(space: &mut Space, sizes: &[usize]) -> Option<Tiles> {
     let last = space.shape.len().checked_sub(1).filter(|last| *last > 0)?;
     // Where operands disagree on the order of the axes, stores decide.
     let fastest = |strides: &Strides| {
@@ -83,12 +83,12 @@ pub(super) fn transposed(space: &mut Space, sizes: &[usize]) -> Option<Tiles> {
 /// The body of the kernel. Threads form 8 rows of 32; a transposed array is read with
 /// neighbours along its own fast axis, the others and the output along the last axis. All
 /// reads are under way before the block waits.
-pub(super) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
+pub(in crate::source) fn body(key: &Key, name: &str, tiles: Tiles) -> String {
     let (index, offset) = ctype::index(key.wide);
     let side = tiles.side();
     let is_tiled = |position: usize| tiles.mask & (1 << (key.operand(position) - 1)) != 0;
     let rank = match key.access {
-        super::elementwise::Access::Tiled(rank, _) => usize::from(rank),
+        super::plan::Access::Tiled(rank, _) => usize::from(rank),
         _ => 2,
     };
     let loops = format!(

@@ -1,7 +1,7 @@
 //! The key of a kernel cache: what of an operation changes its code.
 
-use super::fragment::{CLOSE, Fragments};
 use super::plan::Plan;
+use super::prelude::{CLOSE, Fragments};
 use super::{elementwise, indexed, reduce, scan, sequence};
 use crate::error::Result;
 use crate::operation::Operation;

@@ -1,10 +1,10 @@
 //! The source of reductions.
 
-use super::ctype;
-use super::fragment::Fragments;
-use super::reduce::{Key, Source, Walk};
-use super::space::{THREADS, type_name};
+use super::plan::{Key, Source, Walk};
 use crate::dtype::DType;
+use crate::source::ctype;
+use crate::source::iteration_space::{THREADS, type_name};
+use crate::source::prelude::Fragments;
 use smallvec::SmallVec;
 
 impl Key {
@@ -15,7 +15,7 @@ impl Key {
         }
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(in crate::source) fn name(&self) -> String {
         let source = match self.source {
             Source::Identity(_) => "elements",
             Source::Product(..) => "products",
@@ -40,11 +40,11 @@ impl Key {
         )
     }
 
-    pub(super) fn suffixes(&self) -> &'static [&'static str] {
+    pub(in crate::source) fn suffixes(&self) -> &'static [&'static str] {
         if self.staged { &["_partial", "_final"] } else { &[""] }
     }
 
-    pub(super) fn fragments(&self) -> Fragments {
+    pub(in crate::source) fn fragments(&self) -> Fragments {
         let working = self.compute.working();
         let accumulator = ctype::accumulator(self.reduction, self.compute);
         let indexed = match self.source {
@@ -57,7 +57,7 @@ impl Key {
             .with(indexed)
     }
 
-    pub(super) fn kernels(&self, name: &str) -> String {
+    pub(in crate::source) fn kernels(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let accumulator = self.accumulator();
         let result = ctype::value(self.reduction.result(self.compute));

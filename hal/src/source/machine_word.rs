@@ -1,7 +1,7 @@
 //! Elements that are only moved, as machine words: records of any size, and copies between
 //! equal types.
 
-use super::space::Space;
+use super::iteration_space::Space;
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::operation::Operand;

@@ -1,18 +1,18 @@
 //! Reductions: one launch, or two where an output's elements are many.
 
-use super::ctype;
-use super::plan::Plan;
-use super::space::{Space, THREADS, blocks};
-use super::spec::Spec;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::Reduction;
 use crate::operation::{Mapped, Operand, Reduce};
+use crate::source::ctype;
+use crate::source::iteration_space::{Space, THREADS, blocks};
+use crate::source::kernel_spec::Spec;
+use crate::source::plan::Plan;
 use smallvec::SmallVec;
 
 /// What is combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Source {
+pub(in crate::source) enum Source {
     Identity(DType),
     Product(DType, DType),
     /// The elements' type and that of the indices.
@@ -20,22 +20,22 @@ pub(super) enum Source {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) reduction: Reduction,
-    pub(super) compute: DType,
-    pub(super) source: Source,
-    pub(super) output: DType,
+pub(in crate::source) struct Key {
+    pub(in crate::source) reduction: Reduction,
+    pub(in crate::source) compute: DType,
+    pub(in crate::source) source: Source,
+    pub(in crate::source) output: DType,
     /// The class of the numbers of axes, kept and reduced.
-    pub(super) ranks: (u8, u8),
-    pub(super) wide: bool,
+    pub(in crate::source) ranks: (u8, u8),
+    pub(in crate::source) wide: bool,
     /// Two launches: partial results first.
-    pub(super) staged: bool,
-    pub(super) walk: Walk,
+    pub(in crate::source) staged: bool,
+    pub(in crate::source) walk: Walk,
 }
 
 /// How an output's elements are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Walk {
+pub(in crate::source) enum Walk {
     /// One by one, at any places.
     Elements,
     /// Neighbours in packs, by so many threads.
@@ -88,7 +88,7 @@ const MOST_READS: u64 = 4096;
 const FEWEST_PACKS: u64 = 8;
 
 /// The plan of a reduction.
-pub(super) fn plan(operation: &Reduce) -> Result<Plan> {
+pub(in crate::source) fn plan(operation: &Reduce) -> Result<Plan> {
     let Reduce { reduction, compute, shape, input, output } = operation;
     let (source, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
         Mapped::Identity(a) => (Source::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
@@ -246,12 +246,12 @@ impl Source {
     }
 
     /// Elements of a pack, of which the wider input's has 16 bytes; an indexed input has none.
-    pub(super) fn pack(self) -> Option<u64> {
+    pub(in crate::source) fn pack(self) -> Option<u64> {
         self.widest().map(|widest| 16 / widest as u64)
     }
 
     /// Elements of a pack whose elements belong to different outputs.
-    pub(super) fn columns(self) -> Option<u64> {
+    pub(in crate::source) fn columns(self) -> Option<u64> {
         self.pack().map(|pack| pack.min(4)).filter(|&pack| pack > 1)
     }
 }

@@ -1,18 +1,18 @@
 //! Gather and scatter.
 
-use super::elementwise::Slot;
-use super::plan::Plan;
-use super::space::{Space, THREADS, blocks, type_name};
-use super::spec::Spec;
-use super::{ctype, word};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::operation::{Gather, Indexed, Input, Operand, Scatter, Shape};
 use crate::scalar::Scalar;
+use crate::source::elementwise::Slot;
+use crate::source::iteration_space::{Space, THREADS, blocks, type_name};
+use crate::source::kernel_spec::Spec;
+use crate::source::plan::Plan;
+use crate::source::{ctype, machine_word as word};
 use smallvec::SmallVec;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct GatherKey {
+pub(in crate::source) struct GatherKey {
     element: DType,
     index: DType,
     output: DType,
@@ -21,7 +21,7 @@ pub(super) struct GatherKey {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ScatterKey {
+pub(in crate::source) struct ScatterKey {
     input: Slot,
     index: DType,
     target: DType,
@@ -92,7 +92,7 @@ fn moved(from: DType, to: DType) -> (DType, DType) {
 }
 
 /// The plan of a gather.
-pub(super) fn plan_gather(operation: &Gather) -> Result<Plan> {
+pub(in crate::source) fn plan_gather(operation: &Gather) -> Result<Plan> {
     let prepared = PreparedGather::new(operation)?;
     let mut plan = Plan::begin(Spec::from(prepared.key));
     prepared.launch(&mut plan);
@@ -100,7 +100,7 @@ pub(super) fn plan_gather(operation: &Gather) -> Result<Plan> {
 }
 
 /// The plan of a scatter.
-pub(super) fn plan_scatter(operation: &Scatter) -> Result<Plan> {
+pub(in crate::source) fn plan_scatter(operation: &Scatter) -> Result<Plan> {
     let prepared = PreparedScatter::new(operation)?;
     let mut plan = Plan::begin(Spec::from(prepared.key));
     prepared.launch(&mut plan);
@@ -309,7 +309,7 @@ fn kernel(
 }
 
 impl GatherKey {
-    pub(super) fn name(&self) -> String {
+    pub(in crate::source) fn name(&self) -> String {
         format!(
             "gather_{}_at_{}_to_{}_{}_{}",
             ctype::value(self.element),
@@ -320,7 +320,7 @@ impl GatherKey {
         )
     }
 
-    pub(super) fn kernels(&self, name: &str) -> String {
+    pub(in crate::source) fn kernels(&self, name: &str) -> String {
         let (element, output) = (ctype::value(self.element), ctype::value(self.output));
         let items = format!("{element} item[{BATCH}];");
         let body = format!(
@@ -340,7 +340,7 @@ impl GatherKey {
 }
 
 impl ScatterKey {
-    pub(super) fn name(&self) -> String {
+    pub(in crate::source) fn name(&self) -> String {
         let input = match self.input {
             Slot::Scalar(dtype) => format!("s{}", ctype::value(dtype)),
             Slot::Array(dtype) => ctype::value(dtype).to_owned(),
@@ -355,7 +355,7 @@ impl ScatterKey {
         )
     }
 
-    pub(super) fn kernels(&self, name: &str) -> String {
+    pub(in crate::source) fn kernels(&self, name: &str) -> String {
         let target = ctype::value(self.target);
         let (operands, parameter, value) = match self.input {
             Slot::Scalar(dtype) => (

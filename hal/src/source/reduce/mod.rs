@@ -1,0 +1,6 @@
+//! Reductions.
+
+mod plan;
+mod source;
+
+pub(super) use plan::{Key, plan};

@@ -1,0 +1,5 @@
+//! Scans.
+
+mod plan;
+
+pub(super) use plan::{Key, plan};
