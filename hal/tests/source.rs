@@ -37,6 +37,7 @@ mod on_host {
     mod complex;
     mod edges;
     mod elementwise;
+    mod functions;
     mod movement;
     mod moves;
     mod packs;
@@ -50,6 +51,7 @@ mod on_gpu {
     mod complex;
     mod edges;
     mod elementwise;
+    mod functions;
     mod movement;
     mod moves;
     mod packs;

@@ -70,7 +70,7 @@ fn arithmetic_works_at_every_length(context: &Context) -> Outcome {
 }
 
 /// Applies a function to two lists of numbers of one type.
-fn apply<T: Element, U: Element>(
+pub(crate) fn apply<T: Element, U: Element>(
     context: &Context,
     function: BinaryFunction,
     a: &[T],
@@ -110,8 +110,21 @@ fn division_of_integers_by_zero_gives_zero(context: &Context) -> Outcome {
 
 fn real_functions_agree_with_the_reference(context: &Context) -> Outcome {
     use UnaryFunction::*;
-    type Table = [(UnaryFunction, fn(f64) -> f64, f64, f64); 24];
+    type Table = [(UnaryFunction, fn(f64) -> f64, f64, f64); 37];
     const TABLE: Table = [
+        (Positive, |x| x, -4.0, 4.0),
+        (Square, |x| x * x, -4.0, 4.0),
+        (Reciprocal, |x| 1.0 / x, 0.25, 4.0),
+        (Radians, f64::to_radians, -4.0, 4.0),
+        (Degrees, f64::to_degrees, -4.0, 4.0),
+        (Trunc, f64::trunc, -4.0, 4.0),
+        (Cbrt, f64::cbrt, -4.0, 4.0),
+        (Exp2, f64::exp2, -4.0, 4.0),
+        (Expm1, f64::exp_m1, -4.0, 4.0),
+        (Log1p, f64::ln_1p, -0.9, 50.0),
+        (Asinh, f64::asinh, -4.0, 4.0),
+        (Acosh, f64::acosh, 1.5, 50.0),
+        (Atanh, f64::atanh, -0.9, 0.9),
         (Copy, |x| x, -4.0, 4.0),
         (Negative, |x| -x, -4.0, 4.0),
         (Absolute, f64::abs, -4.0, 4.0),
@@ -164,8 +177,16 @@ fn real_functions_agree_with_the_reference(context: &Context) -> Outcome {
 
 fn functions_of_two_floats_agree_with_the_reference(context: &Context) -> Outcome {
     use BinaryFunction::*;
-    type Table = [(BinaryFunction, fn(f64, f64) -> f64); 8];
+    type Table = [(BinaryFunction, fn(f64, f64) -> f64); 16];
     const TABLE: Table = [
+        (Hypot, f64::hypot),
+        (CopySign, f64::copysign),
+        (NextAfter, |x, y| if x < y { x.next_up() } else { x.next_down() }),
+        (Heaviside, |x, y| if x == 0.0 { y } else { f64::from(u8::from(x > 0.0)) }),
+        (LogAddExp, |x, y| (x.exp() + y.exp()).ln()),
+        (LogAddExp2, |x, y| (x.exp2() + y.exp2()).log2()),
+        (Fmin, f64::min),
+        (Fmax, f64::max),
         (Subtract, |x, y| x - y),
         (Divide, |x, y| x / y),
         (Power, f64::powf),

@@ -14,6 +14,7 @@ mod contexts;
 mod elementwise;
 mod errors;
 mod events;
+mod functions;
 mod gate;
 mod graphs;
 mod harness;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         ("random_streams", random_streams::TESTS),
         ("threads", threads::TESTS),
         ("elementwise", elementwise::TESTS),
+        ("functions", functions::TESTS),
         ("views", views::TESTS),
         ("reductions", reductions::TESTS),
         ("indexed", indexed::TESTS),

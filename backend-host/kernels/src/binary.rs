@@ -1,8 +1,11 @@
 //! Loops that apply a function of two elements.
 
+use super::divisor::Divisors as _;
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
+use super::neighbour::Neighbour as _;
 use super::number::{Convert as _, Number, Truth, with_kind, with_number};
+use super::sums::Sums as _;
 use super::unary::{Own, Test, ValueOn};
 use super::vector::{Loop, elements, map_pairs, operands, places, select_masked, select_variant};
 use super::{divide, power};
@@ -148,15 +151,18 @@ macro_rules! implement {
     };
 }
 
-/// The functions, one on a line: its [`Code`], the type of its values, and its value for every type or for floating-point numbers; those of half precision are computed in single
-/// precision (`float`), or in double where they would be rounded twice (`precise`). A loop written
-/// for one function ([`divide`], [`power`]) takes precedence.
+/// The functions, one on a line: its [`Code`], the type of its values, and its value for every
+/// type, for integers (`integer`), or for floating-point numbers; those of half precision are computed
+/// in single precision (`float`), in double where they would be rounded twice (`precise`), or as
+/// they are (`exact`). A loop written for one function ([`divide`], [`power`]) takes precedence.
 macro_rules! functions {
     ($(
         $function:ident $code:ident $value:ident {
             $(every |$x:ident, $y:ident| $every:expr;)?
+            $(integer |$i:ident, $j:ident| $integer:expr;)?
             $(float |$f:ident, $g:ident| $float:expr;)?
             $(precise |$p:ident, $q:ident| $precise:expr;)?
+            $(exact |$e:ident, $d:ident| $exact:expr;)?
         }
     )*) => {
         $(
@@ -172,10 +178,14 @@ macro_rules! functions {
                     }
                 }
             )?
+            $(implement!($function $code $value; i8 = i8, i16 = i16, i32 = i32, i64 = i64,
+                u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i, $j| $integer);)?
             $(implement!($function $code $value;
                 f16 = f32, f32 = f32, f64 = f64; |$f, $g| $float);)?
             $(implement!($function $code $value;
                 f16 = f64, f32 = f32, f64 = f64; |$p, $q| $precise);)?
+            $(implement!($function $code $value;
+                f16 = f16, f32 = f32, f64 = f64; |$e, $d| $exact);)?
         )*
 
         /// The plain loop of a function.
@@ -184,9 +194,13 @@ macro_rules! functions {
                 $(BinaryFunction::$function => {
                     $(return functions!(@ $every;
                         with_number!(compute, T => Some(kernel_of::<T, $function>()), else None));)?
+                    $(return functions!(@ $integer;
+                        with_kind!(integer compute, T => Some(kernel_of::<T, $function>())));)?
                     $(return functions!(@ $float;
                         with_kind!(float compute, T => Some(kernel_of::<T, $function>())));)?
                     $(return functions!(@ $precise;
+                        with_kind!(float compute, T => Some(kernel_of::<T, $function>())));)?
+                    $(return functions!(@ $exact;
                         with_kind!(float compute, T => Some(kernel_of::<T, $function>())));)?
                 })*
                 _ => None,
@@ -212,6 +226,17 @@ functions! {
     Maximum Vector Own { every |x, y| x.maximum(y); }
     Ldexp Masked Own { float |x, y| x.ldexp(y); }
     Atan2 Stepped Own { precise |x, y| x.atan2(y); }
+    Hypot Stepped Own { precise |x, y| x.hypot(y); }
+    CopySign Vector Own { float |x, y| x.copysign(y); }
+    NextAfter Stepped Own { exact |x, y| x.next_after(y); }
+    Heaviside Vector Own { float |x, y| x.heaviside(y); }
+    LogAddExp Stepped Own { precise |x, y| x.log_add_exp(y); }
+    LogAddExp2 Stepped Own { precise |x, y| x.log_add_exp2(y); }
+    Fmin Vector Own { every |x, y| if x.less_equal(y) | y.is_nan() { x } else { y }; }
+    Fmax Vector Own { every |x, y| if y.less_equal(x) | y.is_nan() { x } else { y }; }
+    Gcd Stepped Own { integer |x, y| x.gcd(y); }
+    Lcm Stepped Own { integer |x, y| x.lcm(y); }
+    LogicalXor Vector Test { every |x, y| Truth::new(x.is_true() ^ y.is_true()); }
     LogicalAnd Vector Test { every |x, y| Truth::new(x.is_true() & y.is_true()); }
     LogicalOr Vector Test { every |x, y| Truth::new(x.is_true() | y.is_true()); }
     BitwiseAnd Vector Own { every |x, y| x.bit_and(y); }

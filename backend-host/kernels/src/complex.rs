@@ -111,6 +111,10 @@ macro_rules! complex {
                 self.re.is_nan() | self.im.is_nan()
             }
             #[inline(always)]
+            fn is_infinite(self) -> bool {
+                Number::is_infinite(self.re) | Number::is_infinite(self.im)
+            }
+            #[inline(always)]
             fn equal(self, other: Self) -> bool {
                 (self.re == other.re) & (self.im == other.im)
             }

@@ -35,6 +35,10 @@ macro_rules! float {
             fn is_nan(self) -> bool {
                 self != self
             }
+            #[inline(always)]
+            fn is_infinite(self) -> bool {
+                self.abs() == $rust::INFINITY
+            }
             /// One instruction and a correction: the hardware's minimum takes the first of
             /// two that are not ordered.
             #[inline(always)]
@@ -175,6 +179,10 @@ unsafe impl Number for f16 {
     #[inline(always)]
     fn is_nan(self) -> bool {
         self.to_bits() & 0x7fff > 0x7c00
+    }
+    #[inline(always)]
+    fn is_infinite(self) -> bool {
+        self.to_bits() & 0x7fff == 0x7c00
     }
     #[inline(always)]
     fn real(self) -> Self {

@@ -60,6 +60,11 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     fn is_nan(self) -> bool {
         false
     }
+    /// True if the value, or a part of it, is infinite.
+    #[inline(always)]
+    fn is_infinite(self) -> bool {
+        false
+    }
     /// The modulus.
     fn absolute(self) -> Self::Real;
     /// The real part.
@@ -214,7 +219,7 @@ macro_rules! with_number {
 pub(super) use with_number;
 
 /// Calls an expression, an option, with `$T` bound to the [`Number`] of a dtype of some kinds:
-/// `whole` numbers (integers and truth values), `float` and `complex` ones. None for others.
+/// `whole` numbers (integers and truth values), `integer`, `float` and `complex` ones. None for others.
 macro_rules! with_kind {
     ($wanted:ident $dtype:expr, $T:ident => $body:expr) => {
         hal::dtypes!(with_kind @rows $wanted $dtype, $T, $body;)
@@ -231,6 +236,8 @@ macro_rules! with_kind {
     (@row whole Bool $($row:tt)*) => { with_kind!(@take Bool $($row)*) };
     (@row whole Signed $($row:tt)*) => { with_kind!(@take Signed $($row)*) };
     (@row whole Unsigned $($row:tt)*) => { with_kind!(@take Unsigned $($row)*) };
+    (@row integer Signed $($row:tt)*) => { with_kind!(@take Signed $($row)*) };
+    (@row integer Unsigned $($row:tt)*) => { with_kind!(@take Unsigned $($row)*) };
     (@row float Float $($row:tt)*) => { with_kind!(@take Float $($row)*) };
     (@row complex Complex $($row:tt)*) => { with_kind!(@take Complex $($row)*) };
     (@row $wanted:ident $kind:ident $($row:tt)*) => {};

@@ -113,14 +113,16 @@ macro_rules! implement {
 
 /// The functions, one on a line: true if its loops become vector code, the type of its values,
 /// and its value for every type, or for the kinds of types that it is defined for. Floating-point
-/// numbers of half precision are computed in single precision, complex ones in double. A loop
-/// written for one function stands in [`math::kernel`] and takes precedence.
+/// numbers of half precision are computed in single precision (`float`), or all in double where the
+/// function has no other (`precise`), complex ones in double. A loop written for one function
+/// stands in [`math::kernel`] and takes precedence.
 macro_rules! functions {
     ($(
         $function:ident $wide:literal $value:ident {
             $(every |$x:ident| $every:expr;)?
             $(whole |$i:ident| $whole:expr;)?
             $(float |$f:ident| $float:expr;)?
+            $(precise |$p:ident| $precise:expr;)?
             $(complex |$z:ident| $complex:expr;)?
         }
     )*) => {
@@ -140,6 +142,7 @@ macro_rules! functions {
             $(implement!($function $wide $value; Truth = Truth, i8 = i8, i16 = i16, i32 = i32,
                 i64 = i64, u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i| $whole);)?
             $(implement!($function $wide $value; f16 = f32, f32 = f32, f64 = f64; |$f| $float);)?
+            $(implement!($function $wide $value; f16 = f64, f32 = f64, f64 = f64; |$p| $precise);)?
             $(implement!($function $wide $value; Complex<f32> = Complex<f64>,
                 Complex<f64> = Complex<f64>; |$z| $complex);)?
         )*
@@ -154,6 +157,8 @@ macro_rules! functions {
                     $(let kernel = functions!(@ $whole; kernel, with_kind!(
                         whole compute, T => Some(kernel_of::<T, $function>())));)?
                     $(let kernel = functions!(@ $float; kernel, with_kind!(
+                        float compute, T => Some(kernel_of::<T, $function>())));)?
+                    $(let kernel = functions!(@ $precise; kernel, with_kind!(
                         float compute, T => Some(kernel_of::<T, $function>())));)?
                     $(let kernel = functions!(@ $complex; kernel, with_kind!(
                         complex compute, T => Some(kernel_of::<T, $function>())));)?
@@ -182,7 +187,7 @@ functions! {
     Sqrt true Own { float |x| x.sqrt(); complex |z| complex::sqrt(z); }
     Exp false Own { float |x| x.exp(); complex |z| complex::exp(z); }
     Log false Own { float |x| x.ln(); complex |z| complex::log(z); }
-    Log2 false Own { float |x| x.log2(); }
+    Log2 false Own { float |x| x.log2(); complex |z| complex::log2(z); }
     Log10 false Own { float |x| x.log10(); complex |z| complex::log10(z); }
     Sin false Own { float |x| x.sin(); complex |z| complex::sin(z); }
     Cos false Own { float |x| x.cos(); complex |z| complex::cos(z); }
@@ -197,10 +202,37 @@ functions! {
     Ceil true Own { whole |x| x; float |x| x.ceil(); }
     Trunc true Own { whole |x| x; float |x| x.trunc(); }
     Fraction true Own { whole |x| x.subtract(x); float |x| x.fraction(); }
-    Rint true Own { float |x| x.round_ties_even(); }
+    Rint true Own { float |x| x.round_ties_even(); complex |z| complex::rint(z); }
     Mantissa true Own { float |x| x.frexp().0; }
     Exponent true Own { float |x| x.frexp().1; }
     IsNan true Test { every |x| Truth::new(x.is_nan()); }
+    IsInfinite true Test { every |x| Truth::new(x.is_infinite()); }
+    // The difference is zero, or NaN for what is not finite.
+    IsFinite true Test { every |x| Truth::new(!x.subtract(x).is_nan()); }
+    SignBit true Test {
+        whole |x| Truth::new(x.less(x.subtract(x)));
+        float |x| Truth::new(x.is_sign_negative());
+    }
+    Positive true Own { every |x| x; }
+    Square true Own { every |x| x.multiply(x); }
+    Reciprocal true Own { every |x| T::from_u8(1).divide(x); }
+    Radians true Own { float |x| x.to_radians(); }
+    Degrees true Own { float |x| x.to_degrees(); }
+    Cbrt false Own { float |x| x.cbrt(); }
+    Exp2 false Own { float |x| x.exp2(); complex |z| complex::exp2(z); }
+    Expm1 false Own { float |x| x.exp_m1(); complex |z| complex::exp_m1(z); }
+    Log1p false Own { float |x| x.ln_1p(); complex |z| complex::ln_1p(z); }
+    Asinh false Own { precise |x| libm::asinh(x); complex |z| complex::asinh(z); }
+    // libm's has numbers for some arguments far below its domain.
+    Acosh false Own {
+        precise |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
+        complex |z| complex::acosh(z);
+    }
+    Atanh false Own { precise |x| libm::atanh(x); complex |z| complex::atanh(z); }
+    Erf false Own { precise |x| libm::erf(x); }
+    Erfc false Own { precise |x| libm::erfc(x); }
+    Gamma false Own { precise |x| libm::tgamma(x); }
+    LogGamma false Own { precise |x| libm::lgamma(x); }
 }
 
 /// The loop of a function of one element; none for records and functions that this backend

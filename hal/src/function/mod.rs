@@ -41,7 +41,7 @@ macro_rules! functions {
     ($(#[$outer:meta])* $name:ident: $(
         $(#[doc = $doc:literal])+
         $variant:ident $text:literal
-            ($kinds:ident, $compute:ident, $value:ident, $cost:ident, $usage:ident)
+            ($kinds:ident, $compute:ident, $value:ident, $cost:ident, $($usage:ident)?)
             ($($numpy:literal)?);
     )*) => {
         enumeration! {
@@ -58,7 +58,7 @@ macro_rules! functions {
                 compute: Compute::$compute,
                 value: Value::$value,
                 cost: Cost::$cost,
-                usage: Usage::$usage,
+                usage: Usage::of(&[$(Usage::$usage)?]),
                 numpy: rules::first(&[$($numpy)?]),
                 doc: concat!($($doc, "\n"),+),
             }),*];
@@ -75,14 +75,15 @@ macro_rules! functions {
 macro_rules! unary {
     ($(
         $(#[doc = $doc:literal])+
-        $variant:ident $text:literal ($kinds:ident, $compute:ident, $value:ident, $cost:ident)
+        $variant:ident $text:literal
+            ($kinds:ident, $compute:ident, $value:ident, $cost:ident $(, $usage:ident)?)
             $(= $numpy:literal)? $(-> $module:ident($python:ident))?;
     )*) => {
         functions! {
             /// A function of one element.
             UnaryFunction: $(
                 $(#[doc = $doc])+
-                $variant $text ($kinds, $compute, $value, $cost, Call) ($($numpy)?);
+                $variant $text ($kinds, $compute, $value, $cost, $($usage)?) ($($numpy)?);
             )*
         }
     };

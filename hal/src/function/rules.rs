@@ -16,6 +16,8 @@ impl Kinds {
         Kinds(set)
     }
 
+    /// Integers.
+    pub const INTEGERS: Kinds = Kinds::of(&[Kind::Unsigned, Kind::Signed]);
     /// Truth values and integers.
     pub const WHOLE: Kinds = Kinds::of(&[Kind::Bool, Kind::Unsigned, Kind::Signed]);
     /// Integers and floating-point numbers.
@@ -126,8 +128,20 @@ pub enum Usage {
     Arithmetic,
     /// An operator whose first argument may be a number.
     Operator,
-    /// Everything else.
+    /// A function that many programs call.
     Call,
+    /// A function that few programs call: its code is compiled at run time only.
+    Seldom,
+}
+
+impl Usage {
+    /// What a row of the table says, [`Usage::Call`] where it says nothing.
+    pub(super) const fn of(given: &[Usage]) -> Usage {
+        match given {
+            [usage, ..] => *usage,
+            [] => Usage::Call,
+        }
+    }
 }
 
 /// What a reduction combines elements with first.

@@ -10,8 +10,8 @@
 //! The first name is that in CUDA C, so that of a member of the `...Functions` structs in
 //! `source/cuda/*.cuh`. The words in parentheses are constants of
 //! [`Kinds`](super::Kinds) and variants of [`Compute`](super::Compute),
-//! [`Value`](super::Value), [`Cost`](super::Cost) and [`Usage`](super::Usage). What follows is
-//! optional: numpy's name of the function, and the name by which the Python module `cumath`
+//! [`Value`](super::Value), [`Cost`](super::Cost) and [`Usage`](super::Usage), which is `Call`
+//! where it is left out. What follows is optional: numpy's name of the function, and the name by which the Python module `cumath`
 //! (or `gpuarray`) has it, for a function of two elements with the names of its parameters.
 //!
 //! A function of one element is added as a row here, a member of the structs in CUDA C, and a
@@ -24,13 +24,15 @@ macro_rules! unary_functions {
     ($callback:ident) => {
         $callback! {
             /// The element itself: a copy, a cast, or a fill when the input is a scalar.
-            Copy "copy" (EVERY, Own, Own, Light) = "positive";
+            Copy "copy" (EVERY, Own, Own, Light);
+            /// The element itself, as the operator `+` in front of it; not for bool.
+            Positive "positive" (ARITHMETIC, Own, Own, Light, Seldom) = "positive" -> cumath(positive);
             /// `-x`; integers wrap.
             Negative "negative" (ARITHMETIC, Own, Own, Light) = "negative";
             /// `|x|`; of a complex number its modulus, a real number.
             Absolute "absolute" (NUMBERS, Own, Real, LightReal) = "absolute" -> cumath(fabs);
             /// -1, 0 or 1 (NaN for NaN); not for complex numbers.
-            Sign "sign" (ORDERED, Own, Own, Light) = "sign";
+            Sign "sign" (ORDERED, Own, Own, Light) = "sign" -> cumath(sign);
             /// The complex conjugate; the element itself where it is real.
             Conjugate "conjugate" (NUMBERS, Own, Own, Light) = "conjugate";
             /// The real part.
@@ -47,8 +49,8 @@ macro_rules! unary_functions {
             Exp "exp" (NUMBERS, Inexact, Own, Heavy) = "exp" -> cumath(exp);
             /// Natural logarithm.
             Log "log" (NUMBERS, Inexact, Own, Heavy) = "log" -> cumath(log);
-            /// Logarithm to the base 2; not for complex numbers.
-            Log2 "log2" (REAL, Inexact, Own, Heavy) = "log2";
+            /// Logarithm to the base 2.
+            Log2 "log2" (NUMBERS, Inexact, Own, Heavy) = "log2" -> cumath(log2);
             /// Logarithm to the base 10.
             Log10 "log10" (NUMBERS, Inexact, Own, Heavy) = "log10" -> cumath(log10);
             /// Sine of an angle in radians.
@@ -74,20 +76,58 @@ macro_rules! unary_functions {
             /// The smallest whole number not below the element; real types only.
             Ceil "ceil" (REAL, Own, Own, Light) = "ceil" -> cumath(ceil);
             /// The element without its fraction; real types only.
-            Trunc "trunc" (REAL, Own, Own, Light) = "trunc";
+            Trunc "trunc" (REAL, Own, Own, Light) = "trunc" -> cumath(trunc);
             /// The element without its whole part, with the element's sign, as C's `modf`: a zero
             /// for a whole number and for an infinity; integers and floating-point numbers only.
             Fraction "fraction" (ORDERED, Own, Own, Light);
-            /// The nearest whole number, halves to even; real types only.
-            Rint "rint" (REAL, Inexact, Own, Light) = "rint";
+            /// The nearest whole number, halves to even; of a complex number both parts.
+            Rint "rint" (NUMBERS, Inexact, Own, Light) = "rint" -> cumath(rint);
             /// The fraction `m` of `x = m * 2^e`, `0.5 <= |m| < 1`, as C's `frexp`; real types
             /// only.
             Mantissa "mantissa" (REAL, Inexact, Own, Light);
             /// The exponent `e` of `x = m * 2^e`, as C's `frexp`, in the element's own type; real
             /// types only.
             Exponent "exponent" (REAL, Inexact, Own, Light);
-            /// True where the element is not a number.
-            IsNan "is_nan" (NUMBERS, Own, Bool, Light) = "isnan";
+            /// True where the element, or a part of it, is not a number.
+            IsNan "is_nan" (NUMBERS, Own, Bool, Light) = "isnan" -> cumath(isnan);
+            /// True where the element, or a part of it, is infinite.
+            IsInfinite "infinite" (NUMBERS, Own, Bool, Light, Seldom) = "isinf" -> cumath(isinf);
+            /// True where the element, or each part of it, is neither infinite nor NaN.
+            IsFinite "finite" (NUMBERS, Own, Bool, Light, Seldom) = "isfinite" -> cumath(isfinite);
+            /// True where the sign is set, that of a zero or NaN included; real types only.
+            SignBit "sign_bit" (REAL, Own, Bool, Light, Seldom) = "signbit" -> cumath(signbit);
+            /// `x * x`; integers wrap.
+            Square "square" (NUMBERS, Integer, Own, Light, Seldom) = "square" -> cumath(square);
+            /// `1 / x`, for integers rounded towards zero, and 0 for 0.
+            Reciprocal "reciprocal" (NUMBERS, Integer, Own, LightReal, Seldom) = "reciprocal" -> cumath(reciprocal);
+            /// Radians of an angle in degrees; real types only.
+            Radians "radians" (REAL, Inexact, Own, Light, Seldom) = "deg2rad" -> cumath(deg2rad);
+            /// Degrees of an angle in radians; real types only.
+            Degrees "degrees" (REAL, Inexact, Own, Light, Seldom) = "rad2deg" -> cumath(rad2deg);
+            /// Cube root; real types only.
+            Cbrt "cbrt" (REAL, Inexact, Own, Heavy, Seldom) = "cbrt" -> cumath(cbrt);
+            /// 2 to the power of the element.
+            Exp2 "exp2" (NUMBERS, Inexact, Own, Heavy, Seldom) = "exp2" -> cumath(exp2);
+            /// `e` to the power of the element, less one, precise near zero.
+            Expm1 "expm1" (NUMBERS, Inexact, Own, Heavy, Seldom) = "expm1" -> cumath(expm1);
+            /// Natural logarithm of one more than the element, precise near zero.
+            Log1p "log1p" (NUMBERS, Inexact, Own, Heavy, Seldom) = "log1p" -> cumath(log1p);
+            /// Inverse hyperbolic sine.
+            Asinh "asinh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arcsinh" -> cumath(arcsinh);
+            /// Inverse hyperbolic cosine.
+            Acosh "acosh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arccosh" -> cumath(arccosh);
+            /// Inverse hyperbolic tangent.
+            Atanh "atanh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arctanh" -> cumath(arctanh);
+            /// The error function, in `Float64` for integers; real types only.
+            Erf "erf" (REAL, Double, Own, Heavy, Seldom) -> cumath(erf);
+            /// One less the error function, in `Float64` for integers; real types only.
+            Erfc "erfc" (REAL, Double, Own, Heavy, Seldom) -> cumath(erfc);
+            /// The gamma function, in `Float64` for integers: an infinity at the zeros, NaN at
+            /// negative whole numbers (C's `tgamma`); real types only.
+            Gamma "gamma" (REAL, Double, Own, Heavy, Seldom) -> cumath(gamma);
+            /// Natural logarithm of the gamma function's absolute value, in `Float64` for integers
+            /// (C's `lgamma`); real types only.
+            LogGamma "log_gamma" (REAL, Double, Own, Heavy, Seldom) -> cumath(lgamma);
         }
     };
 }
@@ -125,11 +165,34 @@ macro_rules! binary_functions {
             /// `x * 2^y`, with `y` rounded towards zero (C's `ldexp`); real only.
             Ldexp "ldexp" (REAL, Inexact, Own, Heavy, Call) = "ldexp" -> cumath(ldexp(significand, exponent));
             /// The angle of the point (y's abscissa, x's ordinate): C's `atan2(x, y)`; real only.
-            Atan2 "atan2" (REAL, Inexact, Own, Heavy, Call) = "arctan2";
+            Atan2 "atan2" (REAL, Inexact, Own, Heavy, Call) = "arctan2" -> cumath(arctan2(x1, x2));
+            /// The length of the vector of two components, without overflow on the way; infinite
+            /// if either is, even beside a NaN; real only.
+            Hypot "hypot" (REAL, Inexact, Own, Heavy, Seldom) = "hypot" -> cumath(hypot(x1, x2));
+            /// The magnitude of `x` with the sign of `y`; real only.
+            CopySign "copysign" (REAL, Inexact, Own, Light, Seldom) = "copysign" -> cumath(copysign(x1, x2));
+            /// The number next to `x` in the direction of `y`; real only.
+            NextAfter "next_after" (REAL, Inexact, Own, Light, Seldom) = "nextafter" -> cumath(nextafter(x1, x2));
+            /// 0 for `x` below zero, 1 above, `y` at zero, NaN for NaN; real only.
+            Heaviside "heaviside" (REAL, Inexact, Own, Light, Seldom) = "heaviside" -> cumath(heaviside(x1, x2));
+            /// `log(e^x + e^y)` without overflow on the way; real only.
+            LogAddExp "log_add_exp" (REAL, Inexact, Own, Heavy, Seldom) = "logaddexp" -> cumath(logaddexp(x1, x2));
+            /// `log2(2^x + 2^y)` without overflow on the way; real only.
+            LogAddExp2 "log_add_exp2" (REAL, Inexact, Own, Heavy, Seldom) = "logaddexp2" -> cumath(logaddexp2(x1, x2));
+            /// The smaller; the other if one is NaN; complex numbers in lexicographic order.
+            Fmin "fmin" (NUMBERS, Own, Own, Light, Seldom) = "fmin" -> cumath(fmin(x1, x2));
+            /// The larger; the other if one is NaN; complex numbers in lexicographic order.
+            Fmax "fmax" (NUMBERS, Own, Own, Light, Seldom) = "fmax" -> cumath(fmax(x1, x2));
+            /// The greatest common divisor, not negative but where it wraps; integers only.
+            Gcd "gcd" (INTEGERS, Own, Own, Heaviest, Seldom) = "gcd" -> cumath(gcd(x1, x2));
+            /// The least common multiple, wrapping; 0 where either is 0; integers only.
+            Lcm "lcm" (INTEGERS, Own, Own, Heaviest, Seldom) = "lcm" -> cumath(lcm(x1, x2));
             /// True where both are not zero.
             LogicalAnd "logical_and" (NUMBERS, Own, Bool, Light, Call) = "logical_and" -> gpuarray(logical_and(x1, x2));
             /// True where either is not zero.
             LogicalOr "logical_or" (NUMBERS, Own, Bool, Light, Call) = "logical_or" -> gpuarray(logical_or(x1, x2));
+            /// True where exactly one is not zero.
+            LogicalXor "logical_xor" (NUMBERS, Own, Bool, Light, Seldom) = "logical_xor" -> cumath(logical_xor(x1, x2));
             /// Bits of both; integers and bool.
             BitwiseAnd "bitwise_and" (WHOLE, Own, Own, Light, Call) = "bitwise_and";
             /// Bits of either; integers and bool.
@@ -138,11 +201,11 @@ macro_rules! binary_functions {
             BitwiseXor "bitwise_xor" (WHOLE, Own, Own, Light, Call) = "bitwise_xor";
             /// The bits of `x` moved up by `y`, zeros moved in; 0 for `y` below 0 or not below the
             /// number of bits (numpy's rule); integers and bool.
-            LeftShift "left_shift" (WHOLE, Integer, Own, Light, Call) = "left_shift";
+            LeftShift "left_shift" (WHOLE, Integer, Own, Light, Call) = "left_shift" -> cumath(left_shift(x1, x2));
             /// The bits of `x` moved down by `y`, copies of the sign moved in; -1 or 0, the sign
             /// alone, for `y` below 0 or not below the number of bits (numpy's rule); integers and
             /// bool.
-            RightShift "right_shift" (WHOLE, Integer, Own, Light, Call) = "right_shift";
+            RightShift "right_shift" (WHOLE, Integer, Own, Light, Call) = "right_shift" -> cumath(right_shift(x1, x2));
             /// `x == y`.
             Equal "equal" (NUMBERS, Own, Bool, Light, Call) = "equal";
             /// `x != y`.

@@ -1,4 +1,5 @@
-"""Functions of each element, with the names of ``pycuda.cumath``.
+"""Functions of each element, with the names of ``pycuda.cumath``, and more of numpy's functions
+with numpy's names.
 
 Integer arrays return numbers with fractions, as with numpy. ``out`` receives the result if
 given: an array of a shape that the argument broadcasts to, of a dtype that the result fits

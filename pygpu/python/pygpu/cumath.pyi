@@ -4,25 +4,63 @@ from ._core import GPUArray
 
 __all__ = [
     "acos",
+    "arccosh",
+    "arcsinh",
+    "arctan2",
+    "arctanh",
     "asin",
     "atan",
+    "cbrt",
     "ceil",
+    "copysign",
     "cos",
     "cosh",
+    "deg2rad",
+    "erf",
+    "erfc",
     "exp",
+    "exp2",
+    "expm1",
     "fabs",
     "floor",
+    "fmax",
+    "fmin",
     "fmod",
     "frexp",
+    "gamma",
+    "gcd",
+    "heaviside",
+    "hypot",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lcm",
     "ldexp",
+    "left_shift",
+    "lgamma",
     "log",
+    "log1p",
+    "log2",
     "log10",
+    "logaddexp",
+    "logaddexp2",
+    "logical_xor",
     "modf",
+    "nextafter",
+    "positive",
+    "rad2deg",
+    "reciprocal",
+    "right_shift",
+    "rint",
+    "sign",
+    "signbit",
     "sin",
     "sinh",
     "sqrt",
+    "square",
     "tan",
     "tanh",
+    "trunc",
 ]
 
 class _Unary(Protocol):
@@ -35,22 +73,66 @@ class _Unary(Protocol):
         stream: Any = None,
     ) -> GPUArray: ...
 
+class _Binary(Protocol):
+    def __call__(
+        self, x1: Any, x2: Any, stream: Any = None, *, out: GPUArray | None = None
+    ) -> GPUArray: ...
+
 acos: _Unary
+arccosh: _Unary
+arcsinh: _Unary
+arctanh: _Unary
 asin: _Unary
 atan: _Unary
+cbrt: _Unary
 ceil: _Unary
 cos: _Unary
 cosh: _Unary
+deg2rad: _Unary
+erf: _Unary
+erfc: _Unary
 exp: _Unary
+exp2: _Unary
+expm1: _Unary
 fabs: _Unary
 floor: _Unary
+gamma: _Unary
+isfinite: _Unary
+isinf: _Unary
+isnan: _Unary
+lgamma: _Unary
 log: _Unary
 log10: _Unary
+log1p: _Unary
+log2: _Unary
+positive: _Unary
+rad2deg: _Unary
+reciprocal: _Unary
+rint: _Unary
+sign: _Unary
+signbit: _Unary
 sin: _Unary
 sinh: _Unary
 sqrt: _Unary
+square: _Unary
 tan: _Unary
 tanh: _Unary
+trunc: _Unary
+
+arctan2: _Binary
+copysign: _Binary
+fmax: _Binary
+fmin: _Binary
+gcd: _Binary
+heaviside: _Binary
+hypot: _Binary
+lcm: _Binary
+left_shift: _Binary
+logaddexp: _Binary
+logaddexp2: _Binary
+logical_xor: _Binary
+nextafter: _Binary
+right_shift: _Binary
 
 def fmod(arg: Any, mod: Any, stream: Any = None, *, out: GPUArray | None = None) -> GPUArray: ...
 def frexp(arg: GPUArray, stream: Any = None) -> tuple[GPUArray, GPUArray]: ...

@@ -7,7 +7,7 @@
 //! whose squares double precision does not hold, go by the leading terms.
 
 use hal::Complex;
-use std::f64::consts::{FRAC_PI_2, LN_2, LOG10_E, PI};
+use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, LOG10_E, PI};
 
 type C64 = Complex<f64>;
 
@@ -94,6 +94,55 @@ pub(crate) fn exp(z: C64) -> C64 {
     Complex::new(exp_times(z.re, z.im.cos()), exp_times(z.re, z.im.sin()))
 }
 
+pub(crate) fn exp2(z: C64) -> C64 {
+    if !(z.re.is_finite() && z.im.is_finite()) {
+        return exp(Complex::new(z.re * LN_2, z.im * LN_2));
+    }
+    // Half of the exponent at a time: the whole may be too large for a product that is not.
+    let (half, angle) = ((0.5 * z.re).exp2(), z.im * LN_2);
+    let sine = if z.im == 0.0 { z.im } else { half * angle.sin() * half };
+    Complex::new(half * angle.cos() * half, sine)
+}
+
+/// `e^z - 1`, by `e^x cos y - 1 = (e^x - 1) cos y - 2 sin^2(y / 2)`.
+pub(crate) fn exp_m1(z: C64) -> C64 {
+    if z.im == 0.0 {
+        return Complex::new(z.re.exp_m1(), z.im);
+    }
+    let power = exp(z);
+    if z.re.abs() > STEP || !z.im.is_finite() {
+        return Complex::new(power.re - 1.0, power.im);
+    }
+    let sine = (0.5 * z.im).sin();
+    Complex::new(z.re.exp_m1() * z.im.cos() - 2.0 * sine * sine, power.im)
+}
+
+/// A sum and what its rounding lost (Knuth, The Art of Computer Programming, 4.2.2).
+fn two_sum(x: f64, y: f64) -> (f64, f64) {
+    let sum = x + y;
+    let part = sum - x;
+    (sum, (x - (sum - part)) + (y - part))
+}
+
+/// `ln(1 + z)`. Near zero the squared modulus of `1 + z` less one, `2 x + x^2 + y^2`, is summed with
+/// the rounding errors, for the terms may cancel.
+pub(crate) fn ln_1p(z: C64) -> C64 {
+    let angle = z.im.atan2(1.0 + z.re);
+    if !(z.re.abs() < 0.5 && z.im.abs() < 0.5) {
+        return Complex::new(log_modulus((1.0 + z.re).abs(), z.im.abs()), angle);
+    }
+    let (first, second) = (z.re * z.re, z.im * z.im);
+    let missing = z.re.mul_add(z.re, -first) + z.im.mul_add(z.im, -second);
+    let (sum, lost) = two_sum(2.0 * z.re, second);
+    let (sum, more) = two_sum(sum, first);
+    Complex::new(0.5 * (sum + (lost + more + missing)).ln_1p(), angle)
+}
+
+/// Both parts rounded to the nearest whole number, halves to even.
+pub(crate) fn rint(z: C64) -> C64 {
+    Complex::new(z.re.round_ties_even(), z.im.round_ties_even())
+}
+
 /// The logarithm of the modulus of a number that is not negative in either part.
 fn log_modulus(x: f64, y: f64) -> f64 {
     let (long, short) = if x > y { (x, y) } else { (y, x) };
@@ -123,6 +172,11 @@ fn log_modulus(x: f64, y: f64) -> f64 {
 
 pub(crate) fn log(z: C64) -> C64 {
     Complex::new(log_modulus(z.re.abs(), z.im.abs()), z.im.atan2(z.re))
+}
+
+pub(crate) fn log2(z: C64) -> C64 {
+    let value = log(z);
+    Complex::new(value.re * LOG2_E, value.im * LOG2_E)
 }
 
 pub(crate) fn log10(z: C64) -> C64 {
@@ -292,7 +346,20 @@ pub(crate) fn atan(z: C64) -> C64 {
     turn_back(atanh(turn(z)))
 }
 
-fn atanh(z: C64) -> C64 {
+pub(crate) fn asinh(z: C64) -> C64 {
+    turn_back(asin(turn(z)))
+}
+
+/// The inverse cosine turned to a real part that is not negative.
+pub(crate) fn acosh(z: C64) -> C64 {
+    let angle = acos(z);
+    if angle.re.is_nan() {
+        return Complex::new(angle.im.abs(), angle.re);
+    }
+    Complex::new(angle.im.abs(), if angle.im.is_nan() { angle.im } else { angle.re.copysign(z.im) })
+}
+
+pub(crate) fn atanh(z: C64) -> C64 {
     let (x, y) = (z.re.abs(), z.im.abs());
     if x.is_infinite() || y.is_infinite() {
         let angle = if y.is_nan() { y } else { FRAC_PI_2.copysign(z.im) };

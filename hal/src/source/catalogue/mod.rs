@@ -1,6 +1,6 @@
-//! The builtin operations that are worth compiling ahead of time: every function on every
-//! dtype that has it where arrays lie in one run of memory, and for what programs do most
-//! also slices, broadcast rows, transposed operands and very long arrays.
+//! The builtin operations that are worth compiling ahead of time: every function that many
+//! programs call on every dtype that has it where arrays lie in one run of memory, and for what
+//! programs do most also slices, broadcast rows, transposed operands and very long arrays.
 //!
 //! What is not here is compiled at run time, so this list decides about time and size only.
 
@@ -207,7 +207,8 @@ fn is_worth(cost: Cost, compute: DType, dtype: DType) -> bool {
 
 fn unary(function: UnaryFunction, dtype: DType) -> Vec<Operation> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
-    if !is_worth(function.properties().cost, signature.compute, dtype) {
+    let Properties { cost, usage, .. } = *function.properties();
+    if usage == Usage::Seldom || !is_worth(cost, signature.compute, dtype) {
         return Vec::new();
     }
     let (slots, function) = ([Array(dtype)], Function::Unary(function));
@@ -243,7 +244,7 @@ fn binary(function: BinaryFunction, dtype: DType) -> Vec<Operation> {
     let forms = [both, [Array(dtype), Number(compute)], [Number(compute), Array(dtype)]];
     // Programs write a number first for arithmetic; a comparison is turned round.
     let reflected = usage != Usage::Call;
-    if !is_worth(cost, compute, dtype) {
+    if usage == Usage::Seldom || !is_worth(cost, compute, dtype) {
         return Vec::new();
     }
     let function = Function::Binary(function);

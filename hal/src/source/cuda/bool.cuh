@@ -13,10 +13,16 @@ struct BoolFunctions {
     static METHOD T ceil(T x) { return x; }
     static METHOD T trunc(T x) { return x; }
     static METHOD T is_nan(T) { return false; }
+    static METHOD T infinite(T) { return false; }
+    static METHOD T finite(T) { return true; }
+    static METHOD T sign_bit(T) { return false; }
     static METHOD T add(T x, T y) { return x || y; }
     static METHOD T multiply(T x, T y) { return x && y; }
     static METHOD T minimum(T x, T y) { return x && y; }
     static METHOD T maximum(T x, T y) { return x || y; }
+    static METHOD T fmin(T x, T y) { return x && y; }
+    static METHOD T fmax(T x, T y) { return x || y; }
+    static METHOD T logical_xor(T x, T y) { return x != y; }
     static METHOD T logical_and(T x, T y) { return x && y; }
     static METHOD T logical_or(T x, T y) { return x || y; }
     static METHOD T bitwise_and(T x, T y) { return x && y; }

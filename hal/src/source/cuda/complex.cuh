@@ -8,7 +8,11 @@ struct ComplexFunctions {
     static METHOD bool is_nan(T x) { return x.re != x.re || x.im != x.im; }
     static METHOD T scale(T x, R factor) { return make(x.re * factor, x.im * factor); }
 
+    static METHOD bool infinite(T x) { return is_infinite(x.re) || is_infinite(x.im); }
+    static METHOD bool finite(T x) { return is_finite(x.re) && is_finite(x.im); }
+
     static METHOD T copy(T x) { return x; }
+    static METHOD T positive(T x) { return x; }
     static METHOD T negative(T x) { return make(-x.re, -x.im); }
     static METHOD R absolute(T x) { return m_hypot(x.re, x.im); }
     static METHOD T conjugate(T x) { return make(x.re, -x.im); }
@@ -38,6 +42,10 @@ struct ComplexFunctions {
         return make((x.re * ratio + x.im) / divisor, (x.im * ratio - x.re) / divisor);
     }
 
+    static METHOD T square(T x) { return multiply(x, x); }
+    static METHOD T reciprocal(T x) { return divide(make((R)1, (R)0), x); }
+    static METHOD T rint(T x) { return make(m_rint(x.re), m_rint(x.im)); }
+
     // Lexicographic order; nothing is ordered beside a NaN.
     static METHOD bool less(T x, T y) {
         return (x.re < y.re && x.im == x.im && y.im == y.im) || (x.re == y.re && x.im < y.im);
@@ -51,6 +59,9 @@ struct ComplexFunctions {
     static METHOD bool not_equal(T x, T y) { return !equal(x, y); }
     static METHOD T minimum(T x, T y) { return is_nan(x) || less_equal(x, y) ? x : y; }
     static METHOD T maximum(T x, T y) { return is_nan(x) || less_equal(y, x) ? x : y; }
+    static METHOD T fmin(T x, T y) { return is_nan(y) || less_equal(x, y) ? x : y; }
+    static METHOD T fmax(T x, T y) { return is_nan(y) || less_equal(y, x) ? x : y; }
+    static METHOD bool logical_xor(T x, T y) { return logical_not(x) != logical_not(y); }
     static METHOD bool logical_and(T x, T y) { return !logical_not(x) && !logical_not(y); }
     static METHOD bool logical_or(T x, T y) { return !logical_not(x) || !logical_not(y); }
     static METHOD T lowest() { return make(-Limits<R>::infinity(), -Limits<R>::infinity()); }
@@ -126,6 +137,29 @@ struct ComplexFunctions {
         return make(exp_times(x.re, m_cos(x.im)), exp_times(x.re, m_sin(x.im)));
     }
 
+    static METHOD T exp2(T x) {
+        if (!is_finite(x.re) || !is_finite(x.im)) {
+            return exp(scale(x, ln_2()));
+        }
+        // Half of the exponent at a time: the whole may be too large for a product that is not.
+        const R half = m_exp2((R)0.5 * x.re);
+        const R angle = x.im * ln_2();
+        return make(
+            half * m_cos(angle) * half, x.im == (R)0 ? x.im : half * m_sin(angle) * half);
+    }
+    // e^x cos y - 1 = (e^x - 1) cos y - 2 sin^2(y / 2)
+    static METHOD T expm1(T x) {
+        if (x.im == (R)0) {
+            return make(m_expm1(x.re), x.im);
+        }
+        const T power = exp(x);
+        if (m_fabs(x.re) > step() || !is_finite(x.im)) {
+            return make(power.re - (R)1, power.im);
+        }
+        const R sine = m_sin((R)0.5 * x.im);
+        return make(m_expm1(x.re) * m_cos(x.im) - (R)2 * sine * sine, power.im);
+    }
+
     // The logarithm of the modulus of two parts that are not negative.
     static METHOD R log_modulus(R x, R y) {
         const R wide = x > y ? x : y;
@@ -156,6 +190,27 @@ struct ComplexFunctions {
     static METHOD T log(T x) {
         return make(log_modulus(m_fabs(x.re), m_fabs(x.im)), m_atan2(x.im, x.re));
     }
+    // What the rounding of a sum lost: Knuth, The Art of Computer Programming, 4.2.2.
+    static METHOD R lost(R x, R y) {
+        const R sum = x + y;
+        const R part = sum - x;
+        return (x - (sum - part)) + (y - part);
+    }
+    // Near zero the squared modulus of one more, less one, is summed with the rounding errors,
+    // for its terms may cancel.
+    static METHOD T log1p(T x) {
+        const R angle = m_atan2(x.im, (R)1 + x.re);
+        if (!(m_fabs(x.re) < (R)0.5 && m_fabs(x.im) < (R)0.5)) {
+            return make(log_modulus(m_fabs((R)1 + x.re), m_fabs(x.im)), angle);
+        }
+        const R first = x.re * x.re;
+        const R second = x.im * x.im;
+        R missing = m_fma(x.re, x.re, -first) + m_fma(x.im, x.im, -second);
+        const R partial = (R)2 * x.re + second;
+        missing += lost((R)2 * x.re, second) + lost(partial, first);
+        return make((R)0.5 * m_log1p(partial + first + missing), angle);
+    }
+    static METHOD T log2(T x) { return scale(log(x), (R)1.44269504088896340736); }
     static METHOD T log10(T x) { return scale(log(x), (R)0.43429448190325182765); }
 
     static METHOD T sinh(T x) {
@@ -299,6 +354,16 @@ struct ComplexFunctions {
         const bool negative = m_copysign((R)1, x.re) < (R)0;
         return make(
             negative ? (R)2 * half_pi() - cosine : cosine, -m_copysign(height, x.im));
+    }
+    static METHOD T asinh(T x) { return turn_back(asin(turn(x))); }
+    // The inverse cosine turned to a real part that is not negative.
+    static METHOD T acosh(T x) {
+        const T angle = acos(x);
+        if (angle.re != angle.re) {
+            return make(m_fabs(angle.im), angle.re);
+        }
+        return make(m_fabs(angle.im),
+                    angle.im != angle.im ? angle.im : m_copysign(angle.re, x.im));
     }
     static METHOD T atan(T x) { return turn_back(atanh(turn(x))); }
     static METHOD T atanh(T z) {

@@ -25,7 +25,43 @@ struct HalfFunctions {
     static METHOD f16 imaginary(f16) { return narrow(0.0f); }
     static METHOD bool logical_not(f16 x) { return (x.bits & 0x7fffu) == 0; }
     static METHOD bool is_nan(f16 x) { return (x.bits & 0x7fffu) > 0x7c00u; }
+    static METHOD bool infinite(f16 x) { return (x.bits & 0x7fffu) == 0x7c00u; }
+    static METHOD bool finite(f16 x) { return (x.bits & 0x7fffu) < 0x7c00u; }
+    static METHOD bool sign_bit(f16 x) { return (x.bits >> 15) != 0; }
+    static METHOD f16 positive(f16 x) { return x; }
+    static METHOD f16 next_after(f16 x, f16 y) {
+        if (is_nan(x) || equal(x, y)) {
+            return is_nan(x) ? x : y;
+        }
+        if (is_nan(y)) {
+            return y;
+        }
+        // Sign and magnitude: the numbers of one sign are in the order of their bits.
+        if ((x.bits & 0x7fffu) == 0) {
+            x.bits = (u16)((y.bits & 0x8000u) | 1u);
+        } else if (less(x, y) != sign_bit(x)) {
+            ++x.bits;
+        } else {
+            --x.bits;
+        }
+        return x;
+    }
     GPUARRAY_HALF_1(sign)
+    GPUARRAY_HALF_1(square)
+    GPUARRAY_HALF_1(reciprocal)
+    GPUARRAY_HALF_1(radians)
+    GPUARRAY_HALF_1(degrees)
+    GPUARRAY_HALF_1(cbrt)
+    GPUARRAY_HALF_1(exp2)
+    GPUARRAY_HALF_1(expm1)
+    GPUARRAY_HALF_1(log1p)
+    GPUARRAY_HALF_1(asinh)
+    GPUARRAY_HALF_1(acosh)
+    GPUARRAY_HALF_1(atanh)
+    GPUARRAY_HALF_1(erf)
+    GPUARRAY_HALF_1(erfc)
+    GPUARRAY_HALF_1(gamma)
+    GPUARRAY_HALF_1(log_gamma)
     GPUARRAY_HALF_1(sqrt)
     GPUARRAY_HALF_1(exp)
     GPUARRAY_HALF_1(log)
@@ -59,8 +95,16 @@ struct HalfFunctions {
     GPUARRAY_HALF_2(maximum)
     GPUARRAY_HALF_2(ldexp)
     GPUARRAY_HALF_2(atan2)
+    GPUARRAY_HALF_2(hypot)
+    GPUARRAY_HALF_2(copysign)
+    GPUARRAY_HALF_2(heaviside)
+    GPUARRAY_HALF_2(log_add_exp)
+    GPUARRAY_HALF_2(log_add_exp2)
+    GPUARRAY_HALF_2(fmin)
+    GPUARRAY_HALF_2(fmax)
     GPUARRAY_HALF_TEST(logical_and)
     GPUARRAY_HALF_TEST(logical_or)
+    GPUARRAY_HALF_TEST(logical_xor)
     GPUARRAY_HALF_TEST(equal)
     GPUARRAY_HALF_TEST(not_equal)
     GPUARRAY_HALF_TEST(less)

@@ -36,6 +36,13 @@ struct IntegerFunctions {
     static METHOD T trunc(T x) { return x; }
     static METHOD T fraction(T) { return (T)0; }
     static METHOD bool is_nan(T) { return false; }
+    static METHOD bool infinite(T) { return false; }
+    static METHOD bool finite(T) { return true; }
+    static METHOD bool sign_bit(T x) { return negative_value(x); }
+    static METHOD T positive(T x) { return x; }
+    static METHOD T square(T x) { return multiply(x, x); }
+    // 1 and -1 are their own, of all others the fraction is cut off.
+    static METHOD T reciprocal(T x) { return x == (T)1 || minus_one(x) ? x : (T)0; }
     static METHOD T add(T x, T y) { return (T)((U)x + (U)y); }
     static METHOD T subtract(T x, T y) { return (T)((U)x - (U)y); }
     static METHOD T multiply(T x, T y) { return (T)((U)x * (U)y); }
@@ -78,6 +85,25 @@ struct IntegerFunctions {
     }
     static METHOD T minimum(T x, T y) { return y < x ? y : x; }
     static METHOD T maximum(T x, T y) { return x < y ? y : x; }
+    static METHOD T fmin(T x, T y) { return minimum(x, y); }
+    static METHOD T fmax(T x, T y) { return maximum(x, y); }
+    // Euclid's algorithm on magnitudes.
+    static METHOD U magnitude(T x) { return negative_value(x) ? (U)0 - (U)x : (U)x; }
+    static METHOD U divisor(T x, T y) {
+        U divisor = magnitude(x);
+        for (U rest = magnitude(y); rest != 0;) {
+            const U next = divisor % rest;
+            divisor = rest;
+            rest = next;
+        }
+        return divisor;
+    }
+    static METHOD T gcd(T x, T y) { return (T)divisor(x, y); }
+    static METHOD T lcm(T x, T y) {
+        const U common = divisor(x, y);
+        return common == 0 ? (T)0 : (T)(magnitude(x) / common * magnitude(y));
+    }
+    static METHOD bool logical_xor(T x, T y) { return (x != (T)0) != (y != (T)0); }
     static METHOD bool logical_and(T x, T y) { return x != (T)0 && y != (T)0; }
     static METHOD bool logical_or(T x, T y) { return x != (T)0 || y != (T)0; }
     static METHOD T bitwise_and(T x, T y) { return (T)(x & y); }

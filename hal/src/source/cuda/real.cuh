@@ -18,8 +18,11 @@ GPUARRAY_OCML_1(trunc) GPUARRAY_OCML_1(rint) GPUARRAY_OCML_1(exp) GPUARRAY_OCML_
 GPUARRAY_OCML_1(log2) GPUARRAY_OCML_1(log10) GPUARRAY_OCML_1(log1p) GPUARRAY_OCML_1(sin)
 GPUARRAY_OCML_1(cos) GPUARRAY_OCML_1(tan) GPUARRAY_OCML_1(asin) GPUARRAY_OCML_1(acos)
 GPUARRAY_OCML_1(atan) GPUARRAY_OCML_1(sinh) GPUARRAY_OCML_1(cosh) GPUARRAY_OCML_1(tanh)
+GPUARRAY_OCML_1(asinh) GPUARRAY_OCML_1(acosh) GPUARRAY_OCML_1(atanh) GPUARRAY_OCML_1(exp2)
+GPUARRAY_OCML_1(expm1) GPUARRAY_OCML_1(cbrt) GPUARRAY_OCML_1(erf) GPUARRAY_OCML_1(erfc)
+GPUARRAY_OCML_1(tgamma) GPUARRAY_OCML_1(lgamma)
 GPUARRAY_OCML_2(fmod) GPUARRAY_OCML_2(pow) GPUARRAY_OCML_2(atan2) GPUARRAY_OCML_2(hypot)
-GPUARRAY_OCML_2(copysign)
+GPUARRAY_OCML_2(copysign) GPUARRAY_OCML_2(nextafter)
 extern "C" __device__ float __ocml_ldexp_f32(float, int);
 extern "C" __device__ double __ocml_ldexp_f64(double, int);
 extern "C" __device__ float __ocml_fma_f32(float, float, float);
@@ -58,11 +61,22 @@ GPUARRAY_MATH_1(atan)
 GPUARRAY_MATH_1(sinh)
 GPUARRAY_MATH_1(cosh)
 GPUARRAY_MATH_1(tanh)
+GPUARRAY_MATH_1(asinh)
+GPUARRAY_MATH_1(acosh)
+GPUARRAY_MATH_1(atanh)
+GPUARRAY_MATH_1(exp2)
+GPUARRAY_MATH_1(expm1)
+GPUARRAY_MATH_1(cbrt)
+GPUARRAY_MATH_1(erf)
+GPUARRAY_MATH_1(erfc)
+GPUARRAY_MATH_1(tgamma)
+GPUARRAY_MATH_1(lgamma)
 GPUARRAY_MATH_2(fmod)
 GPUARRAY_MATH_2(pow)
 GPUARRAY_MATH_2(atan2)
 GPUARRAY_MATH_2(hypot)
 GPUARRAY_MATH_2(copysign)
+GPUARRAY_MATH_2(nextafter)
 DEVICE f32 m_fma(f32 x, f32 y, f32 z) { return ::fmaf(x, y, z); }
 DEVICE f64 m_fma(f64 x, f64 y, f64 z) { return ::fma(x, y, z); }
 DEVICE f32 m_ldexp(f32 x, int e) { return ::ldexpf(x, e); }
@@ -94,6 +108,9 @@ template <class R>
 DEVICE bool is_infinite(R x) {
     return m_fabs(x) > Limits<R>::largest();
 }
+
+DEVICE bool is_signed(f32 x) { return (to_bits(x) >> 31) != 0; }
+DEVICE bool is_signed(f64 x) { return (to_bits(x) >> 63) != 0; }
 
 // C's frexp from the bits, with the exponent 0 for what is not finite.
 DEVICE f64 split(f64 x, int* exponent) {
@@ -171,6 +188,25 @@ struct RealFunctions {
         return (T)exponent;
     }
     static METHOD bool is_nan(T x) { return x != x; }
+    static METHOD bool infinite(T x) { return is_infinite(x); }
+    static METHOD bool finite(T x) { return is_finite(x); }
+    static METHOD bool sign_bit(T x) { return is_signed(x); }
+    static METHOD T positive(T x) { return x; }
+    static METHOD T square(T x) { return x * x; }
+    static METHOD T reciprocal(T x) { return (T)1 / x; }
+    static METHOD T radians(T x) { return x * (T)(3.14159265358979323846 / 180.0); }
+    static METHOD T degrees(T x) { return x * (T)(180.0 / 3.14159265358979323846); }
+    static METHOD T cbrt(T x) { return m_cbrt(x); }
+    static METHOD T exp2(T x) { return m_exp2(x); }
+    static METHOD T expm1(T x) { return m_expm1(x); }
+    static METHOD T log1p(T x) { return m_log1p(x); }
+    static METHOD T asinh(T x) { return m_asinh(x); }
+    static METHOD T acosh(T x) { return m_acosh(x); }
+    static METHOD T atanh(T x) { return m_atanh(x); }
+    static METHOD T erf(T x) { return m_erf(x); }
+    static METHOD T erfc(T x) { return m_erfc(x); }
+    static METHOD T gamma(T x) { return m_tgamma(x); }
+    static METHOD T log_gamma(T x) { return m_lgamma(x); }
     static METHOD T add(T x, T y) { return x + y; }
     static METHOD T subtract(T x, T y) { return x - y; }
     static METHOD T multiply(T x, T y) { return x * y; }
@@ -213,6 +249,29 @@ struct RealFunctions {
         return y != y ? y : m_ldexp(x, (int)exponent);
     }
     static METHOD T atan2(T x, T y) { return m_atan2(x, y); }
+    static METHOD T hypot(T x, T y) { return m_hypot(x, y); }
+    static METHOD T copysign(T x, T y) { return m_copysign(x, y); }
+    static METHOD T next_after(T x, T y) { return m_nextafter(x, y); }
+    static METHOD T heaviside(T x, T y) {
+        return x != x ? x : x == (T)0 ? y : x > (T)0 ? (T)1 : (T)0;
+    }
+    // Infinities of one sign, whose difference is NaN, are equal.
+    static METHOD T log_add_exp(T x, T y) {
+        const T distance = x - y;
+        return x == y ? x + (T)0.69314718055994530942
+            : distance > (T)0 ? x + m_log1p(m_exp(-distance))
+            : distance < (T)0 ? y + m_log1p(m_exp(distance)) : distance;
+    }
+    static METHOD T log_add_exp2(T x, T y) {
+        const T distance = x - y;
+        const T scale = (T)1.44269504088896340736;
+        return x == y ? x + (T)1
+            : distance > (T)0 ? x + scale * m_log1p(m_exp2(-distance))
+            : distance < (T)0 ? y + scale * m_log1p(m_exp2(distance)) : distance;
+    }
+    static METHOD T fmin(T x, T y) { return x <= y || y != y ? x : y; }
+    static METHOD T fmax(T x, T y) { return x >= y || y != y ? x : y; }
+    static METHOD bool logical_xor(T x, T y) { return (x != (T)0) != (y != (T)0); }
     static METHOD bool logical_and(T x, T y) { return x != (T)0 && y != (T)0; }
     static METHOD bool logical_or(T x, T y) { return x != (T)0 || y != (T)0; }
     static METHOD bool equal(T x, T y) { return x == y; }
