@@ -8,7 +8,7 @@ use gpuarray::{Choice, Device, DeviceArray, ErrorKind};
 use hal::compile::embedded::{EmbeddedTarget, PackedObject, pack, register};
 use hal::compile::{Compilation, Compiler};
 use hal::source::catalogue::catalogue;
-use hal::source::{NVRTC_OPTIONS, Spec, unit};
+use hal::source::{KernelSpec, NVRTC_OPTIONS, unit};
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,13 +62,13 @@ fn with_archive(test: &str, variables: &[(&str, &str)]) {
 }
 
 /// `a + b`, `a + 2` and `2 + a` of 32-bit floats.
-fn additions() -> Vec<Spec> {
-    let named = |spec: &Spec| {
+fn additions() -> Vec<KernelSpec> {
+    let named = |spec: &KernelSpec| {
         let name = &spec.kernel_names()[0];
         name.starts_with("gpuarray_add_f32_") && name.ends_with("_contiguous_32")
     };
-    let specs: Vec<Spec> = catalogue().iter().flat_map(|group| group.specs()).collect();
-    let found: Vec<Spec> = specs.into_iter().filter(named).collect();
+    let specs: Vec<KernelSpec> = catalogue().iter().flat_map(|group| group.specs()).collect();
+    let found: Vec<KernelSpec> = specs.into_iter().filter(named).collect();
     assert_eq!(found.len(), 3, "{found:?}");
     found
 }

@@ -19,7 +19,7 @@ mod cuda;
 use cases::{BYTES, Buffers, N, ROWS, Reference};
 use cuda::{Gpu, Handle};
 use gpuarray_hal::operation::Operation;
-use gpuarray_hal::source::{Plan, Spec, unit};
+use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use std::collections::HashSet;
 use std::error::Error;
 use std::ffi::{CString, c_void};
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         let mut seen = HashSet::new();
         let mut specs = Vec::new();
         for operation in plans {
-            let spec = Spec::of(operation)?;
+            let spec = KernelSpec::of(operation)?;
             if seen.insert(spec) {
                 specs.push(spec);
             }

@@ -10,7 +10,7 @@ use crate::compile::format::examine;
 use crate::compile::lookup::{self, would_fail_again};
 use crate::error::{Error, Result};
 use crate::locks::{LOADING, Ranked};
-use crate::source::Spec;
+use crate::source::KernelSpec;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ffi::CString;
@@ -31,7 +31,7 @@ pub(super) struct Builtins {
 
 #[derive(Debug, Default)]
 struct LoadedKernels {
-    kernels: FxHashMap<Spec, Kernels>,
+    kernels: FxHashMap<KernelSpec, Kernels>,
     /// The modules of embedded objects, each with kernels of many specifications; `None` for
     /// those that the driver refused.
     embedded: FxHashMap<ObjectId, Option<Handle>>,
@@ -46,7 +46,7 @@ impl Builtins {
 
     /// The kernels of a specification, compiled if need be.
     #[inline]
-    pub(super) fn get(&self, spec: Spec) -> Result<Kernels> {
+    pub(super) fn get(&self, spec: KernelSpec) -> Result<Kernels> {
         let loaded = self.read();
         if let Some(kernels) = loaded.kernels.get(&spec) {
             return Ok(kernels.clone());
@@ -61,7 +61,7 @@ impl Builtins {
     }
 
     #[cold]
-    fn load(&self, spec: Spec) -> Result<Kernels> {
+    fn load(&self, spec: KernelSpec) -> Result<Kernels> {
         attempt::before_waiting()?;
         let _loading = self.loading.lock();
         let known = self.read().kernels.get(&spec).cloned();

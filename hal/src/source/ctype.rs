@@ -1,6 +1,6 @@
 //! How the generated source names dtypes and the functions on them.
 
-use super::prelude::Fragments;
+use super::prelude::Prelude;
 use crate::dtype::{DType, Kind};
 use crate::function::{Function, Reduction, Start};
 use std::borrow::Cow;
@@ -20,16 +20,14 @@ pub(super) const fn functions(dtype: DType) -> &'static str {
     dtype.c_names().functions
 }
 
-/// The fragments that [`functions`] of a type needs.
-pub(super) const fn fragments(dtype: DType) -> Fragments {
+/// The parts of the prelude that [`functions`] of a type need.
+pub(super) const fn prelude(dtype: DType) -> Prelude {
     match dtype.kind() {
-        Kind::Bool => Fragments::BOOL,
-        Kind::Unsigned | Kind::Signed | Kind::Opaque => Fragments::INTEGER,
-        Kind::Complex => Fragments::COMPLEX.with(Fragments::REAL),
-        Kind::Float if dtype.working().size() > dtype.size() => {
-            Fragments::HALF.with(Fragments::REAL)
-        }
-        Kind::Float => Fragments::REAL,
+        Kind::Bool => Prelude::BOOL,
+        Kind::Unsigned | Kind::Signed | Kind::Opaque => Prelude::INTEGER,
+        Kind::Complex => Prelude::COMPLEX.with(Prelude::REAL),
+        Kind::Float if dtype.working().size() > dtype.size() => Prelude::HALF.with(Prelude::REAL),
+        Kind::Float => Prelude::REAL,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Iteration spaces as kernels take them: axes simplified, packed by value.
 
-use super::plan::Builder;
+use super::launches::LaunchBuilder;
 use crate::error::{Error, Result};
 use crate::iteration::simplify;
 use crate::operation::{Operand, Shape, Strides};
@@ -10,40 +10,32 @@ use smallvec::SmallVec;
 /// arguments that every device accepts.
 pub(super) const MAX_RANK: usize = 64;
 
-/// Threads of every block.
-pub(super) const THREADS: u32 = 256;
-
-/// The most blocks of a launch. Kernels loop, so that this bounds only the grid: threads
-/// must number less than 2^32 on HIP.
-const MAX_BLOCKS: u64 = 1 << 20;
-
-/// Blocks for so many pieces of work, one each while they last.
-pub(super) fn blocks(work: u64) -> u32 {
-    work.clamp(1, MAX_BLOCKS) as u32
-}
-
-/// Axes and, for each operand, strides and how far its address moved.
+/// The axes of an operation and, for each operand, its strides and how far simplifying the axes
+/// moved its address.
 #[derive(Debug, Default)]
-pub(super) struct Space {
+pub(super) struct IterationSpace {
     pub(super) shape: Shape,
     pub(super) strides: SmallVec<[Strides; 5]>,
     moves: SmallVec<[isize; 5]>,
 }
 
-impl Space {
-    /// The space of `shape` with the given strides, simplified.
+impl IterationSpace {
+    /// Returns the space of `shape` with the given strides, simplified.
     ///
     /// # Errors
     /// `InvalidArgument` if strides and shape differ in length, `Overflow` if the extents'
     /// product does not fit, `Unsupported` if more than 64 axes are left.
-    pub(super) fn new(shape: &[usize], strides: &[&[isize]]) -> Result<Space> {
-        let mut space = Space::default();
+    pub(super) fn new(shape: &[usize], strides: &[&[isize]]) -> Result<IterationSpace> {
+        let mut space = IterationSpace::default();
         space.fill(shape, strides, |_| true)?;
         Ok(space)
     }
 
-    /// The same of some of the axes, in a space that is empty. (To return a space takes longer
-    /// than to make one.)
+    /// Fills an empty space with those axes of `shape` that `takes` names, simplified. (To return
+    /// a space takes longer than to make one.)
+    ///
+    /// # Errors
+    /// Those of [`IterationSpace::new`].
     pub(super) fn fill(
         &mut self,
         shape: &[usize],
@@ -101,22 +93,22 @@ impl Space {
         !(0..rank).any(backwards) && (1..rank).all(|axis| ordered(axis - 1))
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(super) fn count(&self) -> u64 {
         self.shape.iter().product::<usize>() as u64
     }
 
-    /// The address from which an operand's strides count.
+    /// Returns the address from which an operand's strides count.
     pub(super) fn address(&self, position: usize, operand: &Operand) -> u64 {
         self.moved(position, operand.address)
     }
 
-    /// The same from an address that another space has moved already.
+    /// Returns `address`, moved as this space moved the operand at `position`.
     pub(super) fn moved(&self, position: usize, address: u64) -> u64 {
         address.wrapping_add_signed(self.moves[position] as i64)
     }
 
-    /// The class of the number of axes, of which each has its own code.
+    /// Returns the class of the number of axes; each class has its own code.
     pub(super) fn rank(&self) -> u8 {
         match self.shape.len() {
             0 | 1 => 1,
@@ -139,18 +131,18 @@ impl Space {
         self.count() >= LIMIT || self.strides.iter().any(|strides| reach(strides) >= LIMIT)
     }
 
-    /// Moves an axis inwards to `place`.
-    pub(super) fn move_axis(&mut self, axis: usize, place: usize) {
-        if axis < place {
-            self.shape[axis..=place].rotate_left(1);
+    /// Moves an axis inwards to `position`.
+    pub(super) fn move_axis(&mut self, axis: usize, position: usize) {
+        if axis < position {
+            self.shape[axis..=position].rotate_left(1);
             for list in &mut self.strides {
-                list[axis..=place].rotate_left(1);
+                list[axis..=position].rotate_left(1);
             }
         }
     }
 
     /// Packs the `struct Space` of the generated source.
-    pub(super) fn pack(&self, launch: &mut Builder<'_>, rank: u8, wide: bool) {
+    pub(super) fn pack(&self, launch: &mut LaunchBuilder<'_>, rank: u8, wide: bool) {
         let padding = usize::from(rank).saturating_sub(self.shape.len());
         let ones = std::iter::repeat_n(1, padding);
         let zeros = std::iter::repeat_n(0, padding);
@@ -194,7 +186,7 @@ const fn factor(divisor: u64, wide: bool) -> u64 {
     }
 }
 
-/// The name of the struct of a space.
+/// Returns the generated source's type of a space.
 pub(super) fn type_name(rank: u8, operands: usize, wide: bool) -> String {
     let (index, offset) = super::ctype::index(wide);
     format!("Space<{index}, {offset}, {rank}, {operands}>")

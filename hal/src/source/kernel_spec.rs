@@ -1,10 +1,8 @@
-//! The key of a kernel cache: what of an operation changes its code.
+//! The specification of an operation's kernels, which is the key of a kernel cache.
 
-use super::plan::Plan;
-use super::prelude::{CLOSE, Fragments};
+use super::kernel_key::KernelKey;
+use super::prelude::Prelude;
 use super::{elementwise, indexed, reduce, scan, sequence};
-use crate::error::Result;
-use crate::operation::Operation;
 use smallvec::SmallVec;
 
 /// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
@@ -14,10 +12,11 @@ use smallvec::SmallVec;
 /// Operations that differ only in how they are written share one: a copy between equal types
 /// is a copy of words, a fill converts its value before the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Spec(Key);
+pub struct KernelSpec(Family);
 
+/// The key of the kernels, by the family that they belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Family {
     Elementwise(elementwise::Key),
     Reduce(reduce::Key),
     Scan(scan::Key),
@@ -26,113 +25,48 @@ enum Key {
     Sequence(sequence::Key),
 }
 
-impl Spec {
-    /// The specification of an operation.
-    ///
-    /// # Errors
-    /// Those of [`Plan::new`].
-    pub fn of(operation: &Operation) -> Result<Spec> {
-        Ok(plan(operation)?.spec())
+impl From<Family> for KernelSpec {
+    fn from(family: Family) -> KernelSpec {
+        KernelSpec(family)
     }
+}
 
-    /// The names of the kernels in the source, which no other specification has.
+impl KernelSpec {
+    /// Returns the names of the kernels in the source, which no other specification has.
     pub fn kernel_names(&self) -> SmallVec<[String; 3]> {
         let name = self.name();
-        self.suffixes().iter().map(|suffix| format!("{name}{suffix}")).collect()
+        self.key().suffixes().iter().map(|suffix| format!("{name}{suffix}")).collect()
     }
 
-    /// The translation unit with the kernels: CUDA C without any header.
+    /// Returns the translation unit with the kernels: CUDA C without any header.
     pub fn source(&self) -> String {
         unit([*self])
     }
 
     fn name(&self) -> String {
-        let name = match &self.0 {
-            Key::Elementwise(key) => key.name(),
-            Key::Reduce(key) => key.name(),
-            Key::Scan(key) => key.name(),
-            Key::Gather(key) => key.name(),
-            Key::Scatter(key) => key.name(),
-            Key::Sequence(key) => key.name(),
-        };
-        format!("gpuarray_{name}")
+        format!("gpuarray_{}", self.key().name())
     }
 
-    /// What follows the name, for each kernel.
-    fn suffixes(&self) -> &'static [&'static str] {
+    fn key(&self) -> &dyn KernelKey {
         match &self.0 {
-            Key::Reduce(key) => key.suffixes(),
-            Key::Scan(key) => key.suffixes(),
-            _ => &[""],
-        }
-    }
-
-    fn fragments(&self) -> Fragments {
-        match &self.0 {
-            Key::Elementwise(key) => key.fragments(),
-            Key::Reduce(key) => key.fragments(),
-            Key::Scan(key) => key.fragments(),
-            Key::Gather(_) | Key::Scatter(_) => Fragments::INDEXED,
-            Key::Sequence(key) => key.fragments(),
-        }
-    }
-
-    fn kernels(&self) -> String {
-        let name = self.name();
-        match &self.0 {
-            Key::Elementwise(key) => key.kernels(&name),
-            Key::Reduce(key) => key.kernels(&name),
-            Key::Scan(key) => key.kernels(&name),
-            Key::Gather(key) => key.kernels(&name),
-            Key::Scatter(key) => key.kernels(&name),
-            Key::Sequence(key) => key.kernels(&name),
+            Family::Elementwise(key) => key,
+            Family::Reduce(key) => key,
+            Family::Scan(key) => key,
+            Family::Gather(key) => key,
+            Family::Scatter(key) => key,
+            Family::Sequence(key) => key,
         }
     }
 }
 
-/// One translation unit with the kernels of several specifications, which must differ.
-pub fn unit(specs: impl IntoIterator<Item = Spec>) -> String {
-    let mut fragments = Fragments::NONE;
+/// Returns one translation unit with the kernels of several specifications, which must differ.
+pub fn unit(specs: impl IntoIterator<Item = KernelSpec>) -> String {
+    let mut prelude = Prelude::NONE;
     let mut kernels = String::new();
     for spec in specs {
-        fragments = fragments.with(spec.fragments());
+        prelude = prelude.with(spec.key().prelude());
         kernels.push('\n');
-        kernels.push_str(&spec.kernels());
+        kernels.push_str(&spec.key().kernels(&spec.name()));
     }
-    let mut text = fragments.text();
-    text.push_str(&kernels);
-    text.push_str(CLOSE);
-    text
-}
-
-/// The plan of an operation.
-pub(super) fn plan(operation: &Operation) -> Result<Plan> {
-    match operation {
-        Operation::Elementwise(it) => elementwise::plan(it),
-        Operation::Reduce(it) => reduce::plan(it),
-        Operation::Scan(it) => scan::plan(it),
-        Operation::Gather(it) => indexed::plan_gather(it),
-        Operation::Scatter(it) => indexed::plan_scatter(it),
-        Operation::Sequence(it) => sequence::plan(it),
-    }
-}
-
-/// Each module's key is a specification.
-macro_rules! specification {
-    ($($family:ident: $key:ty;)*) => {
-        $(impl From<$key> for Spec {
-            fn from(key: $key) -> Spec {
-                Spec(Key::$family(key))
-            }
-        })*
-    };
-}
-
-specification! {
-    Elementwise: elementwise::Key;
-    Reduce: reduce::Key;
-    Scan: scan::Key;
-    Gather: indexed::GatherKey;
-    Scatter: indexed::ScatterKey;
-    Sequence: sequence::Key;
+    prelude.enclose(&kernels)
 }

@@ -1,13 +1,13 @@
 //! Elements that are only moved, as machine words: records of any size, and copies between
 //! equal types.
 
-use super::iteration_space::Space;
+use super::iteration_space::IterationSpace;
 use crate::dtype::{DType, Kind};
 use crate::error::Result;
 use crate::operation::Operand;
 use crate::scalar::Scalar;
 
-/// The word that moves an element of a type that can be calculated with.
+/// Returns the word that moves an element of a type that can be calculated with.
 pub(super) const fn of(dtype: DType) -> DType {
     match (dtype.kind(), dtype.size()) {
         (Kind::Complex | Kind::Opaque, _) => dtype,
@@ -18,15 +18,15 @@ pub(super) const fn of(dtype: DType) -> DType {
     }
 }
 
-/// The widest word that divides a record of `bytes` bytes and everything in `places`:
+/// Returns the widest word that divides a record of `bytes` bytes and all of `address_terms`, the
 /// addresses and strides. 16 bytes move as a `Complex128`, which needs an alignment of 8.
-pub(super) fn of_record(bytes: u32, places: impl Iterator<Item = u64>) -> DType {
-    let places = places.fold(0, |all, place| all | place);
+pub(super) fn of_record(bytes: u32, address_terms: impl Iterator<Item = u64>) -> DType {
+    let address_bits = address_terms.fold(0, |all, term| all | term);
     let size = u64::from(bytes);
-    if size % 16 == 0 && places % 8 == 0 {
+    if size % 16 == 0 && address_bits % 8 == 0 {
         return DType::Complex128;
     }
-    match (size | places).trailing_zeros() {
+    match (size | address_bits).trailing_zeros() {
         0 => DType::UInt8,
         1 => DType::UInt16,
         2 => DType::UInt32,
@@ -34,8 +34,9 @@ pub(super) fn of_record(bytes: u32, places: impl Iterator<Item = u64>) -> DType 
     }
 }
 
-/// The address and strides of an operand; where an axis has one element its stride is unused.
-pub(super) fn places<'a>(
+/// Returns the address and the strides of an operand, without the strides of axes that have one
+/// element: those are unused.
+pub(super) fn address_terms<'a>(
     operand: &'a Operand,
     shape: &'a [usize],
 ) -> impl Iterator<Item = u64> + 'a {
@@ -43,33 +44,33 @@ pub(super) fn places<'a>(
     std::iter::once(operand.address).chain(strides.map(|(stride, _)| *stride as u64))
 }
 
-/// The operand with one more axis: the words of its records.
+/// Returns the operand with one more axis: the words of its records.
 pub(super) fn unfold(operand: &Operand, word: DType) -> Operand {
     let mut strides = operand.strides.clone();
     strides.push(word.size() as isize);
     Operand { address: operand.address, dtype: word, strides }
 }
 
-/// The same without records: one word of each, the one at `offset`.
+/// Returns the operand that consists of one word of each record, `offset` bytes from its start.
 pub(super) fn slice(operand: &Operand, word: DType, offset: usize) -> Operand {
     let address = operand.address.wrapping_add(offset as u64);
     Operand { address, dtype: word, strides: operand.strides.clone() }
 }
 
-/// The words of a record's value.
+/// Returns the words of a record's value.
 pub(super) fn split(value: &Scalar, word: DType) -> impl Iterator<Item = Result<Scalar>> + '_ {
     value.bytes().chunks(word.size()).map(move |bytes| Scalar::from_bytes(word, bytes))
 }
 
 /// Counts the last axis in wider words of at most `most` bytes, where elements of `unit` are
-/// only moved: if the operands `moved` are runs along it, and `places` (addresses, and strides
-/// outside the space) allow it. The others must have one element along the axis.
+/// only moved: if the operands `moved` are runs along it, and `address_terms` (addresses, and
+/// strides outside the space) allow it. The others must have one element along the axis.
 pub(super) fn widen(
     unit: DType,
     most: usize,
-    space: &mut Space,
+    space: &mut IterationSpace,
     moved: &[usize],
-    places: impl Iterator<Item = u64>,
+    address_terms: impl Iterator<Item = u64>,
 ) -> DType {
     let (Some(last), size) = (space.shape.len().checked_sub(1), unit.size()) else {
         return unit;
@@ -81,7 +82,8 @@ pub(super) fn widen(
         });
     let strides = moved.iter().flat_map(|&operand| &space.strides[operand][..last]);
     let bytes = space.shape[last] as u64 * size as u64;
-    let all = strides.map(|&stride| stride as u64).chain(places).fold(bytes, |all, it| all | it);
+    let all =
+        strides.map(|&stride| stride as u64).chain(address_terms).fold(bytes, |all, it| all | it);
     let word = (1 << all.trailing_zeros().min(4)).min(most);
     if !runs || word <= size {
         return unit;

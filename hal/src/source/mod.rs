@@ -1,9 +1,14 @@
 //! Builtin operations as CUDA C source, for NVRTC, hipRTC and `clang -x hip`.
 //!
-//! [`Spec`] is what of an operation changes the compiled code, and so the key of a kernel
-//! cache. [`Spec::source`] is the translation unit of one, [`unit`] that of several, for code
+//! [`KernelSpec`] is what of an operation changes the compiled code, and so the key of a kernel
+//! cache. [`KernelSpec::source`] is the translation unit of one, [`unit`] that of several, for code
 //! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
 //! the grid, packed arguments.
+//!
+//! Each family of operations (element-wise, reductions, scans, gather and scatter, sequences) has
+//! a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
+//! families; what these share lies below them: launches, iteration spaces, machine words, types
+//! and names in C, the prelude.
 //!
 //! Memory is read and written 16 bytes at a time where elements are neighbours and aligned,
 //! else several elements of a thread are on their way at once. Kernels for one run in each
@@ -21,7 +26,9 @@ mod ctype;
 mod elementwise;
 mod indexed;
 mod iteration_space;
+mod kernel_key;
 mod kernel_spec;
+mod launches;
 mod machine_word;
 mod plan;
 mod prelude;
@@ -29,8 +36,9 @@ mod reduce;
 mod scan;
 mod sequence;
 
-pub use kernel_spec::{Spec, unit};
-pub use plan::{Launch, Plan};
+pub use kernel_spec::{KernelSpec, unit};
+pub use launches::Launch;
+pub use plan::Plan;
 
 /// Options that NVRTC needs for this source, besides the architecture.
 pub const NVRTC_OPTIONS: &[&str] = &["--std=c++14", "-fmad=false"];

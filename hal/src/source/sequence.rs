@@ -1,22 +1,22 @@
 //! Evenly spaced values.
 
 use super::ctype;
-use super::iteration_space::{THREADS, blocks};
-use super::kernel_spec::Spec;
-use super::plan::Plan;
-use super::prelude::Fragments;
+use super::kernel_key::KernelKey;
+use super::launches::{Launches, THREADS, blocks};
+use super::prelude::Prelude;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::operation::Sequence;
 
+/// Everything that changes the code of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     dtype: DType,
     wide: bool,
 }
 
-/// The plan of a sequence.
-pub(super) fn plan(operation: &Sequence) -> Result<Plan> {
+/// Adds the launch of a sequence and returns the key of its kernel.
+pub(super) fn plan(operation: &Sequence, launches: &mut Launches) -> Result<Key> {
     let Sequence { length, start, step, output } = operation;
     if output.dtype.kind() == Kind::Opaque {
         return Err(Error::invalid_type("sequence", "records have no sequence"));
@@ -31,30 +31,29 @@ pub(super) fn plan(operation: &Sequence) -> Result<Plan> {
     let length = *length as u64;
     let reach = length.saturating_mul(stride.unsigned_abs().max(1) as u64);
     let key = Key { dtype: output.dtype, wide: reach >= 1 << 31 };
-    let mut plan = Plan::begin(Spec::from(key));
     if length > 0 {
         let work = length.div_ceil(u64::from(THREADS) * BATCH);
-        let mut launch = plan.launch(0, blocks(work));
+        let mut launch = launches.launch(0, blocks(work));
         launch.index(length, key.wide).scalar(&start).scalar(&step);
         launch.address(output.address).long(stride as i64);
     }
-    Ok(plan)
+    Ok(key)
 }
 
 /// Elements of a thread in a row.
 const BATCH: u64 = 4;
 
-impl Key {
-    pub(super) fn name(&self) -> String {
+impl KernelKey for Key {
+    fn name(&self) -> String {
         let width = if self.wide { 64 } else { 32 };
         format!("sequence_{}_{width}", ctype::value(self.dtype))
     }
 
-    pub(super) fn fragments(&self) -> Fragments {
-        ctype::fragments(self.dtype)
+    fn prelude(&self) -> Prelude {
+        ctype::prelude(self.dtype)
     }
 
-    pub(super) fn kernels(&self, name: &str) -> String {
+    fn kernels(&self, name: &str) -> String {
         let (value, stored) = (ctype::value(self.dtype), ctype::stored(self.dtype));
         let (index, offset) = ctype::index(self.wide);
         let tile = u64::from(THREADS) * BATCH;

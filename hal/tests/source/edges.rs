@@ -4,7 +4,7 @@ use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::{BinaryFunction, Function};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::Spec;
+use gpuarray_hal::source::KernelSpec;
 use gpuarray_hal::{Complex, DType, Element};
 use std::fmt::Debug;
 
@@ -68,7 +68,7 @@ fn sums<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T, 
                 .collect(),
             output: operand(&out, &sum.out),
         });
-        let name = Spec::of(&operation).unwrap().kernel_names()[0].clone();
+        let name = KernelSpec::of(&operation).unwrap().kernel_names()[0].clone();
         assert!(name.contains(sum.way), "{name}: {:?}", sum.shape);
         operations.push(operation);
         memories.push((x, y, out.values(), out));
@@ -227,7 +227,7 @@ fn three_arrays_read_through_tiles_of_one_block() {
         inputs: [&a, &b, &c].into_iter().map(|it| Input::Array(it.operand(&turned))).collect(),
         output: out.operand(&[side as isize, 1]),
     });
-    assert!(Spec::of(&operation).unwrap().kernel_names()[0].contains("tiled2m7s32"));
+    assert!(KernelSpec::of(&operation).unwrap().kernel_names()[0].contains("tiled2m7s32"));
     if !run(&[operation]) {
         return;
     }

@@ -7,7 +7,7 @@
 use crate::cuda::{Gpu, Handle};
 use crate::harness::blocks;
 use gpuarray_hal::operation::{Indexed, Input, Mapped, Operand, Operation};
-use gpuarray_hal::source::{Plan, Spec, unit};
+use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use std::collections::HashSet;
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -36,7 +36,8 @@ pub(crate) fn run(operations: &[Operation]) -> bool {
     let mut plans: Vec<Plan> =
         operations.iter().map(|it| Plan::new(&moved(it, &mirrors)).unwrap()).collect();
     let mut seen = HashSet::new();
-    let specs: Vec<Spec> = plans.iter().map(Plan::spec).filter(|spec| seen.insert(*spec)).collect();
+    let specs: Vec<KernelSpec> =
+        plans.iter().map(Plan::spec).filter(|spec| seen.insert(*spec)).collect();
     let module = Module::new(gpu, &gpu.compile(&unit(specs)));
     for plan in &mut plans {
         // Kernels must not rely on what is in the workspace, zeros for example.

@@ -2,7 +2,7 @@
 //! the host.
 
 use gpuarray_hal::operation::{Operand, Operation};
-use gpuarray_hal::source::{Plan, Spec, unit};
+use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use gpuarray_hal::{DType, Element};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,7 +18,7 @@ const SHIM: &str = include_str!("shim.h");
 thread_local! {
     /// What this thread's test has compiled. A library has one block of threads, so no two tests
     /// share one.
-    static COMPILED: RefCell<HashMap<Spec, Rc<libloading::Library>>> = RefCell::new(HashMap::new());
+    static COMPILED: RefCell<HashMap<KernelSpec, Rc<libloading::Library>>> = RefCell::new(HashMap::new());
 
     /// Addresses and bytes of the arrays that this thread's test has.
     static BLOCKS: RefCell<BTreeMap<u64, usize>> = const { RefCell::new(BTreeMap::new()) };
@@ -111,10 +111,10 @@ pub(crate) fn records(memory: &Memory<u8>, bytes: u32, offset: u64, strides: &[i
 #[must_use]
 pub(crate) fn run(operations: &[Operation]) -> bool {
     let mut plans: Vec<Plan> = operations.iter().map(|it| Plan::new(it).unwrap()).collect();
-    let is_new = |spec: &Spec| COMPILED.with_borrow(|compiled| !compiled.contains_key(spec));
+    let is_new = |spec: &KernelSpec| COMPILED.with_borrow(|compiled| !compiled.contains_key(spec));
     let mut seen = HashSet::new();
     let specs = plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(*spec));
-    let specs: Vec<Spec> = specs.collect();
+    let specs: Vec<KernelSpec> = specs.collect();
     if !specs.is_empty() {
         let Some(library) = compile(&specs).map(Rc::new) else {
             return false;
@@ -144,14 +144,14 @@ pub(crate) fn run(operations: &[Operation]) -> bool {
     true
 }
 
-fn compile(specs: &[Spec]) -> Option<libloading::Library> {
+fn compile(specs: &[KernelSpec]) -> Option<libloading::Library> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("gpuarray-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (source, object) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
     let mut text = format!("#include \"shim.h\"\n{}", unit(specs.iter().copied()));
-    for name in specs.iter().flat_map(Spec::kernel_names) {
+    for name in specs.iter().flat_map(KernelSpec::kernel_names) {
         text += &format!(
             "extern \"C\" void run_{name}(void** arguments, unsigned blocks, unsigned threads) {{ \
              shim::launch(gpuarray::{name}, arguments, blocks, threads); }}\n"

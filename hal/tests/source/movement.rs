@@ -4,7 +4,7 @@ use super::run;
 use crate::harness::{Memory, records};
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::Spec;
+use gpuarray_hal::source::KernelSpec;
 use gpuarray_hal::{Complex, DType, Element, Scalar, f16};
 
 fn elementwise(
@@ -31,7 +31,7 @@ fn count(length: usize) -> Vec<i32> {
 }
 
 fn kernel(operation: &Operation) -> String {
-    Spec::of(operation).unwrap().kernel_names()[0].clone()
+    KernelSpec::of(operation).unwrap().kernel_names()[0].clone()
 }
 
 #[test]

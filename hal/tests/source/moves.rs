@@ -4,7 +4,7 @@ use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::{Function, Reduction, UnaryFunction};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::Spec;
+use gpuarray_hal::source::KernelSpec;
 use gpuarray_hal::{DType, Element, Scalar};
 
 const COPY: Function = Function::Unary(UnaryFunction::Copy);
@@ -109,7 +109,7 @@ fn rows_of_bytes_move_as_words() {
             },
         });
         for operation in [&gather, &scatter] {
-            let name = Spec::of(operation).unwrap().kernel_names()[0].clone();
+            let name = KernelSpec::of(operation).unwrap().kernel_names()[0].clone();
             assert!(name.contains(&format!("_{word}_at_")), "{name}, {width} from {start}");
         }
         cases.push((width, start, copied, gathered, scattered, [copy, gather, scatter]));
@@ -181,7 +181,7 @@ fn offsets_of_more_than_two_gibibytes() {
         scan,
     ];
     for (operation, way) in list.iter().zip(["packed3_64", "strided3_64", "tiled3m1s64_64"]) {
-        let name = Spec::of(operation).unwrap().kernel_names()[0].clone();
+        let name = KernelSpec::of(operation).unwrap().kernel_names()[0].clone();
         assert!(name.contains(way), "{name}");
     }
     if !run(&list) {

@@ -4,7 +4,7 @@ use gpuarray_hal::DType;
 use gpuarray_hal::Scalar;
 use gpuarray_hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::{Plan, Spec};
+use gpuarray_hal::source::{KernelSpec, Plan};
 use std::collections::HashSet;
 
 /// An operand at `address`.
@@ -240,7 +240,7 @@ fn indexed(dtype: DType, index: DType) -> Indexed {
 /// `PYGPU_EVERY_KERNEL=1` (minutes for each target), else for one in 37, which meets every function,
 /// every dtype and every family, though not each with each.
 #[allow(dead_code, reason = "the tests of hal itself look at all")]
-pub(crate) fn plans() -> Vec<(Spec, Plan)> {
+pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let every = std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1");
     let mut seen = HashSet::new();
     let plans = all().into_iter().map(|operation| Plan::new(&operation).expect("a plan"));

@@ -4,7 +4,7 @@ use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::Reduction;
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::{Plan, Spec};
+use gpuarray_hal::source::{KernelSpec, Plan};
 use gpuarray_hal::{Complex, DType, Element, Scalar, f16};
 use std::fmt::Debug;
 
@@ -24,7 +24,7 @@ fn moved(mut operand: Operand, elements: usize) -> Operand {
 }
 
 fn name(operation: &Operation) -> String {
-    Spec::of(operation).unwrap().kernel_names()[0].clone()
+    KernelSpec::of(operation).unwrap().kernel_names()[0].clone()
 }
 
 /// Sums of whole arrays whose exact value is `exact` of the indices' small values.

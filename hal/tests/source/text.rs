@@ -3,13 +3,14 @@
 use crate::operations::{all, c_order, elementwise, operand};
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
 use gpuarray_hal::operation::{Elementwise, Input, Operation, Shape};
-use gpuarray_hal::source::{Plan, Spec, unit};
+use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use gpuarray_hal::{DType, ErrorKind, Scalar};
 use std::collections::{HashMap, HashSet};
 
 #[test]
 fn every_function_and_dtype_has_source_and_distinct_names() {
-    let specs: HashSet<Spec> = all().iter().map(|operation| Spec::of(operation).unwrap()).collect();
+    let specs: HashSet<KernelSpec> =
+        all().iter().map(|operation| KernelSpec::of(operation).unwrap()).collect();
     let mut owners = HashMap::new();
     for spec in &specs {
         let source = spec.source();
@@ -28,7 +29,7 @@ fn a_spec_depends_on_code_not_on_values() {
     let add = |length, address| {
         let mut it = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[length]);
         it.output.address = address;
-        Spec::of(&Operation::Elementwise(it)).unwrap()
+        KernelSpec::of(&Operation::Elementwise(it)).unwrap()
     };
     assert_eq!(add(1000, 0x10000), add(70, 0x90000));
     // Alignment is looked at by the kernel.
@@ -36,7 +37,7 @@ fn a_spec_depends_on_code_not_on_values() {
     let fill = |scalar: Scalar| {
         let mut it = elementwise(Function::Unary(UnaryFunction::Copy), DType::Float32, &[100]);
         it.inputs[0] = Input::Scalar(scalar);
-        Spec::of(&Operation::Elementwise(it)).unwrap()
+        KernelSpec::of(&Operation::Elementwise(it)).unwrap()
     };
     assert_eq!(fill(Scalar::new(1_i8)), fill(Scalar::new(2.5_f64)));
 }
@@ -96,9 +97,9 @@ fn write_sources() {
     let folder = std::env::var_os("GPUARRAY_SOURCE_FOLDER").expect("GPUARRAY_SOURCE_FOLDER");
     let folder = std::path::PathBuf::from(folder);
     let mut seen = HashSet::new();
-    let specs: Vec<Spec> = all()
+    let specs: Vec<KernelSpec> = all()
         .iter()
-        .map(|operation| Spec::of(operation).unwrap())
+        .map(|operation| KernelSpec::of(operation).unwrap())
         .filter(|spec| seen.insert(*spec))
         .collect();
     for (number, part) in specs.chunks(100).enumerate() {

@@ -9,7 +9,7 @@
 //! code                                                          raw DEFLATE each
 //! ```
 
-use crate::source::Spec;
+use crate::source::KernelSpec;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use sha2::{Digest, Sha256};
@@ -47,7 +47,7 @@ pub struct PackedObject {
 
 impl PackedObject {
     /// The code of a unit made of these specifications.
-    pub fn new(specs: &[Spec], code: &[u8]) -> PackedObject {
+    pub fn new(specs: &[KernelSpec], code: &[u8]) -> PackedObject {
         PackedObject {
             keys: specs.iter().map(|spec| SourceKey::of(&spec.source())).collect(),
             kernels: specs.iter().map(|spec| spec.kernel_names().len()).sum(),

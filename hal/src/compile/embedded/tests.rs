@@ -1,15 +1,15 @@
 use super::archive::{self, SourceKey};
 use super::*;
-use crate::source::Spec;
+use crate::source::KernelSpec;
 use crate::source::catalogue::catalogue;
 
 /// Two specifications and another.
-fn specs() -> [Spec; 3] {
+fn specs() -> [KernelSpec; 3] {
     let groups = catalogue();
     [0, 1, 2].map(|group| groups[group].plans[0].spec())
 }
 
-fn packed() -> (&'static [u8], [Spec; 3], Vec<u8>) {
+fn packed() -> (&'static [u8], [KernelSpec; 3], Vec<u8>) {
     let [a, b, other] = specs();
     let code: Vec<u8> = (0..100_000_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
     let objects = [PackedObject::new(&[other], b"small"), PackedObject::new(&[a, b], &code)];

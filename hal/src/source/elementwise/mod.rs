@@ -1,7 +1,11 @@
 //! Element-wise operations.
 
+mod expression;
+mod key;
 mod plan;
 mod source;
-mod tiled;
+mod tiled_source;
+mod tiles;
 
-pub(super) use plan::{Key, Slot, plan};
+pub(super) use key::Key;
+pub(super) use plan::plan;

@@ -1,49 +1,18 @@
-//! Element-wise operations: contiguous, strided and tiled kernels.
+//! Launches of element-wise operations: contiguous, strided and tiled kernels.
 
-use super::tiled as tile;
+use super::key::{Access, Key};
+use super::tiles;
 use crate::Complex;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
 use crate::operation::{Elementwise, Input, Operand, Strides};
 use crate::scalar::Scalar;
-use crate::source::iteration_space::{Space, THREADS, blocks};
-use crate::source::kernel_spec::Spec;
-use crate::source::machine_word as word;
-use crate::source::plan::Plan;
+use crate::source::iteration_space::IterationSpace;
+use crate::source::kernel_key::InputType;
+use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::machine_word;
 use smallvec::SmallVec;
-
-/// What an argument of the function is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) enum Slot {
-    Unused,
-    Scalar(DType),
-    Array(DType),
-}
-
-/// How memory is walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) enum Access {
-    /// One run of memory in each array; packs of up to 16 bytes where addresses allow it.
-    Contiguous,
-    /// Any strides, in a space of a class of axes.
-    Strided(u8),
-    /// The same, where each array has whole packs, or one element, along the last axis.
-    Packed(u8),
-    /// Any strides, where the arrays of the mask are read along another axis through tiles in
-    /// shared memory.
-    Tiled(u8, tile::Tiles),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) struct Key {
-    pub(in crate::source) function: Function,
-    pub(in crate::source) compute: DType,
-    pub(in crate::source) output: DType,
-    pub(in crate::source) inputs: [Slot; 4],
-    pub(in crate::source) access: Access,
-    pub(in crate::source) wide: bool,
-}
 
 /// An array among the arguments.
 #[derive(Clone, Copy)]
@@ -65,48 +34,51 @@ enum Argument<'a> {
     Scalar(Scalar),
 }
 
-/// The plan of an operation; its records become words, its scalars values of the computing
-/// type.
-pub(in crate::source) fn plan(operation: &Elementwise) -> Result<Plan> {
+/// Adds the launches of an operation and returns the key of their kernel. Records become words,
+/// scalars values of the computing type.
+pub(in crate::source) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<Key> {
     check(operation)?;
     let Elementwise { function, compute, shape, inputs, output } = operation;
     let target = View::of(output);
     let copy = *function == Function::Unary(UnaryFunction::Copy);
     match (output.dtype, &inputs[0]) {
         (DType::Opaque(bytes), Input::Array(input)) => {
-            let places = word::places(input, shape).chain(word::places(output, shape));
-            let unit = word::of_record(bytes, places);
-            let (input, output) = (word::unfold(input, unit), word::unfold(output, unit));
+            let terms = machine_word::address_terms(input, shape)
+                .chain(machine_word::address_terms(output, shape));
+            let unit = machine_word::of_record(bytes, terms);
+            let (input, output) =
+                (machine_word::unfold(input, unit), machine_word::unfold(output, unit));
             let mut shape = shape.clone();
             shape.push(bytes as usize / unit.size());
             let input = Argument::Array(View::of(&input));
-            assemble(*function, unit, &shape, &[input], View::of(&output), &[])
+            assemble(launches, *function, unit, &shape, &[input], View::of(&output), &[])
         }
         (DType::Opaque(bytes), Input::Scalar(value)) => {
-            let unit = word::of_record(bytes, word::places(output, shape));
-            let pieces = word::split(value, unit).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
+            let unit = machine_word::of_record(bytes, machine_word::address_terms(output, shape));
+            let pieces =
+                machine_word::split(value, unit).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
             let Some(&first) = pieces.first() else {
                 return Err(Error::invalid("elementwise", "a record of no bytes"));
             };
             let target = View { dtype: unit, ..target };
-            assemble(*function, unit, shape, &[Argument::Scalar(first)], target, &pieces)
+            assemble(launches, *function, unit, shape, &[Argument::Scalar(first)], target, &pieces)
         }
         (dtype, Input::Array(input)) if copy && input.dtype == dtype => {
             // Through another type a copy between equal types may lose something.
             let (compute, dtype) = match *compute == dtype {
-                true => (word::of(*compute), word::of(dtype)),
+                true => (machine_word::of(*compute), machine_word::of(dtype)),
                 false => (*compute, dtype),
             };
             let input = Argument::Array(View { dtype, ..View::of(input) });
             let target = View { dtype, ..target };
-            assemble(*function, compute, shape, &[input], target, &[])
+            assemble(launches, *function, compute, shape, &[input], target, &[])
         }
         (dtype, Input::Scalar(value)) if copy => {
             let value = value.cast(*compute)?.cast(dtype)?;
-            let unit = word::of(dtype);
+            let unit = machine_word::of(dtype);
             let value = Scalar::from_bytes(unit, value.bytes())?;
             let target = View { dtype: unit, ..target };
-            assemble(*function, unit, shape, &[Argument::Scalar(value)], target, &[])
+            assemble(launches, *function, unit, shape, &[Argument::Scalar(value)], target, &[])
         }
         _ => {
             let mut arguments: SmallVec<[Argument<'_>; 4]> = SmallVec::new();
@@ -119,31 +91,32 @@ pub(in crate::source) fn plan(operation: &Elementwise) -> Result<Plan> {
                     },
                 });
             }
-            assemble(*function, *compute, shape, &arguments, target, &[])
+            assemble(launches, *function, *compute, shape, &arguments, target, &[])
         }
     }
 }
 
-/// The plan of a function of arguments that are ready. `pieces` are values that take the place
-/// of a scalar one after the other, each behind the one before in the output.
+/// Adds the launches of a function of arguments that are ready. `pieces` are values that replace
+/// a scalar one after the other, each behind the one before in the output.
 fn assemble(
+    launches: &mut Launches,
     function: Function,
     compute: DType,
     shape: &[usize],
     arguments: &[Argument<'_>],
     output: View<'_>,
     pieces: &[Scalar],
-) -> Result<Plan> {
-    let mut inputs = [Slot::Unused; 4];
+) -> Result<Key> {
+    let mut inputs = [InputType::Unused; 4];
     let mut views: SmallVec<[View<'_>; 5]> = SmallVec::new();
     views.push(output);
-    for (slot, argument) in inputs.iter_mut().zip(arguments) {
-        *slot = match argument {
+    for (input, argument) in inputs.iter_mut().zip(arguments) {
+        *input = match argument {
             Argument::Array(view) => {
                 views.push(*view);
-                Slot::Array(view.dtype)
+                InputType::Array(view.dtype)
             }
-            Argument::Scalar(value) => Slot::Scalar(value.dtype()),
+            Argument::Scalar(value) => InputType::Scalar(value.dtype()),
         };
     }
     let access = Access::Contiguous;
@@ -153,29 +126,27 @@ fn assemble(
         // The common case, without a space.
         let widest = key.widest() as u64;
         key.wide = (*count as u64).saturating_mul(widest) >= 1 << 31;
-        let mut plan = Plan::begin(Spec::from(key));
-        launch(&mut plan, key, *count as u64, None, &views, arguments, pieces);
-        return Ok(plan);
+        launch(launches, key, *count as u64, None, &views, arguments, pieces);
+        return Ok(key);
     }
     let strides: SmallVec<[&[isize]; 5]> = views.iter().map(|view| view.strides).collect();
-    let mut space = Space::default();
+    let mut space = IterationSpace::default();
     space.fill(shape, &strides, |_| true)?;
     for (position, view) in views.iter_mut().enumerate() {
         view.address = space.moved(position, view.address);
     }
     key.wide = space.wide();
     key.access = access_of(&mut key, &mut space, &views);
-    let mut plan = Plan::begin(Spec::from(key));
-    launch(&mut plan, key, space.count(), Some(&space), &views, arguments, pieces);
-    Ok(plan)
+    launch(launches, key, space.count(), Some(&space), &views, arguments, pieces);
+    Ok(key)
 }
 
 /// Adds a launch, or one for each of the pieces.
 fn launch(
-    plan: &mut Plan,
+    launches: &mut Launches,
     key: Key,
     count: u64,
-    space: Option<&Space>,
+    space: Option<&IterationSpace>,
     views: &[View<'_>],
     arguments: &[Argument<'_>],
     pieces: &[Scalar],
@@ -191,7 +162,7 @@ fn launch(
         _ => count.div_ceil(threads * key.pack() * key.packs()),
     };
     for round in 0..pieces.len().max(1) {
-        let mut launch = plan.launch(0, blocks(work));
+        let mut launch = launches.launch(0, blocks(work));
         match (key.access, space) {
             (
                 Access::Strided(rank) | Access::Packed(rank) | Access::Tiled(rank, _),
@@ -253,7 +224,7 @@ fn criterion(function: Function, value: &Scalar) -> Result<Scalar> {
     Ok(Scalar::new(value.is_some_and(positive)))
 }
 
-fn access_of(key: &mut Key, space: &mut Space, views: &[View<'_>]) -> Access {
+fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> Access {
     let mut sizes: SmallVec<[usize; 5]> = views.iter().map(|view| view.dtype.size()).collect();
     let runs = |(strides, &size): (&Strides, &usize)| match strides[..] {
         [] => true,
@@ -267,13 +238,13 @@ fn access_of(key: &mut Key, space: &mut Space, views: &[View<'_>]) -> Access {
         return Access::Packed(space.rank());
     }
     let copy = key.function == Function::Unary(UnaryFunction::Copy);
-    if copy && key.output == key.compute && key.inputs[0] == Slot::Array(key.output) {
-        let places = views.iter().map(|view| view.address);
-        let unit = word::widen(key.output, 8, space, &[0, 1], places);
-        (key.output, key.compute, key.inputs[0]) = (unit, unit, Slot::Array(unit));
+    if copy && key.output == key.compute && key.inputs[0] == InputType::Array(key.output) {
+        let addresses = views.iter().map(|view| view.address);
+        let unit = machine_word::widen(key.output, 8, space, &[0, 1], addresses);
+        (key.output, key.compute, key.inputs[0]) = (unit, unit, InputType::Array(unit));
         sizes.fill(unit.size());
     }
-    match tile::transposed(space, &sizes) {
+    match tiles::transposed(space, &sizes) {
         None => Access::Strided(space.rank()),
         Some(tiles) => Access::Tiled(space.rank(), tiles),
     }
@@ -281,7 +252,7 @@ fn access_of(key: &mut Key, space: &mut Space, views: &[View<'_>]) -> Access {
 
 /// Counts the last axis in packs, if every array has whole and aligned ones along it, or one
 /// element for all.
-fn pack_rows(pack: usize, space: &mut Space, views: &[View<'_>]) -> bool {
+fn pack_rows(pack: usize, space: &mut IterationSpace, views: &[View<'_>]) -> bool {
     let Some(last) = space.shape.len().checked_sub(1) else {
         return false;
     };

@@ -1,5 +1,8 @@
 //! Gather and scatter.
 
+mod key;
 mod plan;
+mod source;
 
-pub(super) use plan::{GatherKey, ScatterKey, plan_gather, plan_scatter};
+pub(super) use key::{GatherKey, ScatterKey};
+pub(super) use plan::{plan_gather, plan_scatter};

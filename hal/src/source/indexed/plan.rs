@@ -1,38 +1,20 @@
-//! Gather and scatter.
+//! Launches of gathers and scatters.
 
+use super::key::{BATCH, GatherKey, ScatterKey};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::operation::{Gather, Indexed, Input, Operand, Scatter, Shape};
 use crate::scalar::Scalar;
-use crate::source::elementwise::Slot;
-use crate::source::iteration_space::{Space, THREADS, blocks, type_name};
-use crate::source::kernel_spec::Spec;
-use crate::source::plan::Plan;
-use crate::source::{ctype, machine_word as word};
+use crate::source::iteration_space::IterationSpace;
+use crate::source::kernel_key::InputType;
+use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::machine_word;
 use smallvec::SmallVec;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) struct GatherKey {
-    element: DType,
-    index: DType,
-    output: DType,
-    rank: u8,
-    wide: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) struct ScatterKey {
-    input: Slot,
-    index: DType,
-    target: DType,
-    rank: u8,
-    wide: bool,
-}
 
 #[derive(Debug)]
 struct PreparedGather {
     key: GatherKey,
-    space: Space,
+    space: IterationSpace,
     /// Of the output, the elements, the indices.
     addresses: [u64; 3],
     axis: (i64, i64),
@@ -41,7 +23,7 @@ struct PreparedGather {
 #[derive(Debug)]
 struct PreparedScatter {
     key: ScatterKey,
-    space: Space,
+    space: IterationSpace,
     /// Of the target, the indices and the input, if that is an array.
     addresses: SmallVec<[u64; 3]>,
     axis: (i64, i64),
@@ -75,9 +57,10 @@ fn check(indexed: &Indexed, other: DType, call: &'static str) -> Result<()> {
 
 /// The words that move an element of `indexed` and of the operand beside it.
 fn unit(indexed: &Indexed, other: Option<&Operand>, bytes: u32, shape: &[usize]) -> DType {
-    let other = other.into_iter().flat_map(|operand| word::places(operand, shape));
-    let places = word::places(&indexed.base, shape).chain([indexed.axis_stride as u64]);
-    word::of_record(bytes, places.chain(other))
+    let other = other.into_iter().flat_map(|operand| machine_word::address_terms(operand, shape));
+    let terms =
+        machine_word::address_terms(&indexed.base, shape).chain([indexed.axis_stride as u64]);
+    machine_word::of_record(bytes, terms.chain(other))
 }
 
 fn records(shape: &Shape, bytes: u32, unit: DType) -> Shape {
@@ -88,23 +71,27 @@ fn records(shape: &Shape, bytes: u32, unit: DType) -> Shape {
 
 /// Equal types move as words, others convert.
 fn moved(from: DType, to: DType) -> (DType, DType) {
-    if from == to { (word::of(from), word::of(to)) } else { (from, to) }
+    if from == to { (machine_word::of(from), machine_word::of(to)) } else { (from, to) }
 }
 
-/// The plan of a gather.
-pub(in crate::source) fn plan_gather(operation: &Gather) -> Result<Plan> {
+/// Adds the launches of a gather and returns the key of their kernel.
+pub(in crate::source) fn plan_gather(
+    operation: &Gather,
+    launches: &mut Launches,
+) -> Result<GatherKey> {
     let prepared = PreparedGather::new(operation)?;
-    let mut plan = Plan::begin(Spec::from(prepared.key));
-    prepared.launch(&mut plan);
-    Ok(plan)
+    prepared.launch(launches);
+    Ok(prepared.key)
 }
 
-/// The plan of a scatter.
-pub(in crate::source) fn plan_scatter(operation: &Scatter) -> Result<Plan> {
+/// Adds the launches of a scatter and returns the key of their kernel.
+pub(in crate::source) fn plan_scatter(
+    operation: &Scatter,
+    launches: &mut Launches,
+) -> Result<ScatterKey> {
     let prepared = PreparedScatter::new(operation)?;
-    let mut plan = Plan::begin(Spec::from(prepared.key));
-    prepared.launch(&mut plan);
-    Ok(plan)
+    prepared.launch(launches);
+    Ok(prepared.key)
 }
 
 impl PreparedGather {
@@ -113,7 +100,8 @@ impl PreparedGather {
         check(source, output.dtype, "gather")?;
         if let DType::Opaque(bytes) = output.dtype {
             let unit = unit(source, Some(output), bytes, shape);
-            let (base, output) = (word::unfold(&source.base, unit), word::unfold(output, unit));
+            let (base, output) =
+                (machine_word::unfold(&source.base, unit), machine_word::unfold(output, unit));
             let indices = repeat(&source.indices);
             let shape = records(shape, bytes, unit);
             return Self::assemble(&shape, &output, &base, &indices, source);
@@ -128,13 +116,14 @@ impl PreparedGather {
         indices: &Operand,
         source: &Indexed,
     ) -> Result<Self> {
-        let mut space = Space::new(shape, &[&output.strides, &base.strides, &indices.strides])?;
+        let mut space =
+            IterationSpace::new(shape, &[&output.strides, &base.strides, &indices.strides])?;
         let (mut element, mut target) = moved(base.dtype, output.dtype);
         let addresses =
             [space.address(0, output), space.address(1, base), space.address(2, indices)];
         if element == target {
-            let places = [addresses[0], addresses[1], source.axis_stride as u64];
-            element = word::widen(element, 16, &mut space, &[0, 1], places.into_iter());
+            let terms = [addresses[0], addresses[1], source.axis_stride as u64];
+            element = machine_word::widen(element, 16, &mut space, &[0, 1], terms.into_iter());
             target = element;
         }
         Ok(PreparedGather {
@@ -151,12 +140,12 @@ impl PreparedGather {
         })
     }
 
-    fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, launches: &mut Launches) {
         let count = self.space.count();
         if count == 0 {
             return;
         }
-        let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
+        let mut launch = launches.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
         self.space.pack(&mut launch, self.key.rank, self.key.wide);
         for address in self.addresses {
             launch.address(address);
@@ -172,15 +161,16 @@ impl PreparedScatter {
         match (target.base.dtype, input) {
             (DType::Opaque(bytes), Input::Array(input)) => {
                 let unit = unit(target, Some(input), bytes, shape);
-                let (base, input) = (word::unfold(&target.base, unit), word::unfold(input, unit));
+                let (base, input) =
+                    (machine_word::unfold(&target.base, unit), machine_word::unfold(input, unit));
                 let indices = repeat(&target.indices);
                 let shape = records(shape, bytes, unit);
                 Self::assemble(&shape, &base, &indices, Ok(&input), target)
             }
             (DType::Opaque(bytes), Input::Scalar(value)) => {
                 let unit = unit(target, None, bytes, shape);
-                let values = word::split(value, unit).collect::<Result<SmallVec<_>>>()?;
-                let base = word::slice(&target.base, unit, 0);
+                let values = machine_word::split(value, unit).collect::<Result<SmallVec<_>>>()?;
+                let base = machine_word::slice(&target.base, unit, 0);
                 Self::assemble(shape, &base, &target.indices, Err(values), target)
             }
             (_, Input::Array(input)) => {
@@ -201,30 +191,30 @@ impl PreparedScatter {
         target: &Indexed,
     ) -> Result<Self> {
         let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[base, indices]);
-        let (mut slot, mut element, values) = match input {
+        let (mut input_type, mut element, values) = match input {
             Ok(array) => {
                 operands.push(array);
                 let (from, to) = moved(array.dtype, base.dtype);
-                (Slot::Array(from), to, SmallVec::new())
+                (InputType::Array(from), to, SmallVec::new())
             }
-            Err(values) => (Slot::Scalar(base.dtype), base.dtype, values),
+            Err(values) => (InputType::Scalar(base.dtype), base.dtype, values),
         };
         let strides: SmallVec<[&[isize]; 3]> =
             operands.iter().map(|operand| &operand.strides[..]).collect();
-        let mut space = Space::new(shape, &strides)?;
+        let mut space = IterationSpace::new(shape, &strides)?;
         let addresses: SmallVec<[u64; 3]> = operands
             .iter()
             .enumerate()
             .map(|(position, operand)| space.address(position, operand))
             .collect();
-        if slot == Slot::Array(element) {
-            let places = addresses.iter().step_by(2).copied().chain([target.axis_stride as u64]);
-            element = word::widen(element, 16, &mut space, &[0, 2], places);
-            slot = Slot::Array(element);
+        if input_type == InputType::Array(element) {
+            let terms = addresses.iter().step_by(2).copied().chain([target.axis_stride as u64]);
+            element = machine_word::widen(element, 16, &mut space, &[0, 2], terms);
+            input_type = InputType::Array(element);
         }
         Ok(PreparedScatter {
             key: ScatterKey {
-                input: slot,
+                input: input_type,
                 index: indices.dtype,
                 target: element,
                 rank: space.rank(),
@@ -237,13 +227,13 @@ impl PreparedScatter {
         })
     }
 
-    fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, launches: &mut Launches) {
         let count = self.space.count();
         if count == 0 {
             return;
         }
         for round in 0..self.values.len().max(1) {
-            let mut launch = plan.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
+            let mut launch = launches.launch(0, blocks(count.div_ceil(u64::from(THREADS) * BATCH)));
             self.space.pack(&mut launch, self.key.rank, self.key.wide);
             let offset = (round * self.key.target.size()) as u64;
             for (position, address) in self.addresses.iter().enumerate() {
@@ -254,139 +244,5 @@ impl PreparedScatter {
             }
             launch.long(self.axis.0).long(self.axis.1);
         }
-    }
-}
-
-/// Elements whose index, and then value, a thread reads before it stores the first.
-const BATCH: u64 = 4;
-
-/// The loop over the elements: `body` sees `offset`, `inside`, `place` and which of the batch
-/// it is, `k`, and `finish` stores what `items` hold.
-fn kernel(
-    name: &str,
-    types: (u8, usize, bool),
-    indices: usize,
-    index: DType,
-    parameters: &str,
-    [items, body, finish]: [&str; 3],
-) -> String {
-    let (rank, operands, wide) = types;
-    let (unsigned, offset) = ctype::index(wide);
-    let space = type_name(rank, operands, wide);
-    let value = ctype::value(index);
-    let tile = u64::from(THREADS) * BATCH;
-    format!(
-        "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}({space} space, {parameters}, i64 length, i64 stride) {{
-    const {unsigned} step = ({unsigned})gridDim.x * {tile};
-    for ({unsigned} first = ({unsigned})blockIdx.x * {tile} + threadIdx.x; first < space.count; first += step) {{
-        {offset} offset[{BATCH}][{operands}];
-        {value} index[{BATCH}];
-        {items}
-#pragma unroll
-        for (u32 k = 0; k < {BATCH}; ++k) {{
-            const {unsigned} i = first + k * {THREADS};
-            if (i < space.count) {{
-                space.locate(i, offset[k]);
-                index[k] = load<{value}>(indices + offset[k][{indices}]);
-            }}
-        }}
-#pragma unroll
-        for (u32 k = 0; k < {BATCH}; ++k) {{
-            if (first + k * {THREADS} < space.count) {{
-                i64 place;
-                const bool inside = resolve(index[k], length, &place);
-{body}            }}
-        }}
-#pragma unroll
-        for (u32 k = 0; k < {BATCH}; ++k) {{
-            if (first + k * {THREADS} < space.count) {{
-{finish}            }}
-        }}
-    }}
-}}
-"
-    )
-}
-
-impl GatherKey {
-    pub(in crate::source) fn name(&self) -> String {
-        format!(
-            "gather_{}_at_{}_to_{}_{}_{}",
-            ctype::value(self.element),
-            ctype::value(self.index),
-            ctype::value(self.output),
-            self.rank,
-            if self.wide { 64 } else { 32 }
-        )
-    }
-
-    pub(in crate::source) fn kernels(&self, name: &str) -> String {
-        let (element, output) = (ctype::value(self.element), ctype::value(self.output));
-        let items = format!("{element} item[{BATCH}];");
-        let body = format!(
-            "                item[k] = convert<{element}>((i32)0);
-                if (inside) {{
-                    item[k] = load<{element}>(base + offset[k][1] + place * stride);
-                }}
-"
-        );
-        let finish = format!(
-            "                store<{output}>(out + offset[k][0], convert<{output}>(item[k]));\n"
-        );
-        let parameters = "char* out, const char* base, const char* indices";
-        let types = (self.rank, 3, self.wide);
-        kernel(name, types, 2, self.index, parameters, [&items, &body, &finish])
-    }
-}
-
-impl ScatterKey {
-    pub(in crate::source) fn name(&self) -> String {
-        let input = match self.input {
-            Slot::Scalar(dtype) => format!("s{}", ctype::value(dtype)),
-            Slot::Array(dtype) => ctype::value(dtype).to_owned(),
-            Slot::Unused => String::new(),
-        };
-        format!(
-            "scatter_{input}_at_{}_to_{}_{}_{}",
-            ctype::value(self.index),
-            ctype::value(self.target),
-            self.rank,
-            if self.wide { 64 } else { 32 }
-        )
-    }
-
-    pub(in crate::source) fn kernels(&self, name: &str) -> String {
-        let target = ctype::value(self.target);
-        let (operands, parameter, value) = match self.input {
-            Slot::Scalar(dtype) => (
-                2,
-                format!("{} in", ctype::stored(dtype)),
-                format!("Stored<{}>::get(in)", ctype::value(dtype)),
-            ),
-            Slot::Array(dtype) => (
-                3,
-                "const char* in".to_owned(),
-                format!("load<{}>(in + offset[k][2])", ctype::value(dtype)),
-            ),
-            Slot::Unused => (2, String::new(), String::new()),
-        };
-        // Offsets, not addresses: a null pointer among those would hide from AMD's compilers
-        // which memory is written.
-        let items = format!("{target} item[{BATCH}]; i64 to[{BATCH}]; bool is_in[{BATCH}];");
-        let body = format!(
-            "                is_in[k] = inside;
-                to[k] = offset[k][0] + place * stride;
-                item[k] = convert<{target}>({value});
-"
-        );
-        let finish = format!(
-            "                if (is_in[k]) {{
-                    store<{target}>(out + to[k], item[k]);
-                }}
-"
-        );
-        let parameters = format!("char* out, const char* indices, {parameter}");
-        let types = (self.rank, operands, self.wide);
-        kernel(name, types, 1, self.index, &parameters, [&items, &body, &finish])
     }
 }

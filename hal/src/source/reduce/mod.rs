@@ -1,6 +1,8 @@
 //! Reductions.
 
+mod key;
 mod plan;
 mod source;
 
-pub(super) use plan::{Key, plan};
+pub(super) use key::Key;
+pub(super) use plan::plan;

@@ -1,48 +1,13 @@
-//! Reductions: one launch, or two where an output's elements are many.
+//! Launches of reductions: one, or two where an output's elements are many.
 
-use crate::dtype::{DType, Kind};
+use super::key::{Access, Key, MappedTypes};
+use crate::dtype::Kind;
 use crate::error::{Error, Result};
-use crate::function::Reduction;
 use crate::operation::{Mapped, Operand, Reduce};
 use crate::source::ctype;
-use crate::source::iteration_space::{Space, THREADS, blocks};
-use crate::source::kernel_spec::Spec;
-use crate::source::plan::Plan;
+use crate::source::iteration_space::IterationSpace;
+use crate::source::launches::{Launches, THREADS, blocks};
 use smallvec::SmallVec;
-
-/// What is combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) enum Source {
-    Identity(DType),
-    Product(DType, DType),
-    /// The elements' type and that of the indices.
-    Indexed(DType, DType),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) struct Key {
-    pub(in crate::source) reduction: Reduction,
-    pub(in crate::source) compute: DType,
-    pub(in crate::source) source: Source,
-    pub(in crate::source) output: DType,
-    /// The class of the numbers of axes, kept and reduced.
-    pub(in crate::source) ranks: (u8, u8),
-    pub(in crate::source) wide: bool,
-    /// Two launches: partial results first.
-    pub(in crate::source) staged: bool,
-    pub(in crate::source) walk: Walk,
-}
-
-/// How an output's elements are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::source) enum Walk {
-    /// One by one, at any places.
-    Elements,
-    /// Neighbours in packs, by so many threads.
-    Packs(u32),
-    /// Packs of elements of neighbouring outputs, so many outputs' packs by a block.
-    Columns(u32),
-}
 
 /// How blocks share the work; it depends on nothing but the operation, so that the order in
 /// which elements are combined does not, either.
@@ -62,7 +27,7 @@ struct Partition {
 struct Prepared<'a> {
     key: Key,
     /// Kept and reduced axes.
-    spaces: (&'a Space, &'a Space),
+    spaces: (&'a IterationSpace, &'a IterationSpace),
     /// The output, then the inputs.
     addresses: &'a [u64],
     /// Extent and stride of an indexed axis.
@@ -87,16 +52,16 @@ const MOST_READS: u64 = 4096;
 /// So many packs are worth it, or fewer with nothing behind them.
 const FEWEST_PACKS: u64 = 8;
 
-/// The plan of a reduction.
-pub(in crate::source) fn plan(operation: &Reduce) -> Result<Plan> {
+/// Adds the launches of a reduction and returns the key of their kernels.
+pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
     let Reduce { reduction, compute, shape, input, output } = operation;
-    let (source, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
-        Mapped::Identity(a) => (Source::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
+    let (mapped, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
+        Mapped::Identity(a) => (MappedTypes::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
         Mapped::Product(a, b) => {
-            (Source::Product(a.dtype, b.dtype), SmallVec::from_slice(&[a, b]), None)
+            (MappedTypes::Product(a.dtype, b.dtype), SmallVec::from_slice(&[a, b]), None)
         }
         Mapped::Indexed(it) => (
-            Source::Indexed(it.base.dtype, it.indices.dtype),
+            MappedTypes::Indexed(it.base.dtype, it.indices.dtype),
             SmallVec::from_slice(&[&it.base, &it.indices]),
             Some((it.axis_length as i64, it.axis_stride as i64)),
         ),
@@ -112,7 +77,7 @@ pub(in crate::source) fn plan(operation: &Reduce) -> Result<Plan> {
     }
     let strides: SmallVec<[&[isize]; 3]> =
         operands.iter().map(|operand| &operand.strides[..]).collect();
-    let (mut kept, mut reduced) = (Space::default(), Space::default());
+    let (mut kept, mut reduced) = (IterationSpace::default(), IterationSpace::default());
     kept.fill(shape, &strides, |axis| output.strides[axis] != 0)?;
     reduced.fill(shape, &strides[1..], |axis| output.strides[axis] == 0)?;
     let addresses: SmallVec<[u64; 3]> = operands
@@ -130,45 +95,44 @@ pub(in crate::source) fn plan(operation: &Reduce) -> Result<Plan> {
         || reduced.wide()
         || kept.count().saturating_mul(reduced.count().max(1)) >= 1 << 31;
     let sizes = operands[1..].iter().map(|operand| operand.dtype.size()).collect();
-    let places = Places { sizes, addresses: &addresses[1..] };
-    let (walk, partition) = places.walk(source, &kept, &mut reduced);
+    let arrays = InputArrays { sizes, addresses: &addresses[1..] };
+    let (access, partition) = arrays.access(mapped, &kept, &mut reduced);
     let key = Key {
         reduction: *reduction,
         compute: *compute,
-        source,
+        input: mapped,
         output: output.dtype,
         ranks: (kept.rank(), reduced.rank()),
         wide,
         staged: partition.chunks > 1,
-        walk,
+        access,
     };
-    let mut plan = Plan::begin(Spec::from(key));
     let spaces = (&kept, &reduced);
-    Prepared { key, spaces, addresses: &addresses, axis, partition }.launch(&mut plan);
-    Ok(plan)
+    Prepared { key, spaces, addresses: &addresses, axis, partition }.launch(launches);
+    Ok(key)
 }
 
 impl Prepared<'_> {
-    fn launch(&self, plan: &mut Plan) {
+    fn launch(&self, launches: &mut Launches) {
         let (kept, reduced) = self.spaces;
         let outputs = kept.count();
         if outputs == 0 {
             return;
         }
-        let Key { wide, staged, walk, ranks, .. } = self.key;
+        let Key { wide, staged, access, ranks, .. } = self.key;
         let Partition { split, across, tail, chunk, chunks } = self.partition;
-        let groups = match (walk, self.key.source.columns()) {
-            (Walk::Columns(_), Some(pack)) => (outputs / pack).div_ceil(1 << split),
+        let groups = match (access, self.key.input.columns()) {
+            (Access::Columns(_), Some(pack)) => (outputs / pack).div_ceil(1 << split),
             _ => outputs.div_ceil(1 << split),
         };
-        let mut launch = plan.launch(0, blocks(groups * chunks));
+        let mut launch = launches.launch(0, blocks(groups * chunks));
         kept.pack(&mut launch, ranks.0, wide);
         reduced.pack(&mut launch, ranks.1, wide);
         launch.index(chunk, wide).index(chunks, wide);
-        match walk {
-            Walk::Packs(_) => launch.word(tail as u32),
-            Walk::Columns(_) => &mut launch,
-            Walk::Elements => launch.word(split).word(u32::from(across)),
+        match access {
+            Access::Packs(_) => launch.word(tail as u32),
+            Access::Columns(_) => &mut launch,
+            Access::Elements => launch.word(split).word(u32::from(across)),
         };
         for (position, &address) in self.addresses.iter().enumerate() {
             if staged && position == 0 {
@@ -187,21 +151,21 @@ impl Prepared<'_> {
         // A thread reads eight chunks at once; neighbours read neighbouring outputs.
         let by_block = chunks >= 32 && outputs <= ENOUGH_BLOCKS;
         let work = if by_block { outputs } else { outputs.div_ceil(u64::from(THREADS)) };
-        let mut launch = plan.launch(1, blocks(work));
+        let mut launch = launches.launch(1, blocks(work));
         kept.pack(&mut launch, ranks.0, wide);
         launch.index(chunks, wide).word(u32::from(by_block));
         launch.address(self.addresses[0]).workspace();
         drop(launch);
         let size = ctype::accumulator(self.key.reduction, self.key.compute).size();
-        plan.need_workspace((outputs * chunks) as usize * size);
+        launches.need_workspace((outputs * chunks) as usize * size);
     }
 }
 
 impl Partition {
-    fn of(kept: &Space, reduced: &Space) -> Partition {
+    fn of(kept: &IterationSpace, reduced: &IterationSpace) -> Partition {
         let (outputs, length) = (kept.count(), reduced.count());
         // The last operand is the one that varies: the elements, or their indices.
-        let nearest = |space: &Space| {
+        let nearest = |space: &IterationSpace| {
             let strides = space.strides.last().into_iter().flatten();
             strides.map(|stride| stride.unsigned_abs()).filter(|&reach| reach != 0).min()
         };
@@ -236,39 +200,25 @@ impl Partition {
     }
 }
 
-impl Source {
-    fn widest(self) -> Option<usize> {
-        match self {
-            Source::Identity(a) => Some(a.size()),
-            Source::Product(a, b) => Some(a.size().max(b.size())),
-            Source::Indexed(..) => None,
-        }
-    }
-
-    /// Elements of a pack, of which the wider input's has 16 bytes; an indexed input has none.
-    pub(in crate::source) fn pack(self) -> Option<u64> {
-        self.widest().map(|widest| 16 / widest as u64)
-    }
-
-    /// Elements of a pack whose elements belong to different outputs.
-    pub(in crate::source) fn columns(self) -> Option<u64> {
-        self.pack().map(|pack| pack.min(4)).filter(|&pack| pack > 1)
-    }
-}
-
-/// The inputs' elements.
-struct Places<'a> {
+/// The arrays that are read: the sizes of their elements, and their addresses.
+struct InputArrays<'a> {
     sizes: SmallVec<[usize; 2]>,
     addresses: &'a [u64],
 }
 
-impl Places<'_> {
+impl InputArrays<'_> {
     /// How the elements are read, and by whom. Where they are read in packs along several
     /// axes, `reduced` counts packs afterwards.
-    fn walk(&self, source: Source, kept: &Space, reduced: &mut Space) -> (Walk, Partition) {
+    fn access(
+        &self,
+        mapped: MappedTypes,
+        kept: &IterationSpace,
+        reduced: &mut IterationSpace,
+    ) -> (Access, Partition) {
         let (outputs, length) = (kept.count(), reduced.count());
-        let by_element = |reduced: &Space| (Walk::Elements, Partition::of(kept, reduced));
-        let Some(pack) = source.pack() else {
+        let by_element =
+            |reduced: &IterationSpace| (Access::Elements, Partition::of(kept, reduced));
+        let Some(pack) = mapped.pack() else {
             return by_element(reduced);
         };
         let enough = length >= FEWEST_PACKS * pack || (length > 0 && length % pack == 0);
@@ -293,9 +243,9 @@ impl Places<'_> {
             };
             let split = THREADS.ilog2() - deep.ilog2();
             let partition = Partition::new(outputs, length / pack, split, true);
-            return (Walk::Packs(deep), Partition { tail: length % pack, ..partition });
+            return (Access::Packs(deep), Partition { tail: length % pack, ..partition });
         }
-        match source.columns() {
+        match mapped.columns() {
             Some(pack) if self.aligned(kept, 1, reduced, 0, pack) => {
                 let columns = outputs / pack;
                 let wide = match columns {
@@ -303,7 +253,7 @@ impl Places<'_> {
                     32.. => 32,
                     _ => 1 << columns.max(1).ilog2(),
                 };
-                (Walk::Columns(wide), Partition::new(columns, length, wide.ilog2(), false))
+                (Access::Columns(wide), Partition::new(columns, length, wide.ilog2(), false))
             }
             _ => by_element(reduced),
         }
@@ -313,9 +263,9 @@ impl Places<'_> {
     /// of whole packs whose addresses are multiples of their size.
     fn aligned(
         &self,
-        space: &Space,
+        space: &IterationSpace,
         first: usize,
-        other: &Space,
+        other: &IterationSpace,
         other_first: usize,
         pack: u64,
     ) -> bool {
@@ -327,8 +277,8 @@ impl Places<'_> {
                 let strides = &space.strides[first + input];
                 let others = other.strides[other_first + input].iter();
                 let outside = strides[..last].iter().chain(others);
-                let places = outside.fold(*address, |all, &stride| all | stride as u64);
-                strides[last] == size as isize && places % (pack * size as u64) == 0
+                let address_bits = outside.fold(*address, |all, &stride| all | stride as u64);
+                strides[last] == size as isize && address_bits % (pack * size as u64) == 0
             })
     }
 }

@@ -1,29 +1,24 @@
 //! The source of reductions.
 
-use super::plan::{Key, Source, Walk};
+use super::key::{Access, Key, MappedTypes};
 use crate::dtype::DType;
 use crate::source::ctype;
-use crate::source::iteration_space::{THREADS, type_name};
-use crate::source::prelude::Fragments;
+use crate::source::iteration_space::type_name;
+use crate::source::kernel_key::KernelKey;
+use crate::source::launches::THREADS;
+use crate::source::prelude::Prelude;
 use smallvec::SmallVec;
 
-impl Key {
-    fn types(&self) -> SmallVec<[DType; 2]> {
-        match self.source {
-            Source::Identity(a) => SmallVec::from_slice(&[a]),
-            Source::Product(a, b) | Source::Indexed(a, b) => SmallVec::from_slice(&[a, b]),
-        }
-    }
-
-    pub(in crate::source) fn name(&self) -> String {
-        let source = match self.source {
-            Source::Identity(_) => "elements",
-            Source::Product(..) => "products",
-            Source::Indexed(..) => "indexed",
+impl KernelKey for Key {
+    fn name(&self) -> String {
+        let mapped = match self.input {
+            MappedTypes::Identity(_) => "elements",
+            MappedTypes::Product(..) => "products",
+            MappedTypes::Indexed(..) => "indexed",
         };
         let types: Vec<&str> = self.types().iter().map(|&dtype| ctype::value(dtype)).collect();
         format!(
-            "reduce_{}_{}_{source}_{}_to_{}_{}by{}_{}{}{}",
+            "reduce_{}_{}_{mapped}_{}_to_{}_{}by{}_{}{}{}",
             self.reduction.name(),
             ctype::value(self.compute),
             types.join("_"),
@@ -31,42 +26,42 @@ impl Key {
             self.ranks.0,
             self.ranks.1,
             if self.wide { 64 } else { 32 },
-            match self.walk {
-                Walk::Packs(deep) => format!("_packed{deep}"),
-                Walk::Columns(wide) => format!("_columns{wide}"),
-                Walk::Elements => String::new(),
+            match self.access {
+                Access::Packs(deep) => format!("_packed{deep}"),
+                Access::Columns(wide) => format!("_columns{wide}"),
+                Access::Elements => String::new(),
             },
             if self.staged { "_staged" } else { "" },
         )
     }
 
-    pub(in crate::source) fn suffixes(&self) -> &'static [&'static str] {
+    fn suffixes(&self) -> &'static [&'static str] {
         if self.staged { &["_partial", "_final"] } else { &[""] }
     }
 
-    pub(in crate::source) fn fragments(&self) -> Fragments {
+    fn prelude(&self) -> Prelude {
         let working = self.compute.working();
         let accumulator = ctype::accumulator(self.reduction, self.compute);
-        let indexed = match self.source {
-            Source::Indexed(..) => Fragments::INDEXED,
-            _ => Fragments::NONE,
+        let indexed = match self.input {
+            MappedTypes::Indexed(..) => Prelude::INDEXED,
+            _ => Prelude::NONE,
         };
-        ctype::fragments(working)
-            .with(ctype::fragments(accumulator))
-            .with(Fragments::REDUCE)
+        ctype::prelude(working)
+            .with(ctype::prelude(accumulator))
+            .with(Prelude::REDUCE)
             .with(indexed)
     }
 
-    pub(in crate::source) fn kernels(&self, name: &str) -> String {
+    fn kernels(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let accumulator = self.accumulator();
         let result = ctype::value(self.reduction.result(self.compute));
         let output = ctype::value(self.output);
         let kept = type_name(self.ranks.0, 1 + self.types().len(), self.wide);
         let mut text = ctype::operator(name, self.reduction, self.compute);
-        text += &match self.walk {
-            Walk::Packs(_) | Walk::Columns(_) => self.packs(name),
-            Walk::Elements => self.elements(name),
+        text += &match self.access {
+            Access::Packs(_) | Access::Columns(_) => self.packs(name),
+            Access::Elements => self.elements(name),
         };
         text += &format!(
             "struct {name}_sink {{
@@ -96,16 +91,16 @@ impl Key {
         };
         let reduced = type_name(self.ranks.1, self.types().len(), self.wide);
         let (_, parameters, arguments, _) = self.extra();
-        let (shape, call) = match self.walk {
-            Walk::Packs(deep) => (
+        let (shape, call) = match self.access {
+            Access::Packs(deep) => (
                 ", u32 tail",
                 format!(
                     "reduce_packs<{name}_operator, {}, {deep}>(source, sink, kept.count, reduced.count, tail, chunk, chunks)",
-                    self.source.pack().unwrap_or(1)
+                    self.input.pack().unwrap_or(1)
                 ),
             ),
-            Walk::Columns(wide) => {
-                let pack = self.source.columns().unwrap_or(1);
+            Access::Columns(wide) => {
+                let pack = self.input.columns().unwrap_or(1);
                 (
                     "",
                     format!(
@@ -113,7 +108,7 @@ impl Key {
                     ),
                 )
             }
-            Walk::Elements => (
+            Access::Elements => (
                 ", u32 split, u32 across",
                 format!(
                     "reduce_elements<{name}_operator>(source, sink, kept.count, reduced.count, chunk, chunks, split, across)"
@@ -150,6 +145,17 @@ impl Key {
         }
         text
     }
+}
+
+impl Key {
+    fn types(&self) -> SmallVec<[DType; 2]> {
+        match self.input {
+            MappedTypes::Identity(a) => SmallVec::from_slice(&[a]),
+            MappedTypes::Product(a, b) | MappedTypes::Indexed(a, b) => {
+                SmallVec::from_slice(&[a, b])
+            }
+        }
+    }
 
     fn accumulator(&self) -> &'static str {
         ctype::value(ctype::accumulator(self.reduction, self.compute))
@@ -158,15 +164,15 @@ impl Key {
     /// What a second input and an indexed axis add: fields, parameters, their assignment to a
     /// source, and from there to a row.
     fn extra(&self) -> (&'static str, &'static str, &'static str, &'static str) {
-        match self.source {
-            Source::Identity(_) => ("", "", "", ""),
-            Source::Product(..) => (
+        match self.input {
+            MappedTypes::Identity(_) => ("", "", "", ""),
+            MappedTypes::Product(..) => (
                 "    const char* b;\n",
                 ", const char* b",
                 "source.b = b;",
                 "row.b = b + offset[2];",
             ),
-            Source::Indexed(..) => (
+            MappedTypes::Indexed(..) => (
                 "    const char* b;\n    i64 length;\n    i64 stride;\n",
                 ", const char* b, i64 length, i64 stride",
                 "source.b = b; source.length = length; source.stride = stride;",
@@ -175,7 +181,7 @@ impl Key {
         }
     }
 
-    /// The structs that read an output's elements one by one, at any places.
+    /// The structs that read an output's elements one by one, anywhere.
     fn elements(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (accumulator, inputs) = (self.accumulator(), self.types().len());
@@ -194,8 +200,8 @@ impl Key {
     fn packs(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (accumulator, inputs) = (self.accumulator(), self.types().len());
-        let columns = matches!(self.walk, Walk::Columns(_));
-        let pack = if columns { self.source.columns() } else { self.source.pack() }.unwrap_or(1);
+        let columns = matches!(self.access, Access::Columns(_));
+        let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
         // Packs of one axis are neighbours, and need not be aligned.
         let run = !columns && self.ranks.1 == 1;
         let (mut arrays, mut fetches, mut aligned) = (String::new(), String::new(), Vec::new());
@@ -308,7 +314,7 @@ struct {name}_source {{
         )
     }
 
-    /// What is combined, of the inputs' elements as `read` gives them.
+    /// What is combined, of the inputs' elements as `read` returns them.
     fn value(&self, read: impl Fn(&str, DType) -> String) -> String {
         let (compute, accumulator) = (ctype::value(self.compute), self.accumulator());
         let working = self.compute.working();
@@ -319,11 +325,11 @@ struct {name}_source {{
                 read(input, dtype)
             )
         };
-        match self.source {
-            Source::Identity(a) | Source::Indexed(a, _) => {
+        match self.input {
+            MappedTypes::Identity(a) | MappedTypes::Indexed(a, _) => {
                 format!("convert<{accumulator}>({})", load("a", a))
             }
-            Source::Product(a, b) => format!(
+            MappedTypes::Product(a, b) => format!(
                 "convert<{accumulator}>({}::multiply({}, {}))",
                 ctype::functions(working),
                 load("a", a),
@@ -334,7 +340,7 @@ struct {name}_source {{
 
     /// Statements that return the element at these offsets.
     fn element(&self, a: &str, b: &str) -> String {
-        let Source::Indexed(_, at) = self.source else {
+        let MappedTypes::Indexed(_, at) = self.input else {
             let value = self.value(|input, dtype| {
                 let offset = if input == "a" { a } else { b };
                 format!("load<{}>({input} + {offset})", ctype::value(dtype))

@@ -1,0 +1,39 @@
+//! The key of the kernels of a scan: dtypes and how rows are shared among threads.
+
+use crate::dtype::DType;
+use crate::function::Reduction;
+
+/// How rows are shared among threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Method {
+    /// A thread for each row.
+    Threads,
+    /// A block for each row.
+    Blocks,
+    /// Totals of chunks, their scan, then a thread for each chunk.
+    ThreadChunks,
+    /// Totals of chunks, their scan, then a block for each chunk.
+    BlockChunks,
+}
+
+/// Everything that changes the code of the kernels of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::source) struct Key {
+    pub(super) reduction: Reduction,
+    pub(super) compute: DType,
+    pub(super) input: DType,
+    pub(super) output: DType,
+    pub(super) exclusive: bool,
+    pub(super) method: Method,
+    /// Elements are neighbours along the axis, in both arrays.
+    pub(super) dense: bool,
+    pub(super) rank: u8,
+    pub(super) wide: bool,
+}
+
+impl Key {
+    /// Returns true if three kernels run: totals of chunks, their scan, the values.
+    pub(super) const fn staged(&self) -> bool {
+        matches!(self.method, Method::ThreadChunks | Method::BlockChunks)
+    }
+}
