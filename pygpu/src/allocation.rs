@@ -7,10 +7,9 @@ use crate::errors::{OrRaise, to_python};
 use crate::host;
 use crate::integer::argument;
 use crate::pool::PooledDeviceAllocation;
-use crate::region::{Origin, Region};
 use crate::runtime::current;
-use gpuarray::memory::DeviceMemory;
-use gpuarray::{DType, Device, Error};
+use gpuarray::memory::{DeviceMemory, Pitched, Region};
+use gpuarray::{DType, Error};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -26,7 +25,7 @@ use std::sync::Arc;
 pub(crate) struct DeviceAllocation {
     memory: ManuallyDrop<Arc<DeviceMemory>>,
     /// What ends the memory, if not the memory itself.
-    region: Option<Arc<Region>>,
+    region: Option<Region>,
     /// True if freeing the memory may wait for the device.
     waits: bool,
 }
@@ -42,15 +41,9 @@ impl DeviceAllocation {
         &self.memory
     }
 
-    /// Takes over a range that the device has just given.
-    pub(crate) fn adopt(
-        device: &Arc<dyn Device>,
-        address: u64,
-        bytes: usize,
-        origin: Origin,
-    ) -> DeviceAllocation {
-        let (memory, region) = Region::adopt(device, address, bytes, origin);
-        let memory = ManuallyDrop::new(memory);
+    /// Memory with an end of its own, which waits for the device.
+    pub(crate) fn of_region(region: Region) -> DeviceAllocation {
+        let memory = ManuallyDrop::new(region.memory().clone());
         DeviceAllocation { memory, region: Some(region), waits: true }
     }
 }
@@ -84,12 +77,8 @@ impl DeviceAllocation {
 
     /// As [`DeviceAllocation::free`] for memory that was retired.
     pub(crate) fn end_region(&self, py: Python<'_>) -> PyResult<()> {
-        if self.memory.is_held_by_graph() {
-            // The region ends with the last of the graph and this object.
-            return Ok(());
-        }
         // May wait for the device.
-        py.detach(|| self.region.as_ref().map_or(Ok(()), |region| region.end())).or_raise()
+        py.detach(|| self.region.as_ref().map_or(Ok(()), Region::end)).or_raise()
     }
 }
 
@@ -229,10 +218,9 @@ pub(crate) fn mem_alloc_pitch(
 ) -> PyResult<(DeviceAllocation, usize)> {
     let width = positive("mem_alloc_pitch", "width", width)?;
     let height = positive("mem_alloc_pitch", "height", height)?;
-    let device = current()?.device;
-    let (address, pitch) = device.allocate_pitched(width, height, access_size).or_raise()?;
-    let bytes = pitch.saturating_mul(height);
-    Ok((DeviceAllocation::adopt(&device, address, bytes, Origin::Allocated), pitch))
+    let rows = Pitched::new(&current()?.device, width, height, access_size).or_raise()?;
+    let pitch = rows.pitch();
+    Ok((DeviceAllocation::of_region(rows.into_region()), pitch))
 }
 
 /// Start and bytes of the allocation that an address lies in.

@@ -3,9 +3,9 @@
 use crate::allocation::{DeviceAllocation, address_of, known_memory_of};
 use crate::errors::{raised_in_python, to_python};
 use crate::kept::KeptObject;
-use crate::pool::{DeviceMemoryPool, DevicePool};
+use crate::pool::{DeviceMemoryPool, PooledDeviceAllocation};
 use gpuarray::attempt::before_waiting;
-use gpuarray::memory::{Allocator, DeviceMemory};
+use gpuarray::memory::{DevicePool, Allocator, DeviceMemory};
 use gpuarray::{Device, Error, Result, Stream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -197,7 +197,7 @@ pub(crate) fn allocation_object(
 ) -> PyResult<Py<PyAny>> {
     let memory = memory.clone();
     Ok(match pool {
-        Some(pool) => Py::new(py, pool.allocation(memory, bytes))?.into_any(),
+        Some(pool) => Py::new(py, PooledDeviceAllocation::new(pool, memory, bytes))?.into_any(),
         None => Py::new(py, DeviceAllocation::new(memory))?.into_any(),
     })
 }

@@ -3,8 +3,8 @@
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::region::Origin;
 use crate::runtime::current;
+use gpuarray::memory::Imported;
 use gpuarray::{Error, IpcHandle};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
@@ -66,15 +66,9 @@ impl IPCMemoryHandle {
             )));
         }
         let device = current()?.device;
-        let allocation = py.detach(|| {
-            let address = device.import_memory(&handle)?;
-            // Where the driver cannot tell, the handle stands for an address alone.
-            let bytes = device.address_range(address).map_or(0, |(start, bytes)| {
-                (start + bytes as u64).saturating_sub(address) as usize
-            });
-            Ok(DeviceAllocation::adopt(&device, address, bytes, Origin::Imported))
-        });
-        Ok(PyClassInitializer::from(allocation.or_raise()?).add_subclass(IPCMemoryHandle))
+        let opened = py.detach(|| Imported::open(&device, &handle)).or_raise()?;
+        let allocation = DeviceAllocation::of_region(opened.into_region());
+        Ok(PyClassInitializer::from(allocation).add_subclass(IPCMemoryHandle))
     }
 
     /// Ends the use of the memory.

@@ -21,7 +21,6 @@ mod managed;
 mod module;
 mod pinned;
 mod pool;
-mod region;
 mod rows;
 mod runtime;
 mod status;

@@ -7,10 +7,10 @@ use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::host::{self, HostArray};
 use crate::integer::argument;
-use crate::region::Origin;
 use crate::runtime::current;
 use crate::stream::stream_argument;
 use crate::tenant::Tenant;
+use gpuarray::memory::Managed;
 use gpuarray::{Error, Layout, PrefetchTarget};
 use pyo3::prelude::*;
 
@@ -95,11 +95,12 @@ pub(crate) fn managed_empty<'py>(
     let layout = Layout::contiguous(&shape, element.size(), parse_order(order)?).or_raise()?;
     let device = current()?.device;
     let bytes = layout.nbytes().max(1);
-    let address = discard::retry(py, || device.allocate_managed(bytes))?.or_raise()?;
-    let allocation = DeviceAllocation::adopt(&device, address, bytes, Origin::Allocated);
+    let memory = discard::retry(py, || Managed::new(&device, bytes))?.or_raise()?;
+    let data = memory.pointer().cast::<std::ffi::c_void>();
+    let allocation = DeviceAllocation::of_region(memory.into_region());
     let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation::default());
     let owner = Bound::new(py, managed)?;
-    let (base, data) = (Some(owner.clone().into_any()), address as *mut std::ffi::c_void);
+    let base = Some(owner.clone().into_any());
     // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and
     // lives as long as the array.
     let array =

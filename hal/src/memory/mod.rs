@@ -5,11 +5,15 @@ mod access;
 mod hold;
 mod host;
 mod order;
+pub mod pool;
+mod region;
 
 pub use access::{AccessGuard, Use};
 pub use hold::GraphHold;
 pub use host::{PinnedMemory, RegisteredMemory};
 pub use order::Access;
+pub use pool::{DevicePool, PinnedPool, PooledPinned};
+pub use region::{Imported, Managed, Pitched, Region};
 
 use crate::device::Device;
 use crate::error::{Error, Result};

@@ -1,6 +1,5 @@
 //! A pool of page-locked memory.
 
-use super::bins::{Bins, bin_number, block_size};
 use super::pool_members;
 use crate::array::{parse_order, parse_shape};
 use crate::discard::{self, Discarded};
@@ -12,11 +11,11 @@ use crate::pinned;
 use crate::runtime::current;
 use crate::tenant::Tenant;
 use gpuarray::memory::PinnedMemory;
-use gpuarray::process::{self, ProcessMutex};
+use gpuarray::memory::pool::{PinnedPool, PoolCounts, PooledPinned};
 use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// How a pool's page-locked memory is made.
 #[pyclass(frozen, module = "pygpu.tools")]
@@ -43,49 +42,38 @@ impl PageLockedAllocator {
     }
 }
 
-type Block = Discarded<PinnedMemory>;
-/// A forked child starts with a pool of no blocks: its parent's are out of its reach.
-type HostBins = ProcessMutex<Bins<Block>>;
-
 /// Keeps freed page-locked memory for the next request of its size.
 ///
 /// A block goes back to the pool behind the copies that were queued when its array went.
 #[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
 pub(crate) struct PageLockedMemoryPool {
-    bins: Arc<HostBins>,
-    options: PinnedOptions,
+    pool: PinnedPool,
+}
+
+/// Frees blocks behind the work that their devices have.
+fn discard_blocks(blocks: Vec<PinnedMemory>) {
+    for block in blocks {
+        discard::discard(&block.device().clone(), block);
+    }
 }
 
 impl PageLockedMemoryPool {
-    fn counts<T>(&self, read: impl FnOnce(&Bins<Block>) -> T) -> T {
-        read(&self.bins.lock())
+    fn counts(&self) -> PoolCounts {
+        self.pool.counts()
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Bins<Block>) -> T) -> T {
-        change(&mut self.bins.lock())
-    }
-
-    fn take(&self, py: Python<'_>, size: usize) -> PyResult<Block> {
-        if let Some(memory) = self.bins.lock().take(size) {
-            return Ok(memory);
+    fn take(&self, py: Python<'_>, size: usize) -> PyResult<PooledPinned> {
+        if let Some(block) = self.pool.take(size) {
+            return Ok(block);
         }
-        let too_large = || to_python(Error::overflow("allocate", format!("size is {size}")));
-        let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
         let device = current()?.device;
-        let make = || PinnedMemory::with_options(&device, bytes, self.options);
-        let memory = loop {
-            match discard::retry(py, make)? {
-                Err(error) if error.kind() == ErrorKind::OutOfMemory => {
-                    let Some(largest) = self.bins.lock().take_largest() else {
-                        return Err(to_python(error));
-                    };
-                    drop(largest);
-                }
-                made => break made.or_raise()?,
+        loop {
+            match discard::retry(py, || self.pool.make(&device, size))? {
+                Err(error)
+                    if error.kind() == ErrorKind::OutOfMemory && self.pool.free_largest() => {}
+                made => return made.or_raise(),
             }
-        };
-        self.bins.lock().add(size, bytes);
-        Ok(Discarded::new(&device, memory))
+        }
     }
 }
 
@@ -95,7 +83,7 @@ impl PageLockedMemoryPool {
     #[pyo3(signature = (allocator = None))]
     fn new(allocator: Option<&Bound<'_, PageLockedAllocator>>) -> PageLockedMemoryPool {
         let options = allocator.map_or_else(PinnedOptions::default, |it| it.get().options);
-        PageLockedMemoryPool { bins: Arc::new(ProcessMutex::new(Bins::new)), options }
+        PageLockedMemoryPool { pool: PinnedPool::dropping_with(options, discard_blocks) }
     }
 
     /// Returns a numpy array, its elements undefined, in page-locked memory.
@@ -112,11 +100,9 @@ impl PageLockedMemoryPool {
             .or_raise()?;
         let size = layout.nbytes();
         let block = self.take(py, size)?;
-        let (pointer, device) = (block.pointer(), block.device().clone());
-        let (bins, generation) = (self.bins.clone(), process::generation());
-        let used = UsedBlock { block: Some(block), size, bins, generation };
+        let (pointer, device) = (block.memory().pointer(), block.memory().device().clone());
         let allocation = PooledHostAllocation {
-            block: Mutex::new(Some(Discarded::new(&device, used))),
+            block: Mutex::new(Some(Discarded::new(&device, block))),
             is_freed: AtomicBool::new(false),
             array: Tenant::default(),
             size,
@@ -132,38 +118,17 @@ impl PageLockedMemoryPool {
     }
 
     fn __repr__(&self) -> String {
-        format!("<PageLockedMemoryPool: {}>", self.counts(|bins| bins.to_string()))
+        format!("<PageLockedMemoryPool: {}>", self.counts())
     }
 }
 
 pool_members!(PageLockedMemoryPool);
 
-/// A block in use, which goes back to its pool when it is dropped.
-struct UsedBlock {
-    block: Option<Block>,
-    size: usize,
-    bins: Arc<HostBins>,
-    generation: u32,
-}
-
-impl Drop for UsedBlock {
-    fn drop(&mut self) {
-        if self.generation != process::generation() {
-            return;
-        }
-        if let Some(block) = self.block.take() {
-            let unwanted = self.bins.lock().give_back(block, self.size);
-            // Not under the lock.
-            drop(unwanted);
-        }
-    }
-}
-
 /// Page-locked memory of a pool, given back when no array uses it any longer.
 #[pyclass(frozen, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledHostAllocation {
     /// Goes back behind the copies that are queued, which may still use it.
-    block: Mutex<Option<Discarded<UsedBlock>>>,
+    block: Mutex<Option<Discarded<PooledPinned>>>,
     is_freed: AtomicBool,
     array: Tenant,
     size: usize,

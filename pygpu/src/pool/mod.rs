@@ -1,13 +1,13 @@
 //! Memory pools: blocks that are kept for the next request of their size.
 
-mod bins;
 mod device;
 mod host;
 
-pub(crate) use device::{DeviceMemoryPool, DevicePool, PooledDeviceAllocation, Ticket};
+pub(crate) use device::{DeviceMemoryPool, PooledDeviceAllocation, Ticket};
 pub(crate) use host::{PageLockedAllocator, PageLockedMemoryPool, PooledHostAllocation};
 
 use gpuarray::Error;
+use gpuarray::memory::pool;
 use pyo3::prelude::*;
 
 /// The position of the highest bit that is set; 0 for 0.
@@ -17,7 +17,7 @@ pub(crate) fn bitlog2(n: usize) -> u32 {
 }
 
 fn block_size(bin: u32) -> PyResult<usize> {
-    bins::block_size(bin).ok_or_else(|| {
+    pool::block_size(bin).ok_or_else(|| {
         crate::errors::to_python(Error::invalid(
             "alloc_size",
             format!("bin is {bin}; sizes of this machine have bins below {}", usize::BITS << 4),
@@ -33,30 +33,30 @@ macro_rules! pool_members {
             /// Blocks that are kept for later.
             #[getter]
             fn held_blocks(&self) -> usize {
-                self.counts(|bins| bins.held_blocks)
+                self.counts().held_blocks
             }
 
             /// Blocks in use.
             #[getter]
             fn active_blocks(&self) -> usize {
-                self.counts(|bins| bins.active_blocks)
+                self.counts().active_blocks
             }
 
             /// Bytes of all blocks, in use or kept.
             #[getter]
             fn managed_bytes(&self) -> usize {
-                self.counts(|bins| bins.managed_bytes)
+                self.counts().managed_bytes
             }
 
             /// Bytes that were asked for and are in use.
             #[getter]
             fn active_bytes(&self) -> usize {
-                self.counts(|bins| bins.active_bytes)
+                self.counts().active_bytes
             }
 
             /// The bin that blocks for `size` bytes are kept in.
             fn bin_number(&self, size: usize) -> u32 {
-                super::bins::bin_number(size)
+                gpuarray::memory::pool::bin_number(size)
             }
 
             /// Bytes of the blocks in a bin.
@@ -66,18 +66,13 @@ macro_rules! pool_members {
 
             /// Frees the blocks that are kept for later.
             fn free_held(&self, py: Python<'_>) {
-                let held = self.change(|bins| bins.take_held());
                 // May wait for the device.
-                py.detach(|| drop(held));
+                py.detach(|| self.pool.free_held());
             }
 
             /// Frees the blocks that are kept, and from now on those that come back.
             fn stop_holding(&self, py: Python<'_>) {
-                let held = self.change(|bins| {
-                    bins.is_holding = false;
-                    bins.take_held()
-                });
-                py.detach(|| drop(held));
+                py.detach(|| self.pool.stop_holding());
             }
         }
     };

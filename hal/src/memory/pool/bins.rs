@@ -1,0 +1,182 @@
+//! Blocks of memory kept by size, in PyCUDA's bins.
+//!
+//! A bin's number is the position of the size's highest bit and the four bits behind it; a
+//! block is as large as the largest size of its bin, at most one sixteenth more than asked for.
+
+use std::fmt;
+
+const LEADING_BITS: u32 = 4;
+const MANTISSA: u32 = (1 << LEADING_BITS) - 1;
+
+/// Shifts to the left; to the right if negative.
+fn shift(value: usize, by: i32) -> usize {
+    if by < 0 { value >> -by } else { value << by }
+}
+
+/// The number of the bin whose blocks serve requests of `size` bytes.
+pub fn bin_number(size: usize) -> u32 {
+    let exponent = size.checked_ilog2().unwrap_or(0);
+    let leading = shift(size, LEADING_BITS as i32 - exponent as i32) as u32;
+    exponent << LEADING_BITS | leading & MANTISSA
+}
+
+/// The bytes of a bin's blocks; `None` for a bin that no size has.
+pub fn block_size(bin: u32) -> Option<usize> {
+    let exponent = bin >> LEADING_BITS;
+    if exponent >= usize::BITS {
+        return None;
+    }
+    let by = exponent as i32 - LEADING_BITS as i32;
+    let head = shift((1 << LEADING_BITS | bin & MANTISSA) as usize, by);
+    Some(head | shift(1, by).saturating_sub(1))
+}
+
+/// How many blocks and bytes a pool has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolCounts {
+    /// Blocks that are kept for later.
+    pub held_blocks: usize,
+    /// Blocks in use.
+    pub active_blocks: usize,
+    /// Bytes of all blocks, in use or kept.
+    pub managed_bytes: usize,
+    /// Bytes that were asked for and are in use.
+    pub active_bytes: usize,
+}
+
+impl fmt::Display for PoolCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} blocks in use ({} bytes), {} kept, {} bytes in all",
+            self.active_blocks, self.active_bytes, self.held_blocks, self.managed_bytes
+        )
+    }
+}
+
+/// Blocks that are held for the next request, and counts of those in use.
+pub(super) struct Bins<B> {
+    held: Vec<Vec<B>>,
+    counts: PoolCounts,
+    /// False once blocks that come back are to be freed.
+    is_holding: bool,
+}
+
+impl<B> Bins<B> {
+    pub(super) fn new() -> Bins<B> {
+        Bins { held: Vec::new(), counts: PoolCounts::default(), is_holding: true }
+    }
+
+    pub(super) fn counts(&self) -> PoolCounts {
+        self.counts
+    }
+
+    /// The held blocks, to be freed, as those are from now on that come back.
+    #[must_use]
+    pub(super) fn stop_holding(&mut self) -> Vec<B> {
+        self.is_holding = false;
+        self.take_held()
+    }
+
+    /// A held block for `size` bytes, in use from now on.
+    pub(super) fn take(&mut self, size: usize) -> Option<B> {
+        let block = self.held.get_mut(bin_number(size) as usize)?.pop()?;
+        self.counts.held_blocks -= 1;
+        self.counts.active_blocks += 1;
+        self.counts.active_bytes += size;
+        Some(block)
+    }
+
+    /// Counts a new block, in use from now on.
+    pub(super) fn add(&mut self, size: usize, block_bytes: usize) {
+        self.counts.active_blocks += 1;
+        self.counts.active_bytes += size;
+        self.counts.managed_bytes += block_bytes;
+    }
+
+    /// Takes back a block that was used for `size` bytes; gives it if it is to be freed.
+    #[must_use]
+    pub(super) fn give_back(&mut self, block: B, size: usize) -> Option<B> {
+        if !self.is_holding {
+            self.give_up(size);
+            return Some(block);
+        }
+        self.counts.active_blocks -= 1;
+        self.counts.active_bytes -= size;
+        let bin = bin_number(size);
+        if self.held.len() <= bin as usize {
+            self.held.resize_with(bin as usize + 1, Vec::new);
+        }
+        self.held[bin as usize].push(block);
+        self.counts.held_blocks += 1;
+        None
+    }
+
+    /// Counts a block no longer that was used for `size` bytes and does not come back.
+    pub(super) fn give_up(&mut self, size: usize) {
+        self.counts.active_blocks -= 1;
+        self.counts.active_bytes -= size;
+        self.counts.managed_bytes -= block_size(bin_number(size)).unwrap_or(0);
+    }
+
+    /// The held blocks, to be freed.
+    #[must_use]
+    pub(super) fn take_held(&mut self) -> Vec<B> {
+        let mut all = Vec::with_capacity(self.counts.held_blocks);
+        while let Some(block) = self.take_largest() {
+            all.push(block);
+        }
+        all
+    }
+
+    /// One of the largest held blocks, to be freed.
+    pub(super) fn take_largest(&mut self) -> Option<B> {
+        let (bin, blocks) =
+            self.held.iter_mut().enumerate().rev().find(|(_, blocks)| !blocks.is_empty())?;
+        let block = blocks.pop()?;
+        self.counts.held_blocks -= 1;
+        self.counts.managed_bytes -= block_size(bin as u32).unwrap_or(0);
+        Some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bins, bin_number, block_size};
+
+    #[test]
+    fn a_bins_blocks_serve_its_sizes_and_are_a_sixteenth_larger_at_most() {
+        let mut last = 0;
+        for size in (1..70_000).chain([1 << 20, (1 << 20) + 1, (3 << 30) + 7, 1 << 40]) {
+            let bin = bin_number(size);
+            let bytes = block_size(bin).expect("a bin of a size");
+            assert!(bytes >= size && bytes - size <= size / 16, "{size}: {bytes}");
+            assert_eq!(bin_number(bytes), bin, "{size}");
+            assert!(bin >= last, "{size}");
+            last = bin;
+        }
+        assert_eq!(block_size(usize::BITS << 4), None);
+    }
+
+    #[test]
+    fn blocks_are_counted_wherever_they_are() {
+        let mut bins = Bins::new();
+        assert_eq!(bins.take(100), None);
+        bins.add(100, 103);
+        let counts = bins.counts();
+        assert_eq!(
+            (counts.active_blocks, counts.active_bytes, counts.managed_bytes),
+            (1, 100, 103)
+        );
+        assert_eq!(bins.give_back("block", 100), None);
+        assert_eq!((bins.counts().held_blocks, bins.counts().active_blocks), (1, 0));
+        assert_eq!(bins.take(101), Some("block"));
+        assert_eq!(bins.give_back("block", 101), None);
+        assert_eq!(bins.stop_holding(), ["block"]);
+        assert_eq!(bins.counts().managed_bytes, 0);
+        bins.add(8, 8);
+        assert_eq!(bins.give_back("another", 8), Some("another"));
+        assert_eq!(bins.counts(), Default::default());
+    }
+}

@@ -1,0 +1,285 @@
+//! A pool of device memory.
+//!
+//! A block stays the same `DeviceMemory` for all its users, so it remembers which streams have
+//! used it: whoever gets it next is ordered behind them without anybody waiting. It is free as
+//! soon as the pool alone refers to it.
+
+use super::bins::{Bins, PoolCounts, bin_number, block_size};
+use crate::device::{Device, DeviceId};
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{Allocator, DeviceMemory};
+use crate::process::ProcessMutex;
+use crate::stream::Stream;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, MutexGuard};
+
+/// Spreads addresses over a table: they are multiples of large powers of two.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // Fibonacci hashing: the odd number nearest to 2^64 divided by the golden ratio.
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+}
+
+struct Active {
+    memory: Arc<DeviceMemory>,
+    size: usize,
+}
+
+struct State {
+    bins: Bins<Arc<DeviceMemory>>,
+    active: HashMap<u64, Active, BuildHasherDefault<AddressHasher>>,
+    device: Option<DeviceId>,
+    /// Requests since the active blocks were looked through that no held block could serve.
+    misses: usize,
+}
+
+/// Blocks of one device's memory.
+///
+/// A block that nobody refers to any longer serves the next request of its size, on any stream:
+/// that is ordered behind its earlier uses, and nobody waits. A pool has memory of one device,
+/// that of its first request.
+pub struct DevicePool {
+    /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
+    state: ProcessMutex<State>,
+    drop_blocks: fn(Vec<Arc<DeviceMemory>>),
+}
+
+impl Default for DevicePool {
+    fn default() -> DevicePool {
+        DevicePool::new()
+    }
+}
+
+impl fmt::Debug for DevicePool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        write!(f, "DevicePool({})", state.bins.counts())
+    }
+}
+
+impl State {
+    fn new() -> State {
+        State { bins: Bins::new(), active: HashMap::default(), device: None, misses: 0 }
+    }
+
+    fn give_out(&mut self, memory: &Arc<DeviceMemory>, size: usize) {
+        let active = Active { memory: memory.clone(), size };
+        self.active.insert(memory.address(), active);
+    }
+
+    /// Takes back the blocks that nobody refers to any longer; gives those to be freed.
+    #[must_use]
+    fn collect(&mut self) -> Vec<Arc<DeviceMemory>> {
+        self.misses = 0;
+        let unused = self.active.extract_if(|_, active| Arc::get_mut(&mut active.memory).is_some());
+        let unused: Vec<_> = unused.collect();
+        let back = |(_, it): (u64, Active)| self.bins.give_back(it.memory, it.size);
+        unused.into_iter().filter_map(back).collect()
+    }
+}
+
+impl DevicePool {
+    /// A pool without blocks.
+    pub const fn new() -> DevicePool {
+        DevicePool::dropping_with(drop)
+    }
+
+    /// A pool that hands blocks to be freed to `drop_blocks`: freeing them may wait for the device,
+    /// which a caller may want to do on another thread or without a lock of its own.
+    pub const fn dropping_with(drop_blocks: fn(Vec<Arc<DeviceMemory>>)) -> DevicePool {
+        DevicePool { state: ProcessMutex::new(State::new), drop_blocks }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    fn free_unwanted(&self, blocks: Vec<Arc<DeviceMemory>>) {
+        if !blocks.is_empty() {
+            (self.drop_blocks)(blocks);
+        }
+    }
+
+    /// Counts of the pool once every unused block is back.
+    pub fn counts(&self) -> PoolCounts {
+        self.change(|bins| bins.counts())
+    }
+
+    /// Frees the blocks that are kept for later; may wait for the device.
+    pub fn free_held(&self) {
+        let held = self.change(Bins::take_held);
+        self.free_unwanted(held);
+    }
+
+    /// Frees the blocks that are kept, and from now on those that come back.
+    pub fn stop_holding(&self) {
+        let held = self.change(Bins::stop_holding);
+        self.free_unwanted(held);
+    }
+
+    /// A change of the bins once every unused block is back.
+    fn change<T>(&self, change: impl FnOnce(&mut Bins<Arc<DeviceMemory>>) -> T) -> T {
+        let mut state = self.lock();
+        let unused = state.collect();
+        let result = change(&mut state.bins);
+        drop(state);
+        self.free_unwanted(unused);
+        result
+    }
+
+    /// Returns a kept block of at least `size` bytes, if there is one; waits for nothing.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the pool has memory of another device.
+    pub fn find(&self, device: &Arc<dyn Device>, size: usize) -> Result<Option<Arc<DeviceMemory>>> {
+        let mut state = self.lock();
+        match state.device {
+            None => state.device = Some(device.id()),
+            Some(own) if own == device.id() => {}
+            Some(own) => {
+                return Err(Error::invalid(
+                    "allocate",
+                    format!(
+                        "the pool has memory of device {own}, the current device is {}; each \
+                         device needs a pool of its own",
+                        device.id()
+                    ),
+                ));
+            }
+        }
+        if let Some(memory) = state.bins.take(size) {
+            state.give_out(&memory, size);
+            return Ok(Some(memory));
+        }
+        state.misses += 1;
+        // Looking costs a step for each active block, so it is done once for as many requests.
+        if state.misses < state.active.len() / 4 {
+            return Ok(None);
+        }
+        let unused = state.collect();
+        let found = state.bins.take(size);
+        if let Some(memory) = &found {
+            state.give_out(memory, size);
+        }
+        drop(state);
+        self.free_unwanted(unused);
+        Ok(found)
+    }
+
+    /// Allocates a new block of at least `size` bytes. When memory is short, kept blocks are freed,
+    /// the largest first, which may wait for the device.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `Overflow` for a size that no block has.
+    pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<Arc<DeviceMemory>> {
+        let too_large = || Error::overflow("allocate", format!("size is {size}"));
+        let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
+        let mut first = true;
+        let memory = loop {
+            match DeviceMemory::plain(device, bytes) {
+                Ok(memory) => break Arc::new(memory),
+                Err(error) if error.kind() == ErrorKind::OutOfMemory => {
+                    let unused = if std::mem::take(&mut first) {
+                        let mut state = self.lock();
+                        let mut unused = state.collect();
+                        unused.extend(state.bins.take_largest());
+                        unused
+                    } else {
+                        self.lock().bins.take_largest().into_iter().collect()
+                    };
+                    if unused.is_empty() {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let mut state = self.lock();
+        state.bins.add(size, bytes);
+        state.give_out(&memory, size);
+        Ok(memory)
+    }
+
+    /// Takes the block at a base address back if nobody refers to it any longer. A block that is
+    /// not taken back so is found when a later request looks for one.
+    pub fn settle(&self, address: u64) {
+        let mut state = self.lock();
+        let unused = state
+            .active
+            .get_mut(&address)
+            .is_some_and(|active| Arc::get_mut(&mut active.memory).is_some());
+        if unused {
+            self.release(state, address);
+        }
+    }
+
+    fn release(&self, mut state: MutexGuard<'_, State>, address: u64) {
+        let Some(active) = state.active.remove(&address) else {
+            return;
+        };
+        let unwanted = state.bins.give_back(active.memory, active.size);
+        drop(state);
+        self.free_unwanted(unwanted.into_iter().collect());
+    }
+
+    /// Takes a block back although somebody may still have its memory's object, whose use is an
+    /// error from now on.
+    ///
+    /// # Errors
+    /// Those of [`DeviceMemory::reissue`].
+    pub fn recall(&self, memory: &DeviceMemory) -> Result<()> {
+        let renewed = memory.reissue()?.map(Arc::new);
+        let mut state = self.lock();
+        let Some(active) = state.active.remove(&memory.address()) else {
+            return Ok(());
+        };
+        let Some(renewed) = renewed else {
+            // A graph uses the block, and its end frees it.
+            state.bins.give_up(active.size);
+            return Ok(());
+        };
+        let unwanted = state.bins.give_back(renewed, active.size);
+        drop(state);
+        self.free_unwanted(unwanted.into_iter().collect());
+        Ok(())
+    }
+}
+
+impl Drop for DevicePool {
+    fn drop(&mut self) {
+        let held = self.lock().bins.take_held();
+        self.free_unwanted(held);
+    }
+}
+
+// SAFETY: the pool makes its memory as allocations of its own, of the device asked for and at least
+// as large; `find` returns a block that no object refers to any longer, as a new object.
+unsafe impl Allocator for DevicePool {
+    fn allocate(
+        &self,
+        device: &Arc<dyn Device>,
+        _stream: &Arc<dyn Stream>,
+        bytes: usize,
+    ) -> Result<Arc<DeviceMemory>> {
+        match self.find(device, bytes)? {
+            Some(memory) => Ok(memory),
+            None => self.make(device, bytes),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A pool of page-locked memory.
+
+use super::bins::{Bins, PoolCounts, bin_number, block_size};
+use crate::device::{Device, PinnedOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::PinnedMemory;
+use crate::process::{self, ProcessMutex};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+struct State {
+    /// A forked child starts with a pool of no blocks: its parent's are out of its reach.
+    bins: ProcessMutex<Bins<PinnedMemory>>,
+    options: PinnedOptions,
+    drop_blocks: fn(Vec<PinnedMemory>),
+}
+
+impl State {
+    fn free(&self, blocks: Vec<PinnedMemory>) {
+        if !blocks.is_empty() {
+            (self.drop_blocks)(blocks);
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        let held = self.bins.lock().take_held();
+        self.free(held);
+    }
+}
+
+/// Keeps page-locked memory that came back for the next request of its size.
+#[derive(Clone)]
+pub struct PinnedPool(Arc<State>);
+
+impl fmt::Debug for PinnedPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedPool({})", self.counts())
+    }
+}
+
+impl PinnedPool {
+    /// A pool without blocks, which are made with `options`.
+    pub fn new(options: PinnedOptions) -> PinnedPool {
+        PinnedPool::dropping_with(options, drop)
+    }
+
+    /// A pool that hands blocks to be freed to `drop_blocks`: freeing them waits for the device,
+    /// which a caller may want to do on another thread or without a lock of its own.
+    pub fn dropping_with(options: PinnedOptions, drop_blocks: fn(Vec<PinnedMemory>)) -> PinnedPool {
+        PinnedPool(Arc::new(State { bins: ProcessMutex::new(Bins::new), options, drop_blocks }))
+    }
+
+    /// Returns a block of at least `size` bytes, kept or new. What it holds is what its last user
+    /// left there. When memory is short, kept blocks are freed, the largest first.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `Overflow` for a size that no block has.
+    pub fn allocate(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
+        if let Some(block) = self.take(size) {
+            return Ok(block);
+        }
+        loop {
+            match self.make(device, size) {
+                Err(error) if error.kind() == ErrorKind::OutOfMemory && self.free_largest() => {}
+                made => return made,
+            }
+        }
+    }
+
+    /// Returns a kept block of at least `size` bytes, if there is one.
+    pub fn take(&self, size: usize) -> Option<PooledPinned> {
+        let block = self.0.bins.lock().take(size)?;
+        Some(self.block(block, size))
+    }
+
+    /// Returns a new block of at least `size` bytes.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `Overflow` for a size that no block has.
+    pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
+        let too_large = || Error::overflow("allocate", format!("size is {size}"));
+        let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
+        let memory = PinnedMemory::with_options(device, bytes, self.0.options)?;
+        self.0.bins.lock().add(size, bytes);
+        Ok(self.block(memory, size))
+    }
+
+    /// Frees one of the largest kept blocks; false if there is none.
+    pub fn free_largest(&self) -> bool {
+        let largest = self.0.bins.lock().take_largest();
+        let found = largest.is_some();
+        self.0.free(largest.into_iter().collect());
+        found
+    }
+
+    /// Counts of the pool.
+    pub fn counts(&self) -> PoolCounts {
+        self.0.bins.lock().counts()
+    }
+
+    /// Frees the blocks that are kept for later.
+    pub fn free_held(&self) {
+        let held = self.0.bins.lock().take_held();
+        self.0.free(held);
+    }
+
+    /// Frees the blocks that are kept, and from now on those that come back.
+    pub fn stop_holding(&self) {
+        let held = self.0.bins.lock().stop_holding();
+        self.0.free(held);
+    }
+
+    fn block(&self, memory: PinnedMemory, size: usize) -> PooledPinned {
+        let (pool, generation) = (self.0.clone(), process::generation());
+        PooledPinned { memory: Some(memory), size, pool, generation }
+    }
+}
+
+/// Page-locked memory of a pool, which goes back there when it is dropped.
+pub struct PooledPinned {
+    /// `None` once it is being dropped.
+    memory: Option<PinnedMemory>,
+    size: usize,
+    pool: Arc<State>,
+    generation: u32,
+}
+
+impl fmt::Debug for PooledPinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PooledPinned({} bytes)", self.size)
+    }
+}
+
+impl PooledPinned {
+    /// The memory that was allocated, at least as large as what was asked for.
+    pub fn memory(&self) -> &PinnedMemory {
+        self.memory.as_ref().expect("it is there until the drop")
+    }
+}
+
+impl Deref for PooledPinned {
+    type Target = [u8];
+
+    /// As many bytes as were asked for.
+    fn deref(&self) -> &[u8] {
+        &self.memory()[..self.size]
+    }
+}
+
+impl DerefMut for PooledPinned {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let size = self.size;
+        &mut self.memory.as_mut().expect("it is there until the drop")[..size]
+    }
+}
+
+impl Drop for PooledPinned {
+    fn drop(&mut self) {
+        if self.generation != process::generation() {
+            return;
+        }
+        if let Some(memory) = self.memory.take() {
+            let unwanted = self.pool.bins.lock().give_back(memory, self.size);
+            self.pool.free(unwanted.into_iter().collect());
+        }
+    }
+}

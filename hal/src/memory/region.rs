@@ -1,0 +1,270 @@
+//! Device memory that has an end of its own: rows with a pitch, memory that host and device share,
+//! memory of another process.
+
+use super::{AccessGuard, DeviceMemory};
+use crate::device::{Device, IpcHandle};
+use crate::error::{Error, Result};
+use crate::memory::Access;
+use crate::process;
+use crate::stream::{PrefetchTarget, Stream};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How a range ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// Allocated here, to be freed.
+    Allocated,
+    /// Opened from another process's handle, to be closed.
+    Imported,
+}
+
+/// Addresses that the driver gave, and takes back once.
+struct Range {
+    device: Arc<dyn Device>,
+    address: u64,
+    bytes: usize,
+    origin: Origin,
+    generation: u32,
+    /// The device's when the range was made: a reset takes what is in its memory.
+    epoch: u64,
+    open: AtomicBool,
+}
+
+impl Range {
+    fn end(&self) -> Result<()> {
+        if !self.open.swap(false, Ordering::AcqRel) {
+            return Err(Error::handle("free", "the memory was freed already"));
+        }
+        if process::is_exiting()
+            || self.generation != process::generation()
+            || self.epoch != self.device.epoch()
+        {
+            return Ok(());
+        }
+        match self.origin {
+            // SAFETY: address and size are those of one allocation, which ends once; the
+            // device waits for the work that uses it.
+            Origin::Allocated => unsafe { self.device.free(self.address, self.bytes) },
+            Origin::Imported => {
+                // Where waiting fails, the context does no work any longer.
+                let waited = self.device.synchronize();
+                // SAFETY: the address is that of one import, which ends once; no work is left.
+                let closed = unsafe { self.device.close_imported(self.address) };
+                waited.and(closed)
+            }
+        }
+    }
+}
+
+impl Drop for Range {
+    fn drop(&mut self) {
+        if *self.open.get_mut() {
+            super::note_failed_free("device memory", self.end());
+        }
+    }
+}
+
+/// Device memory whose end waits for the device: when it is told to, or with its last user.
+///
+/// [`Pitched`], [`Managed`] and [`Imported`] are made of one.
+pub struct Region {
+    /// In front of the range, which it keeps.
+    memory: Arc<DeviceMemory>,
+    range: Arc<Range>,
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Region({:?}, {:?})", self.memory, self.range.origin)
+    }
+}
+
+impl Region {
+    /// Takes over a range that the device has just returned.
+    fn adopt(device: &Arc<dyn Device>, address: u64, bytes: usize, origin: Origin) -> Region {
+        let range = Arc::new(Range {
+            device: device.clone(),
+            address,
+            bytes,
+            origin,
+            generation: process::generation(),
+            epoch: device.epoch(),
+            open: AtomicBool::new(true),
+        });
+        // SAFETY: the range is allocated until its value goes, which the memory keeps.
+        let memory =
+            unsafe { DeviceMemory::foreign(device, address, bytes, Box::new(range.clone())) };
+        Region { memory: Arc::new(memory), range }
+    }
+
+    /// The memory, for arrays and copies.
+    pub fn memory(&self) -> &Arc<DeviceMemory> {
+        &self.memory
+    }
+
+    /// Ends the device's use of the memory; the addresses stay allocated until [`Region::end`] or
+    /// until the object is dropped. Later uses return `InvalidHandle`.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if it was retired already, or while an
+    /// [`AddressHold`](super::AddressHold) lives.
+    pub fn retire(&self) -> Result<()> {
+        self.memory.release()
+    }
+
+    /// Frees the addresses of memory that was retired, once the device's work has run; waits for
+    /// that. While a graph uses the memory, the last of graph and object frees it instead.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if they were freed already or the memory is not retired; the driver's error.
+    pub fn end(&self) -> Result<()> {
+        if self.memory.is_allocated() {
+            return Err(Error::handle("free", "the memory is still in use: retire comes first"));
+        }
+        if self.memory.is_held_by_graph() {
+            return Ok(());
+        }
+        self.range.end()
+    }
+
+    /// Frees the memory now, behind the work that uses it; waits for that.
+    ///
+    /// # Errors
+    /// As for [`Region::retire`] and [`Region::end`].
+    pub fn free(&self) -> Result<()> {
+        self.retire()?;
+        self.end()
+    }
+}
+
+/// Rows of device memory, each aligned for fast access: `cuMemAllocPitch`, `hipMemAllocPitch`.
+#[derive(Debug)]
+pub struct Pitched {
+    region: Region,
+    pitch: usize,
+}
+
+impl Pitched {
+    /// Allocates `height` rows of `width` bytes for elements of `element` bytes (4, 8 or 16).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an extent of zero or another element; `OutOfMemory`.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        width: usize,
+        height: usize,
+        element: usize,
+    ) -> Result<Pitched> {
+        for (name, extent) in [("width", width), ("height", height)] {
+            positive("allocate_pitched", name, extent)?;
+        }
+        let (address, pitch) = device.allocate_pitched(width, height, element)?;
+        let bytes = pitch.saturating_mul(height);
+        Ok(Pitched { region: Region::adopt(device, address, bytes, Origin::Allocated), pitch })
+    }
+
+    /// The row pitch: bytes from the start of a row to that of the next.
+    pub fn pitch(&self) -> usize {
+        self.pitch
+    }
+
+    /// The memory of all rows.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The memory of all rows, without the pitch.
+    pub fn into_region(self) -> Region {
+        self.region
+    }
+}
+
+/// Memory that host and device share, and that moves to whoever touches it:
+/// `cuMemAllocManaged`, `hipMallocManaged`.
+#[derive(Debug)]
+pub struct Managed {
+    region: Region,
+}
+
+impl Managed {
+    /// Allocates `bytes` bytes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for zero bytes; `Unsupported` where the device has no managed memory;
+    /// `OutOfMemory`.
+    pub fn new(device: &Arc<dyn Device>, bytes: usize) -> Result<Managed> {
+        positive("allocate_managed", "bytes", bytes)?;
+        let address = device.allocate_managed(bytes)?;
+        Ok(Managed { region: Region::adopt(device, address, bytes, Origin::Allocated) })
+    }
+
+    /// The base address on the host, which is that on the device, too. Whoever reads or writes
+    /// through it waits first for the work that uses the memory.
+    pub fn pointer(&self) -> *mut u8 {
+        self.region.memory.address() as *mut u8
+    }
+
+    /// Queues the move of all bytes to the stream's device or to the host, behind the work that
+    /// uses them: `cuMemPrefetchAsync`, `hipMemPrefetchAsync`.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if the memory was freed; `Unsupported` where the driver cannot move it.
+    pub fn prefetch(&self, stream: &Arc<dyn Stream>, to: PrefetchTarget) -> Result<()> {
+        let memory = &self.region.memory;
+        super::same_device(memory.device(), stream.as_ref())?;
+        let _guard = AccessGuard::acquire(stream, &[(memory, Access::Read)])?;
+        // SAFETY: the range is managed memory, which is freed behind this use.
+        unsafe { stream.prefetch(memory.address(), memory.bytes(), to) }
+    }
+
+    /// The memory.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The memory, as any other.
+    pub fn into_region(self) -> Region {
+        self.region
+    }
+}
+
+/// Memory that another process exported with [`Device::export_memory`]; closed at the end:
+/// `cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`.
+#[derive(Debug)]
+pub struct Imported {
+    region: Region,
+}
+
+impl Imported {
+    /// Opens the memory of a handle. Where the driver does not tell its size, that is 0, and the
+    /// memory serves by its address alone.
+    ///
+    /// # Errors
+    /// `Unsupported` where the device shares none; the driver's error for a handle that is none.
+    pub fn open(device: &Arc<dyn Device>, handle: &IpcHandle) -> Result<Imported> {
+        let address = device.import_memory(handle)?;
+        let bytes = device
+            .address_range(address)
+            .map_or(0, |(start, bytes)| (start + bytes as u64).saturating_sub(address) as usize);
+        Ok(Imported { region: Region::adopt(device, address, bytes, Origin::Imported) })
+    }
+
+    /// The memory.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The memory, as any other.
+    pub fn into_region(self) -> Region {
+        self.region
+    }
+}
+
+fn positive(call: &'static str, name: &str, value: usize) -> Result<()> {
+    match value {
+        0 => Err(Error::invalid(call, format!("{name} is 0; at least 1 is needed"))),
+        _ => Ok(()),
+    }
+}
