@@ -64,7 +64,6 @@ HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocMa
   hipMemPrefetchAsync,hipModuleLaunchCooperativeKernel,hipDeviceSetLimit,hipIpcGetMemHandle,$\
   hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle,$\
   hipUserObjectCreate,hipGraphRetainUserObject
-WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObjects
 
 # The photograph lies inside this package, which is installed alone: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
@@ -140,11 +139,10 @@ double-hip6:
 	  $(if $(SAME),--skip ::elementwise:: --skip ::views:: --skip ::random_streams::)
 
 double-hip5 double-hip7:
-	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip \
-	  $(if $(findstring hip5,$@),GPUARRAY_WITHOUT=GraphObjects) $(CONFORMANCE) hip:: $(SAME)
+	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
 
 double-lacking:
-	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \
+	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) \
 	  $(CONFORMANCE) hip:: $(SAME)
 
 double-forwarded:

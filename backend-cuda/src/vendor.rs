@@ -3,13 +3,13 @@
 use crate::nvrtc::Nvrtc;
 use crate::table::{NAMES, OwnCalls};
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
-use hal::compile::JitOptions;
-use hal::compile::Target;
-use hal::compile::{Compiled, Compiler};
+use hal::compile::{Compiled, Compiler, JitOptions, Target};
 use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::vendor::Vendor;
 use hal::source::NVRTC_OPTIONS;
-use hal::{Api, Direction, Error, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer};
+use hal::{
+    Api, Direction, Error, Feature, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer,
+};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -86,6 +86,10 @@ impl Vendor for Cuda {
 
     fn status_message(&self, code: i32) -> Option<&'static str> {
         describe(self.calls.error_string?, code)
+    }
+
+    fn features(&self) -> &'static [Feature] {
+        &[Feature::Ptx, Feature::Linker, Feature::ForeignContexts]
     }
 
     fn names(&self) -> &'static Names {

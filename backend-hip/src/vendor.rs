@@ -14,7 +14,9 @@ use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::vendor::{KernelParameters, Lasting, Vendor, common_lasting};
 use hal::source::HIPRTC_OPTIONS;
 use hal::status::common_kind;
-use hal::{Api, Direction, Error, ErrorKind, LinkInput, LoadOptions, Result, Status, Transfer};
+use hal::{
+    Api, Direction, Error, ErrorKind, Feature, LinkInput, LoadOptions, Result, Status, Transfer,
+};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -119,6 +121,10 @@ impl Vendor for Hip {
         // The runtime has one sentence for every number that it does not know.
         self.status_name(code)?;
         describe(self.calls.error_string?, code)
+    }
+
+    fn features(&self) -> &'static [Feature] {
+        &[]
     }
 
     fn names(&self) -> &'static Names {

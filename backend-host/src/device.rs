@@ -8,7 +8,7 @@ use crate::stream::HostStream;
 use hal::process::ProcessMutex;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
-    MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions,
+    Feature, Features, MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions,
 };
 use rayon::ThreadPool;
 use std::any::Any;
@@ -204,6 +204,10 @@ impl Device for HostHandle {
                 ));
             }
         })
+    }
+
+    fn features(&self) -> Features {
+        [Feature::ManagedMemory, Feature::Limits].into_iter().collect()
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {

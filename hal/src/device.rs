@@ -3,6 +3,7 @@
 use crate::compile::Compiled;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
+use crate::features::Features;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use std::any::Any;
@@ -190,6 +191,9 @@ pub trait Device: Send + Sync + Debug {
     /// # Errors
     /// `InvalidArgument` for a number that the device does not know.
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32>;
+
+    /// What the device supports of what not every device does.
+    fn features(&self) -> Features;
 
     /// How much memory it has and how much of it is free.
     fn memory_info(&self) -> Result<MemoryInfo>;

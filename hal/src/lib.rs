@@ -67,6 +67,7 @@ pub mod driver;
 pub mod dtype;
 pub mod error;
 pub mod event;
+pub mod features;
 pub mod function;
 pub mod iteration;
 pub mod launch;
@@ -92,6 +93,7 @@ pub use device::{
 pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventOptions};
+pub use features::{Feature, Features};
 pub use half::f16;
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use module::{

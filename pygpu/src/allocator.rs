@@ -5,7 +5,7 @@ use crate::errors::{raised_in_python, to_python};
 use crate::kept::KeptObject;
 use crate::pool::{DeviceMemoryPool, PooledDeviceAllocation};
 use gpuarray::attempt::before_waiting;
-use gpuarray::memory::{DevicePool, Allocator, DeviceMemory};
+use gpuarray::memory::{Allocator, DeviceMemory, DevicePool};
 use gpuarray::{Device, Error, Result, Stream};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;

@@ -2,7 +2,7 @@
 //! test that hangs fails instead of holding up the rest.
 
 use crate::context::Context;
-use gpuarray::{Backend, Device, Result};
+use gpuarray::{Backend, Device, Feature, Result};
 use std::any::Any;
 use std::cell::RefCell;
 use std::env;
@@ -15,9 +15,12 @@ use std::time::Duration;
 /// What a test returns; a panic is a failure, too.
 pub(crate) type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What a backend can, beyond what every backend must.
+/// What a test may need of a backend, beyond what every backend must have: a feature of the device,
+/// or something that only tests ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capability {
+    /// The device says so.
+    Has(Feature),
     /// The free memory is known to the byte, and nobody else changes it.
     ExactAccounting,
     /// The device has so little memory that a test can use all of it.
@@ -30,49 +33,45 @@ pub(crate) enum Capability {
     ConcurrentHostFunctions,
     /// Work goes on by itself, and can be seen to be under way.
     Progress,
-    /// It runs kernels written in CUDA C.
-    Kernels,
-    /// It takes PTX text.
-    Ptx,
-    /// Its driver is a compiler of PTX, with options and a log of its own.
+    /// Its driver is a real compiler of PTX and linker, with options and logs.
     Jit,
-    /// It links code from several inputs.
-    Linker,
-    /// Attributes of its kernels can be set.
-    KernelAttributes,
-    /// It tells which parameters a kernel has.
-    ParameterInfo,
     /// All blocks of a cooperative launch run at once.
     ResidentBlocks,
-    /// It captures work and replays it.
-    Graphs,
-    /// Its graphs keep objects of a program for as long as they live.
-    GraphObjects,
-    /// It has memory that the host and kernels share.
-    ManagedMemory,
-    /// Freed memory serves later work of its stream until it is trimmed.
-    Pool,
-    /// Its driver has pools, with a threshold above which they give memory back.
-    DriverPool,
-    /// Limits of its contexts can be set.
-    Limits,
-    /// It launches kernels whose blocks may wait for each other.
-    CooperativeLaunch,
-    /// It shares memory and events with other processes.
-    Sharing,
     /// Two of its devices can use each other's memory.
     Peers,
-    /// It takes streams that other libraries made.
-    ForeignStreams,
-    /// Other libraries can make contexts.
-    ForeignContexts,
     /// It is the driver double itself, which can be told to be odd.
     Double,
     /// Its target is set by the environment; that of a forwarded call's device is not.
     OwnTarget,
-    /// It can be reset.
-    Reset,
 }
+
+/// Names features as the other capabilities.
+macro_rules! features {
+    ($($name:ident),* $(,)?) => {
+        #[allow(non_upper_case_globals, reason = "the names of features, which tests list")]
+        impl Capability {
+            $(pub(crate) const $name: Capability = Capability::Has(Feature::$name);)*
+        }
+    };
+}
+
+features![
+    Kernels,
+    Ptx,
+    KernelAttributes,
+    ParameterInfo,
+    CooperativeLaunch,
+    Graphs,
+    GraphObjects,
+    ManagedMemory,
+    StreamOrderedReuse,
+    DriverPool,
+    Limits,
+    Sharing,
+    ForeignStreams,
+    ForeignContexts,
+    Reset,
+];
 
 /// One statement of behaviour.
 pub(crate) struct Test {
@@ -92,7 +91,7 @@ pub(crate) struct BackendUnderTest {
     pub(crate) open: fn() -> Result<Arc<dyn Backend>>,
     /// Another device than the first, where there is one.
     pub(crate) second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
-    /// What it can, here and now.
+    /// What it can here and now, beyond the features of its device.
     pub(crate) capabilities: fn(&dyn Backend) -> Result<Vec<Capability>>,
     /// Tests (`module::name`) that fail, each with the reason. One that passes is a failure.
     pub(crate) expected_failures: &'static [(&'static str, &'static str)],
@@ -309,12 +308,11 @@ fn check_names(
     }
 }
 
-/// What the backend can, but for what `GPUARRAY_WITHOUT` (names with commas between) lists: a
-/// driver may lack what another one of its generation has.
+/// What the backend's device says it supports, and what the suite knows of the backend.
 fn capabilities(backend: &BackendUnderTest, opened: &dyn Backend) -> Result<Vec<Capability>> {
-    let without = std::env::var("GPUARRAY_WITHOUT").unwrap_or_default();
-    let mut all = (backend.capabilities)(opened)?;
-    all.retain(|it| without.split(',').all(|name| name != format!("{it:?}")));
+    let features = opened.device(0)?.features();
+    let mut all: Vec<_> = features.iter().map(Capability::Has).collect();
+    all.extend((backend.capabilities)(opened)?);
     Ok(all)
 }
 
@@ -332,7 +330,11 @@ fn judge(
         return Verdict::Skipped(reason.to_owned());
     }
     if let Some(missing) = test.needs.iter().find(|need| !capabilities.contains(need)) {
-        return Verdict::Skipped(format!("needs {missing:?}"));
+        let name = match missing {
+            Capability::Has(feature) => format!("{feature:?}"),
+            other => format!("{other:?}"),
+        };
+        return Verdict::Skipped(format!("needs {name}"));
     }
     match (attempt(backend, capabilities, test, limit), listed(backend.expected_failures)) {
         (Ok(()), None) => Verdict::Passed,

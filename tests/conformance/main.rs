@@ -3,7 +3,7 @@
 //! `cargo test --test conformance -- [FILTER] [--exact] [--skip TEXT] [--list]`. A test that
 //! a backend lacks a capability for is skipped; a backend that cannot be opened is skipped
 //! with its reason, unless `GPUARRAY_REQUIRE` (names with commas between) lists it.
-//! `GPUARRAY_WITHOUT` lists capabilities of a GPU that its driver lacks; `GPUARRAY_TEST_SECONDS` sets how long one test may take (60).
+//! `GPUARRAY_TEST_SECONDS` sets how long one test may take (60).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -35,6 +35,7 @@ mod random_streams;
 mod raw;
 mod reductions;
 mod reference;
+mod regions;
 mod renamed;
 mod rows;
 mod scenarios;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         ("indexed", indexed::TESTS),
         ("transfers", transfers::TESTS),
         ("errors", errors::TESTS),
+        ("regions", regions::TESTS),
         ("rows", rows::TESTS),
         ("pinned", pinned::TESTS),
         ("pools", pools::TESTS),

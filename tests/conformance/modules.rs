@@ -31,8 +31,8 @@ tests![
     a_module_is_dropped_while_its_kernel_runs needs [Kernels],
     options_of_the_loader_are_taken needs [Jit],
     one_input_is_linked needs [Ptx],
-    several_inputs_are_linked needs [Linker],
-    what_does_not_link_is_reported needs [Linker],
+    several_inputs_are_linked needs [Jit],
+    what_does_not_link_is_reported needs [Jit],
     links_of_nothing_are_refused,
 ];
 

@@ -11,15 +11,15 @@ tests![
     trimming_gives_memory_back_and_takes_none_in_use,
     a_release_threshold_is_refused_by_name_without_a_pool,
     a_freed_block_serves_later_work_of_its_stream,
-    a_freed_block_does_not_serve_another_stream_at_once needs [Pool],
-    freed_blocks_of_many_sizes_are_found_again needs [Pool],
-    the_device_gets_freed_memory_when_it_is_trimmed needs [Pool],
+    a_freed_block_does_not_serve_another_stream_at_once needs [StreamOrderedReuse],
+    freed_blocks_of_many_sizes_are_found_again needs [StreamOrderedReuse],
+    the_device_gets_freed_memory_when_it_is_trimmed needs [StreamOrderedReuse],
     the_device_gets_memory_above_the_threshold needs [DriverPool],
     what_a_pool_keeps_counts_as_free needs [DriverPool],
-    running_out_says_how_much_there_is needs [Pool],
-    the_pool_gives_way_to_plain_memory needs [Pool],
-    the_pool_of_one_stream_gives_way_to_another needs [Pool],
-    memory_can_be_used_after_running_out needs [Pool],
+    running_out_says_how_much_there_is needs [StreamOrderedReuse],
+    the_pool_gives_way_to_plain_memory needs [StreamOrderedReuse],
+    the_pool_of_one_stream_gives_way_to_another needs [StreamOrderedReuse],
+    memory_can_be_used_after_running_out needs [StreamOrderedReuse],
     an_address_tells_its_allocation,
 ];
 
@@ -51,7 +51,7 @@ fn a_freed_block_serves_later_work_of_its_stream(context: &Context) -> Outcome {
             drop(first);
             // The block's work may still be to run: what comes later comes behind it.
             let second = DeviceMemory::for_stream(&context.device, &stream, bytes)?;
-            if context.can(Capability::Pool) {
+            if context.can(Capability::StreamOrderedReuse) {
                 assert_eq!(second.address(), address, "{bytes} bytes");
             }
             // SAFETY: the memory is allocated for the stream, and freed behind its work.

@@ -3,8 +3,8 @@
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
 use gpuarray::operation::Operation;
 use gpuarray::{
-    Api, Backend, Device, DeviceId, Event, EventOptions, PinnedOptions, Result, Status, Stream,
-    StreamOptions, Transfer,
+    Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Status,
+    Stream, StreamOptions, Transfer,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -64,6 +64,10 @@ impl Device for Renamed<dyn Device> {
 
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         self.inner.attribute(attribute)
+    }
+
+    fn features(&self) -> Features {
+        self.inner.features()
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {

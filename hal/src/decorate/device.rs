@@ -7,6 +7,7 @@ use crate::device::{
 };
 use crate::error::Result;
 use crate::event::{Event, EventOptions};
+use crate::features::Features;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use std::any::Any;
@@ -23,6 +24,10 @@ impl Device for Decorated<dyn Device> {
 
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         self.inner.attribute(attribute)
+    }
+
+    fn features(&self) -> Features {
+        self.inner.features()
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {

@@ -4,6 +4,7 @@ use super::calls::{Handle, LEGACY};
 use super::context::Context;
 use super::errors::optional;
 use super::event::DriverEvent;
+use super::features::features;
 use super::memory::pool::out_of_memory;
 use super::module::DriverModule;
 use super::state::DeviceState;
@@ -15,6 +16,7 @@ use crate::device::{
 };
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
+use crate::features::Features;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
 use std::any::Any;
@@ -102,6 +104,10 @@ impl Device for DriverDevice {
 
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         self.context.attribute(attribute)
+    }
+
+    fn features(&self) -> Features {
+        features(&self.state)
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {

@@ -3,6 +3,7 @@
 use super::calls::Handle;
 use super::context::{Context, lock};
 use super::errors::optional;
+use super::features::COOPERATIVE_LAUNCH;
 use super::launch::launch;
 use super::module::LoadedCode;
 use super::stream::DriverStream;
@@ -20,9 +21,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// The attributes of a kernel that can be set: shared memory, its share of the on-chip
 /// memory, and the extents of clusters.
 const SETTABLE: std::ops::RangeInclusive<i32> = 8..=15;
-
-/// `CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH`; the backends translate it.
-const COOPERATIVE_LAUNCH: DeviceAttribute = DeviceAttribute(95);
 
 /// Dynamic shared memory that a kernel has without being asked.
 const DEFAULT_SHARED: u32 = 48 << 10;

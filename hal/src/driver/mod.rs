@@ -15,6 +15,7 @@ mod context;
 mod device;
 mod errors;
 mod event;
+mod features;
 mod ipc;
 mod kernel;
 mod launch;

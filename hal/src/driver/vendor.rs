@@ -3,6 +3,7 @@
 use super::calls::{Calls, Handle};
 use crate::compile::{Compiled, Compiler};
 use crate::error::{ErrorKind, Result};
+use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions, Parameter};
 use crate::status::{Api, common_kind};
 use crate::stream::Transfer;
@@ -28,6 +29,9 @@ pub trait Vendor: Send + Sync + Debug {
 
     /// The vendor's sentence about a status number.
     fn status_message(&self, code: i32) -> Option<&'static str>;
+
+    /// Features that the table of calls does not show.
+    fn features(&self) -> &'static [Feature];
 
     /// The table's names, for messages.
     fn names(&self) -> &'static super::calls::Names;

@@ -54,6 +54,15 @@ impl Pool {
         &self.context
     }
 
+    /// False if the driver has no pool, as far as is known before the first use.
+    pub(in crate::driver) fn may_be_pooled(&self) -> bool {
+        let calls = &self.context.driver.calls;
+        self.known.load(Ordering::Acquire) != 1
+            && calls.pool_create.is_some()
+            && calls.pool_allocate.is_some()
+            && calls.free_async.is_some()
+    }
+
     /// The driver's pool; `None` if it has none.
     fn handle(&self) -> Result<Option<Handle>> {
         match self.known.load(Ordering::Acquire) {

@@ -9,6 +9,7 @@ use crate::driver::errors::Driver;
 use crate::driver::state::DeviceState;
 use crate::driver::vendor::Vendor;
 use crate::error::{Error, Result};
+use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions};
 use crate::status::{Api, Status};
 use crate::stream::Transfer;
@@ -445,6 +446,10 @@ impl Vendor for FakeVendor {
 
     fn status_message(&self, _code: i32) -> Option<&'static str> {
         None
+    }
+
+    fn features(&self) -> &'static [Feature] {
+        &[]
     }
 
     fn names(&self) -> &'static Names {

@@ -1,0 +1,105 @@
+//! What a device supports, beyond what every device must.
+
+use crate::enumeration::enumeration;
+use std::fmt;
+
+enumeration! {
+/// Something that some devices support and others do not. Where one is missing, the calls that need
+/// it return [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Feature {
+    /// Kernels written in CUDA C: [`Device::load_module`](crate::Device::load_module).
+    Kernels,
+    /// PTX text as an image of a module, which the driver compiles.
+    Ptx,
+    /// Linking of code from several inputs: [`Device::link`](crate::Device::link).
+    Linker,
+    /// Attributes of kernels can be set: [`Kernel::set_attribute`](crate::Kernel::set_attribute).
+    KernelAttributes,
+    /// The driver tells which parameters a kernel has:
+    /// [`Kernel::parameters`](crate::Kernel::parameters). Elsewhere the code may tell.
+    ParameterInfo,
+    /// Launches of kernels whose blocks may wait for each other:
+    /// [`Kernel::launch_cooperative`](crate::Kernel::launch_cooperative).
+    CooperativeLaunch,
+    /// Work can be captured and launched again: [`Stream::begin_capture`](crate::Stream::begin_capture).
+    Graphs,
+    /// The driver's graphs keep objects of a program: memory that a capture of another library uses
+    /// lives as long as its graphs.
+    GraphObjects,
+    /// Memory that host and device share: [`Managed`](crate::memory::Managed).
+    ManagedMemory,
+    /// Freed memory serves later work of its stream until it is trimmed.
+    StreamOrderedReuse,
+    /// The driver has pools of memory with a release threshold:
+    /// [`Device::set_release_threshold`](crate::Device::set_release_threshold).
+    DriverPool,
+    /// Limits of the context can be read and set: [`Device::set_limit`](crate::Device::set_limit).
+    Limits,
+    /// Memory and events can be shared with other processes:
+    /// [`Device::export_memory`](crate::Device::export_memory).
+    Sharing,
+    /// Streams of other libraries: [`Device::stream_from_handle`](crate::Device::stream_from_handle).
+    ForeignStreams,
+    /// Other libraries can make contexts of their own on the device, which are put back.
+    ForeignContexts,
+    /// [`Device::reset`](crate::Device::reset).
+    Reset,
+}
+}
+
+/// A set of features: what [`Device::features`](crate::Device::features) returns.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Features(u64);
+
+impl Features {
+    /// The set without any.
+    pub const NONE: Features = Features(0);
+
+    /// True if the feature is in the set.
+    pub const fn contains(self, feature: Feature) -> bool {
+        self.0 & 1 << feature as u32 != 0
+    }
+
+    /// The set with this feature if `present`, else without it.
+    #[must_use]
+    pub const fn with(self, feature: Feature, present: bool) -> Features {
+        let bit = 1 << feature as u32;
+        Features(if present { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// The features of the set, in the order of [`Feature::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Feature> {
+        Feature::ALL.into_iter().filter(move |feature| self.contains(*feature))
+    }
+}
+
+impl FromIterator<Feature> for Features {
+    fn from_iter<T: IntoIterator<Item = Feature>>(features: T) -> Features {
+        features.into_iter().fold(Features::NONE, |all, feature| all.with(feature, true))
+    }
+}
+
+impl fmt::Debug for Features {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Feature, Features};
+
+    #[test]
+    fn a_set_has_what_was_put_in() {
+        let set: Features = [Feature::Graphs, Feature::Reset].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [Feature::Graphs, Feature::Reset]);
+        assert!(!set.with(Feature::Reset, false).contains(Feature::Reset));
+        assert_eq!(format!("{set:?}"), "{Graphs, Reset}");
+        assert_eq!(
+            Feature::ALL.into_iter().collect::<Features>().iter().count(),
+            Feature::ALL.len()
+        );
+    }
+}
