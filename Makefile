@@ -64,6 +64,8 @@ HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocMa
   hipMemPrefetchAsync,hipModuleLaunchCooperativeKernel,hipDeviceSetLimit,hipIpcGetMemHandle,$\
   hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle,$\
   hipUserObjectCreate,hipGraphRetainUserObject
+# The features that need them: the runtime has these functions, and they refuse.
+WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObjects
 
 # The photograph lies inside this package, which is installed alone: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4
@@ -142,7 +144,7 @@ double-hip5 double-hip7:
 	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
 
 double-lacking:
-	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) \
+	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \
 	  $(CONFORMANCE) hip:: $(SAME)
 
 double-forwarded:

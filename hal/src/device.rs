@@ -192,7 +192,9 @@ pub trait Device: Send + Sync + Debug {
     /// `InvalidArgument` for a number that the device does not know.
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32>;
 
-    /// What the device supports of what not every device does.
+    /// Returns what the device supports of what not every device does: by the functions that the
+    /// driver has and the attributes that it tells, without making a context. A driver may have a
+    /// function that refuses all work; the call says so then.
     fn features(&self) -> Features;
 
     /// How much memory it has and how much of it is free.

@@ -89,6 +89,10 @@ impl fmt::Debug for KeptStream {
     }
 }
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Stream for KeptStream {
     fn id(&self) -> u64 {
         self.inner.id()
@@ -114,6 +118,10 @@ impl Stream for KeptStream {
         self.inner.answers_queries()
     }
 
+    fn wait_for_room(&self) {
+        self.inner.wait_for_room();
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.inner.synchronize()
     }
@@ -132,6 +140,10 @@ impl Stream for KeptStream {
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
         self.inner.allocate(bytes)
+    }
+
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        self.inner.allocate_zeroed(bytes)
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {

@@ -45,6 +45,15 @@ pub(crate) enum Capability {
     OwnTarget,
 }
 
+impl Capability {
+    fn name(self) -> String {
+        match self {
+            Capability::Has(feature) => format!("{feature:?}"),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
 /// Names features as the other capabilities.
 macro_rules! features {
     ($($name:ident),* $(,)?) => {
@@ -308,11 +317,15 @@ fn check_names(
     }
 }
 
-/// What the backend's device says it supports, and what the suite knows of the backend.
+/// What the backend's device says it supports, and what the suite knows of the backend, but for what
+/// `GPUARRAY_WITHOUT` (names with commas between) lists: a driver may have a function that refuses
+/// all work, which only a call tells.
 fn capabilities(backend: &BackendUnderTest, opened: &dyn Backend) -> Result<Vec<Capability>> {
     let features = opened.device(0)?.features();
     let mut all: Vec<_> = features.iter().map(Capability::Has).collect();
     all.extend((backend.capabilities)(opened)?);
+    let without = std::env::var("GPUARRAY_WITHOUT").unwrap_or_default();
+    all.retain(|it| without.split(',').all(|name| name != it.name()));
     Ok(all)
 }
 
@@ -330,11 +343,7 @@ fn judge(
         return Verdict::Skipped(reason.to_owned());
     }
     if let Some(missing) = test.needs.iter().find(|need| !capabilities.contains(need)) {
-        let name = match missing {
-            Capability::Has(feature) => format!("{feature:?}"),
-            other => format!("{other:?}"),
-        };
-        return Verdict::Skipped(format!("needs {name}"));
+        return Verdict::Skipped(format!("needs {}", missing.name()));
     }
     match (attempt(backend, capabilities, test, limit), listed(backend.expected_failures)) {
         (Ok(()), None) => Verdict::Passed,

@@ -3,6 +3,7 @@
 //! `cargo test --test conformance -- [FILTER] [--exact] [--skip TEXT] [--list]`. A test that
 //! a backend lacks a capability for is skipped; a backend that cannot be opened is skipped
 //! with its reason, unless `GPUARRAY_REQUIRE` (names with commas between) lists it.
+//! `GPUARRAY_WITHOUT` lists features whose functions the driver has and that refuse all work;
 //! `GPUARRAY_TEST_SECONDS` sets how long one test may take (60).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]

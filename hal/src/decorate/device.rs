@@ -13,6 +13,10 @@ use crate::stream::{Stream, StreamOptions};
 use std::any::Any;
 use std::sync::Arc;
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Device for Decorated<dyn Device> {
     fn id(&self) -> DeviceId {
         self.inner.id()

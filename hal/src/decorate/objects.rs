@@ -13,6 +13,7 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+/// Searches for devices are the trait's own, over the decorated devices.
 impl Backend for Decorated<dyn Backend> {
     fn name(&self) -> &'static str {
         self.inner.name()
@@ -52,6 +53,10 @@ impl Backend for Decorated<dyn Backend> {
     }
 }
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Event for Decorated<dyn Event> {
     fn device_id(&self) -> DeviceId {
         self.inner.device_id()
@@ -86,6 +91,10 @@ impl Event for Decorated<dyn Event> {
     }
 }
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Module for Decorated<dyn Module> {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
         let inner = self.call(Call::Lookup, |m| m.kernel(name))?;
@@ -105,6 +114,10 @@ impl Module for Decorated<dyn Module> {
     }
 }
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Kernel for Decorated<dyn Kernel> {
     fn name(&self) -> &str {
         self.inner.name()

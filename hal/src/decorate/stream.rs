@@ -11,6 +11,10 @@ use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, T
 use std::any::Any;
 use std::sync::Arc;
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Stream for Decorated<dyn Stream> {
     fn id(&self) -> u64 {
         self.inner.id()
@@ -139,8 +143,20 @@ impl Stream for Decorated<dyn Stream> {
     fn as_any(&self) -> &dyn Any {
         self.inner.as_any()
     }
+
+    fn for_memory(&self) -> Option<Arc<dyn Stream>> {
+        Some(Arc::new(self.wrap(self.inner.for_memory()?)))
+    }
+
+    fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.inner.foreign_owner()
+    }
 }
 
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
 impl Graph for Decorated<dyn Graph> {
     fn node_count(&self) -> usize {
         self.inner.node_count()
