@@ -2,12 +2,13 @@
 
 use crate::harness::{BackendUnderTest, Capability};
 use crate::renamed::Renamed;
+use crate::skeleton;
 use backend_host::{HostBackend, HostConfig};
 use gpuarray::{Backend, Choice, Feature, Result};
 use std::sync::Arc;
 
 /// Every backend, with what it can and what is known to fail.
-pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
+pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
     BackendUnderTest {
         name: "host",
         open: open_host,
@@ -40,6 +41,30 @@ pub(crate) const BACKENDS: [BackendUnderTest; 3] = [
         capabilities: gpu,
         expected_failures: &[],
         skipped: &[],
+    },
+    // What the least that a backend needs is enough for.
+    BackendUnderTest {
+        name: "skeleton",
+        open: skeleton::open,
+        second: |_| Renamed::backend(skeleton::open()?, 1).device(0),
+        capabilities: |_| {
+            Ok(vec![
+                Capability::SecondDevice,
+                Capability::ConcurrentHostFunctions,
+                Capability::Progress,
+            ])
+        },
+        expected_failures: &[(
+            "pools::an_address_tells_its_allocation",
+            "address_range is the trait's own, which refuses",
+        )],
+        skipped: &[
+            ("elementwise", "the operations are the host's"),
+            ("views", "the operations are the host's"),
+            ("reductions", "the operations are the host's"),
+            ("indexed", "the operations are the host's"),
+            ("isolated", "other processes open backends by a Choice, which has no skeleton"),
+        ],
     },
 ];
 

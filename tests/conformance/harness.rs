@@ -307,7 +307,7 @@ fn check_names(
 ) -> std::result::Result<(), String> {
     let exists = |name: &str| {
         tables.iter().any(|(module, tests)| {
-            tests.iter().any(|test| name == format!("{module}::{}", test.name))
+            name == *module || tests.iter().any(|test| name == format!("{module}::{}", test.name))
         })
     };
     let mut exceptions = backend.expected_failures.iter().chain(backend.skipped);
@@ -337,7 +337,10 @@ fn judge(
     limit: Duration,
 ) -> Verdict {
     let listed = |list: &'static [(&str, &'static str)]| {
-        list.iter().find(|(listed, _)| name.ends_with(&format!("::{listed}"))).map(|entry| entry.1)
+        let is_meant = |listed: &str| {
+            name.ends_with(&format!("::{listed}")) || name.contains(&format!("::{listed}::"))
+        };
+        list.iter().find(|(listed, _)| is_meant(listed)).map(|entry| entry.1)
     };
     if let Some(reason) = listed(backend.skipped) {
         return Verdict::Skipped(reason.to_owned());

@@ -25,7 +25,7 @@ tests![
 ];
 
 fn a_backend_has_a_name_a_version_and_devices(context: &Context) -> Outcome {
-    assert!(["cuda", "hip", "host"].contains(&context.backend.name()));
+    assert!(["cuda", "hip", "host", "skeleton"].contains(&context.backend.name()));
     assert!(context.backend.version()? > 0);
     assert!(context.backend.device_count()? > 0);
     Ok(())

@@ -41,6 +41,7 @@ mod renamed;
 mod rows;
 mod scenarios;
 mod sharing;
+mod skeleton;
 mod streams;
 mod threads;
 mod transfers;

@@ -1,0 +1,99 @@
+//! The work of one stream: tasks that a thread runs in order.
+
+use gpuarray::poison::Unpoisoned as _;
+use gpuarray::{Error, ErrorKind, Result, Status};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+
+/// A piece of queued work.
+pub(super) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
+
+/// How far the work of a queue is. The thread keeps it until all tasks have run.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// How many tasks have been queued.
+    queued: AtomicU64,
+    /// How many tasks have run, and the first failure that nobody was told of.
+    done: Mutex<(u64, Option<Error>)>,
+    changed: Condvar,
+}
+
+impl Progress {
+    /// The place behind everything queued so far.
+    pub(super) fn mark(self: &Arc<Self>) -> Mark {
+        Mark { progress: self.clone(), position: self.queued.load(Ordering::SeqCst) }
+    }
+}
+
+/// A place in the work of a queue.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    progress: Arc<Progress>,
+    position: u64,
+}
+
+impl Mark {
+    pub(super) fn is_reached(&self) -> bool {
+        self.progress.done.lock().unpoisoned().0 >= self.position
+    }
+
+    pub(super) fn wait(&self) {
+        let done = self.progress.done.lock().unpoisoned();
+        let changed = &self.progress.changed;
+        drop(changed.wait_while(done, |done| done.0 < self.position).unpoisoned());
+    }
+}
+
+/// Tasks in order. The thread ends when the queue is gone and its tasks have run.
+#[derive(Debug)]
+pub(super) struct Queue {
+    progress: Arc<Progress>,
+    tasks: Mutex<mpsc::Sender<Task>>,
+}
+
+impl Queue {
+    pub(super) fn new() -> Result<Arc<Queue>> {
+        let (sender, tasks) = mpsc::channel::<Task>();
+        let progress = Arc::new(Progress::default());
+        let told = progress.clone();
+        let work = move || {
+            for task in tasks {
+                let result = catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|_| {
+                    let status = Status::host(Status::LAUNCH_FAILED);
+                    Err(Error::new(ErrorKind::LaunchFailed, status, "stream", "a task panicked"))
+                });
+                let mut done = told.done.lock().unpoisoned();
+                done.0 += 1;
+                done.1 = done.1.take().or(result.err());
+                told.changed.notify_all();
+            }
+        };
+        std::thread::Builder::new()
+            .spawn(work)
+            .map_err(|error| Error::unavailable("create_stream", error.to_string()))?;
+        Ok(Arc::new(Queue { progress, tasks: Mutex::new(sender) }))
+    }
+
+    /// Puts a task behind all others.
+    pub(super) fn submit(&self, task: Task) {
+        let tasks = self.tasks.lock().unpoisoned();
+        self.progress.queued.fetch_add(1, Ordering::SeqCst);
+        tasks.send(task).expect("the thread lives as long as the queue");
+    }
+
+    /// How far its work is, also once the queue itself is gone.
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// The place behind everything queued so far.
+    pub(super) fn mark(&self) -> Mark {
+        self.progress.mark()
+    }
+
+    /// Reports the failure of an earlier task, once.
+    pub(super) fn take_failure(&self) -> Result<()> {
+        self.progress.done.lock().unpoisoned().1.take().map_or(Ok(()), Err)
+    }
+}
