@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a failure ends the benchmark")]
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{Choice, Device, DeviceArray};
 use std::hint::black_box;
@@ -28,7 +28,7 @@ fn small(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("small");
     group.bench_function("a + b", |bench| bench.iter(|| (&a + black_box(&b)).unwrap()));
     group.bench_function("a += b", |bench| {
-        bench.iter(|| total.update(BinaryFunction::Add, black_box(&b)).unwrap());
+        bench.iter(|| total.update(functions::Add, black_box(&b)).unwrap());
     });
     group.bench_function("a[10:500]", |bench| {
         bench.iter(|| a.index(black_box(&[(10..500).into()])).unwrap());

@@ -5,7 +5,7 @@
 
 use backend_cuda::{open_file, symbols};
 use criterion::{Criterion, criterion_group, criterion_main};
-use gpuarray::function::{BinaryFunction, Reduction};
+use gpuarray::array::functions;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{DeviceArray, LaunchConfig, LoadOptions, ModuleSource};
 use std::fmt::Write as _;
@@ -75,9 +75,8 @@ fn overhead(criterion: &mut Criterion) {
         bencher.iter(|| DeviceMemory::for_stream(&device, &stream, 4096))
     });
     criterion.bench_function("a + b", |bencher| bencher.iter(|| black_box(&a) + black_box(&b)));
-    criterion
-        .bench_function("a += b", |bencher| bencher.iter(|| c.update(BinaryFunction::Add, &b)));
-    criterion.bench_function("sum", |bencher| bencher.iter(|| a.reduce(Reduction::Sum, None)));
+    criterion.bench_function("a += b", |bencher| bencher.iter(|| c.update(functions::Add, &b)));
+    criterion.bench_function("sum", |bencher| bencher.iter(|| a.reduce(functions::Sum, None)));
     let _ = std::fs::remove_dir_all(&folder);
 }
 

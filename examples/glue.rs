@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the example shows its result")]
 
-use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{Choice, Device, DeviceArray, EventOptions, IndexItem, StreamOptions};
 use libloading::Library;
@@ -56,7 +56,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     stream.synchronize()?;
     let arrays_ms = clock.elapsed().as_secs_f64() * 1e3;
 
-    let difference = (&by_library - &by_arrays)?.map(UnaryFunction::Absolute)?.max()?;
+    let difference = (&by_library - &by_arrays)?.map(functions::Absolute)?.max()?;
     println!("device                {}", device.properties().name);
     println!("plate                 {WIDTH} x {HEIGHT} cells, {STEPS} steps");
     println!("C library, in order   {library_ms:.1} ms");
@@ -143,11 +143,11 @@ fn with_arrays(start: &DeviceArray<f32>, steps: usize) -> gpuarray::Result<Devic
     let mut cells = plate.index(&[rows, columns])?;
     for _ in 0..steps {
         let mut change = (&neighbours[0] + &neighbours[1])?;
-        change.update(BinaryFunction::Add, &neighbours[2])?;
-        change.update(BinaryFunction::Add, &neighbours[3])?;
-        change.update(BinaryFunction::Subtract, &(&cells * 4.0)?)?;
-        change.update_scalar(BinaryFunction::Multiply, K)?;
-        cells.update(BinaryFunction::Add, &change)?;
+        change.update(functions::Add, &neighbours[2])?;
+        change.update(functions::Add, &neighbours[3])?;
+        change.update(functions::Subtract, &(&cells * 4.0)?)?;
+        change.update_scalar(functions::Multiply, K)?;
+        cells.update(functions::Add, &change)?;
     }
     Ok(plate)
 }

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use backend_host::{HostBackend, HostConfig};
+use gpuarray::array::functions;
 use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
-use gpuarray::function::{BinaryFunction, Reduction};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
     Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,
@@ -46,8 +46,8 @@ fn program(backend: &dyn Backend) -> Result<f64> {
     let mut a = DeviceArray::from_slice(&device, &host)?;
     let b = DeviceArray::full(&device, &[512], 2.0)?;
     let c = (&(&a * &b)? + &a)?;
-    a.update(BinaryFunction::Add, &c)?;
-    a.index(&[(1..).into()])?.update(BinaryFunction::Add, &a.index(&[(..511).into()])?)?;
+    a.update(functions::Add, &c)?;
+    a.index(&[(1..).into()])?.update(functions::Add, &a.index(&[(..511).into()])?)?;
 
     let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
     let other = device.create_stream(StreamOptions::default())?;
@@ -65,8 +65,8 @@ fn program(backend: &dyn Backend) -> Result<f64> {
         }))?;
     }
     let mut doubled = c.on(&stream)?;
-    doubled.update_scalar(BinaryFunction::Multiply, 2.0)?;
-    let seen = c.on(&other)?.scan(Reduction::Sum, 0)?;
+    doubled.update_scalar(functions::Multiply, 2.0)?;
+    let seen = c.on(&other)?.scan(functions::Sum, 0)?;
     let indices = DeviceArray::<i32>::sequence(&device, 511, -1, 512)?;
     let reversed = seen.take(&indices, 0)?;
     drop(seen);

@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::memory::{DeviceMemory, PinnedMemory, last_failed_free};
 use gpuarray::{
     CaptureMode, Choice, Device, DeviceArray, ErrorKind, EventOptions, Kernel, LaunchConfig,
@@ -77,7 +77,7 @@ impl Worker<'_> {
         let mut array = DeviceArray::<i32>::zeros(self.device, &[100])?.on(&self.stream)?.copy()?;
         match self.stream.begin_capture(CaptureMode::default()) {
             Ok(()) => {
-                array.update_scalar(BinaryFunction::Add, 1)?;
+                array.update_scalar(functions::Add, 1)?;
                 let doubled = (&array + &array)?;
                 let graph = self.stream.end_capture()?;
                 // SAFETY: the array of the capture lives.

@@ -85,7 +85,7 @@ pub mod source;
 pub mod status;
 pub mod stream;
 
-pub use array::{Argument, Array, DeviceArray, Inexact, Number};
+pub use array::{Argument, Array, DeviceArray, Inexact, Number, PendingCopy, PinnedBuffer};
 pub use backend::Backend;
 pub use device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,

@@ -3,7 +3,7 @@
 use crate::context::{Context, error_of, expect_error};
 use crate::graphs::{capture, numbers, replay};
 use crate::harness::{Capability, Outcome, tests};
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{CaptureMode, DeviceArray, Direction, ErrorKind, EventOptions, Stream, Transfer};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn check_usable(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
     assert!(!stream.is_capturing()?);
     let mut x = numbers(context, stream, 5)?;
     assert_eq!((&x + 1)?.to_vec()?, [1, 2, 3, 4, 5]);
-    let graph = capture(stream, || x.update_scalar(BinaryFunction::Add, 10))?;
+    let graph = capture(stream, || x.update_scalar(functions::Add, 10))?;
     replay(&graph, stream)?;
     assert_eq!(x.to_vec()?, [10, 11, 12, 13, 14]);
     Ok(())
@@ -89,7 +89,7 @@ fn what_a_graph_cannot_repeat_is_refused(context: &Context) -> Outcome {
     let mut x = numbers(context, &stream, 10)?;
     let kind = ErrorKind::InvalidArgument;
     let graph = capture(&stream, || {
-        x.update_scalar(BinaryFunction::Add, 1)?;
+        x.update_scalar(functions::Add, 1)?;
         for (direction, to, from) in [
             (Direction::HostToDevice, memory.address(), host.as_ptr() as u64),
             (Direction::DeviceToHost, host.as_mut_ptr() as u64, memory.address()),
@@ -126,7 +126,7 @@ fn captures_begin_and_end_in_pairs(context: &Context) -> Outcome {
     expect_error(stream.end_capture(), kind, &["begin_capture"])?;
     let mut x = numbers(context, &stream, 3)?;
     stream.begin_capture(CaptureMode::default())?;
-    x.update_scalar(BinaryFunction::Add, 1)?;
+    x.update_scalar(functions::Add, 1)?;
     let error = error_of(stream.begin_capture(CaptureMode::default()));
     assert!(error.detail().contains("captur"), "{error}");
     // The first capture is as it was.
@@ -206,9 +206,9 @@ fn other_streams_work_during_a_capture(context: &Context) -> Outcome {
     let (main, side) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &main, 10)?;
     let graph = capture(&main, || {
-        x.update_scalar(BinaryFunction::Add, 1)?;
+        x.update_scalar(functions::Add, 1)?;
         other_work(context, &side, 3_000_000)?;
-        x.update_scalar(BinaryFunction::Add, 1)
+        x.update_scalar(functions::Add, 1)
     })?;
     assert_eq!(graph.node_count(), 2);
     replay(&graph, &main)?;
@@ -222,7 +222,7 @@ fn the_default_stream_works_during_a_capture_beside_it(context: &Context) -> Out
     let mut x = numbers(context, &main, 10)?;
     let graph = capture(&main, || {
         other_work(context, &context.device.default_stream(), 2_000_000)?;
-        x.update_scalar(BinaryFunction::Add, 1)
+        x.update_scalar(functions::Add, 1)
     })?;
     assert_eq!(graph.node_count(), 1);
     replay(&graph, &main)?;
@@ -242,7 +242,7 @@ fn other_threads_work_during_a_capture(context: &Context) -> Outcome {
                 .collect();
             threads.into_iter().try_for_each(|thread| thread.join().unwrap())
         })?;
-        x.update_scalar(BinaryFunction::Add, 1)
+        x.update_scalar(functions::Add, 1)
     })?;
     replay(&graph, &main)?;
     assert_eq!(x.to_vec()?[9], 10);
@@ -254,9 +254,9 @@ fn two_streams_capture_at_once(context: &Context) -> Outcome {
     let (mut x, mut y) = (numbers(context, &first, 9)?, numbers(context, &second, 9)?);
     first.begin_capture(CaptureMode::Relaxed)?;
     second.begin_capture(CaptureMode::Relaxed)?;
-    x.update_scalar(BinaryFunction::Add, 1)?;
+    x.update_scalar(functions::Add, 1)?;
     let doubled = (&y + &y)?;
-    y.update(BinaryFunction::Add, &doubled)?;
+    y.update(functions::Add, &doubled)?;
     drop(doubled);
     let (one, two) = (first.end_capture()?, second.end_capture()?);
     assert_eq!((one.node_count(), two.node_count()), (1, 2));
@@ -276,7 +276,7 @@ fn every_mode_captures(context: &Context) -> Outcome {
         stream.begin_capture(mode)?;
         // Allocates, which the stricter modes must not mind.
         let y = (&x + 1)?;
-        x.update(BinaryFunction::Add, &y)?;
+        x.update(functions::Add, &y)?;
         let graph = stream.end_capture()?;
         replay(&graph, &stream)?;
         assert_eq!(x.to_vec()?[999], 1999, "{mode:?}");
@@ -290,7 +290,7 @@ fn work_beside_a_capture_does_not_become_part_of_it(context: &Context) -> Outcom
         let mut x = numbers(context, &main, 10)?;
         let mut beside = None;
         let graph = capture(&main, || {
-            x.update_scalar(BinaryFunction::Add, 5)?;
+            x.update_scalar(functions::Add, 5)?;
             // The array was written last in the capture, which has not run.
             beside = Some((&x.on(&other)? + 1)?);
             Ok(())
@@ -311,7 +311,7 @@ fn trimming_beside_a_capture_leaves_the_graph_alone(context: &Context) -> Outcom
         (&x + 1)?;
     }
     stream.synchronize()?;
-    let work = |x: &mut DeviceArray<i32>| x.update_scalar(BinaryFunction::Add, 1);
+    let work = |x: &mut DeviceArray<i32>| x.update_scalar(functions::Add, 1);
     let plain = capture(&stream, || work(&mut x))?;
     let mut trimmed = Ok(());
     let beside = capture(&stream, || {

@@ -5,7 +5,7 @@
 //! waits for a number in pinned memory.
 
 use crate::context::pause;
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::memory::PinnedMemory;
 use gpuarray::{
     Device, DeviceArray, DeviceId, Kernel, LaunchConfig, LoadOptions, ModuleSource, Result, Stream,
@@ -56,8 +56,8 @@ pub(crate) fn prepare(device: &Arc<dyn Device>, functions: bool) -> Result<()> {
     small.fill(1)?;
     small.transpose(None)?.index(&[0.into()])?.copy()?;
     let mut large = DeviceArray::<i64>::ones(device, &[4])?;
-    large.update_scalar(BinaryFunction::Multiply, 1)?;
-    large.update_scalar(BinaryFunction::Add, 1)?;
+    large.update_scalar(functions::Multiply, 1)?;
+    large.update_scalar(functions::Add, 1)?;
     take(device)?;
     *warm = Some(key);
     device.synchronize()

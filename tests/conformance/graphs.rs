@@ -3,7 +3,7 @@
 use crate::context::{Context, Gate};
 use crate::harness::{Outcome, tests};
 use crate::programs::{self, grid, launch};
-use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::array::functions;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
 use gpuarray::{
     CaptureMode, DeviceArray, Direction, EventOptions, Graph, Result, Stream, Transfer,
@@ -60,8 +60,8 @@ fn captured_operations_run_at_every_launch(context: &Context) -> Outcome {
     for stream in [context.stream()?, context.blocking_stream()?] {
         let mut x = numbers(context, &stream, 100)?;
         let graph = capture(&stream, || {
-            x.update_scalar(BinaryFunction::Multiply, 2)?;
-            x.update_scalar(BinaryFunction::Add, 1)
+            x.update_scalar(functions::Multiply, 2)?;
+            x.update_scalar(functions::Add, 1)
         })?;
         assert_eq!(graph.node_count(), 2);
         let mut expected: Vec<i32> = (0..100).collect();
@@ -123,7 +123,7 @@ fn a_kernel_compiled_during_a_capture_is_captured(context: &Context) -> Outcome 
     context.device.synchronize()?;
     let mut y = None;
     let graph = capture(&stream, || {
-        y = Some(column.map(UnaryFunction::Atan)?);
+        y = Some(column.map(functions::Atan)?);
         Ok(())
     })?;
     assert_eq!(graph.node_count(), 1);
@@ -176,14 +176,14 @@ fn a_capture_forks_and_joins(context: &Context) -> Outcome {
     let event = || context.device.create_event(EventOptions::ORDERING);
     let (fork, join) = (event()?, event()?);
     let graph = capture(&main, || {
-        x.update_scalar(BinaryFunction::Add, 1)?;
+        x.update_scalar(functions::Add, 1)?;
         main.record(fork.as_ref())?;
         side.wait_event(fork.as_ref())?;
         assert!(side.is_capturing()?, "the other stream takes part");
-        y.update(BinaryFunction::Add, &x.on(&side)?)?;
+        y.update(functions::Add, &x.on(&side)?)?;
         side.record(join.as_ref())?;
         main.wait_event(join.as_ref())?;
-        z.clone().update(BinaryFunction::Add, &y.on(&main)?)
+        z.clone().update(functions::Add, &y.on(&main)?)
     })?;
     assert!(!side.is_capturing()?);
     assert_eq!(graph.node_count(), 3);
@@ -261,8 +261,8 @@ fn memory_freed_in_a_capture_is_kept_for_replays(context: &Context) -> Outcome {
     stream.synchronize()?;
     let graph = capture(&stream, || {
         // Results between are dropped while the capture goes on.
-        let sum = (&(&x + &x)? + &x)?.reduce(Reduction::Sum, None)?;
-        total.update(BinaryFunction::Add, &sum.reshape(&[1])?)
+        let sum = (&(&x + &x)? + &x)?.reduce(functions::Sum, None)?;
+        total.update(functions::Add, &sum.reshape(&[1])?)
     })?;
     for round in 1..=3 {
         let kept = DeviceArray::<i32>::full(&context.device, &[1000], 7)?.on(&stream)?.copy()?;
@@ -279,7 +279,7 @@ fn memory_from_before_a_capture_is_kept_for_replays(context: &Context) -> Outcom
     let x = numbers(context, &stream, 1000)?;
     let mut x = Some(x);
     let graph = capture(&stream, || {
-        sum.update(BinaryFunction::Add, x.as_ref().expect("not dropped yet"))?;
+        sum.update(functions::Add, x.as_ref().expect("not dropped yet"))?;
         x = None;
         Ok(())
     })?;
@@ -295,7 +295,7 @@ fn memory_from_before_a_capture_is_kept_for_replays(context: &Context) -> Outcom
 fn a_graph_is_launched_on_other_streams(context: &Context) -> Outcome {
     let (first, second) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &first, 100)?;
-    let graph = capture(&first, || x.update_scalar(BinaryFunction::Add, 1))?;
+    let graph = capture(&first, || x.update_scalar(functions::Add, 1))?;
     for stream in [&second, &context.device.default_stream(), &first] {
         replay(&graph, stream)?;
     }
@@ -306,13 +306,13 @@ fn a_graph_is_launched_on_other_streams(context: &Context) -> Outcome {
 fn a_graph_waits_for_the_work_of_its_stream(context: &Context) -> Outcome {
     let stream = context.stream()?;
     let mut x = numbers(context, &stream, 100)?;
-    let graph = capture(&stream, || x.update_scalar(BinaryFunction::Multiply, 3))?;
+    let graph = capture(&stream, || x.update_scalar(functions::Multiply, 3))?;
     replay(&graph, &stream)?;
     let gate = Gate::on(stream.as_ref())?;
     x.fill(5)?;
     // SAFETY: the array lives.
     unsafe { graph.launch(&stream)? };
-    x.update_scalar(BinaryFunction::Add, 1)?;
+    x.update_scalar(functions::Add, 1)?;
     assert!(!stream.query()?);
     gate.open();
     assert_eq!(x.to_vec()?, [16; 100]);
@@ -323,7 +323,7 @@ fn a_graph_outlives_its_stream(context: &Context) -> Outcome {
     let (first, second) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &second, 100)?;
     x = x.on(&first)?;
-    let graph = capture(&first, || x.update_scalar(BinaryFunction::Add, 1))?;
+    let graph = capture(&first, || x.update_scalar(functions::Add, 1))?;
     let x = x.on(&second)?;
     drop(first);
     replay(&graph, &second)?;

@@ -4,7 +4,7 @@
 use crate::context::{Context, Gate, pause};
 use crate::harness::{Outcome, tests};
 use gpuarray::DeviceArray;
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 
 tests![
     a_read_on_another_stream_comes_after_the_write,
@@ -140,7 +140,7 @@ fn memory_is_not_freed_while_another_stream_uses_it(context: &Context) -> Outcom
     let before = context.free_memory()?;
     let array = DeviceArray::<i32>::full(&context.device, &[1000], 6)?.on(&home)?.copy()?;
     let gate = Gate::on(user.as_ref())?;
-    let total = array.on(&user)?.reduce(gpuarray::function::Reduction::Sum, None)?;
+    let total = array.on(&user)?.reduce(functions::Sum, None)?;
     drop(array);
     home.query()?;
     pause();
@@ -163,10 +163,10 @@ fn a_chain_over_many_streams_is_ordered(context: &Context) -> Outcome {
         let mut view = array.on(&streams[step * 5 % streams.len()])?;
         let value = step as i64 % 3 + 1;
         if step % 2 == 0 {
-            view.update_scalar(BinaryFunction::Multiply, value)?;
+            view.update_scalar(functions::Multiply, value)?;
             expected = expected.wrapping_mul(value);
         } else {
-            view.update_scalar(BinaryFunction::Add, value)?;
+            view.update_scalar(functions::Add, value)?;
             expected = expected.wrapping_add(value);
         }
     }

@@ -3,7 +3,8 @@
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, for_every_type, samples};
-use gpuarray::{DeviceArray, Element, IndexItem, SliceBounds};
+use gpuarray::array::Integer;
+use gpuarray::{DeviceArray, IndexItem, SliceBounds};
 
 tests![
     take_picks_in_every_type,
@@ -32,7 +33,7 @@ fn take_picks_in_every_type(context: &Context) -> Outcome {
 }
 
 fn take_accepts_every_integer_type_of_indices(context: &Context) -> Outcome {
-    fn check<I: Element>(context: &Context) -> Outcome {
+    fn check<I: Integer>(context: &Context) -> Outcome {
         let array = context.array(&[4], &[10.0f32, 11.0, 12.0, 13.0])?;
         let indices = context.array(&[3], &[3i32, 0, 2])?.cast::<I>()?;
         assert_eq!(array.take(&indices, 0)?.to_vec()?, [13.0, 10.0, 12.0]);

@@ -4,7 +4,7 @@ use crate::context::{Context, Gate, expect_error, pause};
 use crate::graphs::{capture, numbers, replay};
 use crate::harness::{Capability, Outcome, tests};
 use crate::raw::Raw;
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::memory::{Access, AccessGuard, Allocator, DeviceMemory};
 use gpuarray::{Device, DeviceArray, ErrorKind, Result, Stream};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ fn arrays_of_a_capture_may_be_dropped(context: &Context) -> Outcome {
     let stream = context.stream()?;
     for home in [context.device.default_stream(), stream.clone()] {
         let mut x = numbers(context, &home, COUNT)?.on(&stream)?;
-        let graph = capture(&stream, || x.update_scalar(BinaryFunction::Add, 1))?;
+        let graph = capture(&stream, || x.update_scalar(functions::Add, 1))?;
         drop(x);
         let others = Others::new(context, &home)?;
         for _ in 0..3 {
@@ -164,7 +164,7 @@ fn memory_is_not_reissued_while_a_graph_uses_it(context: &Context) -> Outcome {
 fn launches_are_ordered_with_other_streams(context: &Context) -> Outcome {
     let (first, second) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &first, COUNT)?;
-    let graph = capture(&first, || x.update_scalar(BinaryFunction::Multiply, 3))?;
+    let graph = capture(&first, || x.update_scalar(functions::Multiply, 3))?;
     // Once, so that nothing is made while a gate is closed.
     replay(&graph, &first)?;
     let mut beside = x.on(&second)?;
@@ -173,7 +173,7 @@ fn launches_are_ordered_with_other_streams(context: &Context) -> Outcome {
     beside.fill(6)?;
     // SAFETY: the capture uses the array alone.
     unsafe { graph.launch(&first)? };
-    beside.update_scalar(BinaryFunction::Add, 1)?;
+    beside.update_scalar(functions::Add, 1)?;
     gate.open();
     assert_eq!(x.to_vec()?, [19; COUNT]);
     Ok(())
@@ -182,7 +182,7 @@ fn launches_are_ordered_with_other_streams(context: &Context) -> Outcome {
 fn memory_is_freed_behind_the_last_launch(context: &Context) -> Outcome {
     let (first, second) = (context.stream()?, context.stream()?);
     let mut x = numbers(context, &first, COUNT)?;
-    let graph = capture(&first, || x.update_scalar(BinaryFunction::Add, 1))?;
+    let graph = capture(&first, || x.update_scalar(functions::Add, 1))?;
     replay(&graph, &first)?;
     let gate = Gate::on(second.as_ref())?;
     // SAFETY: the capture uses the array alone.
@@ -199,7 +199,7 @@ fn two_threads_launch_one_graph(context: &Context) -> Outcome {
     const LAUNCHES: i32 = 20;
     let stream = context.stream()?;
     let mut x = numbers(context, &stream, COUNT)?;
-    let graph = capture(&stream, || x.update_scalar(BinaryFunction::Add, 1))?;
+    let graph = capture(&stream, || x.update_scalar(functions::Add, 1))?;
     std::thread::scope(|scope| {
         let launch = || -> Result<()> {
             let stream = context.stream()?;
@@ -289,7 +289,7 @@ fn captures_of_another_library_keep_what_they_use(context: &Context) -> Outcome 
     let mut y = None;
     let executable = foreign.capture(|| {
         assert!(stream.is_capturing()?);
-        x.update_scalar(BinaryFunction::Add, 1)?;
+        x.update_scalar(functions::Add, 1)?;
         // What lies between is dropped while the capture goes on.
         y = Some((&(&x + &x)? + 1)?);
         let _guard = AccessGuard::acquire(stream, &[(&large, Access::Write)])?;
@@ -347,7 +347,7 @@ fn captures_of_another_library_spread_to_other_streams(context: &Context) -> Out
         side.wait_event(fork.as_ref())?;
         assert!(side.is_capturing()?, "the other stream takes part");
         let between = (&x + 1)?;
-        x.update(BinaryFunction::Add, &between)?;
+        x.update(functions::Add, &between)?;
         drop(between);
         side.record(join.as_ref())?;
         stream.wait_event(join.as_ref())
@@ -371,7 +371,7 @@ fn a_handle_that_was_given_out_may_capture(context: &Context) -> Outcome {
     raw.begin_capture(handle)?;
     assert!(stream.is_capturing()?);
     let between = (&x + 1)?;
-    x.update(BinaryFunction::Add, &between)?;
+    x.update(functions::Add, &between)?;
     drop((between, x));
     let graph = raw.end_capture(handle)?;
     let executable = raw.instantiate(graph)?;

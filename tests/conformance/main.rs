@@ -45,6 +45,7 @@ mod skeleton;
 mod streams;
 mod threads;
 mod transfers;
+mod typed;
 mod views;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
     }
     let tables = [
         ("identity", identity::TESTS),
+        ("typed", typed::TESTS),
         ("memory", memory::TESTS),
         ("streams", streams::TESTS),
         ("events", events::TESTS),

@@ -14,7 +14,7 @@
 
 use crate::context::{Context, Gate};
 use crate::harness::{Outcome, tests};
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::{DeviceArray, IndexItem, Result, Stream};
 use std::env;
 use std::fmt::Write;
@@ -131,14 +131,14 @@ impl Program<'_> {
             }
             2 | 3 => {
                 self.note(format_args!("stream {number}: array {target} += {value}"));
-                array.update_scalar(BinaryFunction::Add, value)?;
+                array.update_scalar(functions::Add, value)?;
                 let expected = &mut self.arrays[target].expected;
                 expected.iter_mut().for_each(|it| *it = it.wrapping_add(value));
             }
             4 | 5 => {
                 let (source, other, added) = self.pick(&stream)?;
                 self.note(format_args!("stream {number}: array {target} += array {source}"));
-                array.update(BinaryFunction::Add, &other)?;
+                array.update(functions::Add, &other)?;
                 let sums = [0, 1].map(|side| expected[side].wrapping_add(added[side]));
                 self.arrays[target].expected = sums;
             }
@@ -148,7 +148,7 @@ impl Program<'_> {
                 self.note(format_args!(
                     "stream {number}: array {made} = array {target} + array {source}"
                 ));
-                let sum = array.zip(BinaryFunction::Add, &other)?;
+                let sum = array.zip(functions::Add, &other)?;
                 expected = [0, 1].map(|side| expected[side].wrapping_add(added[side]));
                 self.keep(sum, expected);
             }
@@ -217,12 +217,12 @@ fn warm_up(context: &Context, half: usize) -> Result<()> {
     array.fill(2)?;
     array.index(&[(..half as isize).into()])?.fill(1)?;
     array.index(&[(half as isize..).into()])?.fill(1)?;
-    array.update_scalar(BinaryFunction::Add, 1)?;
+    array.update_scalar(functions::Add, 1)?;
     let other = array.copy()?;
-    array.update(BinaryFunction::Add, &other)?;
-    array.zip(BinaryFunction::Add, &other)?;
+    array.update(functions::Add, &other)?;
+    array.zip(functions::Add, &other)?;
     let same = array.on(&context.device.default_stream())?;
-    array.update(BinaryFunction::Add, &same)?;
-    array.zip(BinaryFunction::Add, &same)?;
+    array.update(functions::Add, &same)?;
+    array.zip(functions::Add, &same)?;
     context.device.synchronize()
 }

@@ -3,6 +3,7 @@
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, assert_near, for_every_type, samples};
+use gpuarray::array::functions;
 use gpuarray::function::Reduction;
 use gpuarray::{Array, DType, DeviceArray, Scalar};
 
@@ -33,7 +34,7 @@ fn sums_and_products_agree_with_the_reference_in_every_type(context: &Context) -
             assert_near(&[array.sum()?], &[total]);
             let few = array.index(&[(..count.min(6) as isize).into()])?;
             let product = host.iter().copied().take(6).fold(T::ONE, T::times);
-            assert_near(&[few.reduce(Reduction::Product, None)?.item()?], &[product]);
+            assert_near(&[few.reduce(functions::Product, None)?.item()?], &[product]);
         }
         Ok(())
     }
@@ -89,10 +90,10 @@ fn axes_are_reduced_one_by_one_and_together(context: &Context) -> Outcome {
             let place = kept.iter().fold(0, |place, &axis| place * shape[axis] + index[axis]);
             expected[place] += value;
         }
-        let found = array.reduce(Reduction::Sum, Some(&axes))?;
+        let found = array.reduce(functions::Sum, Some(&axes))?;
         assert_eq!(found.to_vec()?, expected, "axes {axes:?}");
         let negative: Vec<isize> = axes.iter().map(|axis| axis - 3).collect();
-        assert_eq!(array.reduce(Reduction::Sum, Some(&negative))?.to_vec()?, expected);
+        assert_eq!(array.reduce(functions::Sum, Some(&negative))?.to_vec()?, expected);
     }
     Ok(())
 }
@@ -111,8 +112,8 @@ fn strided_arrays_are_reduced(context: &Context) -> Outcome {
     let array = context.counting(&[30, 40])?;
     let turned = array.transpose(None)?;
     assert_eq!(turned.sum()?, 1199 * 600);
-    let columns = turned.reduce(Reduction::Sum, Some(&[1]))?.to_vec()?;
-    assert_eq!(columns, array.reduce(Reduction::Sum, Some(&[0]))?.to_vec()?);
+    let columns = turned.reduce(functions::Sum, Some(&[1]))?.to_vec()?;
+    assert_eq!(columns, array.reduce(functions::Sum, Some(&[0]))?.to_vec()?);
     let repeated = array.index(&[3.into()])?.broadcast_to(&[7, 40])?;
     assert_eq!(repeated.sum()?, 7 * (120..160).sum::<i32>());
     let reversed = array.index(&[gpuarray::IndexItem::Slice(gpuarray::SliceBounds {
@@ -131,7 +132,7 @@ fn a_sum_keeps_its_precision(context: &Context) -> Outcome {
     let exact = f64::from(0.1f32) * count as f64;
     let error = (f64::from(tenth.sum()?) - exact).abs() / exact;
     assert!(error < 1e-6, "one addition after the other would lose 1e-3, this lost {error}");
-    let rows = tenth.reshape(&[1024, 1024])?.reduce(Reduction::Sum, Some(&[0]))?;
+    let rows = tenth.reshape(&[1024, 1024])?.reduce(functions::Sum, Some(&[0]))?;
     assert_near(&rows.to_vec()?, &vec![0.1f32 * 1024.0; 1024]);
     Ok(())
 }
@@ -197,8 +198,8 @@ fn running_values_agree_with_the_reference_in_every_type(context: &Context) -> O
                 .collect()
         };
         let array = context.array(&[50], &host)?;
-        assert_near(&array.scan(Reduction::Sum, 0)?.to_vec()?, &running(T::ZERO, T::plus));
-        let product = array.index(&[(..5).into()])?.scan(Reduction::Product, 0)?;
+        assert_near(&array.scan(functions::Sum, 0)?.to_vec()?, &running(T::ZERO, T::plus));
+        let product = array.index(&[(..5).into()])?.scan(functions::Product, 0)?;
         assert_near(&product.to_vec()?, &running(T::ONE, T::times)[..5]);
         Ok(())
     }
@@ -208,11 +209,11 @@ fn running_values_agree_with_the_reference_in_every_type(context: &Context) -> O
 
 fn running_values_follow_any_axis(context: &Context) -> Outcome {
     let array = context.array(&[2, 3], &[3, 1, 2, 9, 0, 5])?;
-    assert_eq!(array.scan(Reduction::Sum, 0)?.to_vec()?, [3, 1, 2, 12, 1, 7]);
-    assert_eq!(array.scan(Reduction::Sum, -1)?.to_vec()?, [3, 4, 6, 9, 9, 14]);
-    assert_eq!(array.scan(Reduction::Minimum, 1)?.to_vec()?, [3, 1, 1, 9, 0, 0]);
-    assert_eq!(array.scan(Reduction::Maximum, 0)?.to_vec()?, [3, 1, 2, 9, 1, 5]);
-    let turned = array.transpose(None)?.scan(Reduction::Sum, 0)?.transpose(None)?;
+    assert_eq!(array.scan(functions::Sum, 0)?.to_vec()?, [3, 1, 2, 12, 1, 7]);
+    assert_eq!(array.scan(functions::Sum, -1)?.to_vec()?, [3, 4, 6, 9, 9, 14]);
+    assert_eq!(array.scan(functions::Minimum, 1)?.to_vec()?, [3, 1, 1, 9, 0, 0]);
+    assert_eq!(array.scan(functions::Maximum, 0)?.to_vec()?, [3, 1, 2, 9, 1, 5]);
+    let turned = array.transpose(None)?.scan(functions::Sum, 0)?.transpose(None)?;
     assert_eq!(turned.to_vec()?, [3, 4, 6, 9, 9, 14]);
     Ok(())
 }
@@ -241,7 +242,7 @@ fn long_running_sums_are_exact(context: &Context) -> Outcome {
             total
         })
         .collect();
-    assert!(array.scan(Reduction::Sum, 0)?.to_vec()? == expected);
+    assert!(array.scan(functions::Sum, 0)?.to_vec()? == expected);
     let backwards: Array =
         array.untyped().index(&[gpuarray::IndexItem::Slice(gpuarray::SliceBounds {
             step: Some(-1),

@@ -1,9 +1,10 @@
 //! Plain Rust forms of what arrays compute, one element at a time.
 
-use gpuarray::{Complex, Element, f16};
+use gpuarray::array::Arithmetic;
+use gpuarray::{Complex, f16};
 
 /// Arithmetic of one element type, by the rules that operations promise.
-pub(crate) trait Reference: Element {
+pub(crate) trait Reference: Arithmetic {
     /// A value for position `index`: small, of both signs where there are two, zero among them.
     fn sample(index: usize) -> Self;
     fn plus(self, other: Self) -> Self;

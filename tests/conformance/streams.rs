@@ -2,6 +2,7 @@
 
 use crate::context::{Context, Gate, error_of, pause};
 use crate::harness::{Outcome, tests};
+use gpuarray::array::functions;
 use gpuarray::{DeviceArray, ErrorKind, Status, Stream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -56,7 +57,7 @@ fn operations_on_arrays_do_not_wait(context: &Context) -> Outcome {
     let array = context.counting(&[10])?.on(&stream)?;
     let twice_the_sum = || {
         let doubled = (&array + &array)?;
-        doubled.reduce(gpuarray::function::Reduction::Sum, None)
+        doubled.reduce(functions::Sum, None)
     };
     // A kernel is compiled and loaded at its first use, which may wait.
     assert_eq!(twice_the_sum()?.item()?, 90);

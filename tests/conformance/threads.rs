@@ -3,8 +3,8 @@
 use crate::context::{Context, Gate, pause};
 use crate::graphs::capture;
 use crate::harness::{Outcome, tests};
+use gpuarray::array::functions;
 use gpuarray::attempt::attempt;
-use gpuarray::function::BinaryFunction;
 use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{DeviceArray, Result, Status};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const ELEMENTS: usize = 100_000;
 
 fn update(array: &DeviceArray<i64>) -> Result<()> {
     let mut view = array.clone();
-    (0..ROUNDS).try_for_each(|_| view.update_scalar(BinaryFunction::Add, 1))
+    (0..ROUNDS).try_for_each(|_| view.update_scalar(functions::Add, 1))
 }
 
 fn check_updates(array: &DeviceArray<i64>) -> Outcome {
@@ -150,7 +150,7 @@ fn streams_are_dropped_while_others_trim_memory(context: &Context) -> Outcome {
             }
             // The stream keeps the blocks of the sums, and goes with them.
             let view = array.on(&context.stream()?)?;
-            let sums = (0..3).map(|_| view.zip(BinaryFunction::Add, &view));
+            let sums = (0..3).map(|_| view.zip(functions::Add, &view));
             sums.collect::<Result<Vec<_>>>()?;
         }
         Ok(())
@@ -276,10 +276,10 @@ fn frees_do_not_wait_for_copies_of_other_arrays(context: &Context) -> Outcome {
 fn captures_begin_and_end_while_a_copy_waits(context: &Context) -> Outcome {
     let (x, stream) = (shared(context, 7)?, context.stream()?);
     let mut y = shared(context, 8)?.on(&stream)?;
-    y.update_scalar(BinaryFunction::Add, 1)?;
+    y.update_scalar(functions::Add, 1)?;
     stream.synchronize()?;
     while_a_copy_waits(context, &x, || {
-        let graph = capture(&stream, || y.update_scalar(BinaryFunction::Add, 1))?;
+        let graph = capture(&stream, || y.update_scalar(functions::Add, 1))?;
         assert_eq!(graph.node_count(), 1);
         Ok(())
     })

@@ -3,7 +3,7 @@
 use crate::context::{Context, counting};
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, for_every_type, samples};
-use gpuarray::function::{BinaryFunction, Reduction};
+use gpuarray::array::functions;
 use gpuarray::{Array, DType, DeviceArray, Element, IndexItem, Layout, Order, SliceBounds};
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ fn broadcast_axes_repeat_their_elements(context: &Context) -> Outcome {
     assert_eq!(repeated.to_vec()?, [0, 1, 0, 1, 0, 1]);
     assert_eq!(repeated.sum()?, 3);
     let mut grid = context.counting(&[2, 3])?;
-    grid.update(BinaryFunction::Add, &context.counting(&[3])?)?;
+    grid.update(functions::Add, &context.counting(&[3])?)?;
     assert_eq!(grid.to_vec()?, [0, 2, 4, 3, 5, 7]);
     Ok(())
 }
@@ -150,16 +150,16 @@ fn arrays_without_elements_do_nothing(context: &Context) -> Outcome {
     let mut none = DeviceArray::<f32>::zeros(&context.device, &[3, 0, 2])?;
     assert_eq!((none.size(), none.as_device_pointer()), (0, 0));
     none.fill(1.0)?;
-    none.update_scalar(BinaryFunction::Add, 1.0)?;
+    none.update_scalar(functions::Add, 1.0)?;
     assert_eq!(none.to_vec()?, []);
     assert_eq!(none.sum()?, 0.0);
     assert_eq!((&none + &none)?.shape(), [3, 0, 2]);
     assert_eq!(none.transpose(None)?.copy()?.shape(), [2, 0, 3]);
     assert_eq!(none.reshape(&[0, 7])?.shape(), [0, 7]);
-    assert_eq!(none.scan(Reduction::Sum, 1)?.size(), 0);
-    let rows = none.reduce(Reduction::Sum, Some(&[1]))?;
+    assert_eq!(none.scan(functions::Sum, 1)?.size(), 0);
+    let rows = none.reduce(functions::Sum, Some(&[1]))?;
     assert_eq!(rows.to_vec()?, [0.0; 6]);
-    assert_eq!(none.reduce(Reduction::Product, None)?.item()?, 1.0);
+    assert_eq!(none.reduce(functions::Product, None)?.item()?, 1.0);
     Ok(())
 }
 
@@ -176,7 +176,7 @@ fn an_overlapping_update_reads_before_it_writes(context: &Context) -> Outcome {
     for count in [5isize, 1000, 300_000] {
         let array = context.counting(&[count as usize])?;
         let mut late = array.index(&[(1..).into()])?;
-        late.update(BinaryFunction::Add, &array.index(&[(..count - 1).into()])?)?;
+        late.update(functions::Add, &array.index(&[(..count - 1).into()])?)?;
         let host = counting(count as usize);
         let expected: Vec<i32> =
             (0..host.len()).map(|i| if i == 0 { 0 } else { 2 * host[i] - 1 }).collect();
@@ -192,14 +192,14 @@ fn an_overlapping_update_reads_before_it_writes(context: &Context) -> Outcome {
 fn a_reversed_update_reads_before_it_writes(context: &Context) -> Outcome {
     let mut array = context.counting(&[1001])?;
     let reversed = array.index(&[slice(None, None, -1)])?;
-    array.update(BinaryFunction::Add, &reversed)?;
+    array.update(functions::Add, &reversed)?;
     assert_eq!(array.to_vec()?, [1000; 1001]);
     Ok(())
 }
 
 fn a_transposed_update_reads_before_it_writes(context: &Context) -> Outcome {
     let mut array = context.counting(&[50, 50])?;
-    array.update(BinaryFunction::Subtract, &array.transpose(None)?)?;
+    array.update(functions::Subtract, &array.transpose(None)?)?;
     for (index, value) in array.to_vec()?.into_iter().enumerate() {
         let (row, column) = ((index / 50) as i32, (index % 50) as i32);
         assert_eq!(value, row * 50 + column - column * 50 - row);
@@ -276,7 +276,7 @@ fn operations_mix_any_strides(context: &Context) -> Outcome {
             let (x, y) = (a.to_vec()?, b.to_vec()?);
             let expected: Vec<i32> = x.iter().zip(&y).map(|(x, y)| x * 100 + y).collect();
             assert_eq!((&(a * 100)? + b)?.to_vec()?, expected);
-            let compared = a.compare(BinaryFunction::Less, b)?.to_vec()?;
+            let compared = a.zip(functions::Less, b)?.to_vec()?;
             assert!(compared.iter().zip(x.iter().zip(&y)).all(|(c, (x, y))| *c == (x < y)));
             let dot: i32 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
             assert_eq!(a.dot(b)?, dot);

@@ -7,15 +7,18 @@
 mod create;
 mod elementwise;
 mod indexed;
-mod operators;
 mod promote;
 mod reduce;
 mod resolve;
 mod transfer;
-mod typed;
+pub mod typed;
 
 pub use promote::{Argument, Number};
-pub use typed::{DeviceArray, Inexact};
+pub use typed::functions;
+pub use typed::{
+    Arithmetic, Bits, DeviceArray, Float, Inexact, Integer, Numeric, PendingCopy, PinnedBuffer,
+    Real,
+};
 
 use crate::device::Device;
 use crate::dtype::DType;

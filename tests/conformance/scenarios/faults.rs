@@ -40,7 +40,7 @@ impl Objects {
         let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
         let event = device.create_event(EventOptions::default())?;
         let mut array = DeviceArray::<i32>::zeros(device, &[100])?.on(&stream)?.copy()?;
-        array.update_scalar(gpuarray::function::BinaryFunction::Add, 0)?;
+        array.update_scalar(gpuarray::array::functions::Add, 0)?;
         let plain = DeviceMemory::plain(device, 4096)?;
         let pooled = DeviceMemory::for_stream(device, &stream, 5 << 20)?;
         let pinned = PinnedMemory::new(device, 4096)?;

@@ -8,7 +8,7 @@ use super::device;
 use super::processes::in_child;
 use crate::harness::Outcome;
 use crate::random_streams::{Random, setting};
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::{
     CaptureMode, Device, DeviceArray, ErrorKind, Graph, Result, Status, Stream, StreamOptions,
 };
@@ -65,7 +65,7 @@ impl Worker<'_> {
     fn add(&mut self) -> Result<()> {
         let stream = self.stream();
         let by = self.random.below(100) as i32;
-        self.own.0.on(&stream)?.update_scalar(BinaryFunction::Add, by)?;
+        self.own.0.on(&stream)?.update_scalar(functions::Add, by)?;
         self.own.1 += by;
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Worker<'_> {
         stream.begin_capture(CaptureMode::ThreadLocal)?;
         let work = || {
             let one = (&(&array * 0)? + by)?;
-            array.clone().update(BinaryFunction::Add, &one)
+            array.clone().update(functions::Add, &one)
         };
         let done = work();
         let graph = stream.end_capture();

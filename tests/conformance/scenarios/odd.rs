@@ -18,7 +18,7 @@ pub(super) fn queries() -> Outcome {
     stream.record(event.as_ref())?;
     event.synchronize()?;
     assert!(!event.query()? && !stream.query()?);
-    there.update_scalar(gpuarray::function::BinaryFunction::Add, 1)?;
+    there.update_scalar(gpuarray::array::functions::Add, 1)?;
     assert_eq!(there.sum()?, 499_500 + 1000);
     stream.synchronize()?;
     drop(there);

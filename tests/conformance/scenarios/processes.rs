@@ -4,7 +4,7 @@ use super::{FILE_VARIABLE, HANDLE_VARIABLE, backend, check_error, check_works, d
 use crate::backends::is_double;
 use crate::harness::Outcome;
 use crate::programs::{self, ONE, SOURCE, grid};
-use gpuarray::function::BinaryFunction;
+use gpuarray::array::functions;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
 use gpuarray::{
@@ -36,9 +36,9 @@ fn start_work(device: &Arc<dyn Device>) -> Result<Busy> {
         let stream = device.create_stream(options)?;
         let mut array = DeviceArray::<f32>::zeros(device, &[count])?.on(&stream)?.copy()?;
         for _ in 0..50 {
-            array.update_scalar(BinaryFunction::Add, 1.0)?;
+            array.update_scalar(functions::Add, 1.0)?;
             let doubled = (&array + &array)?;
-            array.update(BinaryFunction::Add, &doubled)?;
+            array.update(functions::Add, &doubled)?;
             // SAFETY: the stream has as many bytes of the pinned memory for itself, which nobody
             // reads; it is freed behind the work, or not at all.
             unsafe {
@@ -61,10 +61,10 @@ pub(super) fn exit(how: &str) -> Outcome {
         let kernel = module.kernel("forever")?;
         let mut flag = DeviceArray::<i32>::zeros(&device, &[1])?;
         // Loaded now: the driver loads no code while a kernel runs.
-        flag.update_scalar(BinaryFunction::Add, 0)?;
+        flag.update_scalar(functions::Add, 0)?;
         // SAFETY: the kernel takes an array of one number.
         unsafe { kernel.launch(ONE, &stream, (&mut flag,))? };
-        flag.clone().update_scalar(BinaryFunction::Add, 1)?;
+        flag.clone().update_scalar(functions::Add, 1)?;
         // Nothing is dropped, as in a program that ends somewhere in its middle.
         std::process::exit(0);
     }

@@ -1,0 +1,188 @@
+//! Operators of typed arrays. They return a `Result`, because memory can run out and shapes can
+//! disagree: `let c = (&a + &b)?;`.
+//!
+//! Operands are arrays or references to them, and numbers on either side. Rust's `a += b` has no
+//! place for a failure, so [`DeviceArray::add_assign`] and its family are methods.
+//!
+//! ```
+//! # use gpuarray_hal::{DeviceArray, Result};
+//! fn blend(a: &DeviceArray<f32>, b: DeviceArray<f32>) -> Result<DeviceArray<f32>> {
+//!     let mut sum = ((2.0 * a)? + b)?;
+//!     sum.mul_assign(0.5)?;
+//!     1.0 - sum
+//! }
+//! ```
+//!
+//! An operator that an element type lacks does not compile:
+//!
+//! ```compile_fail,E0369
+//! # use gpuarray_hal::{DeviceArray, Result};
+//! fn difference(a: &DeviceArray<bool>, b: &DeviceArray<bool>) -> Result<DeviceArray<bool>> {
+//!     a - b
+//! }
+//! ```
+//!
+//! ```compile_fail,E0369
+//! # use gpuarray_hal::{DeviceArray, Result};
+//! fn quotient(a: &DeviceArray<i32>, b: &DeviceArray<i32>) -> Result<DeviceArray<i32>> {
+//!     a / b
+//! }
+//! ```
+//!
+//! ```compile_fail,E0600
+//! # use gpuarray_hal::{DeviceArray, Result};
+//! fn inverted(a: &DeviceArray<f64>) -> Result<DeviceArray<f64>> {
+//!     !a
+//! }
+//! ```
+
+use super::DeviceArray;
+use super::elements::{Arithmetic, Bits, Inexact, Integer, Numeric, Real};
+use super::functions::{self, BinaryOf};
+use crate::array::{Argument, Array};
+use crate::dtype::Element;
+use crate::error::Result;
+use crate::scalar::Scalar;
+use crate::{Complex, f16};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+
+/// The right operand of an update: an array or a number.
+#[derive(Debug)]
+pub enum Operand<'a, T: Element> {
+    /// Corresponding elements, broadcast.
+    Array(&'a DeviceArray<T>),
+    /// The same number for all.
+    Value(T),
+}
+
+impl<'a, T: Element> From<&'a DeviceArray<T>> for Operand<'a, T> {
+    fn from(array: &'a DeviceArray<T>) -> Self {
+        Operand::Array(array)
+    }
+}
+
+impl<T: Element> From<T> for Operand<'_, T> {
+    fn from(value: T) -> Self {
+        Operand::Value(value)
+    }
+}
+
+/// `left` and `right` combined, in a new array.
+fn combine<T: Element, F: BinaryOf<T>>(
+    _: F,
+    left: Argument<'_>,
+    right: Argument<'_>,
+) -> Result<DeviceArray<F::Value>> {
+    DeviceArray::from_untyped(Array::binary(F::FUNCTION, left, right)?)
+}
+
+macro_rules! operator {
+    (arrays $trait:ident $method:ident $function:ident $bound:ident, $left:ty, $right:ty) => {
+        impl<T: $bound> $trait<$right> for $left {
+            type Output = Result<DeviceArray<T>>;
+
+            fn $method(self, other: $right) -> Self::Output {
+                self.zip(functions::$function, &other)
+            }
+        }
+    };
+    (number $trait:ident $method:ident $function:ident $bound:ident, $left:ty) => {
+        impl<T: $bound> $trait<T> for $left {
+            type Output = Result<DeviceArray<T>>;
+
+            fn $method(self, other: T) -> Self::Output {
+                combine::<T, _>(
+                    functions::$function,
+                    self.untyped().into(),
+                    Scalar::new(other).into(),
+                )
+            }
+        }
+    };
+    (reversed $trait:ident $method:ident $function:ident, $number:ty, $right:ty) => {
+        impl $trait<$right> for $number {
+            type Output = Result<DeviceArray<$number>>;
+
+            fn $method(self, other: $right) -> Self::Output {
+                combine::<$number, _>(
+                    functions::$function,
+                    Scalar::new(self).into(),
+                    other.untyped().into(),
+                )
+            }
+        }
+    };
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $assign:ident $function:ident $bound:ident: $($number:ty)*;)*) => {
+        $(
+            operator!(arrays $trait $method $function $bound, &DeviceArray<T>, &DeviceArray<T>);
+            operator!(arrays $trait $method $function $bound, &DeviceArray<T>, DeviceArray<T>);
+            operator!(arrays $trait $method $function $bound, DeviceArray<T>, &DeviceArray<T>);
+            operator!(arrays $trait $method $function $bound, DeviceArray<T>, DeviceArray<T>);
+            operator!(number $trait $method $function $bound, &DeviceArray<T>);
+            operator!(number $trait $method $function $bound, DeviceArray<T>);
+            $(
+                operator!(reversed $trait $method $function, $number, &DeviceArray<$number>);
+                operator!(reversed $trait $method $function, $number, DeviceArray<$number>);
+            )*
+        )*
+
+        impl<T: Element> DeviceArray<T> {
+            $(
+                #[doc = concat!(
+                    "Stores [`", stringify!($function), "`](functions::", stringify!($function),
+                    ") of each element and the corresponding one of `other`, an array or a number."
+                )]
+                ///
+                /// # Errors
+                /// `InvalidArgument` if an array's shape does not broadcast to this one's.
+                pub fn $assign<'a>(&mut self, other: impl Into<Operand<'a, T>>) -> Result<()>
+                where
+                    T: $bound,
+                {
+                    match other.into() {
+                        Operand::Array(other) => self.update(functions::$function, other),
+                        Operand::Value(value) => self.update_scalar(functions::$function, value),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+operators! {
+    Add add add_assign Add Arithmetic:
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 Complex<f32> Complex<f64>;
+    Sub sub sub_assign Subtract Numeric:
+        i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 Complex<f32> Complex<f64>;
+    Mul mul mul_assign Multiply Arithmetic:
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 Complex<f32> Complex<f64>;
+    Div div div_assign Divide Inexact: f16 f32 f64 Complex<f32> Complex<f64>;
+    Rem rem rem_assign Remainder Real: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64;
+    BitAnd bitand bitand_assign BitwiseAnd Bits: bool i8 i16 i32 i64 u8 u16 u32 u64;
+    BitOr bitor bitor_assign BitwiseOr Bits: bool i8 i16 i32 i64 u8 u16 u32 u64;
+    BitXor bitxor bitxor_assign BitwiseXor Bits: bool i8 i16 i32 i64 u8 u16 u32 u64;
+    Shl shl shl_assign LeftShift Integer: i8 i16 i32 i64 u8 u16 u32 u64;
+    Shr shr shr_assign RightShift Integer: i8 i16 i32 i64 u8 u16 u32 u64;
+}
+
+macro_rules! prefixes {
+    ($($trait:ident $method:ident $function:ident $bound:ident, $operand:ty;)*) => {$(
+        impl<T: $bound> $trait for $operand {
+            type Output = Result<DeviceArray<T>>;
+
+            fn $method(self) -> Self::Output {
+                self.map(functions::$function)
+            }
+        }
+    )*};
+}
+
+prefixes! {
+    Neg neg Negative Numeric, &DeviceArray<T>;
+    Neg neg Negative Numeric, DeviceArray<T>;
+    Not not Invert Bits, &DeviceArray<T>;
+    Not not Invert Bits, DeviceArray<T>;
+}

@@ -1,0 +1,264 @@
+//! Copies between typed arrays and the host.
+//!
+//! A copy from or to ordinary memory waits, so a slice is enough. One that does not wait needs
+//! memory that nobody frees or uses meanwhile, whatever the program forgets: the copy owns a
+//! [`PinnedBuffer`] until it is done.
+
+use super::DeviceArray;
+use crate::device::Device;
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::event::{Event, EventOptions};
+use crate::layout::{Order, shape_text};
+use crate::memory::PinnedMemory;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// A Rust bool must be 0 or 1; foreign writers may store any byte.
+///
+/// # Safety
+/// So many elements of `T` can be written at `values`.
+unsafe fn normalize<T: Element>(values: *mut T, length: usize) {
+    if T::DTYPE == DType::Bool {
+        // SAFETY: the caller's promise, and any byte is a valid u8.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(values.cast::<u8>(), length) };
+        bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
+}
+
+impl<T: Element> DeviceArray<T> {
+    /// The elements, the last axis fastest. Waits for the work that produces them.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; a failure of queued work.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::ZERO; self.size()];
+        self.copy_to_slice(&mut values)?;
+        Ok(values)
+    }
+
+    /// Copies the elements into a slice, the last axis fastest. Waits for the work that
+    /// produces them.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the slice has another length; a failure of queued work.
+    pub fn copy_to_slice(&self, values: &mut [T]) -> Result<()> {
+        self.check_length(values.len())?;
+        let packed = if self.layout().is_c_contiguous() {
+            self.array.clone()
+        } else {
+            self.array.contiguous(Order::C)?
+        };
+        // SAFETY: the slice has room for the elements, and the call waits until they are there.
+        let copied = unsafe { packed.download(values.as_mut_ptr().cast(), true) };
+        // Also behind a copy that failed, which may have copied a part.
+        // SAFETY: the slice has so many elements.
+        unsafe { normalize(values.as_mut_ptr(), values.len()) };
+        copied
+    }
+
+    /// Sets the elements from a slice, the last axis fastest. Waits until they have arrived.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the slice has another length; `OutOfMemory`.
+    pub fn copy_from_slice(&mut self, values: &[T]) -> Result<()> {
+        self.check_length(values.len())?;
+        if self.layout().is_c_contiguous() {
+            // SAFETY: the slice has as many elements, and the call waits until they are read.
+            return unsafe { self.array.upload(values.as_ptr().cast(), true) };
+        }
+        let staged = self.array.new_result(self.shape(), T::DTYPE)?;
+        // SAFETY: as above.
+        unsafe { staged.upload(values.as_ptr().cast(), true)? };
+        self.array.assign(&staged)
+    }
+
+    fn check_length(&self, length: usize) -> Result<()> {
+        if length == self.size() {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "values",
+            format!(
+                "a slice of {length} elements does not fit shape {} of {} elements",
+                shape_text(self.shape()),
+                self.size()
+            ),
+        ))
+    }
+
+    /// Queues a copy of the elements, the last axis fastest, to a page-locked buffer, which
+    /// [`PendingCopy::wait`] returns.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the buffer has another length; `OutOfMemory`.
+    pub fn copy_to_pinned(&self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
+        self.check_length(buffer.len())?;
+        let packed = if self.layout().is_c_contiguous() {
+            self.array.clone()
+        } else {
+            self.array.contiguous(Order::C)?
+        };
+        let pointer = buffer.memory.pointer();
+        let pending = PendingCopy::new(self, buffer)?;
+        // SAFETY: the buffer has room for the elements; it belongs to the pending copy, which gives
+        // it up when the copy has run.
+        unsafe { packed.download(pointer, false)? };
+        pending.mark(self)
+    }
+
+    /// Queues a copy of a page-locked buffer's elements, the last axis fastest, to this array.
+    /// [`PendingCopy::wait`] returns the buffer.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the buffer has another length; `OutOfMemory`.
+    pub fn copy_from_pinned(&mut self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
+        self.check_length(buffer.len())?;
+        let pointer = buffer.memory.pointer();
+        let is_direct = self.layout().is_c_contiguous();
+        let target = match is_direct {
+            true => self.array.clone(),
+            false => self.array.new_result(self.shape(), T::DTYPE)?,
+        };
+        let pending = PendingCopy::new(self, buffer)?;
+        // SAFETY: as for `copy_to_pinned`.
+        unsafe { target.upload(pointer, false)? };
+        if !is_direct {
+            self.array.assign(&target)?;
+        }
+        pending.mark(self)
+    }
+}
+
+/// Elements in page-locked host memory, which devices copy from and to without the host.
+pub struct PinnedBuffer<T: Element> {
+    memory: PinnedMemory,
+    length: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> PinnedBuffer<T> {
+    /// Allocates `length` elements, all of them [`Element::ZERO`].
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `Overflow` for more than the address space.
+    pub fn new(device: &Arc<dyn Device>, length: usize) -> Result<Self> {
+        // The allocation is aligned to a page.
+        const { assert!(align_of::<T>() <= 4096, "an element aligned to more than a page") };
+        let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| {
+            Error::overflow("length", format!("{length} elements do not fit the address space"))
+        })?;
+        let memory = PinnedMemory::new(device, bytes)?;
+        let mut buffer = PinnedBuffer { memory, length, element: PhantomData };
+        buffer.fill(T::ZERO);
+        Ok(buffer)
+    }
+
+    fn start(&self) -> *mut T {
+        match self.memory.is_empty() {
+            true => std::ptr::dangling_mut(),
+            false => self.memory.pointer().cast(),
+        }
+    }
+}
+
+impl<T: Element> fmt::Debug for PinnedBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PinnedBuffer({} elements of {})", self.length, T::DTYPE)
+    }
+}
+
+impl<T: Element> Deref for PinnedBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the buffer owns so many aligned, valid elements.
+        unsafe { std::slice::from_raw_parts(self.start(), self.length) }
+    }
+}
+
+impl<T: Element> DerefMut for PinnedBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the buffer is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.length) }
+    }
+}
+
+/// A copy under way, with the buffer that it uses. Dropping it waits for the copy; forgetting it
+/// leaks the buffer.
+#[must_use = "dropping a copy waits for it"]
+pub struct PendingCopy<T: Element> {
+    /// None once it has been returned.
+    buffer: Option<PinnedBuffer<T>>,
+    /// Behind the copy, once it is queued.
+    event: Arc<dyn Event>,
+    is_marked: bool,
+    array: DeviceArray<T>,
+}
+
+impl<T: Element> PendingCopy<T> {
+    fn new(array: &DeviceArray<T>, buffer: PinnedBuffer<T>) -> Result<Self> {
+        let event = array.device().create_event(EventOptions::ORDERING)?;
+        Ok(PendingCopy { buffer: Some(buffer), event, is_marked: false, array: array.clone() })
+    }
+
+    fn mark(mut self, array: &DeviceArray<T>) -> Result<Self> {
+        array.stream().record(self.event.as_ref())?;
+        self.is_marked = true;
+        Ok(self)
+    }
+
+    /// True once the copy has run.
+    ///
+    /// # Errors
+    /// A failure of queued work.
+    pub fn is_done(&self) -> Result<bool> {
+        self.event.query()
+    }
+
+    /// Waits for the copy, and returns the buffer.
+    ///
+    /// # Errors
+    /// A failure of queued work; the buffer is freed then.
+    pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
+        self.settle()?;
+        let buffer = self.buffer.take();
+        buffer.ok_or_else(|| Error::handle("copy", "the buffer has been returned already"))
+    }
+
+    fn settle(&self) -> Result<()> {
+        match self.is_marked {
+            true => self.event.synchronize()?,
+            // Recording the event failed, or the copy: a part may be queued.
+            false => self.array.stream().synchronize()?,
+        }
+        if let Some(buffer) = &self.buffer {
+            // SAFETY: the buffer has so many elements, and the copy has run.
+            unsafe { normalize(buffer.start(), buffer.length) };
+        }
+        Ok(())
+    }
+}
+
+impl<T: Element> fmt::Debug for PendingCopy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PendingCopy({:?})", self.buffer)
+    }
+}
+
+impl<T: Element> Drop for PendingCopy<T> {
+    fn drop(&mut self) {
+        let Some(buffer) = self.buffer.take() else { return };
+        let settled = match self.is_marked {
+            true => self.event.synchronize(),
+            false => self.array.stream().synchronize(),
+        };
+        if let Err(error) = settled {
+            // The device may still write it.
+            log::warn!("waiting for a copy failed, its buffer is kept: {error}");
+            std::mem::forget(buffer);
+        }
+    }
+}
