@@ -3,7 +3,7 @@
 use crate::context::{Context, Gate, expect_error, pause};
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions::{Any, Less, Sqrt};
-use gpuarray::{Complex, DeviceArray, ErrorKind, PinnedBuffer};
+use gpuarray::{CaptureMode, Complex, DeviceArray, ErrorKind, PinnedBuffer};
 
 tests![
     numbers_and_arrays_stand_on_either_side,
@@ -14,6 +14,7 @@ tests![
     pinned_copies_return_their_buffers,
     a_pinned_copy_is_not_waited_for needs [Progress],
     a_forgotten_copy_keeps_its_buffer,
+    a_capture_has_no_copy_that_owns_its_buffer needs [Graphs],
 ];
 
 fn numbers_and_arrays_stand_on_either_side(context: &Context) -> Outcome {
@@ -81,11 +82,15 @@ fn arrays_are_made_on_a_stream(context: &Context) -> Outcome {
     let a = DeviceArray::from_shaped_on(device, &stream, &[2, 2], &[1u16, 2, 3, 4])?;
     let b = DeviceArray::full_on(device, &stream, &[2], 5u16)?;
     let c = DeviceArray::<u16>::zeros_on(device, &stream, &[2])?;
-    for array in [&a, &b, &c] {
+    let d = DeviceArray::<u16>::ones_on(device, &stream, &[2])?;
+    let e = DeviceArray::sequence_on(device, &stream, 10u16, 5, 2)?;
+    let f = DeviceArray::from_slice_on(device, &stream, &[4u16, 3])?;
+    for array in [&a, &b, &c, &d, &e, &f] {
         assert_eq!(array.stream().id(), stream.id());
         assert!(array.untyped().memory().is_used_only_on(stream.as_ref()));
     }
     assert_eq!((&(&a + &b)? + &c)?.to_vec()?, [6, 7, 8, 9]);
+    assert_eq!((&(&d + &e)? + &f)?.to_vec()?, [15, 19]);
     Ok(())
 }
 
@@ -136,5 +141,17 @@ fn a_forgotten_copy_keeps_its_buffer(context: &Context) -> Outcome {
     // Dropped, it waits.
     drop(a.copy_from_pinned(ones)?);
     assert_eq!(a.to_vec()?, [1; 50]);
+    Ok(())
+}
+
+fn a_capture_has_no_copy_that_owns_its_buffer(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let a = DeviceArray::full_on(&context.device, &stream, &[10], 3u8)?;
+    let buffer = PinnedBuffer::new(&context.device, 10)?;
+    stream.begin_capture(CaptureMode::default())?;
+    let refused = a.copy_to_pinned(buffer);
+    stream.end_capture()?;
+    expect_error(refused, ErrorKind::InvalidArgument, &["captures"])?;
+    assert_eq!(a.copy_to_pinned(PinnedBuffer::new(&context.device, 10)?)?.wait()?[..], [3; 10]);
     Ok(())
 }

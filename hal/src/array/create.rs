@@ -129,12 +129,27 @@ impl Array {
         self.apply_into(Function::Unary(UnaryFunction::Copy), self.dtype, &[value.into()])
     }
 
-    /// `start + i * step` for `i` below `length`, in the type of `start`.
+    /// Makes an array of `start + i * step` for `i` below `length`, in the type of `start`, on the
+    /// device's default stream.
     ///
     /// # Errors
     /// `InvalidType` unless both have the same numeric type; `OutOfMemory`.
     pub fn sequence(
         device: &Arc<dyn Device>,
+        start: Scalar,
+        step: Scalar,
+        length: usize,
+    ) -> Result<Array> {
+        Self::sequence_on(device, &device.default_stream(), start, step, length)
+    }
+
+    /// As [`Array::sequence`], on a stream of the device.
+    ///
+    /// # Errors
+    /// As [`Array::sequence`]; `InvalidArgument` if the stream is of another device.
+    pub fn sequence_on(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
         start: Scalar,
         step: Scalar,
         length: usize,
@@ -146,7 +161,8 @@ impl Array {
                 format!("start ({dtype}) and step ({}) must have one numeric type", step.dtype()),
             ));
         }
-        let array = Self::empty(device, &[length], dtype, Order::C)?;
+        let layout = Layout::contiguous(&[length], dtype.size(), Order::C)?;
+        let array = Self::with_new_memory(device, stream, layout, dtype)?;
         if length > 0 {
             let strides = Strides::from_slice(&[dtype.size() as isize]);
             let output = array.operand(strides, 0);

@@ -19,6 +19,18 @@ impl<T: Element> DeviceArray<T> {
         Self::from_shaped(device, &[values.len()], values)
     }
 
+    /// Copies a slice to a one-dimensional array on a stream of the device.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `InvalidArgument` if the stream is of another device.
+    pub fn from_slice_on(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        values: &[T],
+    ) -> Result<Self> {
+        Self::from_shaped_on(device, stream, &[values.len()], values)
+    }
+
     /// Copies a slice to an array of `shape`, the last axis fastest, on the device's default stream.
     ///
     /// # Errors
@@ -78,6 +90,18 @@ impl<T: Element> DeviceArray<T> {
         Self::full(device, shape, T::ONE)
     }
 
+    /// Makes an array of ones on a stream of the device.
+    ///
+    /// # Errors
+    /// As [`DeviceArray::full_on`].
+    pub fn ones_on(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        shape: &[usize],
+    ) -> Result<Self> {
+        Self::full_on(device, stream, shape, T::ONE)
+    }
+
     /// Makes an array of one value on the device's default stream.
     ///
     /// # Errors
@@ -109,7 +133,21 @@ impl<T: Arithmetic> DeviceArray<T> {
     /// # Errors
     /// `OutOfMemory`.
     pub fn sequence(device: &Arc<dyn Device>, start: T, step: T, length: usize) -> Result<Self> {
+        Self::sequence_on(device, &device.default_stream(), start, step, length)
+    }
+
+    /// Makes an array of `start + i * step` for `i` below `length` on a stream of the device.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; `InvalidArgument` if the stream is of another device.
+    pub fn sequence_on(
+        device: &Arc<dyn Device>,
+        stream: &Arc<dyn Stream>,
+        start: T,
+        step: T,
+        length: usize,
+    ) -> Result<Self> {
         let (start, step) = (Scalar::new(start), Scalar::new(step));
-        Ok(Self::wrap(Array::sequence(device, start, step, length)?))
+        Ok(Self::wrap(Array::sequence_on(device, stream, start, step, length)?))
     }
 }

@@ -93,7 +93,8 @@ impl<T: Element> DeviceArray<T> {
     /// [`PendingCopy::wait`] returns.
     ///
     /// # Errors
-    /// `InvalidArgument` if the buffer has another length; `OutOfMemory`.
+    /// `InvalidArgument` if the buffer has another length, or while the stream captures;
+    /// `OutOfMemory`.
     pub fn copy_to_pinned(&self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
         self.check_length(buffer.len())?;
         let packed = if self.layout().is_c_contiguous() {
@@ -103,8 +104,8 @@ impl<T: Element> DeviceArray<T> {
         };
         let pointer = buffer.memory.pointer();
         let pending = PendingCopy::new(self, buffer)?;
-        // SAFETY: the buffer has room for the elements; it belongs to the pending copy, which gives
-        // it up when the copy has run.
+        // SAFETY: the buffer has room for the elements; it belongs to the pending copy, which
+        // returns it when the copy has run.
         unsafe { packed.download(pointer, false)? };
         pending.mark(self)
     }
@@ -113,7 +114,8 @@ impl<T: Element> DeviceArray<T> {
     /// [`PendingCopy::wait`] returns the buffer.
     ///
     /// # Errors
-    /// `InvalidArgument` if the buffer has another length; `OutOfMemory`.
+    /// `InvalidArgument` if the buffer has another length, or while the stream captures;
+    /// `OutOfMemory`.
     pub fn copy_from_pinned(&mut self, buffer: PinnedBuffer<T>) -> Result<PendingCopy<T>> {
         self.check_length(buffer.len())?;
         let pointer = buffer.memory.pointer();
@@ -200,6 +202,13 @@ pub struct PendingCopy<T: Element> {
 
 impl<T: Element> PendingCopy<T> {
     fn new(array: &DeviceArray<T>, buffer: PinnedBuffer<T>) -> Result<Self> {
+        if array.stream().is_capturing()? {
+            // Each launch of the graph would use a buffer that the copy has returned.
+            return Err(Error::invalid(
+                "stream",
+                "the array's stream captures; a copy that owns its buffer runs once",
+            ));
+        }
         let event = array.device().create_event(EventOptions::ORDERING)?;
         Ok(PendingCopy { buffer: Some(buffer), event, is_marked: false, array: array.clone() })
     }
@@ -221,7 +230,7 @@ impl<T: Element> PendingCopy<T> {
     /// Waits for the copy, and returns the buffer.
     ///
     /// # Errors
-    /// A failure of queued work; the buffer is freed then.
+    /// A failure of queued work; the buffer is never freed then, for the device may still use it.
     pub fn wait(mut self) -> Result<PinnedBuffer<T>> {
         self.settle()?;
         let buffer = self.buffer.take();
