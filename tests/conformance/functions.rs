@@ -3,14 +3,19 @@
 use crate::context::Context;
 use crate::elementwise::apply;
 use crate::harness::{Outcome, tests};
-use gpuarray::DeviceArray;
 use gpuarray::function::{BinaryFunction, UnaryFunction};
+use gpuarray::{DeviceArray, Element};
 
 tests![
     error_and_gamma_functions_have_published_values,
     classes_of_floats_are_told_apart,
     divisors_and_multiples_are_common,
 ];
+
+/// A function that the table names, applied to an array of a type that its values have, too.
+fn mapped<T: Element>(array: &DeviceArray<T>, function: UnaryFunction) -> gpuarray::Result<Vec<T>> {
+    DeviceArray::from_untyped(array.untyped().unary(function)?)?.to_vec()
+}
 
 /// Abramowitz and Stegun, tables 6.1 and 7.1.
 fn error_and_gamma_functions_have_published_values(context: &Context) -> Outcome {
@@ -27,10 +32,10 @@ fn error_and_gamma_functions_have_published_values(context: &Context) -> Outcome
     ];
     for (function, arguments, values) in published {
         let array = context.array(&[3], &arguments)?;
-        for (a, b) in array.map(function)?.to_vec()?.into_iter().zip(values) {
+        for (a, b) in mapped(&array, function)?.into_iter().zip(values) {
             assert!((a - b).abs() <= 1e-14 * b.abs().max(0.01), "{function:?}: {a}, not {b}");
         }
-        let single = array.cast::<f32>()?.map(function)?.to_vec()?;
+        let single = mapped(&array.cast::<f32>()?, function)?;
         for (a, b) in single.into_iter().zip(values) {
             assert!((f64::from(a) - b).abs() <= 2e-6 * b.abs().max(0.01), "{function:?}: {a}, {b}");
         }

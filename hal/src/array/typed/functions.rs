@@ -124,6 +124,7 @@ macro_rules! unary {
 }
 
 unary! {
+    Positive (Numeric) -> T;
     Negative (Numeric) -> T;
     Absolute abs (Arithmetic) -> T::Real;
     Sign sign (RealNumber) -> T;
@@ -135,7 +136,7 @@ unary! {
     Sqrt sqrt (Inexact) -> T;
     Exp exp (Inexact) -> T;
     Log log (Inexact) -> T;
-    Log2 log2 (Float) -> T;
+    Log2 log2 (Inexact) -> T;
     Log10 log10 (Inexact) -> T;
     Sin sin (Inexact) -> T;
     Cos cos (Inexact) -> T;
@@ -150,10 +151,28 @@ unary! {
     Ceil ceil (RealNumber) -> T;
     Trunc trunc (RealNumber) -> T;
     Fraction fraction (RealNumber) -> T;
-    Rint rint (Float) -> T;
+    Rint rint (Inexact) -> T;
     Mantissa mantissa (Float) -> T;
     Exponent exponent (Float) -> T;
     IsNan is_nan (Arithmetic) -> bool;
+    IsInfinite is_infinite (Arithmetic) -> bool;
+    IsFinite is_finite (Arithmetic) -> bool;
+    SignBit sign_bit (RealNumber) -> bool;
+    Square square (Numeric) -> T;
+    Reciprocal reciprocal (Numeric) -> T;
+    Radians to_radians (Float) -> T;
+    Degrees to_degrees (Float) -> T;
+    Cbrt cbrt (Float) -> T;
+    Exp2 exp2 (Inexact) -> T;
+    Expm1 expm1 (Inexact) -> T;
+    Log1p log1p (Inexact) -> T;
+    Asinh asinh (Inexact) -> T;
+    Acosh acosh (Inexact) -> T;
+    Atanh atanh (Inexact) -> T;
+    Erf erf (Float) -> T;
+    Erfc erfc (Float) -> T;
+    Gamma gamma (Float) -> T;
+    LogGamma log_gamma (Float) -> T;
 }
 
 macro_rules! binary {
@@ -206,8 +225,19 @@ binary! {
     Maximum maximum (Arithmetic) -> T;
     Ldexp ldexp (Float) -> T;
     Atan2 atan2 (Float) -> T;
+    Hypot hypot (Float) -> T;
+    CopySign copy_sign (Float) -> T;
+    NextAfter next_after (Float) -> T;
+    Heaviside heaviside (Float) -> T;
+    LogAddExp log_add_exp (Float) -> T;
+    LogAddExp2 log_add_exp2 (Float) -> T;
+    Fmin fmin (Arithmetic) -> T;
+    Fmax fmax (Arithmetic) -> T;
+    Gcd gcd (Integer) -> T;
+    Lcm lcm (Integer) -> T;
     LogicalAnd logical_and (Arithmetic) -> bool;
     LogicalOr logical_or (Arithmetic) -> bool;
+    LogicalXor logical_xor (Arithmetic) -> bool;
     BitwiseAnd (Bits) -> T;
     BitwiseOr (Bits) -> T;
     BitwiseXor (Bits) -> T;
