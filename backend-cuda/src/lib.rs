@@ -2,7 +2,7 @@
 //! [`hal::driver`].
 //!
 //! Types and signatures are those of `cudarc`; its own loader is not used, because it panics
-//! where a library or a symbol is missing and gives statuses as a closed enumeration.
+//! where a library or a symbol is missing and returns statuses as a closed enumeration.
 
 pub mod nvrtc;
 mod table;

@@ -93,7 +93,7 @@ impl Compiler for Nvrtc {
     }
 }
 
-/// True for an option that gives the architecture, in one string or as the first of two.
+/// True for an option that names the architecture, in one string or as the first of two.
 fn is_architecture(option: &str) -> bool {
     matches!(option.split('=').next(), Some("-arch" | "--gpu-architecture"))
 }

@@ -30,7 +30,7 @@ type Program = sys::_hiprtcProgram;
 /// before it has ever compiled.
 static COMPILING: Mutex<()> = Mutex::new(());
 
-/// The option that gives the architecture.
+/// The option that names the architecture.
 const ARCHITECTURE_OPTION: &str = "--offload-arch=";
 
 /// hipRTC for the devices of one HIP runtime.

@@ -55,7 +55,7 @@ impl Hip {
     }
 
     /// True if the runtime knows an address. Runtimes differ in what they say of one that they
-    /// do not know, a status or a type, and in the numbers of the types; none gives addresses.
+    /// do not know, a status or a type, and in the numbers of the types; none returns addresses.
     fn knows(&self, address: u64) -> bool {
         let mut all = MaybeUninit::<sys::hipPointerAttribute_t>::zeroed();
         // SAFETY: the struct is of the header's layout; the runtime only looks the address up.

@@ -355,7 +355,7 @@ impl Device for HostHandle {
     }
 }
 
-/// The processor's name as the system gives it.
+/// The processor's name, as the system has it.
 fn processor_name() -> String {
     std::fs::read_to_string("/proc/cpuinfo")
         .ok()

@@ -323,7 +323,7 @@ pub trait Device: Send + Sync + Debug {
     }
 
     /// Allocates `height` rows of `width` bytes, each aligned for elements of `element` bytes
-    /// (4, 8 or 16); gives the address and the bytes from row to row. Freed like memory of
+    /// (4, 8 or 16); returns the address and the bytes from row to row. Freed like memory of
     /// [`Device::allocate`].
     fn allocate_pitched(
         &self,

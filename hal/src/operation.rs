@@ -53,7 +53,7 @@ impl Input {
 /// Each input is converted to `compute` (but see [`Function::argument`]), the function's value
 /// to the output's dtype. Conversions follow C: to bool is "not zero", a complex number
 /// loses its imaginary part when it becomes real, floating point to integer truncates
-/// (what does not fit saturates or wraps, NaN gives any value), integers wrap.
+/// (what does not fit saturates or wraps, NaN becomes any value), integers wrap.
 /// [`DType::Opaque`] occurs only with `UnaryFunction::Copy`, all types equal.
 /// The output may be the very same elements as an input; otherwise they are disjoint.
 #[derive(Clone, Debug, PartialEq)]

@@ -38,7 +38,7 @@ fn has_more_rights() -> bool {
 }
 
 /// The setting in the variable `name`, which has this value; `None` if it is unset or blank.
-/// `parse` gives `None` for text that is not allowed.
+/// `parse` returns `None` for text that is not allowed.
 ///
 /// # Errors
 /// `InvalidArgument` that names the variable, its value and what is allowed.

@@ -279,7 +279,7 @@ pub trait Stream: Send + Sync + Debug {
         Err(Error::unsupported("begin_capture", "the backend has no graphs"))
     }
 
-    /// Ends the recording and gives what was recorded, ready to be launched.
+    /// Ends the recording and returns what was recorded, ready to be launched.
     ///
     /// # Errors
     /// The driver's, if the capture became invalid; the stream works again then.

@@ -87,7 +87,7 @@ fn pool_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DevicePool>>> {
     let Ok(method) = value.cast::<PyCFunction>() else {
         return Ok(None);
     };
-    // SAFETY: the object is a builtin function; the call gives a borrowed reference or null.
+    // SAFETY: the object is a builtin function; the call returns a borrowed reference or null.
     let owner = unsafe {
         let owner = ffi::PyCFunction_GetSelf(method.as_ptr());
         Bound::from_borrowed_ptr_or_opt(value.py(), owner)

@@ -63,7 +63,7 @@ impl PyModuleObject {
     }
 }
 
-/// Compiles CUDA C for the current device; gives the code and what the compiler had to say.
+/// Compiles CUDA C for the current device; returns the code and what the compiler had to say.
 #[pyfunction]
 pub(crate) fn compile_source<'py>(
     py: Python<'py>,

@@ -222,7 +222,7 @@ impl PyStream {
         self.note(py.detach(|| self.stream.begin_capture(mode)))
     }
 
-    /// Ends the recording and gives what was recorded.
+    /// Ends the recording and returns what was recorded.
     fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
         Ok(PyGraph { graph: self.note(py.detach(|| self.stream.end_capture()))? })
     }

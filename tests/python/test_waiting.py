@@ -123,8 +123,8 @@ def test_waiting_for_nothing():
     assert event.synchronize() is event
 
 
-# A thread copies an array that two streams have used, behind more work than ends soon. Meanwhile the
-# main thread uses, copies and frees another such array.
+# A thread copies an array that two streams have used, behind more work than ends soon. Meanwhile
+# the main thread uses, copies and frees another such array.
 BESIDE_A_COPY = """
     import os, sys, threading
     import numpy as np

@@ -110,7 +110,7 @@ impl CodeObject {
         lines.collect()
     }
 
-    /// The kernels of a plan are there and take the arguments that it packs; gives their number.
+    /// The kernels of a plan are there and take the arguments that it packs; returns their number.
     pub(crate) fn check_kernels(&self, plan: &Plan, wavefront: u64) -> usize {
         let names = plan.spec().kernel_names();
         for name in &names {

@@ -27,7 +27,7 @@ pub(crate) fn fetched(what: &[&str], folder: &str, required: &str) -> Option<Pat
 }
 
 /// Runs one ignored test of this program in a process of its own, with a runtime of `folder`,
-/// no other one, and gives its output.
+/// no other one, and returns its output.
 #[allow(dead_code, reason = "not every test has processes")]
 pub(crate) fn in_process(test: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
     let output = Command::new(std::env::current_exe().expect("this program"))

@@ -1,5 +1,5 @@
 //! Loops that divide integers, rounding down, without the processor's division where vectors
-//! have none: division by zero gives zero, and what does not fit wraps.
+//! have none: division by zero returns zero, and what does not fit wraps.
 //!
 //! Elements divided by one number are multiplied by its reciprocal (T. Granlund and
 //! P. L. Montgomery, *Division by invariant integers using multiplication*, 1994, figure 4.1).

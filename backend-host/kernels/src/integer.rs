@@ -1,4 +1,4 @@
-//! The arithmetic of integers: everything wraps, division by zero gives zero.
+//! The arithmetic of integers: everything wraps, division by zero returns zero.
 
 use super::number::Number;
 use hal::DType;

@@ -21,7 +21,7 @@ impl fmt::Debug for Workers<'_> {
 }
 
 impl<'a> Workers<'a> {
-    /// Threads that `source` gives when it is asked.
+    /// Threads that `source` returns when it is asked.
     pub(super) fn new(source: &'a (dyn Fn() -> Option<Arc<ThreadPool>> + Sync)) -> Self {
         Workers { source }
     }

@@ -12,7 +12,7 @@ impl Array {
     /// The elements that `indices` names along `axis`, in a new array: this array's shape
     /// with that axis replaced by the shape of `indices`.
     ///
-    /// A negative index counts from the end; one outside the axis gives zero, because a
+    /// A negative index counts from the end; one outside the axis reads zero, because a
     /// device cannot refuse it.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// An array in device memory whose element type is known at run time.
 ///
 /// A clone and every view share the memory; it lives as long as the last of them. Each array
-/// has a stream on which its operations are queued; [`Array::on`] gives a view with another.
+/// has a stream on which its operations are queued; [`Array::on`] returns a view with another.
 pub struct Array {
     memory: Arc<DeviceMemory>,
     layout: Layout,

@@ -97,7 +97,7 @@ impl Number {
         }
     }
 
-    /// The type that the number has on its own, as numpy gives it.
+    /// The type that the number has on its own, as in numpy.
     pub fn default_dtype(self) -> DType {
         match self {
             Number::Bool(_) => DType::Bool,

@@ -12,7 +12,7 @@ pub struct Compilation<'a> {
     pub name: &'a str,
     /// The device's architecture: `sm_90`, `gfx90a:xnack-`.
     pub target: &'a str,
-    /// Options of the compiler; one that gives the architecture wins over the target.
+    /// Options of the compiler; one that names the architecture wins over the target.
     pub options: &'a [&'a str],
     /// Expressions that name kernels and variables, `scale<float>` for example, for which
     /// templates are made and the names in the code are given back.

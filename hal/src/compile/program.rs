@@ -143,7 +143,7 @@ impl<P> ProgramCalls<P> {
         self.outputs.iter().any(|output| output.name == name)
     }
 
-    /// Compiles a text with these options alone, and gives the first form of code that the
+    /// Compiles a text with these options alone, and returns the first form of code that the
     /// program then has.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ struct DriverBackend {
     devices: Mutex<BTreeMap<usize, Arc<DriverDevice>>>,
 }
 
-/// Initialises a driver and gives its backend. Makes no context and touches no device.
+/// Initialises a driver and returns its backend. Makes no context and touches no device.
 ///
 /// # Errors
 /// `BackendUnavailable` with the driver's status if it cannot be initialised or has no device.

@@ -371,7 +371,7 @@ impl DeviceMemory {
             return Ok(());
         }
         match self.owner {
-            // SAFETY: address and size are those of one allocation; `retire` gives the
+            // SAFETY: address and size are those of one allocation; `retire` returns the
             // stream of the last write, ordered behind all other uses, and succeeds once.
             Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
             // SAFETY: as above; the device waits for the work that uses the memory.

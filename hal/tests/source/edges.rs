@@ -47,7 +47,7 @@ fn operand<T: Element>(memory: &Memory<T>, (start, strides): &Place) -> Operand 
     operand
 }
 
-/// Runs the sums on elements that `make` gives, and looks at every element of the outputs,
+/// Runs the sums on elements that `make` returns, and looks at every element of the outputs,
 /// those that no sum may touch included.
 fn sums<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T, list: &[Sum]) {
     let array = |shape: &[usize], place: &Place, first: usize| {

@@ -1,4 +1,4 @@
-//! Arguments of array functions, as Python gives them.
+//! Arguments of array functions, as Python passes them.
 
 use super::GPUArray;
 use crate::errors::{OrRaise, to_python};

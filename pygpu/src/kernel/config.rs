@@ -1,4 +1,4 @@
-//! How many threads a launch has, as Python gives it.
+//! How many threads a launch has, as Python passes it.
 
 use super::arguments::long;
 use crate::errors::to_python;

@@ -106,7 +106,7 @@ fn check_texrefs(texrefs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 impl Function {
     /// Launches the kernel on `grid` blocks of `block` threads: with numpy's scalars, arrays and
     /// allocations of the device, numpy arrays and records as structures, and `In`, `Out` and
-    /// `InOut` around numpy arrays that are to be copied. With `time_kernel` gives the seconds
+    /// `InOut` around numpy arrays that are to be copied. With `time_kernel` it returns the seconds
     /// that it took.
     #[pyo3(signature = (
         *args, block = None, grid = None, stream = None, shared = 0, texrefs = None,
@@ -307,7 +307,7 @@ pub(crate) struct CallTime {
 
 #[pymethods]
 impl CallTime {
-    /// Waits for the kernel, and gives the seconds that it took.
+    /// Waits for the kernel, and returns the seconds that it took.
     fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
         wait::for_event(py, self.end.as_ref())?.or_raise()?;
         let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;

@@ -81,7 +81,7 @@ impl Lists {
         small.chain(large).collect()
     }
 
-    /// Keeps a block of a size that [`rounded`] gives.
+    /// Keeps a block of a size that [`rounded`] returns.
     fn keep(&mut self, address: u64, size: usize) {
         self.bytes += size;
         match class(size) {

@@ -169,7 +169,7 @@ impl Ring {
         self.leave();
     }
 
-    /// Copies until the ring is closed; gives whether the lane is to be freed.
+    /// Copies until the ring is closed; returns whether the lane is to be freed.
     fn copy_parts(&self, lane: &mut Lane) -> bool {
         for slot in (0..SLOTS).cycle() {
             if let Some(part) = lane.take(slot) {

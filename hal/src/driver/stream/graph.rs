@@ -51,7 +51,7 @@ impl DriverGraph {
         let _scope = context.enter()?;
         let instantiate = optional!(driver, graph_instantiate, "end_capture")?;
         if let Some(nodes) = driver.calls.graph_nodes {
-            // SAFETY: without an array the call gives the number only.
+            // SAFETY: without an array the call returns the number only.
             let code = unsafe { nodes(graph, null_mut(), &mut made.nodes) };
             context.check("end_capture", code)?;
         }

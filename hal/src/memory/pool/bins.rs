@@ -95,7 +95,7 @@ impl<B> Bins<B> {
         self.counts.managed_bytes += block_bytes;
     }
 
-    /// Takes back a block that was used for `size` bytes; gives it if it is to be freed.
+    /// Takes back a block that was used for `size` bytes; returns it if it is to be freed.
     #[must_use]
     pub(super) fn give_back(&mut self, block: B, size: usize) -> Option<B> {
         if !self.is_holding {

@@ -83,7 +83,7 @@ impl State {
         self.active.insert(memory.address(), active);
     }
 
-    /// Takes back the blocks that nobody refers to any longer; gives those to be freed.
+    /// Takes back the blocks that nobody refers to any longer; returns those to be freed.
     #[must_use]
     fn collect(&mut self) -> Vec<Arc<DeviceMemory>> {
         self.misses = 0;
