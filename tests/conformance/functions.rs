@@ -42,7 +42,10 @@ fn error_and_gamma_functions_have_published_values(context: &Context) -> Outcome
     }
     // Whole numbers are computed in double precision.
     let factorials = context.array(&[3], &[1u8, 5, 11])?.untyped().unary(Gamma)?;
-    assert_eq!(DeviceArray::<f64>::from_untyped(factorials)?.to_vec()?, [1.0, 24.0, 3_628_800.0]);
+    let factorials = DeviceArray::<f64>::from_untyped(factorials)?.to_vec()?;
+    for (a, b) in factorials.into_iter().zip([1.0, 24.0, 3_628_800.0]) {
+        assert!((a - b).abs() <= 1e-14 * b, "{a}, not {b}");
+    }
     Ok(())
 }
 

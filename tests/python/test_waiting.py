@@ -130,7 +130,8 @@ BESIDE_A_COPY = """
     import numpy as np
     import pygpu.autoinit
     from pygpu import driver, gpuarray
-    stream, other = driver.Stream(1), driver.Stream(1)
+    # The other array is not used on the third, which comes behind the first.
+    stream, other, third = driver.Stream(1), driver.Stream(1), driver.Stream(1)
     a, b = gpuarray.zeros(30_000_000, np.float64), gpuarray.zeros(1000, np.float32)
     for shared in (a, b):
         shared.fill(1, stream)
@@ -143,7 +144,7 @@ BESIDE_A_COPY = """
         "set": lambda: a[:4].set(np.ones(4)),
         "memcpy_dtoh": lambda: driver.memcpy_dtoh(np.empty(4), a.gpudata),
         "memcpy_dtoh_async": lambda: driver.memcpy_dtoh_async(np.empty(4), a.gpudata, stream),
-        "memcpy_htod_async": lambda: driver.memcpy_htod_async(a.gpudata, np.ones(4), other),
+        "memcpy_htod_async": lambda: driver.memcpy_htod_async(a.gpudata, np.ones(4), third),
     }
     begun = threading.Event()
     def copy():

@@ -24,6 +24,9 @@ use std::ffi::{c_int, c_uint};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+/// Bytes of a page of the host's memory.
+const PAGE: usize = 4096;
+
 /// One GPU.
 pub(super) struct DriverDevice {
     state: Arc<DeviceState>,
@@ -163,9 +166,12 @@ impl Device for DriverDevice {
     fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {
         let mut pointer = std::ptr::null_mut();
         let flags = Self::pinned_flags(options);
+        // CUDA's driver takes small allocations from a common block, each behind the end of the one
+        // before: whole pages leave the next at the beginning of a page.
+        let whole_pages = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes);
         // SAFETY: the pointer is written before the call returns.
         self.allocate_with("allocate_pinned", bytes, || unsafe {
-            (self.context.driver.calls.allocate_pinned)(&mut pointer, bytes, flags)
+            (self.context.driver.calls.allocate_pinned)(&mut pointer, whole_pages, flags)
         })?;
         Ok(pointer.cast())
     }
