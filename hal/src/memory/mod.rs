@@ -7,6 +7,7 @@ mod host;
 mod order;
 pub mod pool;
 mod region;
+mod usage;
 
 pub use access::{AccessGuard, Use};
 pub use hold::GraphHold;
@@ -20,11 +21,11 @@ use crate::error::{Error, Result};
 use crate::process;
 use crate::status::{AtomicStatus, Status};
 use crate::stream::Stream;
-use access::Usage;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use usage::Usage;
 
 static LAST_FAILED_FREE: AtomicStatus = AtomicStatus::new();
 
@@ -277,7 +278,7 @@ impl DeviceMemory {
             }
         };
         if self.is_out_of_reach() {
-            return Err(access::lost(self));
+            return Err(usage::lost(self));
         }
         self.end_holds()?;
         let Some(stream) = self.usage.retire(self.device.as_ref())? else { return Ok(None) };
@@ -302,7 +303,7 @@ impl DeviceMemory {
         let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
         self.holds
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
-            .map_err(|_| access::freed(self))?;
+            .map_err(|_| usage::freed(self))?;
         Ok(AddressHold(self.clone()))
     }
 

@@ -1,0 +1,282 @@
+//! The streams that use one memory: who is inside its fast path, and what later uses have to be
+//! ordered behind. Operations come here through [`AccessGuard`](super::AccessGuard), which has the
+//! protocol of the locks.
+
+use super::DeviceMemory;
+use super::order::{Access, Streams, Uses};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::event::EventOptions;
+use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
+use crate::process::ProcessCondition;
+use crate::stream::Stream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Set once the memory is used by more than one stream, or freed.
+const SHARED: u32 = 1 << 31;
+/// Set once the memory is freed.
+const FREED: u32 = 1 << 30;
+/// Set while memory that was freed stays allocated because a graph uses it.
+const DEFERRED: u32 = 1 << 29;
+/// The number of uses inside the fast path.
+const INSIDE: u32 = DEFERRED - 1;
+
+/// Signalled when the last use leaves the fast path of a memory that has become shared.
+static LEFT: ProcessCondition = ProcessCondition::new();
+
+pub(super) type Forgotten = Streams<Arc<dyn Stream>>;
+/// The uses of one memory since it became shared; none before, when all are the home stream's.
+pub(super) type Since = Option<Uses<Arc<dyn Stream>>>;
+
+/// The streams that use one memory.
+pub(super) struct Usage {
+    /// The number of uses inside the fast path, [`SHARED`] and [`FREED`].
+    state: AtomicU32,
+    home: Arc<dyn Stream>,
+    home_id: u64,
+    /// Locked while a use of shared memory is ordered and queued.
+    uses: Ranked<Since, ORDERING>,
+    /// The number of [`GraphHold`](super::GraphHold)s.
+    graphs: AtomicU32,
+}
+
+impl Usage {
+    pub(super) fn new(home: Arc<dyn Stream>) -> Usage {
+        Usage {
+            state: AtomicU32::new(0),
+            home_id: home.id(),
+            home,
+            uses: Ranked::new(None),
+            graphs: AtomicU32::new(0),
+        }
+    }
+
+    pub(super) fn home(&self) -> &Arc<dyn Stream> {
+        &self.home
+    }
+
+    #[inline]
+    pub(super) fn enter(&self, stream_id: u64) -> bool {
+        if stream_id != self.home_id {
+            return false;
+        }
+        if self.state.fetch_add(1, Ordering::Acquire) & SHARED == 0 {
+            return true;
+        }
+        self.leave();
+        false
+    }
+
+    #[inline]
+    pub(super) fn leave(&self) {
+        let before = self.state.fetch_sub(1, Ordering::Release);
+        if before & SHARED != 0 && before & INSIDE == 1 {
+            LEFT.notify();
+        }
+    }
+
+    /// Locks the uses. A thread that locks those of several memories does so in the order of their
+    /// addresses.
+    pub(super) fn lock(&self) -> RankedGuard<'_, Since> {
+        self.uses.lock_at(std::ptr::from_ref(self).addr())
+    }
+
+    /// Ends the fast path: after this every use takes the lock. Waits for uses on the fast path, so
+    /// the caller has no lock that one of them may need.
+    pub(super) fn share(&self) {
+        let before = self.state.fetch_or(SHARED, Ordering::AcqRel);
+        if before & INSIDE != 0 {
+            LEFT.wait_while(|| self.state.load(Ordering::Acquire) & INSIDE != 0);
+        }
+    }
+
+    /// Orders a use on `stream` behind the uses that it conflicts with, whose lock the caller has.
+    /// Returns a stream that the host has to wait for first, if there is one.
+    pub(super) fn order(
+        &self,
+        since: &mut Since,
+        memory: &DeviceMemory,
+        stream: &Arc<dyn Stream>,
+        access: Access,
+        by_graph: bool,
+        forgotten: &mut Forgotten,
+    ) -> Result<Option<Arc<dyn Stream>>> {
+        let state = self.state.load(Ordering::Acquire);
+        if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
+            return Err(freed(memory));
+        }
+        let uses = since.get_or_insert_with(|| Uses::of(self.home.clone()));
+        for earlier in uses.behind(stream, access) {
+            if !queue_wait(memory.device.as_ref(), stream, &earlier)? {
+                return Ok(Some(earlier));
+            }
+        }
+        if access == Access::Read {
+            // Memory that is read for long would keep all the streams there ever were:
+            // those that only this list holds, and that are done, need not be waited for.
+            let is_done = |reader: &Arc<dyn Stream>| {
+                Arc::strong_count(reader) == 1 && matches!(reader.query(), Ok(true))
+            };
+            uses.forget_readers(is_done, forgotten);
+        }
+        match stream.for_memory() {
+            Some(remembered) => uses.add(&remembered, access, forgotten),
+            None => uses.add(stream, access, forgotten),
+        }
+        Ok(None)
+    }
+
+    /// The stream of the last write.
+    pub(super) fn writer(&self) -> Arc<dyn Stream> {
+        self.lock().as_ref().map_or(&self.home, Uses::writer).clone()
+    }
+
+    /// How often the memory refers to a stream; `None` while it is being used.
+    pub(super) fn references(&self, stream: u64) -> Option<usize> {
+        // Somebody who has the lock uses the stream.
+        let uses = self.uses.try_lock()?;
+        let used = uses.as_ref().map_or(0, |uses| uses.references(stream));
+        Some(used + usize::from(self.home_id == stream))
+    }
+
+    /// How many references there are to a stream that the memory refers to, in all.
+    pub(super) fn strong_count(&self, stream: u64) -> Option<usize> {
+        if self.home_id == stream {
+            return Some(Arc::strong_count(&self.home));
+        }
+        self.uses.try_lock()?.as_ref()?.find(stream).map(Arc::strong_count)
+    }
+
+    /// The stream of memory that no other has used; nobody else can reach it.
+    pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
+        (self.state.load(Ordering::Acquire) & SHARED == 0).then_some(self.home.as_ref())
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.state.load(Ordering::Acquire) & FREED != 0
+    }
+
+    /// Ends all use without a lock; false if it was ended already. For memory that a driver
+    /// cannot reach any longer.
+    pub(super) fn abandon(&self) -> bool {
+        self.state.fetch_or(SHARED | FREED, Ordering::AcqRel) & FREED == 0
+    }
+
+    /// Ends all use, and returns the stream behind whose work the memory may be freed; `None` if
+    /// a graph uses it, whose end frees it.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
+    /// nor the host could wait for another stream's work.
+    pub(super) fn retire(&self, device: &dyn Device) -> Result<Option<Arc<dyn Stream>>> {
+        self.share();
+        let mut since = self.lock();
+        if !self.abandon() {
+            return Err(Error::handle("free", "the memory was freed already"));
+        }
+        if self.graphs.load(Ordering::Acquire) > 0 {
+            // Launches are ordered behind the uses so far, and the free behind the launches.
+            self.state.fetch_or(DEFERRED, Ordering::AcqRel);
+            return Ok(None);
+        }
+        let (writer, readers) = self.take(&mut since);
+        drop(since);
+        wait_for_all(device, &writer, &readers)?;
+        Ok(Some(writer))
+    }
+
+    /// The stream behind whose work memory may be freed that was freed while a graph used it.
+    pub(super) fn retire_deferred(&self, device: &dyn Device) -> Result<Arc<dyn Stream>> {
+        let (writer, readers) = self.take(&mut self.lock());
+        wait_for_all(device, &writer, &readers)?;
+        Ok(writer)
+    }
+
+    /// The stream of the last write, and those that have read since.
+    fn take(&self, since: &mut Since) -> (Arc<dyn Stream>, Forgotten) {
+        match since.take() {
+            Some(uses) => uses.into_parts(),
+            None => (self.home.clone(), Forgotten::new()),
+        }
+    }
+
+    /// True while a graph uses the memory.
+    pub(super) fn is_held_by_graph(&self) -> bool {
+        self.graphs.load(Ordering::Acquire) > 0
+    }
+
+    /// Begins one graph's use.
+    pub(super) fn enter_graph(&self) {
+        self.graphs.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Ends one graph's use. True if this leaves a deferred free to the caller, who retires the
+    /// memory again.
+    pub(super) fn leave_graph(&self) -> bool {
+        if self.graphs.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return false;
+        }
+        let _since = self.lock();
+        let last = self.graphs.load(Ordering::Acquire) == 0;
+        last && self.state.fetch_and(!DEFERRED, Ordering::AcqRel) & DEFERRED != 0
+    }
+}
+
+pub(super) fn freed(memory: &DeviceMemory) -> Error {
+    Error::handle("memory", format!("the memory at {:#x} has been freed", memory.address()))
+}
+
+#[cold]
+pub(super) fn lost(memory: &DeviceMemory) -> Error {
+    let (address, device) = (memory.address(), memory.device.id());
+    let detail = format!("the memory at {address:#x} went when device {device} was reset");
+    Error::handle("memory", detail)
+}
+
+/// Makes `later` wait for several streams before memory is freed on it. The caller has no lock.
+fn wait_for_all(
+    device: &dyn Device,
+    later: &Arc<dyn Stream>,
+    earlier: &[Arc<dyn Stream>],
+) -> Result<()> {
+    for stream in earlier {
+        let no_capture_begins = NoCaptureBegins::lock();
+        let queued = queue_wait(device, later, stream);
+        drop(no_capture_begins);
+        match queued {
+            Ok(true) => {}
+            Ok(false) => stream.synchronize()?,
+            Err(error) => {
+                // Without an event the host has to wait: freeing early would be worse.
+                log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
+                stream.synchronize()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes `later` wait for the work queued on `earlier` so far. False if only the host can wait for
+/// it. The caller has [`NoCaptureBegins`].
+fn queue_wait(
+    device: &dyn Device,
+    later: &Arc<dyn Stream>,
+    earlier: &Arc<dyn Stream>,
+) -> Result<bool> {
+    if later.id() == earlier.id() || earlier.query()? {
+        return Ok(true);
+    }
+    match (later.is_capturing()?, earlier.is_capturing()?) {
+        // Captured work cannot wait for work outside the capture.
+        (true, false) => return Ok(false),
+        // What is captured does not run, so there is nothing to wait for in it; an event would make
+        // the later stream part of the capture.
+        (false, true) => return earlier.check_before_capture().map(|()| true),
+        _ => {}
+    }
+    let event = device.create_event(EventOptions::ORDERING)?;
+    earlier.record(event.as_ref())?;
+    later.wait_event(event.as_ref())?;
+    Ok(true)
+}
