@@ -88,7 +88,8 @@ fn program(backend: &dyn Backend) -> Result<f64> {
     unsafe { stream.fill(plain.address(), 7, 4, 256)? };
     stream.synchronize()?;
     let bytes: &mut [u8] = &mut [0; 4096];
-    let registered = RegisteredMemory::new(&device, bytes)?;
+    // SAFETY: the object is dropped before the bytes are.
+    let registered = unsafe { RegisteredMemory::new(&device, bytes)? };
     let elapsed = end.elapsed_since(start.as_ref())?;
     let used = device.memory_info()?;
     drop(registered);

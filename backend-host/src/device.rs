@@ -168,7 +168,8 @@ impl Deref for HostHandle {
     }
 }
 
-impl Device for HostHandle {
+// SAFETY: allocations are the system's, of the sizes asked for, and known until they are freed.
+unsafe impl Device for HostHandle {
     fn id(&self) -> DeviceId {
         DEVICE
     }

@@ -103,7 +103,8 @@ impl HostEvent {
     }
 }
 
-impl Event for HostEvent {
+// SAFETY: the mark counts as reached once the stream's queue has come to it.
+unsafe impl Event for HostEvent {
     fn device_id(&self) -> DeviceId {
         DEVICE
     }

@@ -106,7 +106,8 @@ impl Drop for HostStream {
     }
 }
 
-impl Stream for HostStream {
+// SAFETY: one queue has the work in order; allocations are those of the device.
+unsafe impl Stream for HostStream {
     fn id(&self) -> u64 {
         self.id
     }

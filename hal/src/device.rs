@@ -179,7 +179,15 @@ impl Debug for IpcHandle {
 /// Allocations made here are usable on every stream at once; those made through
 /// [`Stream::allocate`] are ordered with the work of their stream. Prefer the owning types
 /// of [`crate::memory`] to these calls.
-pub trait Device: Send + Sync + Debug {
+///
+/// # Safety
+/// Safe code of this crate relies on what an implementation returns:
+/// - an allocation, on the device or page-locked on the host, has as many bytes as were asked for,
+///   shares none with another one, and stays until it is freed or [`Device::epoch`] changes;
+///   page-locked memory can be read and written by the host;
+/// - streams and events are those of this device and keep their own promises;
+/// - [`Device::id`] names one device only, and [`Device::synchronize`] returns after all its work.
+pub unsafe trait Device: Send + Sync + Debug {
     /// Which device this is.
     fn id(&self) -> DeviceId;
 

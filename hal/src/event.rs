@@ -29,7 +29,11 @@ impl Default for EventOptions {
 }
 
 /// A mark in a stream's work. One that was never recorded counts as complete.
-pub trait Event: Send + Sync + Debug {
+///
+/// # Safety
+/// Safe code of this crate relies on it that [`Event::query`] returns true, and that
+/// [`Event::synchronize`] returns, only when all work before the mark has run or failed.
+pub unsafe trait Event: Send + Sync + Debug {
     /// The device it belongs to.
     fn device_id(&self) -> DeviceId;
 

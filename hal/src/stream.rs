@@ -149,7 +149,8 @@ pub trait Graph: Send + Sync + Debug {
     ///
     /// # Safety
     /// Memory that the recorded work uses by its address alone is allocated until it has run, and
-    /// nothing else accesses it meanwhile.
+    /// nothing else accesses it meanwhile. So is the memory of work that another thread queued on
+    /// the stream while the recording began: whether the graph keeps it is not known.
     unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()>;
 
     /// The object of the backend itself, behind all decorators.
@@ -160,7 +161,16 @@ pub trait Graph: Send + Sync + Debug {
 ///
 /// Calls that queue work return when it is queued, unless their documentation says that they
 /// wait; a failure of queued work is reported by a later call.
-pub trait Stream: Send + Sync + Debug {
+///
+/// # Safety
+/// Safe code of this crate relies on what an implementation does:
+/// - work runs in the order in which it was queued, and behind the events that were waited for;
+/// - an allocation has as many bytes as were asked for, and shares none with another one that work
+///   queued so far may use;
+/// - [`Stream::execute`] and [`Stream::transfer`] read and write the operation's elements only;
+/// - [`Stream::id`] is that of no other stream; [`Stream::query`] returns true, and
+///   [`Stream::synchronize`] returns, only when all work queued before has run or failed.
+pub unsafe trait Stream: Send + Sync + Debug {
     /// A number that no other stream of this process has or had.
     fn id(&self) -> u64;
 

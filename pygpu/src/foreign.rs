@@ -93,7 +93,8 @@ impl fmt::Debug for KeptStream {
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Stream for KeptStream {
+// SAFETY: every call that is made is that of the stream inside, or an error.
+unsafe impl Stream for KeptStream {
     fn id(&self) -> u64 {
         self.inner.id()
     }
@@ -232,7 +233,8 @@ impl Stream for KeptStream {
 }
 
 /// What ordering memory and freeing it need.
-impl Stream for PastStream {
+// SAFETY: every call that is made is that of the stream inside, or an error.
+unsafe impl Stream for PastStream {
     fn id(&self) -> u64 {
         self.id
     }

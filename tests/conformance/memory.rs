@@ -300,7 +300,8 @@ fn pinned_memory_is_freed_although_queued_work_failed(context: &Context) -> Outc
 fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
     let mut bytes = vec![0u8; 3 * 4096];
     let start = bytes.as_mut_ptr();
-    let first = RegisteredMemory::new(&context.device, &mut bytes[4096..8192])?;
+    // SAFETY: the object is dropped before the bytes are.
+    let first = unsafe { RegisteredMemory::new(&context.device, &mut bytes[4096..8192])? };
     assert_eq!(first.bytes(), 4096);
     for (offset, length) in [(4096, 4096), (0, 4097), (8191, 10), (5000, 1), (0, 12_288)] {
         // SAFETY: the range lies inside the vector, which outlives the object.
@@ -316,9 +317,11 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
         assert_eq!(error.status().code, Status::HOST_MEMORY_ALREADY_REGISTERED, "{error}");
     }
     drop(first);
-    drop(RegisteredMemory::new(&context.device, &mut bytes)?);
+    // SAFETY: the object is dropped before the bytes are.
+    drop(unsafe { RegisteredMemory::new(&context.device, &mut bytes)? });
     expect_error(
-        RegisteredMemory::new(&context.device, &mut []),
+        // SAFETY: nothing is registered.
+        unsafe { RegisteredMemory::new(&context.device, &mut []) },
         ErrorKind::InvalidArgument,
         &["empty"],
     )?;

@@ -53,7 +53,8 @@ impl Backend for Renamed<dyn Backend> {
     }
 }
 
-impl Device for Renamed<dyn Device> {
+// SAFETY: every call is that of the object inside, but for its name.
+unsafe impl Device for Renamed<dyn Device> {
     fn id(&self) -> DeviceId {
         DeviceId { ordinal: self.ordinal, ..self.inner.id() }
     }
@@ -140,7 +141,8 @@ impl Device for Renamed<dyn Device> {
     }
 }
 
-impl Stream for Renamed<dyn Stream> {
+// SAFETY: every call is that of the object inside, but for its name.
+unsafe impl Stream for Renamed<dyn Stream> {
     fn id(&self) -> u64 {
         self.inner.id()
     }

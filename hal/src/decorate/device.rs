@@ -17,7 +17,8 @@ use std::sync::Arc;
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Device for Decorated<dyn Device> {
+// SAFETY: every call that is made is that of the device inside, and what it returns is passed on.
+unsafe impl Device for Decorated<dyn Device> {
     fn id(&self) -> DeviceId {
         self.inner.id()
     }

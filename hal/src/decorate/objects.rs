@@ -57,7 +57,8 @@ impl Backend for Decorated<dyn Backend> {
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Event for Decorated<dyn Event> {
+// SAFETY: every call that is made is that of the event inside.
+unsafe impl Event for Decorated<dyn Event> {
     fn device_id(&self) -> DeviceId {
         self.inner.device_id()
     }

@@ -15,7 +15,8 @@ use std::sync::Arc;
     clippy::missing_trait_methods,
     reason = "a method that is not passed on would be the trait's own"
 )]
-impl Stream for Decorated<dyn Stream> {
+// SAFETY: every call that is made is that of the stream inside, and what it returns is passed on.
+unsafe impl Stream for Decorated<dyn Stream> {
     fn id(&self) -> u64 {
         self.inner.id()
     }

@@ -96,7 +96,8 @@ impl DriverDevice {
     }
 }
 
-impl Device for DriverDevice {
+// SAFETY: allocations are the driver's, of the sizes asked for or larger; a reset raises the epoch.
+unsafe impl Device for DriverDevice {
     fn id(&self) -> DeviceId {
         DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
     }

@@ -132,7 +132,8 @@ impl Drop for DriverEvent {
     }
 }
 
-impl Event for DriverEvent {
+// SAFETY: the driver tells when the work before the mark is done.
+unsafe impl Event for DriverEvent {
     fn device_id(&self) -> DeviceId {
         DeviceId { backend: self.context.driver.vendor.name(), ordinal: self.context.ordinal }
     }

@@ -125,8 +125,15 @@ impl<'a> RegisteredMemory<'a> {
     /// # Errors
     /// `InvalidArgument` if it is empty; the driver's error if it overlaps a range that is
     /// registered already.
-    pub fn new(device: &Arc<dyn Device>, memory: &'a mut [u8]) -> Result<RegisteredMemory<'a>> {
-        // SAFETY: the slice is borrowed for as long as the object lives.
+    ///
+    /// # Safety
+    /// The object is dropped before the slice's memory is freed: forgetting it
+    /// ([`std::mem::forget`]) ends the borrow and leaves the registration.
+    pub unsafe fn new(
+        device: &Arc<dyn Device>,
+        memory: &'a mut [u8],
+    ) -> Result<RegisteredMemory<'a>> {
+        // SAFETY: the slice is borrowed for as long as the object lives, which the caller drops.
         unsafe {
             Self::from_raw(device, memory.as_mut_ptr(), memory.len(), PinnedOptions::default())
         }

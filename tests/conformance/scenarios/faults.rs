@@ -214,7 +214,8 @@ pub(super) fn reset() -> Outcome {
     let mut bytes = vec![0u8; 8192];
     for round in 1..=2 {
         let objects = Objects::new(&device)?;
-        let registered = RegisteredMemory::new(&device, &mut bytes)?;
+        // SAFETY: the object is dropped before the bytes are.
+        let registered = unsafe { RegisteredMemory::new(&device, &mut bytes)? };
         objects.launch_set()?;
         let unused = device.create_stream(StreamOptions::default())?;
         recover(&device)?;

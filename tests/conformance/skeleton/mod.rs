@@ -177,7 +177,8 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes.max(1), PAGE).expect("it is less than the capacity")
 }
 
-impl Device for SkeletonDevice {
+// SAFETY: allocations are the global allocator's, and streams and events are the skeleton's.
+unsafe impl Device for SkeletonDevice {
     fn id(&self) -> DeviceId {
         DEVICE
     }

@@ -48,7 +48,8 @@ impl SkeletonStream {
     }
 }
 
-impl Stream for SkeletonStream {
+// SAFETY: the thread of a queue runs its work in order.
+unsafe impl Stream for SkeletonStream {
     fn id(&self) -> u64 {
         self.id
     }
@@ -241,7 +242,8 @@ fn own(event: &dyn Event) -> Result<&SkeletonEvent> {
     own.ok_or_else(|| Error::handle("event", "the event belongs to another backend"))
 }
 
-impl Event for SkeletonEvent {
+// SAFETY: the mark counts as reached once its queue has come to it.
+unsafe impl Event for SkeletonEvent {
     fn device_id(&self) -> DeviceId {
         DEVICE
     }

@@ -43,7 +43,9 @@ unsafe extern "C" fn run_callback(_stream: Handle, _status: c_int, data: *mut c_
     unsafe { run_host_call(data) }
 }
 
-impl Stream for DriverStream {
+// SAFETY: the driver keeps the order of a stream; what it allocates is freed once, and kept blocks
+// are used again behind the work before.
+unsafe impl Stream for DriverStream {
     #[inline]
     fn id(&self) -> u64 {
         self.id
