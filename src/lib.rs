@@ -13,6 +13,28 @@
 //! }
 //! ```
 //!
+//! A function is there for the element types that have it, with the type of its value; what could
+//! never succeed does not compile. Copies that are not waited for own a page-locked buffer, which
+//! comes back when they are done:
+//!
+//! ```
+//! use gpuarray::{Choice, DeviceArray, PinnedBuffer, StreamOptions};
+//!
+//! fn main() -> gpuarray::Result<()> {
+//!     let device = gpuarray::open(Choice::Auto)?.device(0)?;
+//!     let samples = DeviceArray::from_slice(&device, &[4.0f64, f64::NAN, 9.0])?;
+//!     let missing: DeviceArray<bool> = samples.is_nan()?;
+//!     assert!(missing.any()?);
+//!
+//!     let stream = device.create_stream(StreamOptions::default())?;
+//!     let copy = samples.on(&stream)?.sqrt()?.copy_to_pinned(PinnedBuffer::new(&device, 3)?)?;
+//!     // Other work, on the host or on other streams.
+//!     let roots = copy.wait()?;
+//!     assert_eq!(roots[0] + roots[2], 5.0);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! Every result is also a value and a status, for programs that check numbers as C does:
 //!
 //! ```
@@ -28,8 +50,8 @@
 //!
 //! A backend is opened when it is asked for; a missing driver is an ordinary
 //! [`ErrorKind::BackendUnavailable`], never a panic. Arrays free their memory behind the work
-//! that uses it, on whatever streams that runs. Everything comes from the vendor-neutral
-//! layer, re-exported here.
+//! that uses it, on whatever streams that runs. What programs use of the vendor-neutral
+//! layer is re-exported here; the rest of it, for backends and bindings, is in [`hal`].
 //!
 //! # Features
 //!
@@ -44,6 +66,15 @@
 mod embedded;
 mod registry;
 
+pub use ::hal;
 pub use embedded::{BuildInfo, build_info};
-pub use hal::*;
+pub use hal::{
+    Api, Argument, Array, Backend, CaptureMode, Complex, DType, Device, DeviceArray,
+    DeviceAttribute, DeviceId, DeviceProperties, Direction, Element, Error, ErrorKind, Event,
+    EventOptions, Feature, Features, Graph, IndexItem, Inexact, IpcHandle, Kernel, KernelAttribute,
+    Kind, LaunchConfig, Layout, LinkInput, LinkKind, LoadOptions, MemoryInfo, Module, ModuleSource,
+    Number, Order, Parameter, PendingCopy, PinnedBuffer, PinnedOptions, PrefetchTarget, Result,
+    Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer, f16,
+};
+pub use hal::{array, device, event, function, launch, layout, memory, module, status, stream};
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

@@ -5,7 +5,7 @@
 
 use backend_host::{HostBackend, HostConfig};
 use gpuarray::array::functions;
-use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
+use gpuarray::hal::decorate::{Call, Fault, FaultInjector, decorate};
 use gpuarray::memory::{DeviceMemory, PinnedMemory, RegisteredMemory, last_failed_free};
 use gpuarray::{
     Backend, DeviceArray, ErrorKind, EventOptions, MemoryInfo, Result, Status, StreamOptions,

@@ -4,7 +4,7 @@ use crate::allocation::{DeviceAllocation, address_of, known_memory_of};
 use crate::errors::{raised_in_python, to_python};
 use crate::kept::KeptObject;
 use crate::pool::{DeviceMemoryPool, PooledDeviceAllocation};
-use gpuarray::attempt::before_waiting;
+use gpuarray::hal::attempt::before_waiting;
 use gpuarray::memory::{Allocator, DeviceMemory, DevicePool};
 use gpuarray::{Device, Error, Result, Stream};
 use pyo3::exceptions::PyTypeError;

@@ -6,8 +6,9 @@
 //! queued when it was discarded. The thread ends with the last such value.
 
 use crate::stream;
-use gpuarray::poison::Unpoisoned as _;
-use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream, process};
+use gpuarray::hal::poison::Unpoisoned as _;
+use gpuarray::hal::process;
+use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::cell::Cell;

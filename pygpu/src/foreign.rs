@@ -1,8 +1,8 @@
 //! Streams that other libraries made.
 
 use crate::kept::KeptObject;
+use gpuarray::hal::operation::Operation;
 use gpuarray::memory::Use;
-use gpuarray::operation::Operation;
 use gpuarray::{
     CaptureMode, Device, DeviceId, Event, EventOptions, Graph, PrefetchTarget, Result, Status,
     Stream, StreamOptions, Transfer,

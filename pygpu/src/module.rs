@@ -6,7 +6,7 @@ use crate::host;
 use crate::integer::argument;
 use crate::kernel::Function;
 use crate::runtime::{Current, current};
-use gpuarray::poison::Unpoisoned as _;
+use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

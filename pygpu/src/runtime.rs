@@ -1,7 +1,7 @@
 //! The backend of this process, and the device that each thread works on.
 
 use crate::errors::OrRaise;
-use gpuarray::library::add_search_directory;
+use gpuarray::hal::library::add_search_directory;
 use gpuarray::{Backend, Choice, Device, Stream};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

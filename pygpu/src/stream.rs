@@ -7,7 +7,7 @@ use crate::integer::{argument, integer};
 use crate::kept::Loan;
 use crate::runtime::{Current, current};
 use crate::status;
-use gpuarray::process::ProcessMutex;
+use gpuarray::hal::process::ProcessMutex;
 use gpuarray::status::AtomicStatus;
 use gpuarray::{CaptureMode, Device, DeviceId, Error, Graph, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -2,7 +2,7 @@
 //! do not have.
 
 use crate::runtime::backend;
-use gpuarray::decorate::{Call, Fault, FaultInjector, decorate};
+use gpuarray::hal::decorate::{Call, Fault, FaultInjector, decorate};
 use gpuarray::{Backend, ErrorKind};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

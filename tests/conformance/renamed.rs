@@ -1,7 +1,7 @@
 //! A backend whose device has another number: the second device of backends that have one.
 
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
-use gpuarray::operation::Operation;
+use gpuarray::hal::operation::Operation;
 use gpuarray::{
     Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Status,
     Stream, StreamOptions, Transfer,

@@ -4,7 +4,7 @@ use crate::context::{Context, Gate, pause};
 use crate::graphs::capture;
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
-use gpuarray::attempt::attempt;
+use gpuarray::hal::attempt::attempt;
 use gpuarray::memory::{Access, AccessGuard};
 use gpuarray::{DeviceArray, Result, Status};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::GPUArray;
 use crate::errors::{OrRaise, to_python};
 use crate::host;
-use gpuarray::operation::Shape;
+use gpuarray::hal::operation::Shape;
 use gpuarray::{Argument, Complex, Error, IndexItem, Number, Order, Scalar, SliceBounds};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};

@@ -25,7 +25,7 @@ use crate::kept::Loan;
 use crate::pool::Ticket;
 use crate::status;
 use crate::stream::{LEGACY, PER_THREAD};
-use gpuarray::attempt::attempt;
+use gpuarray::hal::attempt::attempt;
 use gpuarray::{Array, DType, Layout};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use once_cell::sync::OnceCell;
@@ -252,7 +252,7 @@ pub(crate) fn run<T: Send>(
     work: impl Fn() -> gpuarray::Result<T> + Send,
 ) -> PyResult<T> {
     if elements < RELEASE_FROM
-        && !gpuarray::backlog::exists()
+        && !gpuarray::hal::backlog::exists()
         && let Some(result) = attempt(&work)
     {
         return result.or_raise();

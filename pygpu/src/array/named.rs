@@ -235,7 +235,7 @@ macro_rules! unary_rows {
         }
     };
 }
-gpuarray::unary_functions!(unary_rows);
+gpuarray::hal::unary_functions!(unary_rows);
 
 macro_rules! binary_rows {
     ($(
@@ -254,7 +254,7 @@ macro_rules! binary_rows {
         }
     };
 }
-gpuarray::binary_functions!(binary_rows);
+gpuarray::hal::binary_functions!(binary_rows);
 
 /// The functions of the modules `cumath` and `gpuarray`, by the names of module and function.
 pub(crate) fn named_functions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {

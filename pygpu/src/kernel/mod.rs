@@ -15,7 +15,7 @@ use crate::wait;
 use config::config;
 pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
-use gpuarray::attempt::attempt;
+use gpuarray::hal::attempt::attempt;
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyValueError};

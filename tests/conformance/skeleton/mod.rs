@@ -5,7 +5,7 @@ mod queue;
 mod stream;
 
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
-use gpuarray::poison::Unpoisoned as _;
+use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{
     Api, Backend, Device, DeviceId, Error, ErrorKind, Event, EventOptions, Features, PinnedOptions,
     Result, Status, Stream, StreamOptions,

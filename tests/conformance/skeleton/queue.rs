@@ -1,6 +1,6 @@
 //! The work of one stream: tasks that a thread runs in order.
 
-use gpuarray::poison::Unpoisoned as _;
+use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, ErrorKind, Result, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

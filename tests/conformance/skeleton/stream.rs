@@ -2,8 +2,8 @@
 
 use super::queue::{Mark, Queue, Task};
 use super::{DEVICE, Shared};
-use gpuarray::operation::Operation;
-use gpuarray::poison::Unpoisoned as _;
+use gpuarray::hal::operation::Operation;
+use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::status::AtomicStatus;
 use gpuarray::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, Stream, Transfer};
 use std::any::Any;
