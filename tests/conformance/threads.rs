@@ -237,6 +237,12 @@ fn whoever_waits_for_one_array_keeps_no_other(context: &Context) -> Outcome {
     let x = DeviceArray::<i32>::full(&context.device, &[100], 7)?.on(&stream)?.copy()?;
     let elsewhere = context.stream()?;
     let arrays = [shared(context, 1)?, shared(context, 2)?];
+    // CUDA's default stream, which has written the arrays, comes behind the others: the readers wait
+    // for it before.
+    let readers = [context.stream()?, context.stream()?];
+    for (array, reader) in arrays.iter().zip(&readers) {
+        array.on(reader)?.to_vec()?;
+    }
     // Memories on both sides of the array's address.
     let (first, second) = ((&arrays[0] + &arrays[1])?, (&arrays[1] + &arrays[0])?);
     x.to_vec()?;
@@ -250,10 +256,10 @@ fn whoever_waits_for_one_array_keeps_no_other(context: &Context) -> Outcome {
             .map(|(array, x)| scope.spawn(move || &array? + &x?))
             .collect();
         pause();
-        for (array, value) in arrays.iter().zip([1, 2]) {
-            assert_eq!(array.on(&context.stream()?)?.to_vec()?, [value; 100]);
+        for ((array, value), reader) in arrays.iter().zip([1, 2]).zip(&readers) {
+            assert_eq!(array.on(reader)?.to_vec()?, [value; 100]);
         }
-        let is_closed = !stream.query()?;
+        let is_closed = !copy.is_finished();
         gate.open();
         assert_eq!(copy.join().unwrap()?, [7; 100]);
         for (sum, value) in sums.into_iter().zip([8, 9, 10, 10]) {

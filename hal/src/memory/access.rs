@@ -38,6 +38,13 @@ fn is_settled(stream: &dyn Stream) -> bool {
     stream.is_capturing().unwrap_or(true) || stream.query().unwrap_or(true)
 }
 
+/// Waits for the work of a stream before a copy of pageable memory is queued on it. CUDA's driver
+/// makes such copies one at a time, whatever their streams: one that waited in the driver for its
+/// stream would hold up all others, and the making of streams.
+pub(crate) fn settle(stream: &dyn Stream) -> Result<()> {
+    if is_settled(stream) { Ok(()) } else { stream.synchronize() }
+}
+
 /// A memory, and how an operation uses it.
 pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
 

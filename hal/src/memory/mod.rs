@@ -9,6 +9,7 @@ pub mod pool;
 mod region;
 mod usage;
 
+pub(crate) use access::settle;
 pub use access::{AccessGuard, Use};
 pub use hold::GraphHold;
 pub use host::{PinnedMemory, RegisteredMemory};

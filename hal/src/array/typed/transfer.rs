@@ -10,7 +10,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
 use crate::layout::{Order, shape_text};
-use crate::memory::PinnedMemory;
+use crate::memory::{PinnedMemory, settle};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -51,6 +51,9 @@ impl<T: Element> DeviceArray<T> {
         } else {
             self.array.contiguous(Order::C)?
         };
+        if !values.is_empty() {
+            settle(packed.stream().as_ref())?;
+        }
         // SAFETY: the slice has room for the elements, and the call waits until they are there.
         let copied = unsafe { packed.download(values.as_mut_ptr().cast(), true) };
         // Also behind a copy that failed, which may have copied a part.
@@ -65,6 +68,9 @@ impl<T: Element> DeviceArray<T> {
     /// `InvalidArgument` if the slice has another length; `OutOfMemory`.
     pub fn copy_from_slice(&mut self, values: &[T]) -> Result<()> {
         self.check_length(values.len())?;
+        if !values.is_empty() {
+            settle(self.stream().as_ref())?;
+        }
         if self.layout().is_c_contiguous() {
             // SAFETY: the slice has as many elements, and the call waits until they are read.
             return unsafe { self.array.upload(values.as_ptr().cast(), true) };
