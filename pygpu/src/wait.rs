@@ -25,20 +25,20 @@ static LAUNCHES: AtomicU32 = AtomicU32::new(0);
 /// True if a launch on `stream` may have to wait until earlier ones have run: then it should not
 /// hold Python's lock.
 #[inline]
-pub(crate) fn launch_may_wait(stream: &dyn Stream) -> bool {
+pub(crate) fn launch_may_wait(stream: &dyn Stream) -> Result<bool> {
     let launches = LAUNCHES.load(Ordering::Relaxed);
     LAUNCHES.store(launches.wrapping_add(1), Ordering::Relaxed);
-    launches >= QUEUE && !has_caught_up(stream)
+    Ok(launches >= QUEUE && !has_caught_up(stream)?)
 }
 
 #[cold]
-fn has_caught_up(stream: &dyn Stream) -> bool {
+fn has_caught_up(stream: &dyn Stream) -> Result<bool> {
     // A stream that captures must not be asked.
-    let caught_up = !stream.is_capturing().unwrap_or(true) && stream.query().unwrap_or(false);
+    let caught_up = !stream.is_capturing()? && stream.query()?;
     if caught_up {
         LAUNCHES.store(0, Ordering::Relaxed);
     }
-    caught_up
+    Ok(caught_up)
 }
 
 /// Asks until the answer is true, for as long as signals may be left alone; `None`: not yet.
@@ -170,7 +170,7 @@ pub(crate) fn before_copy(
 ) -> PyResult<()> {
     let is_own = uses.iter().all(|(memory, _)| memory.is_used_only_on(stream.as_ref()));
     // What captures can neither be asked nor waited for, and refuses the copy.
-    if (is_own && stream.query().unwrap_or(true)) || stream.is_capturing().unwrap_or(true) {
+    if stream.is_capturing().or_raise()? || (is_own && stream.query().or_raise()?) {
         return Ok(());
     }
     py.detach(|| {
@@ -178,9 +178,7 @@ pub(crate) fn before_copy(
         AccessGuard::acquire(stream, uses).map(drop)
     })
     .or_raise()?;
-    // The copy reports a failure of the work before it.
-    wait(py, &stream.as_ref())?.ok();
-    Ok(())
+    wait(py, &stream.as_ref())?.or_raise()
 }
 
 /// Waits for all work of a device. Only work on streams that other libraries made, and that
@@ -191,10 +189,7 @@ pub(crate) fn for_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<(
     // A stream that captures cannot be asked; the device says what it thinks of that.
     streams.retain(|stream| !stream.is_capturing().unwrap_or(true));
     for stream in &streams {
-        if wait(py, &stream.as_ref())?.is_err() {
-            // The device reports the failure, too.
-            break;
-        }
+        wait(py, &stream.as_ref())?.or_raise()?;
     }
     py.detach(|| device.synchronize()).or_raise()?;
     LAUNCHES.store(0, Ordering::Relaxed);

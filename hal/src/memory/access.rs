@@ -33,16 +33,17 @@ use std::sync::Arc;
 const MOST_WAITS: u32 = 4;
 
 /// False if work of a stream is still to run which can be waited for. What a capture cannot have is
-/// refused where it is queued, which also reports the failure of a stream that cannot tell.
-fn is_settled(stream: &dyn Stream) -> bool {
-    stream.is_capturing().unwrap_or(true) || stream.query().unwrap_or(true)
+/// refused where it is queued. A failure of the stream's work is the caller's to report: only the
+/// first call that notices one says what it was.
+fn is_settled(stream: &dyn Stream) -> Result<bool> {
+    Ok(stream.is_capturing()? || stream.query()?)
 }
 
 /// Waits for the work of a stream before a copy of pageable memory is queued on it. CUDA's driver
 /// makes such copies one at a time, whatever their streams: one that waited in the driver for its
 /// stream would hold up all others, and the making of streams.
 pub(crate) fn settle(stream: &dyn Stream) -> Result<()> {
-    if is_settled(stream) { Ok(()) } else { stream.synchronize() }
+    if is_settled(stream)? { Ok(()) } else { stream.synchronize() }
 }
 
 /// A memory, and how an operation uses it.
@@ -220,7 +221,7 @@ impl<'a> AccessGuard<'a> {
             let mut first = ordered.order(stream, uses, by_graph)?;
             if first.is_none() && is_waited_for {
                 let most = if stream.answers_queries() { MOST_WAITS } else { 1 };
-                if waits < most && !is_settled(stream.as_ref()) {
+                if waits < most && !is_settled(stream.as_ref())? {
                     waits += 1;
                     first = Some(stream.clone());
                 }

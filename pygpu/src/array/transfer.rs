@@ -48,7 +48,7 @@ fn copy(
     let (memory, stream) = (array.memory(), array.stream());
     let is_short = bytes < RELEASE_FROM_BYTES
         && memory.is_used_only_on(stream.as_ref())
-        && stream.query().unwrap_or(false);
+        && stream.query().or_raise()?;
     if is_short {
         return copy().or_raise();
     }

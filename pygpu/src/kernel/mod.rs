@@ -50,7 +50,7 @@ impl Function {
         // SAFETY: the program vouches for what its kernel does, as with every GPU library;
         // number and sizes of the arguments are checked where the driver tells them.
         let queue = || unsafe { list.launch(self.kernel.as_ref(), config, stream, false) };
-        let tried = match wait::launch_may_wait(stream.as_ref()) {
+        let tried = match wait::launch_may_wait(stream.as_ref()).or_raise()? {
             true => None,
             false => attempt(queue),
         };
