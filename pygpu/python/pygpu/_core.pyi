@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
 from ._status import Status
 
@@ -342,7 +342,7 @@ class _Pool:
 
 @disjoint_base
 class DeviceMemoryPool(_Pool):
-    def __new__(cls) -> DeviceMemoryPool: ...
+    def __new__(cls) -> Self: ...
     def allocate(self, size: int) -> PooledDeviceAllocation: ...
 
 @final

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from .compyte.dtypes import get_or_register_dtype
+
 
 class vec:
     """The vector types of CUDA C as numpy dtypes, each with a function that makes one."""
@@ -27,6 +29,7 @@ def _add_vector_types() -> None:
     for base, (scalar, most) in bases.items():
         for count in range(1, most + 1):
             dtype = np.dtype([(name, scalar) for name in "xyzw"[:count]])
+            get_or_register_dtype(f"{base}{count}", dtype)
 
             def make(*parts: Any, _dtype: np.dtype = dtype) -> np.ndarray:
                 if len(parts) != len(_dtype.names or ()):

@@ -7,9 +7,19 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from . import driver
+from ._c_types import (
+    Argument,
+    ScalarArg,
+    VectorArg,
+    base_dtype_to_ctype,
+    dtype_to_ctype,
+    get_arg_type,
+    get_or_register_dtype,
+    match_dtype_to_c_struct,
+    parse_c_arg,
+    register_dtype,
+)
 from ._core import (
     DeviceMemoryPool,
     PageLockedAllocator,
@@ -18,8 +28,11 @@ from ._core import (
     PooledHostAllocation,
     bitlog2,
 )
+from ._debug_pool import DebugMemoryPool
 
 __all__ = [
+    "Argument",
+    "DebugMemoryPool",
     "DeviceData",
     "DeviceMemoryPool",
     "OccupancyRecord",
@@ -27,14 +40,23 @@ __all__ = [
     "PageLockedMemoryPool",
     "PooledDeviceAllocation",
     "PooledHostAllocation",
+    "ScalarArg",
+    "VectorArg",
+    "base_dtype_to_ctype",
     "bitlog2",
     "clear_context_caches",
     "context_dependent_memoize",
+    "context_dependent_memoized_functions",
     "dtype_to_ctype",
+    "get_arg_type",
     "get_default_device",
+    "get_or_register_dtype",
     "init_cuda_context_fixture",
     "make_default_context",
     "mark_cuda_test",
+    "match_dtype_to_c_struct",
+    "parse_c_arg",
+    "register_dtype",
 ]
 
 
@@ -147,55 +169,55 @@ class OccupancyRecord:
         self.occupancy = self.warps_per_mp / devdata.warps_per_mp
 
 
-_caches: list[dict[Any, Any]] = []
+context_dependent_memoized_functions: list[Callable[..., Any]] = []
+"""The functions whose results :func:`clear_context_caches` forgets."""
 
 
 def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Remembers results by context and arguments until the context's caches are cleared."""
-    cache: dict[Any, Any] = {}
-    _caches.append(cache)
+    """Remembers a function's results for each context and each set of arguments.
+
+    Parameters
+    ----------
+    func : callable
+        A function whose arguments can be hashed.
+
+    Returns
+    -------
+    callable
+        The function, which calls ``func`` once for each context and arguments.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> @context_dependent_memoize
+    ... def square(x):
+    ...     print("computed")
+    ...     return x * x
+    >>> square(3), square(3)
+    computed
+    (9, 9)
+    """
+    # PyCUDA keeps the results under this name, and programs clear them there.
+    cache: dict[Any, dict[Any, Any]] = {}
+    func._pycuda_ctx_dep_memoize_dic = cache  # type: ignore[attr-defined]
+    context_dependent_memoized_functions.append(func)
 
     @functools.wraps(func)
     def remembered(*args: Any, **kwargs: Any) -> Any:
-        key = (driver.Context.get_current(), args, tuple(sorted(kwargs.items())))
+        key = (args, frozenset(kwargs.items()))
+        results = cache.setdefault(driver.Context.get_current(), {})
         try:
-            return cache[key]
+            return results[key]
         except KeyError:
-            return cache.setdefault(key, func(*args, **kwargs))
+            return results.setdefault(key, func(*args, **kwargs))
 
     return remembered
 
 
 def clear_context_caches() -> None:
-    """Forgets what :func:`context_dependent_memoize` remembers."""
-    for cache in _caches:
-        cache.clear()
-
-
-_CTYPES = {
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "pycuda::complex<float>",
-    "complex128": "pycuda::complex<double>",
-}
-
-
-def dtype_to_ctype(dtype: Any) -> str:
-    """The name of a dtype in CUDA C."""
-    name = np.dtype(dtype).name
-    try:
-        return _CTYPES[name]
-    except KeyError:
-        raise ValueError(f"dtype {name} has no name in CUDA C") from None
+    """Forgets what functions made by :func:`context_dependent_memoize` remember."""
+    for func in context_dependent_memoized_functions:
+        func._pycuda_ctx_dep_memoize_dic.clear()  # type: ignore[attr-defined]
 
 
 def init_cuda_context_fixture() -> Any:
@@ -209,15 +231,15 @@ def init_cuda_context_fixture() -> Any:
         clear_context_caches()
 
 
-def mark_cuda_test(inner: Callable[..., Any]) -> Callable[..., Any]:
+def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a function a test that runs in a context of its own."""
 
-    @functools.wraps(inner)
+    @functools.wraps(inner_f)
     def test(*args: Any, **kwargs: Any) -> Any:
         driver.init()
         context = make_default_context()
         try:
-            return inner(*args, **kwargs)
+            return inner_f(*args, **kwargs)
         finally:
             context.pop()
             clear_context_caches()

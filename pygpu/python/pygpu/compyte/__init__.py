@@ -1,0 +1,1 @@
+"""Names of C types and layouts of arrays, with the names of ``pycuda.compyte``."""

@@ -1,0 +1,53 @@
+"""The examples in the documentation of the Python package run, and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from typing import Any
+
+import pytest
+from device import BACKEND
+
+import pygpu
+from pygpu import driver
+
+# Modules that do something when they are imported, or import what is not there.
+NOT_IMPORTED = {"pygpu.__main__", "pygpu.debug", "pygpu.gl.autoinit", "pygpu.autoprimaryctx"}
+
+
+def examples():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for info in pkgutil.walk_packages(pygpu.__path__, "pygpu."):
+        if info.name in NOT_IMPORTED or "._as_pycuda" in info.name:
+            continue
+        module = importlib.import_module(info.name)
+        for example in finder.find(module, module.__name__):
+            if example.examples:
+                yield pytest.param(example, id=example.name.removeprefix("pygpu."))
+
+
+class Runner(doctest.DocTestRunner):
+    """Skips an example that needs a compiler of kernels, on the backend that has none."""
+
+    def report_unexpected_exception(
+        self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
+    ) -> None:
+        if BACKEND == "host" and isinstance(exc_info[1], driver.Unsupported):
+            pytest.skip("the host does not compile kernels")
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
+@pytest.mark.parametrize("example", list(examples()))
+def test_an_example_runs(example):
+    report: list[str] = []
+    Runner(optionflags=doctest.ELLIPSIS).run(example, out=report.append)
+    assert report == [], "".join(report)
+
+
+def test_examples_are_found():
+    assert {parameter.id for parameter in examples()} >= {
+        "_c_types.parse_c_arg",
+        "compyte.array.c_contiguous_strides",
+    }
