@@ -43,7 +43,7 @@ fn is_settled(stream: &dyn Stream) -> Result<bool> {
 /// makes such copies one at a time, whatever their streams: one that waited in the driver for its
 /// stream would hold up all others, and the making of streams.
 pub(crate) fn settle(stream: &dyn Stream) -> Result<()> {
-    if is_settled(stream)? { Ok(()) } else { stream.synchronize() }
+    if stream.is_capturing()? { Ok(()) } else { stream.synchronize() }
 }
 
 /// A memory, and how an operation uses it.
