@@ -1,13 +1,13 @@
 //! Device memory as Python objects.
 
 use crate::array::GPUArray;
-use crate::discard::drop_unlocked;
+use crate::current_device::current_device;
+use crate::deferred_drop::drop_unlocked;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
-use crate::host;
 use crate::integer::argument;
+use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
-use crate::runtime::current;
 use gpuarray::memory::{DeviceMemory, Pitched, Region};
 use gpuarray::{DType, Error};
 use pyo3::basic::CompareOp;
@@ -183,8 +183,9 @@ pub(crate) fn buffer<'py>(
     let bytes = dtypes::to_numpy(py, DType::UInt8)?.into_bound(py);
     // SAFETY: the array only stands for the range, which the owner keeps; whoever reads through
     // it vouches for that.
-    let array =
-        unsafe { host::new_array(py, &bytes, &[size], &[1], address as *mut c_void, Some(owner))? };
+    let array = unsafe {
+        numpy_array::new_array(py, &bytes, &[size], &[1], address as *mut c_void, Some(owner))?
+    };
     Ok(PyMemoryView::from(&array)?.into_any())
 }
 
@@ -193,7 +194,7 @@ pub(crate) fn buffer<'py>(
 #[pyfunction]
 pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> {
     let bytes = positive("mem_alloc", "bytes", bytes)?;
-    let memory = DeviceMemory::plain(&current()?.device, bytes).or_raise()?;
+    let memory = DeviceMemory::plain(&current_device()?.device, bytes).or_raise()?;
     let memory = ManuallyDrop::new(Arc::new(memory));
     Ok(DeviceAllocation { memory, region: None, waits: true })
 }
@@ -203,7 +204,7 @@ pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> 
 pub(crate) fn mem_alloc_ordered(
     #[pyo3(from_py_with = argument::bytes)] bytes: usize,
 ) -> PyResult<DeviceAllocation> {
-    let current = current()?;
+    let current = current_device()?;
     let memory = DeviceMemory::for_stream(&current.device, &current.stream, bytes).or_raise()?;
     Ok(DeviceAllocation::new(Arc::new(memory)))
 }
@@ -218,7 +219,7 @@ pub(crate) fn mem_alloc_pitch(
 ) -> PyResult<(DeviceAllocation, usize)> {
     let width = positive("mem_alloc_pitch", "width", width)?;
     let height = positive("mem_alloc_pitch", "height", height)?;
-    let rows = Pitched::new(&current()?.device, width, height, access_size).or_raise()?;
+    let rows = Pitched::new(&current_device()?.device, width, height, access_size).or_raise()?;
     let pitch = rows.pitch();
     Ok((DeviceAllocation::of_region(rows.into_region()), pitch))
 }
@@ -229,7 +230,7 @@ pub(crate) fn mem_get_address_range(devptr: &Bound<'_, PyAny>) -> PyResult<(u64,
     if let Some(memory) = memory_of(devptr)? {
         return Ok((memory.address(), memory.bytes()));
     }
-    current()?.device.address_range(address_of("devptr", devptr)?).or_raise()
+    current_device()?.device.address_range(address_of("devptr", devptr)?).or_raise()
 }
 
 /// A number of bytes above zero.

@@ -2,7 +2,7 @@
 
 use crate::allocation::{DeviceAllocation, address_of, known_memory_of};
 use crate::errors::{raised_in_python, to_python};
-use crate::kept::KeptObject;
+use crate::owner::OwnerObject;
 use crate::pool::{DeviceMemoryPool, PooledDeviceAllocation};
 use gpuarray::hal::attempt::before_waiting;
 use gpuarray::memory::{Allocator, DeviceMemory, DevicePool};
@@ -33,31 +33,31 @@ pub(crate) fn mem_alloc_object(py: Python<'_>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Where an array's results get their memory from, if not from the stream.
+/// The allocator of an array's results; empty for the stream's own allocation.
 #[derive(Default)]
-pub(crate) struct Source {
+pub(crate) struct ResultAllocator {
     /// As the core has it.
     pub(crate) allocator: Option<Arc<dyn Allocator>>,
     /// The same, if it is a pool.
     pub(crate) pool: Option<Arc<DevicePool>>,
     /// The same, if it is a Python callable.
     pub(crate) python: Option<Arc<PythonAllocator>>,
-    /// As the program gave it.
+    /// The object that the program passed.
     pub(crate) object: Option<Py<PyAny>>,
 }
 
-impl Source {
-    /// What an allocator argument means.
-    pub(crate) fn from_argument(value: Option<&Bound<'_, PyAny>>) -> PyResult<Source> {
+impl ResultAllocator {
+    /// Returns the allocator that an argument names.
+    pub(crate) fn from_argument(value: Option<&Bound<'_, PyAny>>) -> PyResult<ResultAllocator> {
         let Some(value) = value.filter(|value| !value.is_none()) else {
-            return Ok(Source::default());
+            return Ok(ResultAllocator::default());
         };
         if MEM_ALLOC.get(value.py()).is_some_and(|own| own.is(value)) {
-            return Ok(Source::default());
+            return Ok(ResultAllocator::default());
         }
         let object = Some(value.clone().unbind());
         if let Some(pool) = pool_of(value)? {
-            return Ok(Source {
+            return Ok(ResultAllocator {
                 allocator: Some(pool.clone()),
                 pool: Some(pool),
                 python: None,
@@ -70,14 +70,19 @@ impl Source {
                 value.get_type().name()?
             )));
         }
-        Ok(Source::python(value.clone().unbind(), value.py()))
+        Ok(ResultAllocator::python(value.clone().unbind(), value.py()))
     }
 
     /// A Python callable.
-    pub(crate) fn python(callable: Py<PyAny>, py: Python<'_>) -> Source {
+    pub(crate) fn python(callable: Py<PyAny>, py: Python<'_>) -> ResultAllocator {
         let object = Some(callable.clone_ref(py));
         let python = Arc::new(PythonAllocator { callable });
-        Source { allocator: Some(python.clone()), pool: None, python: Some(python), object }
+        ResultAllocator {
+            allocator: Some(python.clone()),
+            pool: None,
+            python: Some(python),
+            object,
+        }
     }
 }
 
@@ -182,7 +187,7 @@ fn adopt(
         let id = device.id();
         return Err(refused(format!("{address:#x}, where device {id} has no such memory,")));
     }
-    let owner = Box::new(KeptObject::new(object.clone().unbind()));
+    let owner = Box::new(OwnerObject::new(object.clone().unbind()));
     // SAFETY: the device has the range, and whoever passes a raw address vouches for its use, as
     // with every GPU library; the object that stands for the memory is kept.
     Ok(Arc::new(unsafe { DeviceMemory::foreign(device, address, bytes, owner) }))

@@ -2,10 +2,10 @@
 
 use crate::allocation::{address_of, memory_of};
 use crate::array::GPUArray;
+use crate::current_device::{self, current_device};
 use crate::errors::{OrRaise, to_python};
-use crate::host;
 use crate::integer::argument;
-use crate::runtime::{self, current};
+use crate::numpy_array;
 use crate::stream::stream_argument;
 use gpuarray::hal::operation::Strides;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Use};
@@ -13,16 +13,21 @@ use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, T
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A place in device memory that an argument names: an allocation, or a raw address.
-pub(crate) struct Place {
+/// The device memory that an argument names: an allocation, or a raw address.
+pub(crate) struct DeviceAddress {
     pub(crate) address: u64,
     memory: Option<Arc<DeviceMemory>>,
 }
 
-impl Place {
-    /// The place of `bytes` bytes.
-    pub(crate) fn new(name: &str, value: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Place> {
-        Place::on(&current()?.device, name, value, bytes)
+impl DeviceAddress {
+    /// Returns the memory that the argument `name` names, of at least `bytes` bytes, on the current
+    /// device.
+    pub(crate) fn new(
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        bytes: usize,
+    ) -> PyResult<DeviceAddress> {
+        DeviceAddress::on(&current_device()?.device, name, value, bytes)
     }
 
     fn on(
@@ -30,7 +35,7 @@ impl Place {
         name: &str,
         value: &Bound<'_, PyAny>,
         bytes: usize,
-    ) -> PyResult<Place> {
+    ) -> PyResult<DeviceAddress> {
         let (address, memory) = match value.cast::<GPUArray>() {
             Ok(array) => {
                 let array = array.get().array()?;
@@ -48,7 +53,7 @@ impl Place {
                     ),
                 )));
             }
-            return Ok(Place { address, memory: None });
+            return Ok(DeviceAddress { address, memory: None });
         };
         let rest = memory.bytes() - (address - memory.address()) as usize;
         if rest < bytes {
@@ -57,7 +62,7 @@ impl Place {
                 format!("{name} has {rest} bytes; the copy has {bytes}"),
             )));
         }
-        Ok(Place { address, memory: Some(memory) })
+        Ok(DeviceAddress { address, memory: Some(memory) })
     }
 
     pub(crate) fn access(&self, access: Access) -> Option<Use<'_>> {
@@ -76,7 +81,7 @@ pub(crate) fn queue(
     }
     let uses: Vec<_> = uses.iter().copied().flatten().collect();
     if transfer.wait {
-        crate::wait::before_copy(py, stream, &uses)?;
+        crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
     py.detach(|| {
         stream.wait_for_room();
@@ -98,9 +103,9 @@ pub(crate) fn copy_to_device(
     stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
-    let block = host::block("src", src, false)?;
-    let to = Place::new("dest", dest, block.bytes)?;
-    let stream = stream_argument(stream, &current()?)?;
+    let block = numpy_array::block("src", src, false)?;
+    let to = DeviceAddress::new("dest", dest, block.bytes)?;
+    let stream = stream_argument(stream, &current_device()?)?;
     let transfer = Transfer::linear(
         Direction::HostToDevice,
         to.address,
@@ -120,9 +125,9 @@ pub(crate) fn copy_to_host(
     stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
-    let block = host::block("dest", dest, true)?;
-    let from = Place::new("src", src, block.bytes)?;
-    let stream = stream_argument(stream, &current()?)?;
+    let block = numpy_array::block("dest", dest, true)?;
+    let from = DeviceAddress::new("src", src, block.bytes)?;
+    let stream = stream_argument(stream, &current_device()?)?;
     let transfer = Transfer::linear(
         Direction::DeviceToHost,
         block.pointer as u64,
@@ -143,8 +148,9 @@ pub(crate) fn copy_on_device(
     stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
-    let (to, from) = (Place::new("dest", dest, size)?, Place::new("src", src, size)?);
-    let stream = stream_argument(stream, &current()?)?;
+    let (to, from) =
+        (DeviceAddress::new("dest", dest, size)?, DeviceAddress::new("src", src, size)?);
+    let stream = stream_argument(stream, &current_device()?)?;
     let transfer =
         Transfer::linear(Direction::DeviceToDevice, to.address, from.address, size, wait);
     queue(py, &stream, &[to.access(Access::Write), from.access(Access::Read)], transfer)
@@ -152,7 +158,7 @@ pub(crate) fn copy_on_device(
 
 /// Copies from one device's memory to another's; with `wait`, returns when it has arrived.
 #[pyfunction]
-#[allow(clippy::too_many_arguments, reason = "two places, each with its device")]
+#[allow(clippy::too_many_arguments, reason = "two addresses, each with its device")]
 pub(crate) fn copy_between_devices(
     py: Python<'_>,
     dest: &Bound<'_, PyAny>,
@@ -163,14 +169,14 @@ pub(crate) fn copy_between_devices(
     stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
-    if dest_ordinal == src_ordinal && current()?.device.id().ordinal == src_ordinal {
+    if dest_ordinal == src_ordinal && current_device()?.device.id().ordinal == src_ordinal {
         return copy_on_device(py, dest, src, size, stream, wait);
     }
     let (from_device, to_device) =
-        (runtime::device(src_ordinal)?.device, runtime::device(dest_ordinal)?.device);
-    let to = Place::on(&to_device, "dest", dest, size)?;
-    let from = Place::on(&from_device, "src", src, size)?;
-    let stream = stream_argument(stream, &current()?)?;
+        (current_device::device(src_ordinal)?.device, current_device::device(dest_ordinal)?.device);
+    let to = DeviceAddress::on(&to_device, "dest", dest, size)?;
+    let from = DeviceAddress::on(&from_device, "src", src, size)?;
+    let stream = stream_argument(stream, &current_device()?)?;
     let queued = py.detach(|| {
         let uses: Vec<_> =
             [to.access(Access::Write), from.access(Access::Read)].into_iter().flatten().collect();
@@ -180,7 +186,11 @@ pub(crate) fn copy_between_devices(
         unsafe { stream.transfer_peer(to.address, to_device, from.address, from_device, size) }
     });
     queued.or_raise()?;
-    if wait { crate::wait::for_stream(py, stream.as_ref())?.or_raise() } else { Ok(()) }
+    if wait {
+        crate::synchronize::synchronize_stream(py, stream.as_ref())?.or_raise()
+    } else {
+        Ok(())
+    }
 }
 
 /// Fills `count` elements of `width` bytes.
@@ -196,8 +206,8 @@ pub(crate) fn fill_memory(
     let bytes = count.checked_mul(width).ok_or_else(|| {
         to_python(Error::invalid("memset", format!("count is {count}; so many do not fit")))
     })?;
-    let to = Place::new("dest", dest, bytes)?;
-    let stream = stream_argument(stream, &current()?)?;
+    let to = DeviceAddress::new("dest", dest, bytes)?;
+    let stream = stream_argument(stream, &current_device()?)?;
     if bytes == 0 {
         return Ok(());
     }
@@ -238,8 +248,8 @@ pub(crate) fn fill_rows(
     let bytes = bytes.ok_or_else(|| {
         to_python(Error::invalid("memset", format!("height is {height}; so many do not fit")))
     })?;
-    let to = Place::new("dest", dest, bytes)?;
-    let current = current()?;
+    let to = DeviceAddress::new("dest", dest, bytes)?;
+    let current = current_device()?;
     let stream = stream_argument(stream, &current)?;
     let (dtype, value) = match element {
         1 => (DType::UInt8, Scalar::new(value as u8)),

@@ -1,8 +1,8 @@
 //! Devices: what they are, and what a thread sets on them.
 
+use crate::current_device::{self, CurrentDevice, backend, current_device};
 use crate::errors::OrRaise;
 use crate::integer::argument;
-use crate::runtime::{self, Current, backend, current};
 use gpuarray::{Device, DeviceAttribute};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -61,7 +61,7 @@ pub(crate) fn driver_version() -> PyResult<i32> {
 }
 
 fn handle(ordinal: usize) -> PyResult<Arc<dyn Device>> {
-    Ok(runtime::device(ordinal)?.device)
+    Ok(current_device::device(ordinal)?.device)
 }
 
 /// Name, bus id, compute capability and bytes of memory of a device.
@@ -69,7 +69,7 @@ fn handle(ordinal: usize) -> PyResult<Arc<dyn Device>> {
 pub(crate) fn device_properties(
     #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
 ) -> PyResult<(String, String, (u32, u32), usize)> {
-    let Current { device, .. } = runtime::device(ordinal)?;
+    let CurrentDevice { device, .. } = current_device::device(ordinal)?;
     let p = device.properties();
     Ok((p.name.clone(), p.pci_bus_id.clone(), p.compute_capability, p.total_memory))
 }
@@ -135,7 +135,7 @@ pub(crate) fn set_peer_access(
     #[pyo3(from_py_with = argument::other)] other: usize,
     enabled: bool,
 ) -> PyResult<()> {
-    let (device, other) = (current()?.device, handle(other)?);
+    let (device, other) = (current_device()?.device, handle(other)?);
     match enabled {
         true => device.enable_peer_access(other.as_ref()),
         false => device.disable_peer_access(other.as_ref()),
@@ -146,7 +146,7 @@ pub(crate) fn set_peer_access(
 /// A numbered limit of the current device.
 #[pyfunction]
 pub(crate) fn get_limit(#[pyo3(from_py_with = argument::limit)] limit: i32) -> PyResult<usize> {
-    current()?.device.limit(limit).or_raise()
+    current_device()?.device.limit(limit).or_raise()
 }
 
 /// Sets a numbered limit of the current device.
@@ -155,7 +155,7 @@ pub(crate) fn set_limit(
     #[pyo3(from_py_with = argument::limit)] limit: i32,
     #[pyo3(from_py_with = argument::value)] value: usize,
 ) -> PyResult<()> {
-    current()?.device.set_limit(limit, value).or_raise()
+    current_device()?.device.set_limit(limit, value).or_raise()
 }
 
 /// Gives unused memory of the current device's pool back until it holds at most `keep` bytes.
@@ -164,7 +164,7 @@ pub(crate) fn trim_memory(
     py: Python<'_>,
     #[pyo3(from_py_with = argument::keep)] keep: usize,
 ) -> PyResult<()> {
-    let device = current()?.device;
+    let device = current_device()?.device;
     py.detach(|| device.trim_memory(keep)).or_raise()
 }
 
@@ -190,25 +190,25 @@ pub(crate) fn device_attribute(
 /// The number of the current device.
 #[pyfunction]
 pub(crate) fn current_ordinal() -> PyResult<usize> {
-    Ok(current()?.device.id().ordinal)
+    Ok(current_device()?.device.id().ordinal)
 }
 
 /// Waits for all work of the current device.
 #[pyfunction]
 pub(crate) fn synchronize(py: Python<'_>) -> PyResult<()> {
-    crate::wait::for_device(py, &current()?.device)
+    crate::synchronize::synchronize_device(py, &current_device()?.device)
 }
 
 /// Bytes of freed memory that the current device keeps for later allocations.
 #[pyfunction]
 pub(crate) fn kept_memory() -> PyResult<usize> {
-    current()?.device.kept_memory().or_raise()
+    current_device()?.device.kept_memory().or_raise()
 }
 
 /// Free and total bytes of the current device.
 #[pyfunction]
 pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {
-    let info = current()?.device.memory_info().or_raise()?;
+    let info = current_device()?.device.memory_info().or_raise()?;
     Ok((info.free, info.total))
 }
 

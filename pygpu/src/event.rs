@@ -1,9 +1,9 @@
 //! Events as a Python class.
 
+use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::ipc;
-use crate::runtime::current;
 use crate::status;
 use crate::stream::stream_argument;
 use gpuarray::status::AtomicStatus;
@@ -54,7 +54,7 @@ impl PyEvent {
                 format!("flags is {flags}; interprocess (4) needs no timing (2), too"),
             )));
         }
-        let device = current()?.device;
+        let device = current_device()?.device;
         let event = device.create_event(options).or_raise()?;
         Ok(PyEvent { event, device, status: AtomicStatus::new() })
     }
@@ -70,7 +70,7 @@ impl PyEvent {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let this = slf.get();
-        let stream = stream_argument(stream, &current()?)?;
+        let stream = stream_argument(stream, &current_device()?)?;
         this.note(stream.record(this.event.as_ref()))?;
         Ok(slf)
     }
@@ -78,7 +78,7 @@ impl PyEvent {
     /// Waits until all work before the mark has run; returns the event itself.
     fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let this = slf.get();
-        this.note(crate::wait::for_event(slf.py(), this.event.as_ref())?)?;
+        this.note(crate::synchronize::synchronize_event(slf.py(), this.event.as_ref())?)?;
         Ok(slf)
     }
 
@@ -107,7 +107,7 @@ impl PyEvent {
     #[staticmethod]
     fn from_ipc_handle(handle: &Bound<'_, PyAny>) -> PyResult<PyEvent> {
         let handle = ipc::parse("from_ipc_handle", handle)?;
-        let device = current()?.device;
+        let device = current_device()?.device;
         let event = device.import_event(&handle).or_raise()?;
         Ok(PyEvent { event, device, status: AtomicStatus::new() })
     }

@@ -1,6 +1,6 @@
 //! Whole numbers among the arguments.
 
-use crate::host;
+use crate::numpy_array;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -45,7 +45,7 @@ pub(crate) fn integer<T: Integer>(name: &str, value: &Bound<'_, PyAny>) -> PyRes
             ));
         }
         if error.is_instance_of::<PyTypeError>(py) && !value.is_instance_of::<PyInt>() {
-            let kind = host::type_name(value);
+            let kind = numpy_array::type_name(value);
             return PyTypeError::new_err(format!(
                 "{name} is of type {kind}; a whole number is needed"
             ));

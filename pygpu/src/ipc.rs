@@ -1,9 +1,9 @@
 //! Memory of other processes.
 
 use crate::allocation::{DeviceAllocation, address_of};
+use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::runtime::current;
 use gpuarray::memory::Imported;
 use gpuarray::{Error, IpcHandle};
 use pyo3::prelude::*;
@@ -42,7 +42,7 @@ pub(crate) fn mem_get_ipc_handle<'py>(
     devptr: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyByteArray>> {
     let address = address_of("devptr", devptr)?;
-    Ok(to_object(py, &current()?.device.export_memory(address).or_raise()?))
+    Ok(to_object(py, &current_device()?.device.export_memory(address).or_raise()?))
 }
 
 /// Memory that another process exported; closed when nothing refers to it any longer.
@@ -65,7 +65,7 @@ impl IPCMemoryHandle {
                 format!("flags is {flags}; allowed is 1 (lazy peer access)"),
             )));
         }
-        let device = current()?.device;
+        let device = current_device()?.device;
         let opened = py.detach(|| Imported::open(&device, &handle)).or_raise()?;
         let allocation = DeviceAllocation::of_region(opened.into_region());
         Ok(PyClassInitializer::from(allocation).add_subclass(IPCMemoryHandle))

@@ -5,30 +5,31 @@ mod allocation;
 mod allocator;
 mod array;
 mod copies;
+mod current_device;
+mod deferred_drop;
 mod device;
-mod discard;
 mod dtypes;
 mod errors;
 mod event;
 mod exporter;
-mod foreign;
-mod host;
+mod external_stream;
 mod integer;
 mod ipc;
-mod kept;
 mod kernel;
 mod managed;
 mod module;
+mod numpy_array;
+mod owner;
 mod pinned;
+mod pitched_copies;
 mod pool;
-mod rows;
-mod runtime;
 mod status;
 mod stream;
-mod tenant;
+mod stream_registry;
+mod synchronize;
 #[cfg(feature = "testing")]
 mod testing;
-mod wait;
+mod weak_array;
 
 use pyo3::prelude::*;
 
@@ -100,7 +101,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         device::stream_priority_range,
         device::synchronize,
         device::trim_memory,
-        host::check_host_memory,
+        numpy_array::check_host_memory,
         ipc::mem_get_ipc_handle,
         managed::managed_empty,
         module::compile_source,
@@ -109,7 +110,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pinned::pagelocked_empty,
         pinned::register_host_memory,
         pool::bitlog2,
-        rows::copy_rows,
+        pitched_copies::copy_rows,
         array::concatenate,
         array::dot,
         array::full,
@@ -123,9 +124,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::take,
         array::to_gpu,
         array::zeros,
-        runtime::build_info,
-        runtime::choose_backend,
-        runtime::set_current_device,
+        current_device::build_info,
+        current_device::choose_backend,
+        current_device::set_current_device,
         status::check_status,
         status::status_message,
         status::status_names,

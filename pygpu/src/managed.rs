@@ -2,14 +2,14 @@
 
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::array::{parse_order, parse_shape};
-use crate::discard;
+use crate::current_device::current_device;
+use crate::deferred_drop;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
-use crate::host::{self, HostArray};
 use crate::integer::argument;
-use crate::runtime::current;
+use crate::numpy_array::{self, HostArray};
 use crate::stream::stream_argument;
-use crate::tenant::Tenant;
+use crate::weak_array::WeakArray;
 use gpuarray::memory::Managed;
 use gpuarray::{Error, Layout, PrefetchTarget};
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ const SINGLE: u32 = 4;
 #[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
 #[derive(Default)]
 pub(crate) struct ManagedAllocation {
-    array: Tenant,
+    array: WeakArray,
 }
 
 #[pymethods]
@@ -53,7 +53,7 @@ impl ManagedAllocation {
         #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let stream = stream_argument(stream, &current()?)?;
+        let stream = stream_argument(stream, &current_device()?)?;
         let target = match mem_flags {
             GLOBAL => return Ok(()),
             HOST => PrefetchTarget::Host,
@@ -93,9 +93,9 @@ pub(crate) fn managed_empty<'py>(
     let (descr, element) = dtypes::parse(dtype)?;
     let shape = parse_shape(shape)?;
     let layout = Layout::contiguous(&shape, element.size(), parse_order(order)?).or_raise()?;
-    let device = current()?.device;
+    let device = current_device()?.device;
     let bytes = layout.nbytes().max(1);
-    let memory = discard::retry(py, || Managed::new(&device, bytes))?.or_raise()?;
+    let memory = deferred_drop::retry(py, || Managed::new(&device, bytes))?.or_raise()?;
     let data = memory.pointer().cast::<std::ffi::c_void>();
     let allocation = DeviceAllocation::of_region(memory.into_region());
     let managed = PyClassInitializer::from(allocation).add_subclass(ManagedAllocation::default());
@@ -103,8 +103,9 @@ pub(crate) fn managed_empty<'py>(
     let base = Some(owner.clone().into_any());
     // SAFETY: the owner has at least as many bytes as the layout, which the host can use, and
     // lives as long as the array.
-    let array =
-        unsafe { host::new_array(py, &descr, layout.shape(), layout.strides(), data, base)? };
+    let array = unsafe {
+        numpy_array::new_array(py, &descr, layout.shape(), layout.strides(), data, base)?
+    };
     owner.get().array.set(&array)?;
     Ok(array)
 }

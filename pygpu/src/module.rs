@@ -1,11 +1,11 @@
 //! Code for a device: compiled, linked, loaded.
 
-use crate::discard::Discarded;
+use crate::current_device::{CurrentDevice, current_device};
+use crate::deferred_drop::DeferredDrop;
 use crate::errors::{OrRaise, to_python};
-use crate::host;
 use crate::integer::argument;
 use crate::kernel::Function;
-use crate::runtime::{Current, current};
+use crate::numpy_array;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 #[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
 pub(crate) struct PyModuleObject {
     /// Unloading code waits for the device.
-    module: Discarded<Arc<dyn Module>>,
-    home: Current,
+    module: DeferredDrop<Arc<dyn Module>>,
+    home: CurrentDevice,
 }
 
 fn no_references(call: &'static str, name: &str) -> PyErr {
@@ -71,7 +71,7 @@ pub(crate) fn compile_source<'py>(
     name: &str,
     options: Vec<String>,
 ) -> PyResult<(Bound<'py, PyBytes>, String)> {
-    let device = current()?.device;
+    let device = current_device()?.device;
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let compiled = py.detach(|| device.compile(text, name, &options)).or_raise()?;
     Ok((PyBytes::new(py, &compiled.code), compiled.log))
@@ -118,10 +118,10 @@ fn load(
     source: &ModuleSource<'_>,
     options: &LoadOptions,
 ) -> PyResult<gpuarray::Result<PyModuleObject>> {
-    let home = current()?;
+    let home = current_device()?;
     let module = py.detach(|| home.device.load_module(source, options));
     Ok(module.map(|module| {
-        let module = Discarded::new(&home.device, module);
+        let module = DeferredDrop::new(&home.device, module);
         PyModuleObject { module, home }
     }))
 }
@@ -166,7 +166,7 @@ pub(crate) fn module_from_buffer(
 }
 
 fn bytes_of(name: &str, buffer: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    let block = host::block(name, buffer, false)?;
+    let block = numpy_array::block(name, buffer, false)?;
     // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
     Ok(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }.to_vec())
 }
@@ -262,7 +262,7 @@ impl Linker {
     /// Links what was added, and loads the result.
     fn link_module(&self, py: Python<'_>) -> PyResult<PyModuleObject> {
         let inputs = std::mem::take(&mut *self.inputs());
-        let device = current()?.device;
+        let device = current_device()?.device;
         let linked = py.detach(|| {
             let pieces: Vec<_> = inputs
                 .iter()

@@ -1,13 +1,13 @@
 //! Host memory that devices copy from and to at full speed, as numpy arrays.
 
-use crate::discard::{self, Discarded};
+use crate::current_device::current_device;
+use crate::deferred_drop::{self, DeferredDrop};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
-use crate::host;
 use crate::integer::argument;
-use crate::kept::{KeptObject, Loan};
-use crate::runtime::current;
-use crate::tenant::Tenant;
+use crate::numpy_array;
+use crate::owner::{OwnerObject, OwnerReference};
+use crate::weak_array::WeakArray;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{Device, Error, Layout, PinnedOptions};
@@ -57,9 +57,9 @@ fn gone(call: &'static str) -> PyErr {
 /// Page-locked host memory; numpy arrays over it keep it alive.
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct PagelockedHostAllocation {
-    memory: Mutex<Option<Discarded<PinnedMemory>>>,
+    memory: Mutex<Option<DeferredDrop<PinnedMemory>>>,
     is_freed: AtomicBool,
-    array: Tenant,
+    array: WeakArray,
     device: Arc<dyn Device>,
     flags: u32,
 }
@@ -130,24 +130,24 @@ pub(crate) fn pagelocked_empty<'py>(
     dtype: &Bound<'py, PyAny>,
     order: Option<&str>,
     #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
-) -> PyResult<host::HostArray<'py>> {
+) -> PyResult<numpy_array::HostArray<'py>> {
     let options = alloc_options("mem_flags", mem_flags)?;
     let (descr, element) = dtypes::parse(dtype)?;
     let shape = crate::array::parse_shape(shape)?;
     let layout =
         Layout::contiguous(&shape, element.size(), crate::array::parse_order(order)?).or_raise()?;
     if layout.size() == 0 {
-        return host::empty(py, &descr, &layout);
+        return numpy_array::empty(py, &descr, &layout);
     }
-    let device = current()?.device;
+    let device = current_device()?.device;
     let bytes = layout.nbytes();
     let make = || PinnedMemory::with_options(&device, bytes, options);
-    let memory = discard::retry(py, make)?.or_raise()?;
+    let memory = deferred_drop::retry(py, make)?.or_raise()?;
     let pointer = memory.pointer();
     let allocation = PagelockedHostAllocation {
-        memory: Mutex::new(Some(Discarded::new(&device, memory))),
+        memory: Mutex::new(Some(DeferredDrop::new(&device, memory))),
         is_freed: AtomicBool::new(false),
-        array: Tenant::default(),
+        array: WeakArray::default(),
         device,
         flags: mem_flags,
     };
@@ -155,14 +155,14 @@ pub(crate) fn pagelocked_empty<'py>(
     let base = Some(owner.clone().into_any());
     // SAFETY: the owner has as many bytes as the layout and lives as long as the array.
     let array = unsafe {
-        host::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), base)?
+        numpy_array::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), base)?
     };
     owner.get().array.set(&array)?;
     Ok(array)
 }
 
 /// A registration, and the array whose memory it is of.
-type Registration = (RegisteredMemory<'static>, KeptObject);
+type Registration = (RegisteredMemory<'static>, OwnerObject);
 
 /// Host memory of the program, page-locked as long as this object lives or until
 /// `unregister` is called.
@@ -170,8 +170,8 @@ type Registration = (RegisteredMemory<'static>, KeptObject);
 pub(crate) struct RegisteredHostMemory {
     /// The array whose memory is registered. Dropped before the registration, which keeps the
     /// array for as long as it lasts.
-    base: Loan,
-    memory: Mutex<Option<Discarded<Registration>>>,
+    base: OwnerReference,
+    memory: Mutex<Option<DeferredDrop<Registration>>>,
     device: Arc<dyn Device>,
 }
 
@@ -194,7 +194,7 @@ impl RegisteredHostMemory {
     fn unregister(&self, py: Python<'_>) {
         let memory = unlocked(&self.memory).take();
         // Waits for the device.
-        py.detach(|| drop(memory.map(Discarded::into_inner)));
+        py.detach(|| drop(memory.map(DeferredDrop::into_inner)));
     }
 
     /// Returns the address under which the device sees the memory.
@@ -224,27 +224,34 @@ pub(crate) fn register_host_memory<'py>(
     py: Python<'py>,
     ary: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::flags)] flags: u32,
-) -> PyResult<host::HostArray<'py>> {
+) -> PyResult<numpy_array::HostArray<'py>> {
     let options = options("flags", flags, PORTABLE | MAPPED)?;
-    let array = host::expect_array("ary", ary)?;
-    let block = host::block("ary", ary, true)?;
-    let device = current()?.device;
+    let array = numpy_array::expect_array("ary", ary)?;
+    let block = numpy_array::block("ary", ary, true)?;
+    let device = current_device()?.device;
     let (address, bytes) = (block.pointer as usize, block.bytes);
     // SAFETY: the object keeps the array, and so its memory, as long as the registration.
     let register =
         || unsafe { RegisteredMemory::from_raw(&device, address as *mut u8, bytes, options) };
     // The memory may have been registered before, by an array that is gone.
-    let memory = discard::retry(py, register)?.or_raise()?;
-    let kept = KeptObject::new(array.clone().into_any().unbind());
+    let memory = deferred_drop::retry(py, register)?.or_raise()?;
+    let kept = OwnerObject::new(array.clone().into_any().unbind());
     let registration = RegisteredHostMemory {
-        base: kept.lend(),
-        memory: Mutex::new(Some(Discarded::new(&device, (memory, kept)))),
+        base: kept.reference(),
+        memory: Mutex::new(Some(DeferredDrop::new(&device, (memory, kept)))),
         device,
     };
     let owner = Bound::new(py, registration)?.into_any();
     let (shape, strides) = (array.shape(), array.strides());
     // SAFETY: shape and strides are those of the array whose memory the owner keeps.
     unsafe {
-        host::new_array(py, &array.dtype(), shape, strides, block.pointer.cast(), Some(owner))
+        numpy_array::new_array(
+            py,
+            &array.dtype(),
+            shape,
+            strides,
+            block.pointer.cast(),
+            Some(owner),
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! Statuses as Python objects: `pygpu.Status` over the core's numbers and names.
 
+use crate::current_device::opened_backend;
 use crate::errors::{OrRaise, to_python};
-use crate::runtime::opened_backend;
 use gpuarray::{Api, Error, Status};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

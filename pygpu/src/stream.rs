@@ -1,20 +1,20 @@
 //! Streams and graphs as Python classes, and the streams of other libraries.
 
+use crate::current_device::{CurrentDevice, current_device};
 use crate::errors::{OrRaise, to_python};
 use crate::event::PyEvent;
-use crate::foreign::KeptStream;
+use crate::external_stream::ExternalStream;
 use crate::integer::{argument, integer};
-use crate::kept::Loan;
-use crate::runtime::{Current, current};
+use crate::owner::OwnerReference;
 use crate::status;
-use gpuarray::hal::process::ProcessMutex;
+use crate::stream_registry::{self, CaptureGuard};
 use gpuarray::status::AtomicStatus;
-use gpuarray::{CaptureMode, Device, DeviceId, Error, Graph, Stream, StreamOptions};
+use gpuarray::{CaptureMode, Error, Graph, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use pyo3::{PyTraverseError, PyVisit};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::Arc;
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
@@ -22,114 +22,21 @@ const NON_BLOCKING: u32 = 1;
 pub(crate) const LEGACY: u64 = 1;
 pub(crate) const PER_THREAD: u64 = 2;
 
-/// A stream that was made for Python, for as long as objects of Python's stand for it. With the
-/// last of them goes its capture, which nobody could end any longer: memory that it uses may keep
-/// the stream itself.
-struct Reachable {
-    stream: Arc<dyn Stream>,
-}
-
-impl Drop for Reachable {
-    fn drop(&mut self) {
-        if self.stream.is_capturing().unwrap_or(false) {
-            let stream = self.stream.clone();
-            // What was captured goes, too. Whatever the driver says, there is nobody to tell.
-            Python::try_attach(|py| py.detach(|| drop(stream.end_capture())));
-        }
-    }
-}
-
-/// A stream that Python has made or was given.
-struct Known {
-    stream: Weak<dyn Stream>,
-    /// For one that was made here, what Python's objects share.
-    reachable: Option<Weak<Reachable>>,
-    /// The same, if another library made it.
-    kept: Option<Weak<KeptStream>>,
-    device: DeviceId,
-    /// The device's at that time: a reset ends the stream, and another may get its handle.
-    epoch: u64,
-}
-
-/// All of them, besides the default streams.
-static KNOWN: ProcessMutex<Vec<Known>> = ProcessMutex::new(Vec::new);
-
-fn registry() -> MutexGuard<'static, Vec<Known>> {
-    KNOWN.lock()
-}
-
-fn remember(
-    device: &dyn Device,
-    stream: &Arc<dyn Stream>,
-    reachable: Option<&Arc<Reachable>>,
-    kept: Option<&Arc<KeptStream>>,
-) {
-    let new = Known {
-        stream: Arc::downgrade(stream),
-        reachable: reachable.map(Arc::downgrade),
-        kept: kept.map(Arc::downgrade),
-        device: device.id(),
-        epoch: device.epoch(),
-    };
-    let mut known = registry();
-    if known.len() == known.capacity() {
-        known.retain(|known| known.stream.strong_count() > 0);
-    }
-    known.push(new);
-}
-
-/// The streams of a device that are in use, besides its default streams.
-pub(crate) fn known(device: DeviceId) -> Vec<Arc<dyn Stream>> {
-    let all = registry();
-    let own = all.iter().filter(|known| known.device == device);
-    own.filter_map(|known| known.stream.upgrade()).collect()
-}
-
-/// What all objects of Python's for a stream share, if the stream was made for Python.
-fn reachable(stream: &Arc<dyn Stream>) -> Option<Arc<Reachable>> {
-    let mut all = registry();
-    let is_same = |known: &&mut Known| known.stream.as_ptr().addr() == Arc::as_ptr(stream).addr();
-    let shared = all.iter_mut().find(is_same)?.reachable.as_mut()?;
-    Some(shared.upgrade().unwrap_or_else(|| {
-        let again = Arc::new(Reachable { stream: stream.clone() });
-        *shared = Arc::downgrade(&again);
-        again
-    }))
-}
-
-/// The stream of a handle, and its object here if another library made it.
-type Found = (Arc<dyn Stream>, Option<Arc<KeptStream>>);
-
-/// A stream of a device by its handle.
-fn find(device: &dyn Device, handle: u64) -> Option<Found> {
-    let (id, epoch) = (device.id(), device.epoch());
-    // Looked through behind the lock: the last reference to a stream drops its owner, too.
-    let live: Vec<Found> = {
-        let all = registry();
-        let own = all.iter().filter(|known| known.device == id && known.epoch == epoch);
-        own.filter_map(|known| {
-            Some((known.stream.upgrade()?, known.kept.as_ref().and_then(Weak::upgrade)))
-        })
-        .collect()
-    };
-    live.into_iter().find(|(stream, _)| stream.has_handle(handle))
-}
-
 /// A queue of work that the device runs in order.
 #[pyclass(frozen, weakref, name = "Stream", module = "pygpu.driver")]
 pub(crate) struct PyStream {
-    /// What keeps a foreign stream alive. Before the stream, since fields are dropped in this
-    /// order.
-    loan: Option<Loan>,
-    _reachable: Option<Arc<Reachable>>,
+    /// Keeps the owner of an external stream alive. Before the stream, since fields are dropped in
+    /// this order.
+    owner: Option<OwnerReference>,
+    _capture_guard: Option<Arc<CaptureGuard>>,
     pub(crate) stream: Arc<dyn Stream>,
     status: AtomicStatus,
 }
 
 impl PyStream {
-    fn new_object(stream: Arc<dyn Stream>, reachable: Option<Arc<Reachable>>) -> PyStream {
-        let loan = Loan::of(stream.foreign_owner());
-        PyStream { loan, _reachable: reachable, stream, status: AtomicStatus::new() }
+    fn new_object(stream: Arc<dyn Stream>, capture_guard: Option<Arc<CaptureGuard>>) -> PyStream {
+        let owner = OwnerReference::of(stream.foreign_owner());
+        PyStream { owner, _capture_guard: capture_guard, stream, status: AtomicStatus::new() }
     }
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
@@ -151,16 +58,15 @@ impl PyStream {
             )));
         }
         let options = StreamOptions { non_blocking: flags & NON_BLOCKING != 0, priority };
-        let device = current()?.device;
+        let device = current_device()?.device;
         let stream = device.create_stream(options).or_raise()?;
-        let reachable = Arc::new(Reachable { stream: stream.clone() });
-        remember(device.as_ref(), &stream, Some(&reachable), None);
-        Ok(PyStream::new_object(stream, Some(reachable)))
+        let capture_guard = stream_registry::register_own(device.as_ref(), &stream);
+        Ok(PyStream::new_object(stream, Some(capture_guard)))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let uses = Arc::strong_count(&self.stream);
-        self.loan.as_ref().map_or(Ok(()), |loan| loan.traverse(&visit, uses))
+        self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit, uses))
     }
 
     /// A stream that another library made: its handle, or an object that has
@@ -174,13 +80,13 @@ impl PyStream {
         handle: &Bound<'_, PyAny>,
         owner: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyStream> {
-        let current = current()?;
+        let current = current_device()?;
         let stream = match handle.cast::<PyInt>() {
             Ok(number) => by_handle(&current, number.extract()?, owner)?,
             Err(_) => stream_argument(Some(handle), &current)?,
         };
-        let reachable = reachable(&stream);
-        Ok(PyStream::new_object(stream, reachable))
+        let capture_guard = stream_registry::capture_guard(&stream);
+        Ok(PyStream::new_object(stream, capture_guard))
     }
 
     /// Version of the protocol, and the handle, as other libraries ask for them.
@@ -190,7 +96,7 @@ impl PyStream {
 
     /// Waits until all work queued so far has run.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        self.note(crate::wait::for_stream(py, self.stream.as_ref())?)
+        self.note(crate::synchronize::synchronize_stream(py, self.stream.as_ref())?)
     }
 
     /// True once all work queued so far has run.
@@ -198,7 +104,7 @@ impl PyStream {
         self.note(self.stream.query())
     }
 
-    /// Work queued from now on runs after the work before the event's mark.
+    /// Makes work that is queued from now on run after the work that the event was recorded behind.
     fn wait_for_event(&self, event: &Bound<'_, PyEvent>) -> PyResult<()> {
         self.note(self.stream.wait_event(event.get().event.as_ref()))
     }
@@ -266,7 +172,7 @@ impl PyStream {
 #[inline]
 pub(crate) fn stream_argument(
     value: Option<&Bound<'_, PyAny>>,
-    current: &Current,
+    current: &CurrentDevice,
 ) -> PyResult<Arc<dyn Stream>> {
     let Some(value) = value.filter(|value| !value.is_none()) else {
         return Ok(current.stream.clone());
@@ -274,11 +180,14 @@ pub(crate) fn stream_argument(
     if let Ok(stream) = value.cast::<PyStream>() {
         return Ok(stream.get().stream.clone());
     }
-    foreign_argument(value, current)
+    external_argument(value, current)
 }
 
 #[cold]
-fn foreign_argument(value: &Bound<'_, PyAny>, current: &Current) -> PyResult<Arc<dyn Stream>> {
+fn external_argument(
+    value: &Bound<'_, PyAny>,
+    current: &CurrentDevice,
+) -> PyResult<Arc<dyn Stream>> {
     if value.is_instance_of::<PyInt>() || value.hasattr("__index__")? {
         return by_handle(current, integer("stream", value)?, None);
     }
@@ -309,7 +218,7 @@ fn foreign_argument(value: &Bound<'_, PyAny>, current: &Current) -> PyResult<Arc
 
 /// The stream with a handle, which `owner` keeps alive.
 pub(crate) fn by_handle(
-    current: &Current,
+    current: &CurrentDevice,
     handle: u64,
     owner: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Arc<dyn Stream>> {
@@ -317,25 +226,24 @@ pub(crate) fn by_handle(
         return Ok(current.stream.clone());
     }
     let device = &current.device;
-    if let Some((stream, kept)) = find(device.as_ref(), handle) {
-        if let (Some(kept), Some(owner)) = (kept, owner) {
-            kept.keep(owner);
+    if let Some((stream, external)) = stream_registry::find(device.as_ref(), handle) {
+        if let (Some(external), Some(owner)) = (external, owner) {
+            external.keep(owner);
         }
         return Ok(stream);
     }
     // SAFETY: whoever passes a handle vouches for it, as with every GPU library; an owner is
     // kept with it.
     let inner = unsafe { device.stream_from_handle(handle) }.or_raise()?;
-    let kept = Arc::new(KeptStream::new(inner, device));
+    let external = Arc::new(ExternalStream::new(inner, device));
     if let Some(owner) = owner {
-        kept.keep(owner);
+        external.keep(owner);
     }
-    let stream: Arc<dyn Stream> = kept.clone();
     // Each thread has its own stream under this handle.
     if handle != PER_THREAD {
-        remember(device.as_ref(), &stream, None, Some(&kept));
+        stream_registry::register_external(device.as_ref(), &external);
     }
-    Ok(stream)
+    Ok(external)
 }
 
 /// Recorded work that can be launched again and again.
@@ -357,7 +265,7 @@ impl PyGraph {
     /// Queues all of the recorded work.
     #[pyo3(signature = (stream = None))]
     fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let stream = stream_argument(stream, &current()?)?;
+        let stream = stream_argument(stream, &current_device()?)?;
         // SAFETY: the program vouches for the memory, as the class documents.
         py.detach(|| unsafe { self.graph.launch(&stream) }).or_raise()
     }

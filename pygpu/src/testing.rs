@@ -1,7 +1,7 @@
 //! Faults on demand, for tests (feature `testing`): `pygpu._core._testing`, which released wheels
 //! do not have.
 
-use crate::runtime::backend;
+use crate::current_device::backend;
 use gpuarray::hal::decorate::{Call, Fault, FaultInjector, decorate};
 use gpuarray::{Backend, ErrorKind};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};

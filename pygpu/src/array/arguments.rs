@@ -2,7 +2,7 @@
 
 use super::GPUArray;
 use crate::errors::{OrRaise, to_python};
-use crate::host;
+use crate::numpy_array;
 use gpuarray::hal::operation::Shape;
 use gpuarray::{Argument, Complex, Error, IndexItem, Number, Order, Scalar, SliceBounds};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -79,8 +79,8 @@ fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<Number> {
 #[cold]
 fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Value<'a, 'py>>> {
     let is_array = value.is_instance_of::<PyUntypedArray>();
-    if is_array || host::is_numpy_scalar(value)? {
-        let array = host::expect_array("operand", value)?;
+    if is_array || numpy_array::is_numpy_scalar(value)? {
+        let array = numpy_array::expect_array("operand", value)?;
         if array.ndim() > 0 {
             return Err(PyTypeError::new_err(
                 "operand is a numpy array; send it to the device first (gpuarray.to_gpu)",
@@ -95,10 +95,10 @@ fn parse_numpy_value<'a, 'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Valu
 }
 
 /// The element of a numpy array without axes.
-pub(crate) fn scalar_of(array: &host::HostArray<'_>) -> PyResult<Scalar> {
-    let (_, dtype) = host::dtype_of(array)?;
+pub(crate) fn scalar_of(array: &numpy_array::HostArray<'_>) -> PyResult<Scalar> {
+    let (_, dtype) = numpy_array::dtype_of(array)?;
     // SAFETY: an array without axes has one element of so many bytes.
-    let bytes = unsafe { std::slice::from_raw_parts(host::data(array), dtype.size()) };
+    let bytes = unsafe { std::slice::from_raw_parts(numpy_array::data(array), dtype.size()) };
     Scalar::from_bytes(dtype, bytes).or_raise()
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn expect_value<'a, 'py>(
     value: &'a Bound<'py, PyAny>,
 ) -> PyResult<Value<'a, 'py>> {
     parse_value(value)?.ok_or_else(|| {
-        let kind = host::type_name(value);
+        let kind = numpy_array::type_name(value);
         PyTypeError::new_err(format!("{name} is of type {kind}; a GPUArray or a number is needed"))
     })
 }
@@ -140,7 +140,7 @@ fn not_an_array(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyErr {
     };
     PyTypeError::new_err(format!(
         "{name} is of type {}; a GPUArray{or} is needed{hint}",
-        host::type_name(value)
+        numpy_array::type_name(value)
     ))
 }
 

@@ -3,11 +3,11 @@
 use super::arguments::{parse_order, parse_shape};
 use super::{Content, GPUArray};
 use crate::allocation::{address_of, memory_of};
-use crate::allocator::Source;
+use crate::allocator::ResultAllocator;
+use crate::current_device::current_device;
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
-use crate::kept::KeptObject;
-use crate::runtime::current;
+use crate::owner::OwnerObject;
 use gpuarray::hal::operation::{Shape, Strides};
 use gpuarray::layout::{checked_size, shape_text};
 use gpuarray::memory::DeviceMemory;
@@ -52,8 +52,8 @@ impl GPUArray {
         let shape = parse_shape(shape)?;
         let order = parse_order(order)?;
         let strides = strides.map(parse_strides).transpose()?;
-        let source = Source::from_argument(allocator)?;
-        let current = current()?;
+        let result_allocator = ResultAllocator::from_argument(allocator)?;
+        let current = current_device()?;
         let layout = |low: usize| match &strides {
             Some(strides) => Layout::with_strides(&shape, strides, low, element.size()),
             None => Layout::contiguous(&shape, element.size(), order),
@@ -75,7 +75,7 @@ impl GPUArray {
                 }
                 let layout =
                     layout(bytes_below(&shape, strides.as_ref(), element.size())?).or_raise()?;
-                let array = match &source.allocator {
+                let array = match &result_allocator.allocator {
                     None => {
                         Array::with_new_memory(&current.device, &current.stream, layout, element)
                     }
@@ -92,7 +92,7 @@ impl GPUArray {
             }
         };
         let base = base.filter(|base| !base.is_none()).map(|base| base.clone().unbind());
-        let mut content = Content::new(array, descr.unbind(), source, base);
+        let mut content = Content::new(array, descr.unbind(), result_allocator, base);
         content.gpudata = kept.map_or_else(OnceLock::new, OnceLock::from);
         self.content
             .set(content)
@@ -154,7 +154,7 @@ fn memory_for(
             return Ok(memory.clone());
         }
     }
-    let device = current()?.device;
+    let device = current_device()?.device;
     let bytes = layout.extent().end;
     let start = address.wrapping_sub(low as u64);
     if bytes > 0 && (low as u64 > address || !device.can_access(start, bytes)) {
@@ -169,7 +169,7 @@ fn memory_for(
         )));
     }
     let keeps = PyTuple::new(gpudata.py(), [Some(gpudata), base])?;
-    let owner = Box::new(KeptObject::new(keeps.into_any().unbind()));
+    let owner = Box::new(OwnerObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
     Ok(Arc::new(unsafe { DeviceMemory::foreign(&device, start, bytes, owner) }))

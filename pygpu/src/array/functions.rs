@@ -6,11 +6,11 @@ use super::arguments::{
 use super::methods::fill_with;
 use super::transfer::on_stream;
 use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
-use crate::allocator::Source;
+use crate::allocator::ResultAllocator;
+use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::integer::argument;
-use crate::runtime::{Current, current};
 use gpuarray::function::{Reduction, UnaryFunction};
 use gpuarray::{Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
@@ -29,7 +29,7 @@ fn reduction_named(name: &str) -> PyResult<Reduction> {
 
 /// A copy of the object's view whose results come from another allocator.
 fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
-    match Source::from_argument(allocator)?.allocator {
+    match ResultAllocator::from_argument(allocator)?.allocator {
         Some(own) => Ok(array.with_allocator(Some(own))),
         None => Ok(array),
     }
@@ -243,13 +243,13 @@ fn layout_of(shape: &Bound<'_, PyAny>, element: DType, order: Option<&str>) -> P
 fn new_array<'py>(
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
-    source: &Source,
+    result_allocator: &ResultAllocator,
     order: Option<&str>,
 ) -> PyResult<(Array, Bound<'py, PyArrayDescr>)> {
     let (descr, element) = dtypes::parse(dtype)?;
     let layout = layout_of(shape, element, order)?;
-    let Current { device, stream } = current()?;
-    let array = match source.allocator.clone() {
+    let CurrentDevice { device, stream } = current_device()?;
+    let array = match result_allocator.allocator.clone() {
         None => Array::with_new_memory(&device, &stream, layout, element),
         allocator => Array::empty(&device, &[0], element, gpuarray::Order::C)
             .and_then(|nothing| nothing.on(&stream))
@@ -269,10 +269,10 @@ pub(crate) fn full<'py>(
     allocator: OptionalAny<'_, 'py>,
     order: Option<&str>,
 ) -> Object<'py> {
-    let source = Source::from_argument(allocator)?;
-    let (array, descr) = new_array(shape, dtype, &source, order)?;
+    let result_allocator = ResultAllocator::from_argument(allocator)?;
+    let (array, descr) = new_array(shape, dtype, &result_allocator, order)?;
     fill_with(&array, value)?;
-    wrap_new(py, array, descr.unbind(), source)
+    wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
 /// An array of zeros.
@@ -285,23 +285,23 @@ pub(crate) fn zeros<'py>(
     allocator: OptionalAny<'_, 'py>,
     order: Option<&str>,
 ) -> Object<'py> {
-    let source = Source::from_argument(allocator)?;
+    let result_allocator = ResultAllocator::from_argument(allocator)?;
     let (descr, element) = dtypes::parse(dtype)?;
-    if source.allocator.is_none() && !matches!(element, DType::Opaque(_)) {
+    if result_allocator.allocator.is_none() && !matches!(element, DType::Opaque(_)) {
         let layout = layout_of(shape, element, order)?;
-        let Current { device, stream } = current()?;
+        let CurrentDevice { device, stream } = current_device()?;
         let array =
             run(py, layout.size(), || Array::zeros(&device, &stream, layout.clone(), element))?;
-        return wrap_new(py, array, descr.unbind(), source);
+        return wrap_new(py, array, descr.unbind(), result_allocator);
     }
-    let (array, descr) = new_array(shape, dtype, &source, order)?;
+    let (array, descr) = new_array(shape, dtype, &result_allocator, order)?;
     match array.dtype() {
         DType::Opaque(_) => {
             fill_with(&array, &py.import("numpy")?.call_method1("zeros", ((), &descr))?)?;
         }
         _ => run(py, array.size(), || array.fill(Scalar::new(0u8)))?,
     }
-    wrap_new(py, array, descr.unbind(), source)
+    wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
 /// A number in a dtype; a fraction given for integers is cut off.
@@ -328,7 +328,7 @@ pub(crate) fn sequence<'py>(
 ) -> Object<'py> {
     let (descr, dtype) = dtypes::parse(dtype)?;
     let (start, step) = (number_of("start", start, dtype)?, number_of("step", step, dtype)?);
-    let Current { device, .. } = current()?;
+    let CurrentDevice { device, .. } = current_device()?;
     let array = run(py, length, || Array::sequence(&device, start, step, length))?;
-    wrap_new(py, array, descr.unbind(), Source::default())
+    wrap_new(py, array, descr.unbind(), ResultAllocator::default())
 }

@@ -2,11 +2,11 @@
 
 use super::arguments::expect_array;
 use super::{GPUArray, descr_for, run, wrap_new};
-use crate::allocator::Source;
+use crate::allocator::ResultAllocator;
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::host::type_name;
 use crate::integer::argument;
+use crate::numpy_array::type_name;
 use gpuarray::hal::operation::Shape;
 use gpuarray::layout::shape_text;
 use gpuarray::{Array, DType, IndexItem, Layout, Order, SliceBounds};
@@ -90,9 +90,10 @@ fn join<'py>(
     let dtype = dtypes::from_numpy(descr.bind(py))?;
     let layout = Layout::contiguous(shape, dtype.size(), order).or_raise()?;
     let own = first.get().content()?.allocator.as_ref().map(|own| own.bind(py).clone());
-    let source =
-        Source::from_argument(allocator.filter(|given| !given.is_none()).or(own.as_ref()))?;
-    let like = first.get().array()?.clone().with_allocator(source.allocator.clone());
+    let result_allocator = ResultAllocator::from_argument(
+        allocator.filter(|given| !given.is_none()).or(own.as_ref()),
+    )?;
+    let like = first.get().array()?.clone().with_allocator(result_allocator.allocator.clone());
     let result = like.new_array(layout, dtype).or_raise()?;
     let mut start = 0;
     for array in arrays {
@@ -101,7 +102,7 @@ fn join<'py>(
         run(py, array.size(), || piece(&result, start, stop)?.assign(array))?;
         start = stop;
     }
-    wrap_new(py, result, descr, source)
+    wrap_new(py, result, descr, result_allocator)
 }
 
 /// Every index of the axes before the one of `item`.

@@ -9,7 +9,7 @@ use super::transfer::{on_stream, store};
 use super::{GPUArray, run, wrap_like, wrap_view};
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::host;
+use crate::numpy_array;
 use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, Error, IndexItem, Kind, Number, Order, Scalar, SliceBounds};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -70,8 +70,8 @@ fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
 
 fn fill_with_record(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
-    let from = host::expect_array("value", value)?;
-    let (_, dtype) = host::dtype_of(&from)?;
+    let from = numpy_array::expect_array("value", value)?;
+    let (_, dtype) = numpy_array::dtype_of(&from)?;
     if dtype != array.dtype() || from.len() != 1 {
         return Err(PyTypeError::new_err(format!(
             "value is {value}; one record of {} bytes is needed",
@@ -189,9 +189,9 @@ impl GPUArray {
             return fill_with(&target, value);
         };
         // A numpy array: sent over as it is, then converted and broadcast on the device.
-        let (_, dtype) = host::dtype_of(given)?;
+        let (_, dtype) = numpy_array::dtype_of(given)?;
         target.layout().broadcast_to(target.shape()).or_raise()?;
-        let layout = host::dense_like(given, dtype.size())?;
+        let layout = numpy_array::dense_like(given, dtype.size())?;
         layout.trim_leading(target.ndim()).broadcast_to(target.shape()).or_raise()?;
         if dtype == target.dtype() && given.shape() == target.shape() {
             return store(py, &target, given, true);

@@ -18,10 +18,10 @@ pub(crate) use join::*;
 pub(crate) use named::named_functions;
 pub(crate) use transfer::to_gpu;
 
-use crate::allocator::{PythonAllocator, Source, allocation_object, mem_alloc_object};
+use crate::allocator::{PythonAllocator, ResultAllocator, allocation_object, mem_alloc_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
-use crate::kept::Loan;
+use crate::owner::OwnerReference;
 use crate::pool::Ticket;
 use crate::status;
 use crate::stream::{LEGACY, PER_THREAD};
@@ -41,8 +41,8 @@ const RELEASE_FROM: usize = 1 << 15;
 
 /// What an array is made of.
 pub(crate) struct Content {
-    /// What keeps foreign memory alive. Before the array, since fields are dropped in this order.
-    loan: Option<Loan>,
+    /// Keeps the owner of external memory alive. Before the array, since fields are dropped in this order.
+    owner: Option<OwnerReference>,
     pub(crate) array: Array,
     pub(crate) descr: Py<PyArrayDescr>,
     /// Where results get their memory from, as the program sees it.
@@ -56,33 +56,35 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// `array`, whose results get their memory from `source`.
+    /// Returns the content of an array object whose results are allocated by `result_allocator`.
     fn new(
         array: Array,
         descr: Py<PyArrayDescr>,
-        source: Source,
+        result_allocator: ResultAllocator,
         base: Option<Py<PyAny>>,
     ) -> Content {
-        let ticket = Ticket::new(source.pool.as_ref(), array.memory());
+        let ticket = Ticket::new(result_allocator.pool.as_ref(), array.memory());
         Content {
-            loan: Loan::of(array.memory().foreign_owner()),
-            array: array.with_allocator(source.allocator),
+            owner: OwnerReference::of(array.memory().foreign_owner()),
+            array: array.with_allocator(result_allocator.allocator),
             descr,
-            allocator: source.object,
-            python: source.python,
+            allocator: result_allocator.object,
+            python: result_allocator.python,
             base,
             gpudata: OnceLock::new(),
             ticket,
         }
     }
 
-    /// Where the memory of results comes from, for another array object.
-    fn source(&self, py: Python<'_>) -> Source {
+    /// Returns the allocator of results, for another array object.
+    fn result_allocator(&self, py: Python<'_>) -> ResultAllocator {
         match &self.allocator {
-            None => Source::default(),
+            None => ResultAllocator::default(),
             // The collector sees what one array object alone refers to.
-            Some(callable) if self.python.is_some() => Source::python(callable.clone_ref(py), py),
-            Some(object) => Source {
+            Some(callable) if self.python.is_some() => {
+                ResultAllocator::python(callable.clone_ref(py), py)
+            }
+            Some(object) => ResultAllocator {
                 allocator: self.array.allocator().cloned(),
                 pool: self.ticket.pool().cloned(),
                 python: None,
@@ -96,8 +98,8 @@ impl Content {
         visit.call(&self.allocator)?;
         visit.call(&self.base)?;
         visit.call(self.gpudata.get())?;
-        if let Some(loan) = &self.loan {
-            loan.traverse(visit, Arc::strong_count(self.array.memory()))?;
+        if let Some(owner) = &self.owner {
+            owner.traverse(visit, Arc::strong_count(self.array.memory()))?;
         }
         // This object and its array have one each; a call in progress has another.
         match &self.python {
@@ -187,7 +189,7 @@ pub(crate) fn wrap_like<'py>(
         None => descr_for(py, array.dtype(), content)?,
     };
     if like.is_exact_instance_of::<GPUArray>() {
-        return wrap_new(py, array, descr, content.source(py));
+        return wrap_new(py, array, descr, content.result_allocator(py));
     }
     // A subclass decides how its objects are made, as PyCUDA's `_new_like_me` does.
     let pool = content.ticket.pool();
@@ -211,12 +213,12 @@ pub(crate) fn wrap_with_allocator<'py>(
     array: Array,
     allocator: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let source = Source::from_argument(allocator)?;
-    if source.allocator.is_none() || !like.is_exact_instance_of::<GPUArray>() {
+    let result_allocator = ResultAllocator::from_argument(allocator)?;
+    if result_allocator.allocator.is_none() || !like.is_exact_instance_of::<GPUArray>() {
         return wrap_like(like, array, None);
     }
     let descr = descr_for(like.py(), array.dtype(), like.get().content()?)?;
-    wrap_new(like.py(), array, descr, source)
+    wrap_new(like.py(), array, descr, result_allocator)
 }
 
 /// A view of `base`.
@@ -229,7 +231,7 @@ pub(crate) fn wrap_view<'py>(
     let content = base.get().content()?;
     let descr = descr.unwrap_or_else(|| content.descr.clone_ref(py));
     let base = Some(base.clone().into_any().unbind());
-    let content = Content::new(array, descr, content.source(py), base);
+    let content = Content::new(array, descr, content.result_allocator(py), base);
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 
@@ -238,9 +240,9 @@ pub(crate) fn wrap_new(
     py: Python<'_>,
     array: Array,
     descr: Py<PyArrayDescr>,
-    source: Source,
+    result_allocator: ResultAllocator,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let content = Content::new(array, descr, source, None);
+    let content = Content::new(array, descr, result_allocator, None);
     Ok(Bound::new(py, GPUArray::with(content))?.into_any())
 }
 

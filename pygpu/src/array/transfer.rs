@@ -1,12 +1,12 @@
 //! Transfers between numpy arrays and arrays on a device.
 
 use super::{Content, GPUArray, wrap_new};
-use crate::allocator::Source;
+use crate::allocator::ResultAllocator;
+use crate::current_device::{CurrentDevice, current_device};
 use crate::errors::OrRaise;
-use crate::host::{self, HostArray};
-use crate::runtime::{Current, current};
+use crate::numpy_array::{self, HostArray};
 use crate::stream::stream_argument;
-use crate::wait;
+use crate::synchronize;
 use gpuarray::memory::Access;
 use gpuarray::{Array, DType};
 use numpy::{PyArrayDescrMethods, PyUntypedArrayMethods};
@@ -23,7 +23,7 @@ pub(super) fn on_stream(array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyR
     match stream.filter(|stream| !stream.is_none()) {
         None => Ok(array.clone()),
         Some(stream) => {
-            let stream = stream_argument(Some(stream), &current()?)?;
+            let stream = stream_argument(Some(stream), &current_device()?)?;
             array.on(&stream).or_raise()
         }
     }
@@ -53,14 +53,14 @@ fn copy(
         return copy().or_raise();
     }
     if wait {
-        wait::before_copy(py, stream, &[(memory, access)])?;
+        synchronize::wait_before_copy(py, stream, &[(memory, access)])?;
     }
     py.detach(copy).or_raise()
 }
 
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
-    let bytes = HostBytes(host::data(from));
-    copy(py, array, host::nbytes(from), (Access::Write, wait), move || {
+    let bytes = HostBytes(numpy_array::data(from));
+    copy(py, array, numpy_array::nbytes(from), (Access::Write, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: the host array has as many bytes in the same order, and is kept until the
         // call returns; without `wait` the backend copies pageable memory before it returns.
@@ -69,8 +69,8 @@ fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> Py
 }
 
 fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
-    let bytes = HostBytes(host::data(to));
-    copy(py, array, host::nbytes(to), (Access::Read, wait), move || {
+    let bytes = HostBytes(numpy_array::data(to));
+    copy(py, array, numpy_array::nbytes(to), (Access::Read, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: as for `upload`.
         unsafe { array.download(pointer, wait) }
@@ -88,12 +88,12 @@ pub(super) fn store(
         return Ok(());
     }
     if array.layout().is_packed() {
-        let arranged = host::arranged(from, array.layout())?;
+        let arranged = numpy_array::arranged(from, array.layout())?;
         // A copy made here is gone when this returns, so it must have arrived.
         return upload(py, array, &arranged, wait || !arranged.is(from));
     }
     let staged = array.empty_like(array.dtype()).or_raise()?;
-    let arranged = host::arranged(from, staged.layout())?;
+    let arranged = numpy_array::arranged(from, staged.layout())?;
     upload(py, &staged, &arranged, wait || !arranged.is(from))?;
     super::run(py, array.size(), || array.assign(&staged))
 }
@@ -108,12 +108,12 @@ pub(super) fn fetch(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: boo
     } else {
         super::run(py, array.size(), || array.copy())?
     };
-    if host::is_arranged(to, packed.layout()) {
+    if numpy_array::is_arranged(to, packed.layout()) {
         return download(py, &packed, to, wait);
     }
-    let arranged = host::empty(py, &to.dtype(), packed.layout())?;
+    let arranged = numpy_array::empty(py, &to.dtype(), packed.layout())?;
     download(py, &packed, &arranged, true)?;
-    host::copy_into(to, &arranged)
+    numpy_array::copy_into(to, &arranged)
 }
 
 /// A copy of a numpy array on the device, its axes in the same memory order.
@@ -126,20 +126,20 @@ pub(crate) fn to_gpu<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     wait: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let from = host::expect_array("ary", ary)?;
-    let (descr, dtype) = host::dtype_of(&from)?;
-    let layout = host::dense_like(&from, dtype.size())?;
-    let source = Source::from_argument(allocator)?;
-    let Current { device, stream: default } = current()?;
-    let array = match &source.allocator {
+    let from = numpy_array::expect_array("ary", ary)?;
+    let (descr, dtype) = numpy_array::dtype_of(&from)?;
+    let layout = numpy_array::dense_like(&from, dtype.size())?;
+    let result_allocator = ResultAllocator::from_argument(allocator)?;
+    let CurrentDevice { device, stream: default } = current_device()?;
+    let array = match &result_allocator.allocator {
         Some(own) if layout.size() > 0 => own
             .allocate(&device, &default, layout.extent().end)
             .and_then(|memory| Array::from_memory(memory, layout, dtype, default.clone())),
         _ => Array::with_new_memory(&device, &default, layout, dtype),
     };
-    let array = array.or_raise()?.with_allocator(source.allocator.clone());
+    let array = array.or_raise()?.with_allocator(result_allocator.allocator.clone());
     store(py, &on_stream(&array, stream)?, &from, wait)?;
-    wrap_new(py, array, descr.unbind(), source)
+    wrap_new(py, array, descr.unbind(), result_allocator)
 }
 
 fn asynchronous(async_: bool, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
@@ -200,10 +200,10 @@ impl GPUArray {
     ) -> PyResult<()> {
         let async_ = asynchronous(async_, kwargs)?;
         let content = self.content()?;
-        let mut from = host::expect_array("ary", ary)?;
+        let mut from = numpy_array::expect_array("ary", ary)?;
         let shape = content.array.shape();
         if from.len() != content.array.size() {
-            return Err(host::same_size_error(
+            return Err(numpy_array::same_size_error(
                 "ary and self must be the same size",
                 shape,
                 from.shape(),
@@ -276,14 +276,14 @@ impl GPUArray {
                 let order = if layout.is_c_contiguous() { "C" } else { "F" };
                 crate::pinned::pagelocked_empty(py, &shape, descr, Some(order), 0)?
             } else {
-                host::empty(py, content.descr.bind(py), &layout)?
+                numpy_array::empty(py, content.descr.bind(py), &layout)?
             };
             fetch(py, &array, &to, !async_)?;
             return Ok(to);
         };
-        let given = host::expect_array("ary", ary)?;
+        let given = numpy_array::expect_array("ary", ary)?;
         if given.len() != array.size() {
-            return Err(host::same_size_error(
+            return Err(numpy_array::same_size_error(
                 "self and ary must be the same size",
                 array.shape(),
                 given.shape(),
@@ -296,7 +296,7 @@ impl GPUArray {
                 given.dtype()
             )));
         }
-        if !host::is_writable(&given) {
+        if !numpy_array::is_writable(&given) {
             return Err(PyValueError::new_err("ary is read-only; it cannot receive data"));
         }
         if given.shape() == array.shape() {
@@ -354,7 +354,7 @@ fn reshaped<'py>(array: &HostArray<'py>, shape: &[usize]) -> PyResult<HostArray<
 }
 
 fn same_memory(a: &HostArray<'_>, b: &HostArray<'_>) -> bool {
-    host::data(a) == host::data(b)
+    numpy_array::data(a) == numpy_array::data(b)
 }
 
 fn warn<W: pyo3::type_object::PyTypeInfo>(py: Python<'_>, text: &std::ffi::CStr) -> PyResult<()> {

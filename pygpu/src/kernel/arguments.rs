@@ -4,8 +4,8 @@ use super::format::{Code, struct_error};
 use crate::allocation::{DeviceAllocation, address_of};
 use crate::array::GPUArray;
 use crate::errors::OrRaise;
-use crate::host;
 use crate::managed::ManagedAllocation;
+use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
 use gpuarray::hal::scalar::nearest_half;
 use gpuarray::launch::ArgumentList;
@@ -170,7 +170,7 @@ fn push_structure(value: Object<'_, '_>, size: usize, list: &mut ArgumentList<'_
     match value.cast::<PyBytes>() {
         Ok(bytes) => fill(bytes.as_bytes()),
         Err(_) => {
-            let block = host::block("a kernel's argument", &value, false)?;
+            let block = numpy_array::block("a kernel's argument", &value, false)?;
             // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
             fill(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) });
         }
@@ -221,8 +221,8 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
     let Ok(array) = value.cast::<PyUntypedArray>() else {
         return Ok(false);
     };
-    let address = host::data(&array) as u64;
-    let mut owner = host::base(array);
+    let address = numpy_array::data(&array) as u64;
+    let mut owner = numpy_array::base(array);
     while let Some(base) = owner {
         if base.is_exact_instance_of::<ManagedAllocation>()
             && let Ok(allocation) = base.cast::<DeviceAllocation>()
@@ -230,7 +230,7 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
             list.memory(address, allocation.get().memory(), Access::Write);
             return Ok(true);
         }
-        owner = base.cast::<PyUntypedArray>().ok().and_then(host::base);
+        owner = base.cast::<PyUntypedArray>().ok().and_then(numpy_array::base);
     }
     Ok(false)
 }
@@ -299,7 +299,7 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     }
     let is_structure = value.is_instance_of::<PyUntypedArray>() || is_record(value)?;
     if is_structure {
-        let block = host::block("a kernel's argument", &value, false)?;
+        let block = numpy_array::block("a kernel's argument", &value, false)?;
         // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
         list.bytes(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }).or_raise()?;
     }
@@ -308,7 +308,7 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
 
 /// True for what `numpy.void` stands for, and numbers of classes derived from numpy's.
 fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
-    if !host::is_numpy_scalar(&value)? {
+    if !numpy_array::is_numpy_scalar(&value)? {
         return Ok(false);
     }
     let numpy = value.py().import("numpy")?;

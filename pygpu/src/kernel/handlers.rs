@@ -1,8 +1,8 @@
 //! Arguments that stand for others: host arrays to be copied, and objects of other libraries.
 
 use super::arguments::{self, interface_address, invalid_type};
+use crate::current_device::CurrentDevice;
 use crate::errors::OrRaise;
-use crate::runtime::Current;
 use crate::stream::by_handle;
 use gpuarray::EventOptions;
 use gpuarray::Stream;
@@ -30,7 +30,7 @@ fn handler_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// for the others.
 pub(super) fn resolve<'py>(
     given: &Bound<'py, PyTuple>,
-    current: &Current,
+    current: &CurrentDevice,
     stream: &Arc<dyn Stream>,
 ) -> PyResult<Direct<'py>> {
     let py = given.py();
@@ -54,7 +54,7 @@ pub(super) fn resolve<'py>(
 fn stands_for<'py>(
     value: &Bound<'py, PyAny>,
     position: usize,
-    current: &Current,
+    current: &CurrentDevice,
     stream: &Arc<dyn Stream>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let address = |address: Bound<'py, PyAny>| {
@@ -80,7 +80,7 @@ fn stands_for<'py>(
 /// for.
 fn order_behind_owner(
     value: &Bound<'_, PyAny>,
-    current: &Current,
+    current: &CurrentDevice,
     stream: &Arc<dyn Stream>,
 ) -> PyResult<()> {
     let interface = value.getattr("__cuda_array_interface__")?;

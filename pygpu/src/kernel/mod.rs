@@ -6,12 +6,12 @@ mod fast;
 mod format;
 mod handlers;
 
-use crate::discard::Discarded;
+use crate::current_device::CurrentDevice;
+use crate::deferred_drop::DeferredDrop;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::runtime::Current;
 use crate::stream::stream_argument;
-use crate::wait;
+use crate::synchronize;
 use config::config;
 pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
@@ -28,15 +28,15 @@ use std::time::Instant;
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct Function {
     /// Unloading the code behind it waits for the device.
-    kernel: Discarded<Arc<dyn Kernel>>,
+    kernel: DeferredDrop<Arc<dyn Kernel>>,
     /// The device that the function was loaded for.
-    home: Current,
+    home: CurrentDevice,
     formats: Formats,
 }
 
 impl Function {
-    pub(crate) fn new(kernel: Arc<dyn Kernel>, home: Current) -> Function {
-        let kernel = Discarded::new(&home.device, kernel);
+    pub(crate) fn new(kernel: Arc<dyn Kernel>, home: CurrentDevice) -> Function {
+        let kernel = DeferredDrop::new(&home.device, kernel);
         Function { kernel, home, formats: Formats::new() }
     }
 
@@ -50,7 +50,7 @@ impl Function {
         // SAFETY: the program vouches for what its kernel does, as with every GPU library;
         // number and sizes of the arguments are checked where the driver tells them.
         let queue = || unsafe { list.launch(self.kernel.as_ref(), config, stream, false) };
-        let tried = match wait::launch_may_wait(stream.as_ref()).or_raise()? {
+        let tried = match synchronize::launch_may_block(stream.as_ref()).or_raise()? {
             true => None,
             false => attempt(queue),
         };
@@ -156,7 +156,7 @@ impl Function {
             handler.call_method1("pre_call", (stream,))?;
         }
         if time_kernel {
-            wait::for_device(py, &self.home.device)?;
+            synchronize::synchronize_device(py, &self.home.device)?;
         }
         let start = Instant::now();
         self.launch(py, &list, &config, &queue)?;
@@ -167,7 +167,7 @@ impl Function {
             }
         }
         if stream.is_none() && (time_kernel || !after.is_empty()) {
-            wait::for_device(py, &self.home.device)?;
+            synchronize::synchronize_device(py, &self.home.device)?;
         }
         let seconds = time_kernel.then(|| start.elapsed().as_secs_f64());
         for handler in after {
@@ -309,7 +309,7 @@ pub(crate) struct CallTime {
 impl CallTime {
     /// Waits for the kernel, and returns the seconds that it took.
     fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
-        wait::for_event(py, self.end.as_ref())?.or_raise()?;
+        synchronize::synchronize_event(py, self.end.as_ref())?.or_raise()?;
         let milliseconds = self.end.elapsed_since(self.start.as_ref()).or_raise()?;
         Ok(f64::from(milliseconds) * 1e-3)
     }

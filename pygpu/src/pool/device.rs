@@ -3,10 +3,10 @@
 
 use super::pool_members;
 use crate::allocation::view;
-use crate::discard::drop_unlocked;
+use crate::current_device::current_device;
+use crate::deferred_drop::drop_unlocked;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
-use crate::runtime::current;
 use gpuarray::Error;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::memory::pool::{DevicePool, PoolCounts};
@@ -165,7 +165,7 @@ impl DeviceMemoryPool {
 
     /// Returns memory of at least `size` bytes on the current device: a kept block if one fits.
     fn allocate(&self, py: Python<'_>, size: usize) -> PyResult<PooledDeviceAllocation> {
-        let device = current()?.device;
+        let device = current_device()?.device;
         let memory = match self.pool.find(&device, size).or_raise()? {
             Some(memory) => memory,
             None => py.detach(|| self.pool.make(&device, size)).or_raise()?,

@@ -1,10 +1,10 @@
 //! Memory pools: blocks that are kept for the next request of their size.
 
 mod device;
-mod host;
+mod pinned;
 
 pub(crate) use device::{DeviceMemoryPool, PooledDeviceAllocation, Ticket};
-pub(crate) use host::{PageLockedAllocator, PageLockedMemoryPool, PooledHostAllocation};
+pub(crate) use pinned::{PageLockedAllocator, PageLockedMemoryPool, PooledHostAllocation};
 
 use gpuarray::Error;
 use gpuarray::memory::pool;

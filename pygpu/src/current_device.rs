@@ -11,19 +11,19 @@ use std::sync::{Arc, OnceLock};
 
 /// A device with its default stream.
 #[derive(Clone)]
-pub(crate) struct Current {
+pub(crate) struct CurrentDevice {
     pub(crate) device: Arc<dyn Device>,
     pub(crate) stream: Arc<dyn Stream>,
 }
 
 static BACKEND: OnceLock<Arc<dyn Backend>> = OnceLock::new();
-static DEFAULT: OnceLock<Current> = OnceLock::new();
+static DEFAULT: OnceLock<CurrentDevice> = OnceLock::new();
 
 thread_local! {
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<CurrentDevice>> = const { RefCell::new(None) };
 }
 
-/// The backend that the environment names, or the best one; opened once.
+/// Returns the backend that the environment names, or the best one. It is opened once.
 pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
     if let Some(backend) = BACKEND.get() {
         return Ok(backend);
@@ -35,7 +35,7 @@ pub(crate) fn backend() -> PyResult<&'static Arc<dyn Backend>> {
     Ok(BACKEND.get_or_init(|| opened))
 }
 
-/// The backend, if something has opened it already.
+/// Returns the backend if it has been opened already.
 pub(crate) fn opened_backend() -> Option<&'static Arc<dyn Backend>> {
     BACKEND.get()
 }
@@ -56,15 +56,15 @@ fn add_search_directories() -> PyResult<()> {
     })
 }
 
-/// A device by number.
-pub(crate) fn device(ordinal: usize) -> PyResult<Current> {
+/// Returns a device by its number.
+pub(crate) fn device(ordinal: usize) -> PyResult<CurrentDevice> {
     let device = backend()?.device(ordinal).or_raise()?;
     let stream = device.default_stream();
-    Ok(Current { device, stream })
+    Ok(CurrentDevice { device, stream })
 }
 
-/// The device of this thread: the one of its current context, else the first.
-pub(crate) fn current() -> PyResult<Current> {
+/// Returns the device of this thread: the one of its current context, else the first.
+pub(crate) fn current_device() -> PyResult<CurrentDevice> {
     if let Some(current) = CURRENT.with(|current| current.borrow().clone()) {
         return Ok(current);
     }

@@ -1,9 +1,9 @@
-//! Copies of rows and slices between memories with gaps: what `Memcpy2D` and `Memcpy3D` do.
+//! Copies of rows and slices with a row pitch: what `Memcpy2D` and `Memcpy3D` do.
 
-use crate::copies::{Place, queue};
+use crate::copies::{DeviceAddress, queue};
+use crate::current_device::current_device;
 use crate::errors::to_python;
-use crate::host;
-use crate::runtime::current;
+use crate::numpy_array;
 use crate::stream::stream_argument;
 use gpuarray::memory::Access;
 use gpuarray::{Direction, Error, Transfer};
@@ -30,7 +30,7 @@ impl Span {
     fn new(name: &str, at: Position, (width, height, depth): Extent) -> PyResult<Span> {
         let (x, y, z, pitch, slice_rows) = at;
         let refused = |what: String| to_python(Error::invalid("memcpy", format!("{name}_{what}")));
-        let overflow = || refused("place lies outside the address space".into());
+        let overflow = || refused("position lies outside the address space".into());
         let row = x.checked_add(width).ok_or_else(overflow)?;
         let one_row = height < 2 && depth < 2 && y == 0 && z == 0;
         let pitch = if one_row { pitch.max(row) } else { pitch };
@@ -48,11 +48,11 @@ impl Span {
             )));
         }
         let slice = pitch.checked_mul(slice_rows).ok_or_else(overflow)?;
-        let place = |z: usize, y: usize| -> Option<usize> {
+        let offset = |z: usize, y: usize| -> Option<usize> {
             z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)?.checked_add(x)
         };
-        let start = place(z, y).ok_or_else(overflow)?;
-        let end = place(z + depth - 1, y + height - 1)
+        let start = offset(z, y).ok_or_else(overflow)?;
+        let end = offset(z + depth - 1, y + height - 1)
             .and_then(|last| last.checked_add(width))
             .ok_or_else(overflow)?;
         Ok(Span { start, end, pitch, slice })
@@ -60,36 +60,36 @@ impl Span {
 }
 
 /// One end of a copy.
-enum End<'py> {
-    Host(host::HostBlock<'py>),
-    Device(Place),
+enum Endpoint<'py> {
+    Host(numpy_array::HostRange<'py>),
+    Device(DeviceAddress),
 }
 
-impl<'py> End<'py> {
+impl<'py> Endpoint<'py> {
     fn new(
         name: &str,
         value: &Bound<'py, PyAny>,
         is_host: bool,
         writable: bool,
         span: &Span,
-    ) -> PyResult<End<'py>> {
+    ) -> PyResult<Endpoint<'py>> {
         if !is_host {
-            return Ok(End::Device(Place::new(name, value, span.end)?));
+            return Ok(Endpoint::Device(DeviceAddress::new(name, value, span.end)?));
         }
-        let block = host::reach(name, value, writable)?;
+        let block = numpy_array::reach(name, value, writable)?;
         if block.bytes < span.end {
             return Err(to_python(Error::invalid(
                 "memcpy",
                 format!("{name} has {} bytes; the copy reaches byte {}", block.bytes, span.end),
             )));
         }
-        Ok(End::Host(block))
+        Ok(Endpoint::Host(block))
     }
 
     fn address(&self, span: &Span) -> u64 {
         let base = match self {
-            End::Host(block) => block.pointer as u64,
-            End::Device(place) => place.address,
+            Endpoint::Host(block) => block.pointer as u64,
+            Endpoint::Device(memory) => memory.address,
         };
         base + span.start as u64
     }
@@ -107,25 +107,25 @@ pub(crate) fn copy_rows<'py>(
     wait: bool,
 ) -> PyResult<()> {
     let (width, height, depth) = extent;
-    let stream = stream_argument(stream, &current()?)?;
+    let stream = stream_argument(stream, &current_device()?)?;
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
     }
     let (to_span, from_span) =
         (Span::new("dst", dest.2, extent)?, Span::new("src", src.2, extent)?);
-    let to = End::new("dst", &dest.0, dest.1, true, &to_span)?;
-    let from = End::new("src", &src.0, src.1, false, &from_span)?;
+    let to = Endpoint::new("dst", &dest.0, dest.1, true, &to_span)?;
+    let from = Endpoint::new("src", &src.0, src.1, false, &from_span)?;
     let (direction, uses) = match (&to, &from) {
-        (End::Device(to), End::Host(_)) => {
+        (Endpoint::Device(to), Endpoint::Host(_)) => {
             (Direction::HostToDevice, [to.access(Access::Write), None])
         }
-        (End::Host(_), End::Device(from)) => {
+        (Endpoint::Host(_), Endpoint::Device(from)) => {
             (Direction::DeviceToHost, [None, from.access(Access::Read)])
         }
-        (End::Device(to), End::Device(from)) => {
+        (Endpoint::Device(to), Endpoint::Device(from)) => {
             (Direction::DeviceToDevice, [to.access(Access::Write), from.access(Access::Read)])
         }
-        (End::Host(_), End::Host(_)) => {
+        (Endpoint::Host(_), Endpoint::Host(_)) => {
             return Err(to_python(Error::unsupported(
                 "memcpy",
                 "both memories are the host's; numpy copies those",

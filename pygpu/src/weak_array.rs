@@ -1,16 +1,16 @@
-//! The numpy array that an allocation of host memory was made for.
+//! A weak reference to the numpy array that an allocation of host memory was made for.
 
-use crate::host::HostArray;
+use crate::numpy_array::HostArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::sync::OnceLock;
 
-/// Knows whether the array over an allocation is still there. Views of the array keep it, so
-/// without it no array reaches the memory.
+/// Knows whether the array over an allocation is still alive. Views of the array keep it alive, so
+/// once it is gone no array reaches the memory.
 #[derive(Default)]
-pub(crate) struct Tenant(OnceLock<Py<PyWeakrefReference>>);
+pub(crate) struct WeakArray(OnceLock<Py<PyWeakrefReference>>);
 
-impl Tenant {
+impl WeakArray {
     /// Remembers the array.
     pub(crate) fn set(&self, array: &HostArray<'_>) -> PyResult<()> {
         let reference = PyWeakrefReference::new(array)?.unbind();

@@ -2,14 +2,14 @@
 
 use super::pool_members;
 use crate::array::{parse_order, parse_shape};
-use crate::discard::{self, Discarded};
+use crate::current_device::current_device;
+use crate::deferred_drop::{self, DeferredDrop};
 use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
-use crate::host::{self, HostArray};
 use crate::integer::argument;
+use crate::numpy_array::{self, HostArray};
 use crate::pinned;
-use crate::runtime::current;
-use crate::tenant::Tenant;
+use crate::weak_array::WeakArray;
 use gpuarray::memory::PinnedMemory;
 use gpuarray::memory::pool::{PinnedPool, PoolCounts, PooledPinned};
 use gpuarray::{Error, ErrorKind, Layout, PinnedOptions};
@@ -53,7 +53,7 @@ pub(crate) struct PageLockedMemoryPool {
 /// Frees blocks behind the work that their devices have.
 fn discard_blocks(blocks: Vec<PinnedMemory>) {
     for block in blocks {
-        discard::discard(&block.device().clone(), block);
+        deferred_drop::drop_later(&block.device().clone(), block);
     }
 }
 
@@ -66,9 +66,9 @@ impl PageLockedMemoryPool {
         if let Some(block) = self.pool.take(size) {
             return Ok(block);
         }
-        let device = current()?.device;
+        let device = current_device()?.device;
         loop {
-            match discard::retry(py, || self.pool.make(&device, size))? {
+            match deferred_drop::retry(py, || self.pool.make(&device, size))? {
                 Err(error)
                     if error.kind() == ErrorKind::OutOfMemory && self.pool.free_largest() => {}
                 made => return made.or_raise(),
@@ -102,16 +102,23 @@ impl PageLockedMemoryPool {
         let block = self.take(py, size)?;
         let (pointer, device) = (block.memory().pointer(), block.memory().device().clone());
         let allocation = PooledHostAllocation {
-            block: Mutex::new(Some(Discarded::new(&device, block))),
+            block: Mutex::new(Some(DeferredDrop::new(&device, block))),
             is_freed: AtomicBool::new(false),
-            array: Tenant::default(),
+            array: WeakArray::default(),
             size,
         };
         let owner = Bound::new(py, allocation)?;
         let base = Some(owner.clone().into_any());
         // SAFETY: the block has as many bytes as the layout, and stays with the owner.
         let array = unsafe {
-            host::new_array(py, &descr, layout.shape(), layout.strides(), pointer.cast(), base)?
+            numpy_array::new_array(
+                py,
+                &descr,
+                layout.shape(),
+                layout.strides(),
+                pointer.cast(),
+                base,
+            )?
         };
         owner.get().array.set(&array)?;
         Ok(array)
@@ -128,9 +135,9 @@ pool_members!(PageLockedMemoryPool);
 #[pyclass(frozen, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledHostAllocation {
     /// Goes back behind the copies that are queued, which may still use it.
-    block: Mutex<Option<Discarded<PooledPinned>>>,
+    block: Mutex<Option<DeferredDrop<PooledPinned>>>,
     is_freed: AtomicBool,
-    array: Tenant,
+    array: WeakArray,
     size: usize,
 }
 

@@ -1,4 +1,4 @@
-//! numpy arrays as places in host memory.
+//! numpy arrays as host memory: address, layout and dtype of an argument, and new arrays.
 
 use crate::dtypes;
 use crate::errors::OrRaise;
@@ -160,8 +160,8 @@ pub(crate) fn copy_into(to: &HostArray<'_>, from: &HostArray<'_>) -> PyResult<()
     if status == 0 { Ok(()) } else { Err(PyErr::fetch(to.py())) }
 }
 
-/// A block of host memory that an object of the program owns.
-pub(crate) struct HostBlock<'py> {
+/// A range of host memory that an object of the program owns.
+pub(crate) struct HostRange<'py> {
     pub(crate) pointer: *mut u8,
     pub(crate) bytes: usize,
     /// Keeps the memory alive.
@@ -243,7 +243,7 @@ pub(crate) fn block<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
     writable: bool,
-) -> PyResult<HostBlock<'py>> {
+) -> PyResult<HostRange<'py>> {
     let array = raw(name, value, writable)?;
     let strides = Strides::from_slice(array.strides());
     let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array));
@@ -254,7 +254,7 @@ pub(crate) fn block<'py>(
             array.strides()
         )));
     }
-    Ok(HostBlock { pointer: data(&array), bytes: nbytes(&array), _owner: array })
+    Ok(HostRange { pointer: data(&array), bytes: nbytes(&array), _owner: array })
 }
 
 /// The bytes from an object's first element to its last: a numpy array, which may have gaps
@@ -263,13 +263,13 @@ pub(crate) fn reach<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
     writable: bool,
-) -> PyResult<HostBlock<'py>> {
+) -> PyResult<HostRange<'py>> {
     let array = raw(name, value, writable)?;
     let strides = Strides::from_slice(array.strides());
     // Refused if an element lies before the first.
     let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array)).or_raise()?;
     let bytes = layout.extent().end;
-    Ok(HostBlock { pointer: data(&array), bytes, _owner: array })
+    Ok(HostRange { pointer: data(&array), bytes, _owner: array })
 }
 
 /// The dtype of an array as the core's, with numpy's object for it.

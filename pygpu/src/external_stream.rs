@@ -1,6 +1,6 @@
-//! Streams that other libraries made.
+//! Streams that other libraries created.
 
-use crate::kept::KeptObject;
+use crate::owner::OwnerObject;
 use gpuarray::hal::operation::Operation;
 use gpuarray::memory::Use;
 use gpuarray::{
@@ -12,80 +12,80 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-/// A stream with the object of another library that it lives as long as.
-pub(crate) struct KeptStream {
+/// A stream that another library created, with the object that keeps it alive.
+pub(crate) struct ExternalStream {
     inner: Arc<dyn Stream>,
-    /// What memory knows of the stream.
-    past: Arc<PastStream>,
+    /// Stands for the stream in the memory that was used on it.
+    proxy: Arc<StreamProxy>,
     /// Behind the streams, since fields are dropped in this order.
-    owner: OnceLock<KeptObject>,
+    owner: OnceLock<OwnerObject>,
 }
 
-impl KeptStream {
-    /// A stream of a device.
-    pub(crate) fn new(inner: Arc<dyn Stream>, device: &Arc<dyn Device>) -> KeptStream {
+impl ExternalStream {
+    /// Returns the object for a stream of a device.
+    pub(crate) fn new(inner: Arc<dyn Stream>, device: &Arc<dyn Device>) -> ExternalStream {
         let (id, device) = (inner.id(), device.clone());
-        let past = PastStream { id, now: RwLock::new(inner.clone()), device };
-        KeptStream { inner, past: Arc::new(past), owner: OnceLock::new() }
+        let proxy = StreamProxy { id, target: RwLock::new(inner.clone()), device };
+        ExternalStream { inner, proxy: Arc::new(proxy), owner: OnceLock::new() }
     }
 
-    /// Keeps an object with the stream; the first one, which is enough.
+    /// Keeps `owner` alive as long as the stream; later owners are ignored.
     pub(crate) fn keep(&self, owner: &Bound<'_, PyAny>) {
-        self.owner.get_or_init(|| KeptObject::new(owner.clone().unbind()));
+        self.owner.get_or_init(|| OwnerObject::new(owner.clone().unbind()));
     }
 }
 
-impl Drop for KeptStream {
+impl Drop for ExternalStream {
     fn drop(&mut self) {
-        if self.owner.get().is_some() && Arc::strong_count(&self.past) > 1 {
-            self.past.end();
+        if self.owner.get().is_some() && Arc::strong_count(&self.proxy) > 1 {
+            self.proxy.redirect_to_default();
         }
     }
 }
 
-/// A stream as memory remembers it that was used on it: without the stream's owner, which may
-/// have arrays of its own, and would never be freed.
+/// Stands for an external stream in the memory that was used on it. It holds no reference to the
+/// stream's owner: an owner that has arrays of its own would never be freed.
 ///
-/// When the stream itself goes, the default stream is made to wait for its work, and stands for it
-/// from then on.
-struct PastStream {
+/// When the stream is dropped, the default stream waits for its work, and the proxy forwards to the
+/// default stream from then on.
+struct StreamProxy {
     id: u64,
-    /// Locked for reading while the stream is used, so that its owner does not go meanwhile.
-    now: RwLock<Arc<dyn Stream>>,
+    /// Locked for reading while the stream is used, so that its owner is not dropped meanwhile.
+    target: RwLock<Arc<dyn Stream>>,
     device: Arc<dyn Device>,
 }
 
-impl PastStream {
-    fn now(&self) -> RwLockReadGuard<'_, Arc<dyn Stream>> {
+impl StreamProxy {
+    fn target(&self) -> RwLockReadGuard<'_, Arc<dyn Stream>> {
         // The stream is valid whatever failed elsewhere.
-        self.now.read().unwrap_or_else(PoisonError::into_inner)
+        self.target.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the default stream behind the stream's work, and in its place.
-    fn end(&self) {
-        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+    /// Makes the default stream wait for the stream's work, and forwards to the default stream.
+    fn redirect_to_default(&self) {
+        let mut target = self.target.write().unwrap_or_else(PoisonError::into_inner);
         let default = self.device.default_stream();
         let order = || {
             let event = self.device.create_event(EventOptions::ORDERING)?;
-            now.record(event.as_ref())?;
+            target.record(event.as_ref())?;
             default.wait_event(event.as_ref())
         };
-        if order().is_err() && now.synchronize().is_err() {
-            log::warn!("a stream goes whose work could not be waited for");
+        if order().is_err() && target.synchronize().is_err() {
+            log::warn!("an external stream is dropped, and waiting for its work failed");
         }
-        *now = default;
+        *target = default;
     }
 }
 
-impl fmt::Debug for PastStream {
+impl fmt::Debug for StreamProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PastStream({})", self.id)
+        write!(f, "StreamProxy({})", self.id)
     }
 }
 
-impl fmt::Debug for KeptStream {
+impl fmt::Debug for ExternalStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KeptStream({:?})", self.inner)
+        write!(f, "ExternalStream({:?})", self.inner)
     }
 }
 
@@ -94,7 +94,7 @@ impl fmt::Debug for KeptStream {
     reason = "a method that is not passed on would be the trait's own"
 )]
 // SAFETY: every call that is made is that of the stream inside, or an error.
-unsafe impl Stream for KeptStream {
+unsafe impl Stream for ExternalStream {
     fn id(&self) -> u64 {
         self.inner.id()
     }
@@ -228,13 +228,13 @@ unsafe impl Stream for KeptStream {
     }
 
     fn for_memory(&self) -> Option<Arc<dyn Stream>> {
-        self.owner.get().map(|_| self.past.clone() as _)
+        self.owner.get().map(|_| self.proxy.clone() as _)
     }
 }
 
-/// What ordering memory and freeing it need.
+/// Implements what ordering uses of memory and freeing it need; the rest is the trait's default.
 // SAFETY: every call that is made is that of the stream inside, or an error.
-unsafe impl Stream for PastStream {
+unsafe impl Stream for StreamProxy {
     fn id(&self) -> u64 {
         self.id
     }
@@ -244,83 +244,83 @@ unsafe impl Stream for PastStream {
     }
 
     fn handle(&self) -> u64 {
-        self.now().handle()
+        self.target().handle()
     }
 
     fn has_handle(&self, handle: u64) -> bool {
-        self.now().has_handle(handle)
+        self.target().has_handle(handle)
     }
 
     fn query(&self) -> Result<bool> {
-        self.now().query()
+        self.target().query()
     }
 
     fn answers_queries(&self) -> bool {
-        self.now().answers_queries()
+        self.target().answers_queries()
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.now().synchronize()
+        self.target().synchronize()
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {
-        self.now().record(event)
+        self.target().record(event)
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.now().wait_event(event)
+        self.target().wait_event(event)
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        self.now().host_function(function)
+        self.target().host_function(function)
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.now().allocate(bytes)
+        self.target().allocate(bytes)
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise is passed on, here and below.
-        unsafe { self.now().free(address, bytes) }
+        unsafe { self.target().free(address, bytes) }
     }
 
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         // SAFETY: as above.
-        unsafe { self.now().transfer(transfer) }
+        unsafe { self.target().transfer(transfer) }
     }
 
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
         // SAFETY: as above.
-        unsafe { self.now().fill(address, value, width, count) }
+        unsafe { self.target().fill(address, value, width, count) }
     }
 
     fn is_capturing(&self) -> Result<bool> {
-        self.now().is_capturing()
+        self.target().is_capturing()
     }
 
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
-        self.now().keep_for_graph(uses)
+        self.target().keep_for_graph(uses)
     }
 
     fn check_epoch(&self) -> Result<()> {
-        self.now().check_epoch()
+        self.target().check_epoch()
     }
 
     fn check_before_capture(&self) -> Result<()> {
-        self.now().check_before_capture()
+        self.target().check_before_capture()
     }
 
     fn options(&self) -> Result<StreamOptions> {
-        self.now().options()
+        self.target().options()
     }
 
     unsafe fn execute(&self, operation: &Operation) -> Result<()> {
         // SAFETY: as above.
-        unsafe { self.now().execute(operation) }
+        unsafe { self.target().execute(operation) }
     }
 
     fn last_status(&self) -> Status {
-        self.now().last_status()
+        self.target().last_status()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,11 +1,11 @@
-//! Dropping what waits for the device, without waiting.
+//! Drops of values that would block until the device is idle, without blocking the caller.
 //!
-//! A driver frees page-locked memory, ends a registration and unloads a module only once the
-//! device has caught up, and makes the caller wait for that. So a value whose drop may wait is
-//! dropped at once if no work is queued, else by a thread of its own behind the work that was
-//! queued when it was discarded. The thread ends with the last such value.
+//! A driver frees page-locked memory, ends a registration and unloads a module only once the device
+//! is idle, and blocks the caller until then. So such a value is dropped at once if no work is
+//! queued. Otherwise a thread drops it after the work that was queued at the time of the call. The
+//! thread ends with the last such value.
 
-use crate::stream;
+use crate::stream_registry::live_streams;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::hal::process;
 use gpuarray::{Device, ErrorKind, Event, EventOptions, Result, Stream};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long the thread sleeps between two looks at the device.
+/// The sleep of the thread between two polls of the device.
 const SLEEP: Duration = Duration::from_micros(500);
 
 /// The end of the work that a stream had.
@@ -49,7 +49,7 @@ struct Job {
 }
 
 impl Job {
-    /// True once the work that was queued when the value was discarded has run.
+    /// True once the work that was queued at the time of `drop_later` has run.
     fn is_ready(&mut self) -> bool {
         if self.marks.is_none() {
             let device = &self.device;
@@ -66,7 +66,7 @@ impl Job {
 
 /// The streams of a device that have work; `None` while one captures.
 fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
-    let mut streams = stream::known(device.id());
+    let mut streams = live_streams(device.id());
     streams.push(device.default_stream());
     let captures = |stream: &Arc<dyn Stream>| match stream.is_capturing() {
         Ok(captures) => captures,
@@ -160,8 +160,8 @@ fn pending() -> &'static Pending {
     }
 }
 
-/// Drops a value behind the work that the device has now, without waiting for it.
-pub(crate) fn discard<T: Send + 'static>(device: &Arc<dyn Device>, value: T) {
+/// Drops a value after the work that is queued on the device now, without blocking.
+pub(crate) fn drop_later<T: Send + 'static>(device: &Arc<dyn Device>, value: T) {
     if process::is_exiting() || busy_streams(device).is_some_and(|busy| busy.is_empty()) {
         return drop_unlocked(value);
     }
@@ -182,7 +182,7 @@ pub(crate) fn discard<T: Send + 'static>(device: &Arc<dyn Device>, value: T) {
 }
 
 thread_local! {
-    /// True on the thread that drops what was discarded, which never has Python's lock.
+    /// True on the thread that drops values later, which never holds Python's lock.
     static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -201,8 +201,8 @@ fn has_pending() -> bool {
     queue.taken > queue.behind_captures || !queue.jobs.is_empty()
 }
 
-/// Calls what may fail because discarded values are still there: if it does, once more when they
-/// are gone.
+/// Calls a function that may fail because values are still to be dropped; if it fails, calls it once
+/// more after they have been dropped.
 pub(crate) fn retry<T: Send>(
     py: Python<'_>,
     call: impl Fn() -> Result<T> + Send + Sync,
@@ -211,19 +211,19 @@ pub(crate) fn retry<T: Send>(
     if first.is_ok() || !has_pending() {
         return Ok(first);
     }
-    crate::wait::until(py, &|| Ok(!has_pending()))?.ok();
+    crate::synchronize::wait_until(py, &|| Ok(!has_pending()))?.ok();
     Ok(py.detach(&call))
 }
 
-/// A value that is discarded when it is dropped.
-pub(crate) struct Discarded<T: Send + 'static> {
+/// A value whose drop is deferred until the device has run the work queued before it.
+pub(crate) struct DeferredDrop<T: Send + 'static> {
     device: Arc<dyn Device>,
     value: ManuallyDrop<T>,
 }
 
-impl<T: Send + 'static> Discarded<T> {
-    pub(crate) fn new(device: &Arc<dyn Device>, value: T) -> Discarded<T> {
-        Discarded { device: device.clone(), value: ManuallyDrop::new(value) }
+impl<T: Send + 'static> DeferredDrop<T> {
+    pub(crate) fn new(device: &Arc<dyn Device>, value: T) -> DeferredDrop<T> {
+        DeferredDrop { device: device.clone(), value: ManuallyDrop::new(value) }
     }
 
     /// The value, which from now on is dropped as any other.
@@ -237,7 +237,7 @@ impl<T: Send + 'static> Discarded<T> {
     }
 }
 
-impl<T: Send + 'static> Deref for Discarded<T> {
+impl<T: Send + 'static> Deref for DeferredDrop<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -245,9 +245,9 @@ impl<T: Send + 'static> Deref for Discarded<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Discarded<T> {
+impl<T: Send + 'static> Drop for DeferredDrop<T> {
     fn drop(&mut self) {
         // SAFETY: the field is not used after this.
-        discard(&self.device, unsafe { ManuallyDrop::take(&mut self.value) });
+        drop_later(&self.device, unsafe { ManuallyDrop::take(&mut self.value) });
     }
 }

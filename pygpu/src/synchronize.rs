@@ -1,6 +1,7 @@
-//! Waiting for the device without Python's lock, in a way that Ctrl-C can end.
+//! Synchronisation that releases Python's lock and that Ctrl-C can interrupt.
 
 use crate::errors::OrRaise;
+use crate::stream_registry::live_streams;
 use gpuarray::memory::{AccessGuard, Use};
 use gpuarray::{Device, Event, Result, Stream};
 use pyo3::prelude::*;
@@ -8,24 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Shorter waits are spent asking again and again: a thread that sleeps wakes up late.
+/// Shorter waits poll without sleeping: a thread that sleeps wakes up late.
 const SPIN: Duration = Duration::from_millis(4);
-/// The longest sleep between two questions.
+/// The longest sleep between two polls.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-/// How often Python is asked whether a signal has come.
+/// The time between two checks for signals.
 const SIGNALS: Duration = Duration::from_millis(20);
 
-/// As many launches as a driver takes before it makes a thread wait, at least.
+/// A lower bound of the launches that a driver queues before a launch blocks.
 const QUEUE: u32 = 512;
 
 /// Launches since the device was last known to have caught up. Threads may overwrite each
 /// other's count, which makes it a little too small.
 static LAUNCHES: AtomicU32 = AtomicU32::new(0);
 
-/// True if a launch on `stream` may have to wait until earlier ones have run: then it should not
-/// hold Python's lock.
+/// Returns true if a launch on `stream` may block until earlier ones have run. The caller then
+/// releases Python's lock first.
 #[inline]
-pub(crate) fn launch_may_wait(stream: &dyn Stream) -> Result<bool> {
+pub(crate) fn launch_may_block(stream: &dyn Stream) -> Result<bool> {
     let launches = LAUNCHES.load(Ordering::Relaxed);
     LAUNCHES.store(launches.wrapping_add(1), Ordering::Relaxed);
     Ok(launches >= QUEUE && !has_caught_up(stream)?)
@@ -33,7 +34,7 @@ pub(crate) fn launch_may_wait(stream: &dyn Stream) -> Result<bool> {
 
 #[cold]
 fn has_caught_up(stream: &dyn Stream) -> Result<bool> {
-    // A stream that captures must not be asked.
+    // A query would end the capture of a stream.
     let caught_up = !stream.is_capturing()? && stream.query()?;
     if caught_up {
         LAUNCHES.store(0, Ordering::Relaxed);
@@ -41,8 +42,8 @@ fn has_caught_up(stream: &dyn Stream) -> Result<bool> {
     Ok(caught_up)
 }
 
-/// Asks until the answer is true, for as long as signals may be left alone; `None`: not yet.
-fn ask(since: Instant, waited: &dyn Waited) -> Option<Result<()>> {
+/// Polls until the work is done, for [`SIGNALS`] at most; `None` if it is not done by then.
+fn poll(since: Instant, waited: &dyn Pollable) -> Option<Result<()>> {
     let until = Instant::now() + SIGNALS;
     loop {
         match waited.is_done() {
@@ -54,7 +55,7 @@ fn ask(since: Instant, waited: &dyn Waited) -> Option<Result<()>> {
         if waited < SPIN {
             std::thread::yield_now();
         } else {
-            // A sixty-fourth of what was waited already: the answer comes that much later.
+            // The sleep adds at most a sixty-fourth to the time waited so far.
             std::thread::sleep((waited / 64).min(LONGEST_SLEEP));
         }
         if Instant::now() >= until {
@@ -63,15 +64,15 @@ fn ask(since: Instant, waited: &dyn Waited) -> Option<Result<()>> {
     }
 }
 
-/// Something that can be asked whether it is done, and waited for.
-trait Waited: Sync {
+/// Work that can be polled and synchronised with.
+trait Pollable: Sync {
     fn is_done(&self) -> Result<bool>;
-    /// False where `is_done` never becomes true.
+    /// Returns false where `is_done` never becomes true.
     fn answers(&self) -> bool;
     fn synchronize(&self) -> Result<()>;
 }
 
-impl Waited for &dyn Stream {
+impl Pollable for &dyn Stream {
     fn is_done(&self) -> Result<bool> {
         self.query()
     }
@@ -85,7 +86,7 @@ impl Waited for &dyn Stream {
     }
 }
 
-impl Waited for &dyn Event {
+impl Pollable for &dyn Event {
     fn is_done(&self) -> Result<bool> {
         self.query()
     }
@@ -99,10 +100,10 @@ impl Waited for &dyn Event {
     }
 }
 
-/// What another thread brings about.
+/// A condition that another thread makes true.
 struct Condition<'a>(&'a (dyn Fn() -> Result<bool> + Sync));
 
-impl Waited for Condition<'_> {
+impl Pollable for Condition<'_> {
     fn is_done(&self) -> Result<bool> {
         self.0()
     }
@@ -116,19 +117,19 @@ impl Waited for Condition<'_> {
     }
 }
 
-/// Waits until `is_done`; the outer error is an exception that a signal handler raised.
-pub(crate) fn until(
+/// Waits until `is_done` returns true; the outer error is an exception that a signal handler raised.
+pub(crate) fn wait_until(
     py: Python<'_>,
     is_done: &(dyn Fn() -> Result<bool> + Sync),
 ) -> PyResult<Result<()>> {
     wait(py, &Condition(is_done))
 }
 
-/// Waits until something is done; the outer error is an exception that a signal handler raised.
-/// A failure of the work is left for a synchronisation to report, if questions are answered.
-/// Where questions get no answer, only a synchronisation ends, and no signal ends that.
-fn wait(py: Python<'_>, waited: &dyn Waited) -> PyResult<Result<()>> {
-    // Most often there is nothing to wait for.
+/// Waits until work is done; the outer error is an exception that a signal handler raised. The
+/// caller synchronises afterwards, which reports a failure of the work. Where queries never become
+/// true, this function synchronises itself, and no signal interrupts that.
+fn wait(py: Python<'_>, waited: &dyn Pollable) -> PyResult<Result<()>> {
+    // Most often the work is done already.
     match waited.is_done() {
         Ok(true) => return Ok(Ok(())),
         Ok(false) => {}
@@ -136,7 +137,7 @@ fn wait(py: Python<'_>, waited: &dyn Waited) -> PyResult<Result<()>> {
     }
     let since = Instant::now();
     loop {
-        if let Some(result) = py.detach(|| ask(since, waited)) {
+        if let Some(result) = py.detach(|| poll(since, waited)) {
             return Ok(result);
         }
         py.check_signals()?;
@@ -147,29 +148,28 @@ fn wait(py: Python<'_>, waited: &dyn Waited) -> PyResult<Result<()>> {
 }
 
 /// Waits until all work queued on a stream so far has run, and returns its failure.
-pub(crate) fn for_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
+pub(crate) fn synchronize_stream(py: Python<'_>, stream: &dyn Stream) -> PyResult<Result<()>> {
     if stream.is_capturing().unwrap_or(false) {
-        // What is captured does not run, so no question would ever be answered with yes. The
-        // driver says what it thinks of waiting.
+        // Captured work does not run, so a query never becomes true. The driver refuses the call.
         return Ok(py.detach(|| stream.synchronize()));
     }
     Ok(wait(py, &stream)?.and_then(|()| stream.synchronize()))
 }
 
-/// Waits until all work before an event's mark has run, and returns its failure.
-pub(crate) fn for_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
+/// Waits until the work that an event was recorded behind has run, and returns its failure.
+pub(crate) fn synchronize_event(py: Python<'_>, event: &dyn Event) -> PyResult<Result<()>> {
     Ok(wait(py, &event)?.and_then(|()| event.synchronize()))
 }
 
-/// Waits for what a copy on `stream` comes behind, before the copy is made by a call that returns
-/// when it is done: that call, which no signal ends, then has only its own bytes to wait for.
-pub(crate) fn before_copy(
+/// Waits for the work that a blocking copy on `stream` is ordered behind. The call that copies, which
+/// no signal interrupts, then waits for its own bytes only.
+pub(crate) fn wait_before_copy(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
     uses: &[Use<'_>],
 ) -> PyResult<()> {
     let is_own = uses.iter().all(|(memory, _)| memory.is_used_only_on(stream.as_ref()));
-    // What captures can neither be asked nor waited for, and refuses the copy.
+    // A capturing stream can neither be queried nor synchronised, and refuses the copy.
     if stream.is_capturing().or_raise()? || (is_own && stream.query().or_raise()?) {
         return Ok(());
     }
@@ -181,12 +181,12 @@ pub(crate) fn before_copy(
     wait(py, &stream.as_ref())?.or_raise()
 }
 
-/// Waits for all work of a device. Only work on streams that other libraries made, and that
-/// this one has never seen, is waited for in a way that Ctrl-C cannot end.
-pub(crate) fn for_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<()> {
-    let mut streams = crate::stream::known(device.id());
+/// Waits for all work of a device. Ctrl-C cannot interrupt the wait for streams of other libraries
+/// that this library has never seen.
+pub(crate) fn synchronize_device(py: Python<'_>, device: &Arc<dyn Device>) -> PyResult<()> {
+    let mut streams = live_streams(device.id());
     streams.push(device.default_stream());
-    // A stream that captures cannot be asked; the device says what it thinks of that.
+    // A capturing stream cannot be queried; the device's own call reports it.
     streams.retain(|stream| !stream.is_capturing().unwrap_or(true));
     for stream in &streams {
         wait(py, &stream.as_ref())?.or_raise()?;
