@@ -17,7 +17,7 @@ use hal::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
-use search::Places;
+use search::SearchPaths;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ pub struct Nvrtc {
     /// Major, minor; zeros if unknown.
     driver: (c_int, c_int),
     /// By the number of the architecture that each was found for.
-    found: Mutex<Vec<(c_int, Arc<Found>)>>,
+    found: Mutex<Vec<(c_int, Arc<LoadedNvrtc>)>>,
 }
 
 impl Nvrtc {
@@ -58,12 +58,16 @@ impl Nvrtc {
 
     /// The NVRTC for an architecture. A failure is not remembered: NVRTC may be installed
     /// while the program runs.
-    fn find(&self, architecture: c_int) -> Result<Arc<Found>> {
+    fn find(&self, architecture: c_int) -> Result<Arc<LoadedNvrtc>> {
         let mut found = self.found.lock().unpoisoned();
         if let Some((_, known)) = found.iter().find(|(it, _)| *it == architecture) {
             return Ok(known.clone());
         }
-        let new = Arc::new(Found::search(&Places::of_environment(), self.driver, architecture)?);
+        let new = Arc::new(LoadedNvrtc::search(
+            &SearchPaths::of_environment(),
+            self.driver,
+            architecture,
+        )?);
         log::debug!("{} in {} compiles for sm_{architecture}", new.identity(), new.file.display());
         found.push((architecture, new.clone()));
         Ok(new)
@@ -84,7 +88,7 @@ impl Compiler for Nvrtc {
             own.push(format!("--gpu-architecture={architecture}"));
         }
         if compilation.headers {
-            let folders = Places::of_environment().headers(&found.file);
+            let folders = SearchPaths::of_environment().headers(&found.file);
             own.extend(folders.iter().map(|folder| format!("-I{}", folder.display())));
         }
         let own = own.iter().map(String::as_str);
@@ -109,9 +113,9 @@ fn number(target: &str) -> Result<c_int> {
     })
 }
 
-/// An NVRTC that was opened.
+/// An NVRTC library that has been opened.
 #[derive(Debug)]
-struct Found {
+struct LoadedNvrtc {
     calls: ProgramCalls<Program>,
     file: PathBuf,
     version: (c_int, c_int),
@@ -119,17 +123,21 @@ struct Found {
     architectures: Vec<c_int>,
 }
 
-impl Found {
-    fn search(places: &Places, driver: (c_int, c_int), architecture: c_int) -> Result<Found> {
+impl LoadedNvrtc {
+    fn search(
+        paths: &SearchPaths,
+        driver: (c_int, c_int),
+        architecture: c_int,
+    ) -> Result<LoadedNvrtc> {
         let mut last_resort = None;
         let search = Search::new("NVRTC")
             .kind(ErrorKind::Unsupported)
-            .explicit(search::FILE_VARIABLE, places.file.clone())
-            .candidates(places.candidates(driver.0))
-            .advice(places.advice(driver.0));
+            .explicit(search::FILE_VARIABLE, paths.file.clone())
+            .candidates(paths.candidates(driver.0))
+            .advice(paths.advice(driver.0));
         let accept = |library: Library| {
-            let found = Found::load(library)?;
-            if places.file.is_some() {
+            let found = LoadedNvrtc::load(library)?;
+            if paths.file.is_some() {
                 return Ok(found);
             }
             found.virtual_architecture(architecture)?;
@@ -154,7 +162,7 @@ impl Found {
         })
     }
 
-    fn load(library: Library) -> Result<Found> {
+    fn load(library: Library) -> Result<LoadedNvrtc> {
         let mut symbols = library.symbols();
         // SAFETY: the types are checked against the declarations in `sys` below.
         let (calls, count, list) = unsafe {
@@ -179,7 +187,7 @@ impl Found {
         }
         architectures.sort_unstable();
         let file = library.file("nvrtcVersion").unwrap_or_else(|| library.path().to_owned());
-        Ok(Found { calls, file, version, architectures })
+        Ok(LoadedNvrtc { calls, file, version, architectures })
     }
 
     fn identity(&self) -> String {

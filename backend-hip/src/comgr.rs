@@ -1,7 +1,7 @@
 //! AMD's code object manager, which hipRTC compiles with. hipRTC of ROCm 5 aborts the process
 //! when it is asked for a target that this library does not know, so it is asked before.
 
-use crate::search::Places;
+use crate::search::SearchPaths;
 use hal::library::{Library, Search};
 use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
@@ -30,7 +30,8 @@ pub(crate) struct Comgr {
 impl Comgr {
     /// The library that hipRTC in a file works with, if it can be found.
     pub(crate) fn beside(compiler: &Path) -> Option<Comgr> {
-        let search = Search::new("the code object manager").candidates(Places::comgrs(compiler));
+        let search =
+            Search::new("the code object manager").candidates(SearchPaths::comgrs(compiler));
         // SAFETY: the names are those of AMD's library, which hipRTC opens too.
         let comgr = unsafe { search.open(Comgr::load) };
         comgr.inspect_err(|error| log::debug!("targets cannot be checked: {error}")).ok()

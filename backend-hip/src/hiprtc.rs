@@ -12,7 +12,7 @@ use crate::abi;
 use crate::bindings as sys;
 use crate::comgr::Comgr;
 use crate::options::translate;
-use crate::search::{COMPILER_VARIABLE, Places};
+use crate::search::{COMPILER_VARIABLE, SearchPaths};
 use hal::compile::program::{
     AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
 };
@@ -38,7 +38,7 @@ const ARCHITECTURE_OPTION: &str = "--offload-arch=";
 pub struct Hiprtc {
     /// The file of the runtime.
     driver: Option<PathBuf>,
-    found: Mutex<Option<Arc<Found>>>,
+    found: Mutex<Option<Arc<LoadedHiprtc>>>,
 }
 
 impl Hiprtc {
@@ -56,19 +56,19 @@ impl Hiprtc {
     }
 
     /// A failure is not remembered: hipRTC may be installed while the program runs.
-    fn find(&self) -> Result<Arc<Found>> {
+    fn find(&self) -> Result<Arc<LoadedHiprtc>> {
         let mut found = self.found.lock().unpoisoned();
         if let Some(known) = &*found {
             return Ok(known.clone());
         }
-        let places = Places::of_environment();
+        let paths = SearchPaths::of_environment();
         let search = Search::new("hipRTC")
             .kind(ErrorKind::Unsupported)
-            .explicit(COMPILER_VARIABLE, places.compiler.clone())
-            .candidates(places.compilers(self.driver.as_deref()))
-            .advice(places.advice("hipRTC", COMPILER_VARIABLE));
+            .explicit(COMPILER_VARIABLE, paths.compiler.clone())
+            .candidates(paths.compilers(self.driver.as_deref()))
+            .advice(paths.advice("hipRTC", COMPILER_VARIABLE));
         // SAFETY: the names are those of AMD's libraries, or the user chose the file.
-        let new = Arc::new(unsafe { search.open(Found::load) }?);
+        let new = Arc::new(unsafe { search.open(LoadedHiprtc::load) }?);
         log::debug!("{} in {} compiles", new.identity(), new.file.display());
         *found = Some(new.clone());
         Ok(new)
@@ -101,7 +101,7 @@ impl Compiler for Hiprtc {
             found.check(target)?;
         }
         if compilation.headers {
-            let folder = Places::of_environment().headers(&found.file);
+            let folder = SearchPaths::of_environment().headers(&found.file);
             own.extend(folder.map(|folder| format!("-I{}", folder.display())));
         }
         let options: Vec<&str> = own.iter().chain(&given).map(String::as_str).collect();
@@ -171,22 +171,22 @@ fn named(log: &str, name: &str) -> String {
 
 /// A hipRTC that was opened.
 #[derive(Debug)]
-struct Found {
+struct LoadedHiprtc {
     calls: ProgramCalls<Program>,
     file: PathBuf,
     version: (c_int, c_int),
     comgr: Option<Comgr>,
 }
 
-impl Found {
-    fn load(library: Library) -> Result<Found> {
+impl LoadedHiprtc {
+    fn load(library: Library) -> Result<LoadedHiprtc> {
         let mut symbols = library.symbols();
         // SAFETY: the types are checked against the bindings below.
         let calls = unsafe { ProgramCalls::find(&mut symbols, Api::Hiprtc, "hiprtc", &["Code"])? };
         let version = calls.version()?;
         let file = library.file("hiprtcVersion").unwrap_or_else(|| library.path().to_owned());
         let comgr = Comgr::beside(&file);
-        Ok(Found { calls, file, version, comgr })
+        Ok(LoadedHiprtc { calls, file, version, comgr })
     }
 
     /// hipRTC calls itself 9.0 in every generation: its file and the library that it compiles

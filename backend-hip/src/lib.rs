@@ -37,7 +37,7 @@ use hal::driver::calls::Calls;
 use hal::library::{Library, Search};
 use hal::{Backend, Result};
 use hiprtc::Hiprtc;
-use search::{DRIVER_VARIABLE, Places};
+use search::{DRIVER_VARIABLE, SearchPaths};
 use std::path::Path;
 use std::sync::Arc;
 use table::{NAMES, OwnCalls};
@@ -53,11 +53,11 @@ use vendor::Hip;
 /// `BackendUnavailable` with every path and symbol tried, or with the runtime's status if it
 /// cannot be initialised or has no device.
 pub fn open() -> Result<Arc<dyn Backend>> {
-    let places = Places::of_environment();
+    let paths = SearchPaths::of_environment();
     let search = Search::new("the HIP runtime")
-        .explicit(DRIVER_VARIABLE, places.driver.clone())
-        .candidates(places.drivers())
-        .advice(places.advice("it", DRIVER_VARIABLE));
+        .explicit(DRIVER_VARIABLE, paths.driver.clone())
+        .candidates(paths.drivers())
+        .advice(paths.advice("it", DRIVER_VARIABLE));
     // SAFETY: the names are those of AMD's runtime, or the user chose the file.
     unsafe { search.open(open_library) }
 }

@@ -19,7 +19,7 @@ const PACKAGES: [&str; 2] = ["_rocm_sdk_core/lib", "torch/lib"];
 
 /// Folders and files in which ROCm's libraries may be.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct SearchPaths {
     pub(crate) driver: Option<OsString>,
     pub(crate) compiler: Option<OsString>,
     /// HIP runtimes that this process has loaded.
@@ -30,19 +30,19 @@ pub(crate) struct Places {
     packages: Vec<PathBuf>,
 }
 
-impl Places {
-    pub(crate) fn of_environment() -> Places {
-        Places::new(hal::setting::trusted, search_directories(), loaded(&maps(), DRIVER))
+impl SearchPaths {
+    pub(crate) fn of_environment() -> SearchPaths {
+        SearchPaths::new(hal::setting::trusted, search_directories(), loaded(&maps(), DRIVER))
     }
 
     fn new(
         variable: impl Fn(&str) -> Option<OsString>,
         packages: Vec<PathBuf>,
         loaded: Vec<PathBuf>,
-    ) -> Places {
+    ) -> SearchPaths {
         let set = |name: &str| variable(name).filter(|it| !it.is_empty());
         let named = ROCM_VARIABLES.into_iter().filter_map(set).map(PathBuf::from);
-        Places {
+        SearchPaths {
             driver: set(DRIVER_VARIABLE),
             compiler: set(COMPILER_VARIABLE),
             loaded,
@@ -177,9 +177,9 @@ mod tests {
         }
     }
 
-    fn places(rocm: &Path, packages: &[PathBuf], loaded: &[PathBuf]) -> Places {
+    fn search_paths(rocm: &Path, packages: &[PathBuf], loaded: &[PathBuf]) -> SearchPaths {
         let variable = |name: &str| (name == "ROCM_PATH").then(|| rocm.as_os_str().to_owned());
-        Places::new(variable, packages.to_vec(), loaded.to_vec())
+        SearchPaths::new(variable, packages.to_vec(), loaded.to_vec())
     }
 
     #[test]
@@ -189,12 +189,15 @@ mod tests {
         let packaged = folder.file("site/_rocm_sdk_core/lib/libamdhip64.so.7");
         let torch = folder.file("site/torch/lib/libamdhip64.so");
         let loaded = folder.file("other/libamdhip64.so.6");
-        let places =
-            places(&folder.0.join("rocm"), &[folder.0.join("site")], std::slice::from_ref(&loaded));
+        let paths = search_paths(
+            &folder.0.join("rocm"),
+            &[folder.0.join("site")],
+            std::slice::from_ref(&loaded),
+        );
         let names = named(DRIVER).collect::<Vec<_>>();
         let expected = [vec![loaded], names, vec![installed, packaged, torch]].concat();
-        assert_eq!(places.drivers(), expected);
-        let advice = places.advice("it", DRIVER_VARIABLE);
+        assert_eq!(paths.drivers(), expected);
+        let advice = paths.advice("it", DRIVER_VARIABLE);
         for part in ["rocm/lib", "/opt/rocm/lib", "site/_rocm_sdk_core/lib", "PYGPU_HIP_LIBRARY"] {
             assert!(advice.contains(part), "{advice}");
         }
@@ -210,29 +213,26 @@ mod tests {
         let link = folder.file("link/libamdhip64.so.6");
         fs::remove_file(&link).expect("the file");
         std::os::unix::fs::symlink(real, &link).expect("a link");
-        let places = places(&folder.0.join("other"), &[], &[]);
+        let paths = search_paths(&folder.0.join("other"), &[], &[]);
         let names = named(COMPILER).collect::<Vec<_>>();
         let expected = [vec![beside.canonicalize().expect("a path"), link.clone()], names.clone()];
-        assert_eq!(
-            places.compilers(Some(&link)),
-            [expected.concat(), vec![other.clone()]].concat()
-        );
-        assert_eq!(places.compilers(None), [names, vec![other]].concat());
+        assert_eq!(paths.compilers(Some(&link)), [expected.concat(), vec![other.clone()]].concat());
+        assert_eq!(paths.compilers(None), [names, vec![other]].concat());
         let comgr = folder.file("rocm/lib/libamd_comgr.so.2");
-        assert_eq!(Places::comgrs(&beside)[0], comgr);
+        assert_eq!(SearchPaths::comgrs(&beside)[0], comgr);
     }
 
     #[test]
     fn headers_are_those_of_the_library_else_those_of_an_installation() {
         let folder = Folder::new("headers");
         let rocm = folder.0.join("rocm");
-        let places = places(&rocm, &[], &[]);
+        let paths = search_paths(&rocm, &[], &[]);
         let library = folder.file("usr/lib/x86_64-linux-gnu/libamdhip64.so.5");
         folder.file("rocm/include/hip/hip_fp16.h");
-        assert_eq!(places.headers(&library), Some(rocm.join("include")));
+        assert_eq!(paths.headers(&library), Some(rocm.join("include")));
         folder.file("usr/include/hip/hip_fp16.h");
-        assert_eq!(places.headers(&library), Some(folder.0.join("usr/include")));
-        assert_eq!(places.headers(Path::new("libamdhip64.so")), Some(rocm.join("include")));
+        assert_eq!(paths.headers(&library), Some(folder.0.join("usr/include")));
+        assert_eq!(paths.headers(Path::new("libamdhip64.so")), Some(rocm.join("include")));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub unsafe trait Event: Send + Sync + Debug {
 
     /// False if [`Event::query`] never returns true, however much time passes: there are
     /// runtimes like that, where [`Event::synchronize`] alone tells.
-    fn answers_queries(&self) -> bool {
+    fn supports_queries(&self) -> bool {
         true
     }
 

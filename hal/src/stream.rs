@@ -191,7 +191,7 @@ pub unsafe trait Stream: Send + Sync + Debug {
 
     /// False if [`Stream::query`] never returns true, however much time passes: there are
     /// runtimes like that, where [`Stream::synchronize`] alone tells.
-    fn answers_queries(&self) -> bool {
+    fn supports_queries(&self) -> bool {
         true
     }
 
@@ -360,7 +360,7 @@ pub unsafe trait Stream: Send + Sync + Debug {
     }
 
     /// What keeps the stream alive, if somebody else made it and it must be kept.
-    fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+    fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
 }

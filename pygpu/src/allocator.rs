@@ -190,7 +190,7 @@ fn adopt(
     let owner = Box::new(OwnerObject::new(object.clone().unbind()));
     // SAFETY: the device has the range, and whoever passes a raw address vouches for its use, as
     // with every GPU library; the object that stands for the memory is kept.
-    Ok(Arc::new(unsafe { DeviceMemory::foreign(device, address, bytes, owner) }))
+    Ok(Arc::new(unsafe { DeviceMemory::from_raw_parts(device, address, bytes, owner) }))
 }
 
 /// What a program is to see as the memory of an array: of a pool, or not.

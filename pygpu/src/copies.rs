@@ -266,7 +266,15 @@ pub(crate) fn fill_rows(
             // SAFETY: the device can access the range, and the program vouches for it.
             None => unsafe {
                 let owner = Box::new(());
-                (Arc::new(DeviceMemory::foreign(&current.device, to.address, bytes, owner)), 0)
+                (
+                    Arc::new(DeviceMemory::from_raw_parts(
+                        &current.device,
+                        to.address,
+                        bytes,
+                        owner,
+                    )),
+                    0,
+                )
             },
         };
         let layout = Layout::with_strides(&[height, width], &strides, offset, element)?;

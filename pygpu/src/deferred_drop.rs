@@ -33,8 +33,10 @@ impl Mark {
     fn is_reached(&self) -> bool {
         // After a failure there is nothing left to wait for.
         match self {
-            Mark::Event(event) => !matches!(event.query(), Ok(false)) || !event.answers_queries(),
-            Mark::Idle(stream) => !matches!(stream.query(), Ok(false)) || !stream.answers_queries(),
+            Mark::Event(event) => !matches!(event.query(), Ok(false)) || !event.supports_queries(),
+            Mark::Idle(stream) => {
+                !matches!(stream.query(), Ok(false)) || !stream.supports_queries()
+            }
         }
     }
 }

@@ -115,8 +115,8 @@ unsafe impl Stream for ExternalStream {
         self.inner.query()
     }
 
-    fn answers_queries(&self) -> bool {
-        self.inner.answers_queries()
+    fn supports_queries(&self) -> bool {
+        self.inner.supports_queries()
     }
 
     fn wait_for_room(&self) {
@@ -223,7 +223,7 @@ unsafe impl Stream for ExternalStream {
         self.inner.as_any()
     }
 
-    fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+    fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.owner.get().map(|owner| owner as _)
     }
 
@@ -255,8 +255,8 @@ unsafe impl Stream for StreamProxy {
         self.target().query()
     }
 
-    fn answers_queries(&self) -> bool {
-        self.target().answers_queries()
+    fn supports_queries(&self) -> bool {
+        self.target().supports_queries()
     }
 
     fn synchronize(&self) -> Result<()> {

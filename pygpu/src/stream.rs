@@ -35,7 +35,7 @@ pub(crate) struct PyStream {
 
 impl PyStream {
     fn new_object(stream: Arc<dyn Stream>, capture_guard: Option<Arc<CaptureGuard>>) -> PyStream {
-        let owner = OwnerReference::of(stream.foreign_owner());
+        let owner = OwnerReference::of(stream.external_owner());
         PyStream { owner, _capture_guard: capture_guard, stream, status: AtomicStatus::new() }
     }
 

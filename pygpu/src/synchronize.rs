@@ -78,7 +78,7 @@ impl Pollable for &dyn Stream {
     }
 
     fn answers(&self) -> bool {
-        self.answers_queries()
+        self.supports_queries()
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -92,7 +92,7 @@ impl Pollable for &dyn Event {
     }
 
     fn answers(&self) -> bool {
-        self.answers_queries()
+        self.supports_queries()
     }
 
     fn synchronize(&self) -> Result<()> {

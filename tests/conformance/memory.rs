@@ -264,8 +264,9 @@ fn foreign_memory_keeps_its_owner_until_it_is_dropped(context: &Context) -> Outc
     let owner = Arc::new(source.clone());
     let address = source.as_device_pointer();
     // SAFETY: the owner keeps the array, whose memory this is.
-    let memory =
-        unsafe { DeviceMemory::foreign(&context.device, address, 32, Box::new(owner.clone())) };
+    let memory = unsafe {
+        DeviceMemory::from_raw_parts(&context.device, address, 32, Box::new(owner.clone()))
+    };
     let layout = Layout::contiguous(&[8], 4, Order::C)?;
     let stream = context.device.default_stream();
     let wrapped = gpuarray::Array::from_memory(Arc::new(memory), layout, DType::Int32, stream)?;

@@ -22,7 +22,7 @@ const PROCESSORS: &[&str] = if cfg!(target_arch = "aarch64") {
 
 /// Folders and files in which NVRTC may be.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct SearchPaths {
     pub(super) file: Option<OsString>,
     /// Of libraries or of Python packages, named by the user.
     named: Vec<PathBuf>,
@@ -31,16 +31,16 @@ pub(super) struct Places {
     packages: Vec<PathBuf>,
 }
 
-impl Places {
-    pub(super) fn of_environment() -> Places {
-        Places::new(hal::setting::trusted, search_directories())
+impl SearchPaths {
+    pub(super) fn of_environment() -> SearchPaths {
+        SearchPaths::new(hal::setting::trusted, search_directories())
     }
 
-    fn new(variable: impl Fn(&str) -> Option<OsString>, packages: Vec<PathBuf>) -> Places {
+    fn new(variable: impl Fn(&str) -> Option<OsString>, packages: Vec<PathBuf>) -> SearchPaths {
         let set = |name: &str| variable(name).filter(|it| !it.is_empty());
         let named = set(PATH_VARIABLE).map(|it| std::env::split_paths(&it).collect());
         let toolkits = TOOLKIT_VARIABLES.into_iter().filter_map(set).map(PathBuf::from);
-        Places {
+        SearchPaths {
             file: set(FILE_VARIABLE),
             named: named.unwrap_or_default(),
             toolkits: toolkits.chain([DEFAULT_TOOLKIT.into()]).collect(),

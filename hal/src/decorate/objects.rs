@@ -71,8 +71,8 @@ unsafe impl Event for Decorated<dyn Event> {
         self.call(Call::Query, |e| e.query())
     }
 
-    fn answers_queries(&self) -> bool {
-        self.inner.answers_queries()
+    fn supports_queries(&self) -> bool {
+        self.inner.supports_queries()
     }
 
     fn synchronize(&self) -> Result<()> {

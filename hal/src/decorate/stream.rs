@@ -37,8 +37,8 @@ unsafe impl Stream for Decorated<dyn Stream> {
         self.call(Call::Query, |s| s.query())
     }
 
-    fn answers_queries(&self) -> bool {
-        self.inner.answers_queries()
+    fn supports_queries(&self) -> bool {
+        self.inner.supports_queries()
     }
 
     fn wait_for_room(&self) {
@@ -149,8 +149,8 @@ unsafe impl Stream for Decorated<dyn Stream> {
         Some(Arc::new(self.wrap(self.inner.for_memory()?)))
     }
 
-    fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
-        self.inner.foreign_owner()
+    fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.inner.external_owner()
     }
 }
 

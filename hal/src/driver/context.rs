@@ -1,10 +1,10 @@
 //! The primary context of a device: retained at first use, made current for each call, and
 //! the thread's own put back.
 
-use super::answers::Answers;
 use super::calls::Handle;
-use super::capturing::{Capturing, capture_of};
+use super::capture_state::{CaptureState, capture_of};
 use super::errors::Driver;
+use super::query_support::QuerySupport;
 use super::vendor::Lasting;
 use crate::error::{Error, ErrorKind, Result};
 use crate::locks::{OPENING, Ranked};
@@ -39,9 +39,9 @@ pub(super) struct Context {
     /// without one.
     lost: AtomicU64,
     /// Which streams capture: asked in front of calls that would end a capture.
-    pub(super) capturing: Capturing,
+    pub(super) capture_state: CaptureState,
     /// What queries are good for, once tried.
-    answers: OnceLock<Answers>,
+    query_support: OnceLock<QuerySupport>,
 }
 
 thread_local! {
@@ -86,8 +86,8 @@ impl Context {
             opening: Ranked::new(()),
             epoch: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            capturing: Capturing::default(),
-            answers: OnceLock::new(),
+            capture_state: CaptureState::default(),
+            query_support: OnceLock::new(),
         }
     }
 
@@ -221,22 +221,22 @@ impl Context {
     /// Runs a call that a capture on this or another thread would make the driver refuse.
     #[inline]
     pub(super) fn outside_captures<R>(&self, call: impl FnOnce() -> R) -> R {
-        self.capturing.outside(&self.driver, call)
+        self.capture_state.outside(&self.driver, call)
     }
 
     /// True if the default stream must be left alone, since it waits for a stream that
     /// captures: a call on it would end that capture. The context is current.
     pub(super) fn default_is_barred(&self) -> bool {
-        self.capturing.bars_default(&self.driver)
+        self.capture_state.bars_default(&self.driver)
     }
 
     /// True if some stream captures, whoever began that.
     pub(super) fn has_captures(&self) -> bool {
-        if self.capturing.any() || !self.capturing.any_exposed() {
-            return self.capturing.any();
+        if self.capture_state.any() || !self.capture_state.any_exposed() {
+            return self.capture_state.any();
         }
         let Ok(_scope) = self.enter() else { return false };
-        self.capturing.any_exposed_captures(&self.driver, self.epoch())
+        self.capture_state.any_exposed_captures(&self.driver, self.epoch())
     }
 
     /// The number of the capture that a stream, not the default one, is part of, whoever began
@@ -246,10 +246,10 @@ impl Context {
     }
 
     /// What queries say where there is nothing to wait for; tried once.
-    pub(super) fn answers(&self) -> Answers {
-        *self.answers.get_or_init(|| {
-            let Ok(_scope) = self.enter() else { return Answers::UNKNOWN };
-            self.outside_captures(|| Answers::of(&self.driver, self.ordinal))
+    pub(super) fn query_support(&self) -> QuerySupport {
+        *self.query_support.get_or_init(|| {
+            let Ok(_scope) = self.enter() else { return QuerySupport::UNKNOWN };
+            self.outside_captures(|| QuerySupport::of(&self.driver, self.ordinal))
         })
     }
 

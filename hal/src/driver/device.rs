@@ -130,7 +130,7 @@ unsafe impl Device for DriverDevice {
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
         let stream = Arc::new(DriverStream::create(&self.state, options)?);
-        self.state.captures.collect();
+        self.state.open_captures.collect();
         Ok(stream)
     }
 
@@ -246,7 +246,7 @@ unsafe impl Device for DriverDevice {
     fn synchronize(&self) -> Result<()> {
         {
             let _scope = self.context.enter()?;
-            self.state.captures.collect();
+            self.state.open_captures.collect();
             // SAFETY: no argument.
             let code = unsafe { (self.context.driver.calls.synchronize)() };
             self.context.check("synchronize", code)?;
@@ -266,7 +266,7 @@ unsafe impl Device for DriverDevice {
         if [0, LEGACY].contains(&(handle as Handle)) {
             return Ok(self.default_stream());
         }
-        Ok(Arc::new(DriverStream::foreign(&self.state, handle)?))
+        Ok(Arc::new(DriverStream::external(&self.state, handle)?))
     }
 
     fn priority_range(&self) -> Result<(i32, i32)> {

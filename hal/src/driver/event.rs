@@ -148,14 +148,16 @@ unsafe impl Event for DriverEvent {
             // SAFETY: the handle is a live event.
             let query = || unsafe { (self.context.driver.calls.event_query)(self.handle) };
             match self.context.outside_captures(query) {
-                Status::NOT_READY => Ok(!self.is_recorded() && !self.context.answers().unrecorded),
+                Status::NOT_READY => {
+                    Ok(!self.is_recorded() && !self.context.query_support().unrecorded)
+                }
                 code => self.context.check("query", code).map(|()| true),
             }
         })
     }
 
-    fn answers_queries(&self) -> bool {
-        self.context.answers().events
+    fn supports_queries(&self) -> bool {
+        self.context.query_support().events
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -5,12 +5,11 @@
 //! [`calls::Names`], implements [`vendor::Vendor`] for what the two drivers do differently,
 //! and gets a [`crate::Backend`] from [`open`].
 
-mod answers;
 mod attribute;
 mod backend;
 mod builtin;
 pub mod calls;
-mod capturing;
+mod capture_state;
 mod context;
 mod device;
 mod errors;
@@ -22,6 +21,7 @@ mod launch;
 mod memory;
 mod module;
 mod peer;
+mod query_support;
 mod staging;
 mod state;
 mod stream;

@@ -2,9 +2,9 @@
 
 use super::builtin::Builtins;
 use super::context::Context;
-use super::memory::DeviceMemory;
+use super::memory::DeviceAllocator;
 use super::staging::Staging;
-use super::stream::captures::Captures;
+use super::stream::open_captures::OpenCaptures;
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct DeviceState {
     pub(super) context: Arc<Context>,
-    pub(super) memory: Arc<DeviceMemory>,
+    pub(super) memory: Arc<DeviceAllocator>,
     pub(super) builtins: Builtins,
     pub(super) staging: Staging,
-    pub(super) captures: Captures,
+    pub(super) open_captures: OpenCaptures,
 }
 
 impl DeviceState {
     /// The state of a device on which nothing has run.
     pub(super) fn new(context: Context) -> Arc<DeviceState> {
         let context = Arc::new(context);
-        let memory = Arc::new(DeviceMemory::new(&context));
+        let memory = Arc::new(DeviceAllocator::new(&context));
         Arc::new(DeviceState {
             builtins: Builtins::new(&context),
             staging: Staging::new(&context),
-            captures: Captures::new(&context, &memory),
+            open_captures: OpenCaptures::new(&context, &memory),
             memory,
             context,
         })
@@ -51,7 +51,7 @@ impl DeviceState {
             let left = self.memory.end();
             self.staging.close();
             self.builtins.forget();
-            forgotten = Some(self.captures.forget());
+            forgotten = Some(self.open_captures.forget());
             move || self.memory.pool.free_left(&left)
         })
     }

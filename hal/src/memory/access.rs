@@ -1,26 +1,27 @@
 //! Guards that order the streams which use a memory.
 //!
-//! Most memory is only ever used by the stream that it was allocated on. That case costs two
-//! atomic additions: a use enters, queues its work and leaves. As soon as another stream
-//! comes, the memory is marked as shared, those inside are waited for (they are only
-//! queueing), and from then on each use takes the memory's own lock, under which streams are made
-//! to wait for each other with events, by the rule of [`super::order`], and the work is queued.
+//! **Fast path.** Most memory is only ever used by the stream that allocated it. Such a use costs
+//! two atomic additions: it enters the fast path, queues its work and leaves. The first use by
+//! another stream marks the memory as shared and waits for the uses inside the fast path, which
+//! only queue work. From then on each use takes the memory's own lock. Under the lock, streams are
+//! made to wait for each other with events, by the rule of [`super::order`], and the work is queued.
 //!
-//! An operation on several memories first waits for those inside, without a lock, and then takes the
-//! locks in the order of the objects' addresses; so two operations wait for each other only if they
-//! share a memory, and never in a circle. Whatever the host has to wait for is waited for without
-//! any lock, and the operation is ordered anew: [`lock_order`] and [`AccessGuard::acquire_for`] are
-//! the protocol, which the tests run through in every order of steps.
+//! **Locks.** An operation on several memories first waits, without a lock, for the uses inside
+//! their fast paths. It then takes the locks in the order of the objects' addresses. So two
+//! operations wait for each other only if they share a memory, and never in a circle. If the host
+//! has to wait for something, it releases all locks, waits, and orders the operation anew.
+//! [`lock_order`] and [`AccessGuard::acquire_for`] are the protocol; the tests run it in every order
+//! of steps.
 //!
-//! While streams are made to wait for each other no capture begins or ends
-//! ([`NoCaptureBegins`]); many threads do that at once.
+//! **Captures.** No capture begins or ends while streams are made to wait for each other
+//! ([`NoCaptureBegins`]). Many threads can hold that lock at once.
 //!
-//! Nothing foreign runs under the locks: streams that are no longer needed are dropped after
-//! them, because an owner's destructor may do anything.
+//! **Destructors.** Code of other libraries never runs under the locks: streams that are no longer
+//! needed are dropped after the locks are released, because an owner's destructor may do anything.
 
 use super::DeviceMemory;
 use super::order::Access;
-use super::usage::{Forgotten, Since, Usage, lost};
+use super::usage::{ReleasedStreams, SharedUses, Usage, lost};
 use crate::attempt;
 use crate::error::Result;
 use crate::locks::{NoCaptureBegins, RankedGuard};
@@ -29,10 +30,10 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// How often a copy waits for its stream before it is made although the stream has work again.
+/// The number of times a copy waits for its stream; then it is made although the stream has new work.
 const MOST_WAITS: u32 = 4;
 
-/// False if work of a stream is still to run which can be waited for. What a capture cannot have is
+/// Returns false if the stream has work that can be waited for. What a capture cannot contain is
 /// refused where it is queued. A failure of the stream's work is the caller's to report: only the
 /// first call that notices one says what it was.
 fn is_settled(stream: &dyn Stream) -> Result<bool> {
@@ -46,14 +47,14 @@ pub(crate) fn settle(stream: &dyn Stream) -> Result<()> {
     if stream.is_capturing()? { Ok(()) } else { stream.synchronize() }
 }
 
-/// A memory, and how an operation uses it.
+/// An allocation, and how an operation uses it.
 pub type Use<'a> = (&'a Arc<DeviceMemory>, Access);
 
-/// Memories inside the fast path, which are left when this is dropped.
+/// The memories whose fast path an operation has entered; dropping this leaves it.
 #[derive(Default)]
-struct Entered<'a>(SmallVec<[&'a DeviceMemory; 4]>);
+struct FastPath<'a>(SmallVec<[&'a DeviceMemory; 4]>);
 
-impl Drop for Entered<'_> {
+impl Drop for FastPath<'_> {
     fn drop(&mut self) {
         for memory in &self.0 {
             memory.usage.leave();
@@ -61,7 +62,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// The order in which an operation takes the locks of what it uses: each once, by address.
+/// Returns the order in which an operation takes the locks of what it uses: each once, by address.
 fn lock_order<T>(
     items: impl Iterator<Item = T>,
     address: impl Fn(&T) -> usize,
@@ -72,17 +73,17 @@ fn lock_order<T>(
     order
 }
 
-/// The locks of shared memories, in which one operation is ordered and queued. Fields are dropped in
-/// this order.
-struct Ordered<'a> {
+/// The locks of shared memories under which one operation is ordered and queued. Fields are dropped
+/// in this order.
+struct LockedUses<'a> {
     no_capture_begins: Option<NoCaptureBegins>,
-    locks: SmallVec<[(&'a Usage, RankedGuard<'a, Since>); 2]>,
-    forgotten: Forgotten,
+    locks: SmallVec<[(&'a Usage, RankedGuard<'a, SharedUses>); 2]>,
+    released: ReleasedStreams,
 }
 
-impl<'a> Ordered<'a> {
+impl<'a> LockedUses<'a> {
     /// Takes the locks of memories that are shared.
-    fn lock(uses: &[Use<'a>]) -> Ordered<'a> {
+    fn lock(uses: &[Use<'a>]) -> LockedUses<'a> {
         let usages = uses
             .iter()
             .filter(|(memory, _)| !memory.is_inherited())
@@ -90,7 +91,7 @@ impl<'a> Ordered<'a> {
         let order = lock_order(usages, |usage| std::ptr::from_ref(*usage).addr());
         let locks = order.into_iter().map(|usage| (usage, usage.lock())).collect();
         let no_capture_begins = Some(NoCaptureBegins::lock());
-        Ordered { no_capture_begins, locks, forgotten: Forgotten::new() }
+        LockedUses { no_capture_begins, locks, released: ReleasedStreams::new() }
     }
 
     /// Orders the uses behind those that they conflict with. Returns a stream that the host has to
@@ -104,10 +105,10 @@ impl<'a> Ordered<'a> {
         for &(memory, access) in uses {
             let usage = &memory.usage;
             let lock = self.locks.iter_mut().find(|(locked, _)| std::ptr::eq(*locked, usage));
-            // Of memory that a parent process made nothing is known.
-            let Some((_, since)) = lock else { continue };
+            // Memory that a parent process allocated has no lock here.
+            let Some((_, shared_uses)) = lock else { continue };
             let waits =
-                usage.order(since, memory, stream, access, by_graph, &mut self.forgotten)?;
+                usage.order(shared_uses, memory, stream, access, by_graph, &mut self.released)?;
             if waits.is_some() {
                 return Ok(waits);
             }
@@ -116,20 +117,21 @@ impl<'a> Ordered<'a> {
     }
 }
 
-/// How a guard keeps others away.
-enum Kept<'a> {
-    Fast(Entered<'a>),
-    Ordered(Ordered<'a>),
+/// How a guard excludes other uses.
+enum GuardState<'a> {
+    Fast(FastPath<'a>),
+    Locked(LockedUses<'a>),
 }
 
-/// Uses of several memories by one operation, held while its work is queued.
-pub struct AccessGuard<'a>(Kept<'a>);
+/// Holds the uses of several allocations by one operation while its work is queued. Dropping it lets
+/// other operations on them be ordered behind that work.
+pub struct AccessGuard<'a>(GuardState<'a>);
 
 impl fmt::Debug for AccessGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = match &self.0 {
-            Kept::Fast(entered) => entered.0.len(),
-            Kept::Ordered(ordered) => ordered.locks.len(),
+            GuardState::Fast(memories) => memories.0.len(),
+            GuardState::Locked(uses) => uses.locks.len(),
         };
         write!(f, "AccessGuard({count} memories)")
     }
@@ -147,9 +149,9 @@ impl<'a> AccessGuard<'a> {
         Self::acquire_for(stream, uses, false, || false)
     }
 
-    /// As [`AccessGuard::acquire`], for a copy between host and device. One that returns only when
-    /// the bytes have arrived first waits, without a lock, for what it comes behind: while the guard
-    /// lives, it then waits for its own bytes only.
+    /// Orders a copy as [`AccessGuard::acquire`] does. A copy between host and device that returns
+    /// only when the bytes have arrived first waits, without a lock, for the work that it is ordered
+    /// behind. While the guard lives it then waits for its own bytes only.
     ///
     /// # Errors
     /// As for [`AccessGuard::acquire`], and a failure of the work that was waited for.
@@ -171,9 +173,9 @@ impl<'a> AccessGuard<'a> {
         Self::acquire_for(stream, uses, false, is_waited_for)
     }
 
-    /// As [`AccessGuard::acquire`]; the launch of a graph may use memory that was freed after the
-    /// capture, which stays allocated for it. `is_waited_for` tells of work on shared memory whether
-    /// the call that queues it returns only when it is done.
+    /// Does what [`AccessGuard::acquire`] documents. With `by_graph` the uses may include memory that
+    /// was freed after the capture, which stays allocated for the graph. `is_waited_for` is called
+    /// for shared memory; it returns whether the call that queues the work blocks until it is done.
     pub(crate) fn acquire_for(
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
@@ -185,13 +187,13 @@ impl<'a> AccessGuard<'a> {
             None => Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?,
         };
         if stream::some_may_capture() {
-            // What a graph repeats is used for as long as the graph lives.
+            // A graph uses the memory of its captured work for as long as it lives.
             stream.keep_for_graph(uses)?;
         }
         Ok(guard)
     }
 
-    /// A guard with the memories' locks.
+    /// Returns a guard that holds the memories' locks.
     #[cold]
     fn acquire_ordered(
         stream: &Arc<dyn Stream>,
@@ -200,15 +202,15 @@ impl<'a> AccessGuard<'a> {
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
         attempt::before_waiting()?;
-        // Before it is known as a user of memory, for whoever uses that next to wait for.
+        // Before the memory refers to the stream: the next use of the memory would wait for it.
         stream.check_epoch()?;
         for &(memory, _) in uses {
             if memory.is_gone() {
                 return Err(lost(memory));
             }
             if memory.is_inherited() {
-                // What the parent's threads left in the object says nothing here; without
-                // any state of its own, each use waits for those before it.
+                // The state that the parent's threads left in the object means nothing in this
+                // process. Without a state of its own, each use waits for those before it.
                 memory.device.synchronize()?;
             } else {
                 memory.usage.share();
@@ -217,10 +219,10 @@ impl<'a> AccessGuard<'a> {
         let is_waited_for = is_waited_for();
         let mut waits = 0;
         loop {
-            let mut ordered = Ordered::lock(uses);
-            let mut first = ordered.order(stream, uses, by_graph)?;
+            let mut locked = LockedUses::lock(uses);
+            let mut first = locked.order(stream, uses, by_graph)?;
             if first.is_none() && is_waited_for {
-                let most = if stream.answers_queries() { MOST_WAITS } else { 1 };
+                let most = if stream.supports_queries() { MOST_WAITS } else { 1 };
                 if waits < most && !is_settled(stream.as_ref())? {
                     waits += 1;
                     first = Some(stream.clone());
@@ -228,34 +230,34 @@ impl<'a> AccessGuard<'a> {
             }
             let Some(first) = first else {
                 if is_waited_for {
-                    // A capture takes no such copy, so one may begin while it is waited for.
-                    ordered.no_capture_begins = None;
+                    // A capture cannot contain such a copy, so one may begin during the wait.
+                    locked.no_capture_begins = None;
                 }
-                return Ok(AccessGuard(Kept::Ordered(ordered)));
+                return Ok(AccessGuard(GuardState::Locked(locked)));
             };
-            drop(ordered);
+            drop(locked);
             first.synchronize()?;
         }
     }
 
-    /// A guard that needs no lock and no wait, if no other stream uses the memories.
+    /// Returns a guard that needs no lock and no wait, if no other stream uses the memories.
     #[inline]
     fn try_fast(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<Option<AccessGuard<'a>>> {
         let id = stream.id();
-        // No guard yet, whose end tells that work was queued.
-        let mut fast = Entered::default();
+        // Not a guard yet: dropping a guard reports that work was queued.
+        let mut fast = FastPath::default();
         for &(memory, _) in uses {
             if memory.is_gone() {
                 return Err(lost(memory));
             }
-            // What has been entered is left before anybody waits for a lock: its holder may
-            // wait for that.
+            // The fast paths entered so far are left before the caller waits for a lock: the
+            // holder of that lock may wait for them.
             if memory.is_inherited() || !memory.usage.enter(id) {
                 return Ok(None);
             }
             fast.0.push(memory);
         }
-        Ok(Some(AccessGuard(Kept::Fast(fast))))
+        Ok(Some(AccessGuard(GuardState::Fast(fast))))
     }
 }
 

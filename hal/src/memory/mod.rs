@@ -3,8 +3,8 @@
 
 mod access;
 mod hold;
-mod host;
 mod order;
+mod pinned;
 pub mod pool;
 mod region;
 mod usage;
@@ -12,8 +12,8 @@ mod usage;
 pub(crate) use access::settle;
 pub use access::{AccessGuard, Use};
 pub use hold::GraphHold;
-pub use host::{PinnedMemory, RegisteredMemory};
 pub use order::Access;
+pub use pinned::{PinnedMemory, RegisteredMemory};
 pub use pool::{DevicePool, PinnedPool, PooledPinned};
 pub use region::{Imported, Managed, Pitched, Region};
 
@@ -43,14 +43,14 @@ fn note_failed_free(what: &str, result: Result<()>) {
     }
 }
 
-/// Whose the bytes are.
+/// Who owns the bytes.
 enum Owner {
-    /// This object's, from [`Stream::allocate`].
+    /// This object, which allocated them with [`Stream::allocate`].
     Stream,
-    /// This object's, from [`Device::allocate`].
+    /// This object, which allocated them with [`Device::allocate`].
     Device,
-    /// Somebody else's, who keeps them as long as this value lives.
-    Foreign(Box<dyn Any + Send + Sync>),
+    /// Another library or object, which keeps them as long as this value lives.
+    External(Box<dyn Any + Send + Sync>),
 }
 
 /// Where the results of an array's operations get their memory from.
@@ -170,14 +170,14 @@ impl DeviceMemory {
     /// # Safety
     /// The range is device memory of `device` and stays allocated until `owner` is dropped
     /// and the work queued until then has run.
-    pub unsafe fn foreign(
+    pub unsafe fn from_raw_parts(
         device: &Arc<dyn Device>,
         address: u64,
         bytes: usize,
         owner: Box<dyn Any + Send + Sync>,
     ) -> DeviceMemory {
         let stream = device.default_stream();
-        Self::new(device, &stream, address, bytes, Owner::Foreign(owner))
+        Self::new(device, &stream, address, bytes, Owner::External(owner))
     }
 
     fn new(
@@ -206,7 +206,7 @@ impl DeviceMemory {
 
     /// The stream that the memory was made for, and is used on unless another is named.
     pub fn stream(&self) -> &Arc<dyn Stream> {
-        self.usage.home()
+        self.usage.allocation_stream()
     }
 
     /// The address of the first byte; 0 if there are none.
@@ -219,10 +219,10 @@ impl DeviceMemory {
         self.bytes
     }
 
-    /// What keeps the memory alive, if somebody else allocated it.
-    pub fn foreign_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+    /// Returns the owner that keeps the memory alive, if another library allocated it.
+    pub fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         match &self.owner {
-            Owner::Foreign(owner) => Some(owner.as_ref()),
+            Owner::External(owner) => Some(owner.as_ref()),
             _ => None,
         }
     }
@@ -274,7 +274,7 @@ impl DeviceMemory {
         let owner = match self.owner {
             Owner::Stream => Owner::Stream,
             Owner::Device => Owner::Device,
-            Owner::Foreign(_) => {
+            Owner::External(_) => {
                 return Err(Error::unsupported("reissue", "the memory is somebody else's"));
             }
         };
@@ -343,7 +343,7 @@ impl DeviceMemory {
 
     /// True if no other stream has used the memory: a use on `stream` waits for none.
     pub fn is_used_only_on(&self, stream: &dyn Stream) -> bool {
-        self.usage.sole_stream().is_some_and(|home| home.id() == stream.id())
+        self.usage.sole_stream().is_some_and(|only| only.id() == stream.id())
     }
 
     /// False once [`DeviceMemory::release`] has been called.
@@ -378,7 +378,7 @@ impl DeviceMemory {
             Owner::Stream => unsafe { stream.free(self.address, self.bytes) },
             // SAFETY: as above; the device waits for the work that uses the memory.
             Owner::Device => unsafe { self.device.free(self.address, self.bytes) },
-            Owner::Foreign(_) => Ok(()),
+            Owner::External(_) => Ok(()),
         }
     }
 }

@@ -94,8 +94,9 @@ impl Region {
             open: AtomicBool::new(true),
         });
         // SAFETY: the range is allocated until its value goes, which the memory keeps.
-        let memory =
-            unsafe { DeviceMemory::foreign(device, address, bytes, Box::new(range.clone())) };
+        let memory = unsafe {
+            DeviceMemory::from_raw_parts(device, address, bytes, Box::new(range.clone()))
+        };
         Region { memory: Arc::new(memory), range }
     }
 

@@ -1,5 +1,5 @@
-//! The streams that use one memory: who is inside its fast path, and what later uses have to be
-//! ordered behind. Operations come here through [`AccessGuard`](super::AccessGuard), which has the
+//! The streams that use one memory: the uses inside its fast path, and what later uses are ordered
+//! behind. Operations come here through [`AccessGuard`](super::AccessGuard), which has the
 //! protocol of the locks.
 
 use super::DeviceMemory;
@@ -25,40 +25,41 @@ const INSIDE: u32 = DEFERRED - 1;
 /// Signalled when the last use leaves the fast path of a memory that has become shared.
 static LEFT: ProcessCondition = ProcessCondition::new();
 
-pub(super) type Forgotten = Streams<Arc<dyn Stream>>;
-/// The uses of one memory since it became shared; none before, when all are the home stream's.
-pub(super) type Since = Option<Uses<Arc<dyn Stream>>>;
+/// Streams that a memory no longer refers to; dropped after the locks are released.
+pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
+/// The uses of one memory since it became shared; `None` while all are those of the stream that allocated it.
+pub(super) type SharedUses = Option<Uses<Arc<dyn Stream>>>;
 
 /// The streams that use one memory.
 pub(super) struct Usage {
-    /// The number of uses inside the fast path, [`SHARED`] and [`FREED`].
+    /// The number of uses inside the fast path, and the flags [`SHARED`], [`FREED`] and [`DEFERRED`].
     state: AtomicU32,
-    home: Arc<dyn Stream>,
-    home_id: u64,
+    allocation_stream: Arc<dyn Stream>,
+    allocation_stream_id: u64,
     /// Locked while a use of shared memory is ordered and queued.
-    uses: Ranked<Since, ORDERING>,
+    uses: Ranked<SharedUses, ORDERING>,
     /// The number of [`GraphHold`](super::GraphHold)s.
     graphs: AtomicU32,
 }
 
 impl Usage {
-    pub(super) fn new(home: Arc<dyn Stream>) -> Usage {
+    pub(super) fn new(allocation_stream: Arc<dyn Stream>) -> Usage {
         Usage {
             state: AtomicU32::new(0),
-            home_id: home.id(),
-            home,
+            allocation_stream_id: allocation_stream.id(),
+            allocation_stream,
             uses: Ranked::new(None),
             graphs: AtomicU32::new(0),
         }
     }
 
-    pub(super) fn home(&self) -> &Arc<dyn Stream> {
-        &self.home
+    pub(super) fn allocation_stream(&self) -> &Arc<dyn Stream> {
+        &self.allocation_stream
     }
 
     #[inline]
     pub(super) fn enter(&self, stream_id: u64) -> bool {
-        if stream_id != self.home_id {
+        if stream_id != self.allocation_stream_id {
             return false;
         }
         if self.state.fetch_add(1, Ordering::Acquire) & SHARED == 0 {
@@ -78,7 +79,7 @@ impl Usage {
 
     /// Locks the uses. A thread that locks those of several memories does so in the order of their
     /// addresses.
-    pub(super) fn lock(&self) -> RankedGuard<'_, Since> {
+    pub(super) fn lock(&self) -> RankedGuard<'_, SharedUses> {
         self.uses.lock_at(std::ptr::from_ref(self).addr())
     }
 
@@ -95,18 +96,18 @@ impl Usage {
     /// Returns a stream that the host has to wait for first, if there is one.
     pub(super) fn order(
         &self,
-        since: &mut Since,
+        shared_uses: &mut SharedUses,
         memory: &DeviceMemory,
         stream: &Arc<dyn Stream>,
         access: Access,
         by_graph: bool,
-        forgotten: &mut Forgotten,
+        released: &mut ReleasedStreams,
     ) -> Result<Option<Arc<dyn Stream>>> {
         let state = self.state.load(Ordering::Acquire);
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
             return Err(freed(memory));
         }
-        let uses = since.get_or_insert_with(|| Uses::of(self.home.clone()));
+        let uses = shared_uses.get_or_insert_with(|| Uses::of(self.allocation_stream.clone()));
         for earlier in uses.behind(stream, access) {
             if !queue_wait(memory.device.as_ref(), stream, &earlier)? {
                 return Ok(Some(earlier));
@@ -118,18 +119,18 @@ impl Usage {
             let is_done = |reader: &Arc<dyn Stream>| {
                 Arc::strong_count(reader) == 1 && matches!(reader.query(), Ok(true))
             };
-            uses.forget_readers(is_done, forgotten);
+            uses.forget_readers(is_done, released);
         }
         match stream.for_memory() {
-            Some(remembered) => uses.add(&remembered, access, forgotten),
-            None => uses.add(stream, access, forgotten),
+            Some(remembered) => uses.add(&remembered, access, released),
+            None => uses.add(stream, access, released),
         }
         Ok(None)
     }
 
     /// The stream of the last write.
     pub(super) fn writer(&self) -> Arc<dyn Stream> {
-        self.lock().as_ref().map_or(&self.home, Uses::writer).clone()
+        self.lock().as_ref().map_or(&self.allocation_stream, Uses::writer).clone()
     }
 
     /// How often the memory refers to a stream; `None` while it is being used.
@@ -137,20 +138,21 @@ impl Usage {
         // Somebody who has the lock uses the stream.
         let uses = self.uses.try_lock()?;
         let used = uses.as_ref().map_or(0, |uses| uses.references(stream));
-        Some(used + usize::from(self.home_id == stream))
+        Some(used + usize::from(self.allocation_stream_id == stream))
     }
 
     /// How many references there are to a stream that the memory refers to, in all.
     pub(super) fn strong_count(&self, stream: u64) -> Option<usize> {
-        if self.home_id == stream {
-            return Some(Arc::strong_count(&self.home));
+        if self.allocation_stream_id == stream {
+            return Some(Arc::strong_count(&self.allocation_stream));
         }
         self.uses.try_lock()?.as_ref()?.find(stream).map(Arc::strong_count)
     }
 
     /// The stream of memory that no other has used; nobody else can reach it.
     pub(super) fn sole_stream(&self) -> Option<&dyn Stream> {
-        (self.state.load(Ordering::Acquire) & SHARED == 0).then_some(self.home.as_ref())
+        (self.state.load(Ordering::Acquire) & SHARED == 0)
+            .then_some(self.allocation_stream.as_ref())
     }
 
     pub(super) fn is_retired(&self) -> bool {
@@ -171,7 +173,7 @@ impl Usage {
     /// nor the host could wait for another stream's work.
     pub(super) fn retire(&self, device: &dyn Device) -> Result<Option<Arc<dyn Stream>>> {
         self.share();
-        let mut since = self.lock();
+        let mut shared_uses = self.lock();
         if !self.abandon() {
             return Err(Error::handle("free", "the memory was freed already"));
         }
@@ -180,8 +182,8 @@ impl Usage {
             self.state.fetch_or(DEFERRED, Ordering::AcqRel);
             return Ok(None);
         }
-        let (writer, readers) = self.take(&mut since);
-        drop(since);
+        let (writer, readers) = self.take(&mut shared_uses);
+        drop(shared_uses);
         wait_for_all(device, &writer, &readers)?;
         Ok(Some(writer))
     }
@@ -194,10 +196,10 @@ impl Usage {
     }
 
     /// The stream of the last write, and those that have read since.
-    fn take(&self, since: &mut Since) -> (Arc<dyn Stream>, Forgotten) {
-        match since.take() {
+    fn take(&self, shared_uses: &mut SharedUses) -> (Arc<dyn Stream>, ReleasedStreams) {
+        match shared_uses.take() {
             Some(uses) => uses.into_parts(),
-            None => (self.home.clone(), Forgotten::new()),
+            None => (self.allocation_stream.clone(), ReleasedStreams::new()),
         }
     }
 
@@ -217,7 +219,7 @@ impl Usage {
         if self.graphs.fetch_sub(1, Ordering::AcqRel) > 1 {
             return false;
         }
-        let _since = self.lock();
+        let _shared_uses = self.lock();
         let last = self.graphs.load(Ordering::Acquire) == 0;
         last && self.state.fetch_and(!DEFERRED, Ordering::AcqRel) & DEFERRED != 0
     }

@@ -172,7 +172,7 @@ fn memory_for(
     let owner = Box::new(OwnerObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
-    Ok(Arc::new(unsafe { DeviceMemory::foreign(&device, start, bytes, owner) }))
+    Ok(Arc::new(unsafe { DeviceMemory::from_raw_parts(&device, start, bytes, owner) }))
 }
 
 /// The array at the address of `gpudata` inside `memory`.

@@ -65,7 +65,7 @@ impl Content {
     ) -> Content {
         let ticket = Ticket::new(result_allocator.pool.as_ref(), array.memory());
         Content {
-            owner: OwnerReference::of(array.memory().foreign_owner()),
+            owner: OwnerReference::of(array.memory().external_owner()),
             array: array.with_allocator(result_allocator.allocator),
             descr,
             allocator: result_allocator.object,

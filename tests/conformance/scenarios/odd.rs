@@ -11,7 +11,7 @@ pub(super) fn queries() -> Outcome {
     let device = device()?;
     let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
     let event = device.create_event(EventOptions::default())?;
-    assert!(!stream.answers_queries() && !event.answers_queries());
+    assert!(!stream.supports_queries() && !event.supports_queries());
     assert!(event.query()?, "an event that was never recorded counts as complete");
     let array = DeviceArray::from_slice(&device, &(0..1000).collect::<Vec<i32>>())?;
     let mut there = array.on(&stream)?.copy()?;
@@ -29,7 +29,7 @@ pub(super) fn queries() -> Outcome {
 pub(super) fn unrecorded() -> Outcome {
     let device = device()?;
     let event = device.create_event(EventOptions::default())?;
-    assert!(event.answers_queries() && event.query()?);
+    assert!(event.supports_queries() && event.query()?);
     event.synchronize()?;
     let stream = device.create_stream(StreamOptions::default())?;
     stream.record(event.as_ref())?;

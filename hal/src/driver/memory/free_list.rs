@@ -159,8 +159,8 @@ impl FreeList {
         let _scope = context.enter()?;
         // Another thread may begin a capture on the stream, which the call would become part of; on
         // the default stream it would end one that the default stream waits for.
-        let _none_begins = context.capturing.beginning.lock();
-        if context.capturing.are_possible() && self.may_capture(context) {
+        let _none_begins = context.capture_state.beginning.lock();
+        if context.capture_state.are_possible() && self.may_capture(context) {
             self.lists.lock().keep(address, rounded(bytes));
             return Ok(());
         }
@@ -183,8 +183,8 @@ impl FreeList {
         let context = pool.context();
         let is_open = self.is_open.lock();
         // Nor may it begin to capture before the last block is back.
-        let _none_begins = context.capturing.beginning.lock();
-        if !*is_open || (context.capturing.are_possible() && self.may_capture(context)) {
+        let _none_begins = context.capture_state.beginning.lock();
+        if !*is_open || (context.capture_state.are_possible() && self.may_capture(context)) {
             return Ok(());
         }
         self.give_back_held(pool)

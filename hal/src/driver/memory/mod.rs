@@ -1,4 +1,5 @@
-//! A device's memory: the driver's pool, and in front of it the streams' lists of freed blocks.
+//! The allocator of a device: the driver's pool, and in front of it the streams' lists of freed
+//! blocks.
 
 pub(super) mod free_list;
 pub(super) mod pool;
@@ -12,18 +13,18 @@ use free_list::{FreeList, rounded};
 use pool::{Pool, out_of_memory};
 use std::sync::{Arc, Weak};
 
-/// The stream-ordered memory of one device.
+/// Allocates and frees the stream-ordered memory of one device.
 #[derive(Debug)]
-pub(super) struct DeviceMemory {
+pub(super) struct DeviceAllocator {
     pub(super) pool: Pool,
     /// The lists of all streams, to give their blocks back when memory is short.
     lists: Ranked<Vec<Weak<FreeList>>, LEAF>,
 }
 
-impl DeviceMemory {
-    /// The memory of a device; the driver's pool is made at first use.
-    pub(super) fn new(context: &Arc<Context>) -> DeviceMemory {
-        DeviceMemory { pool: Pool::new(context), lists: Ranked::default() }
+impl DeviceAllocator {
+    /// Returns the allocator of a device. The driver's pool is created at first use.
+    pub(super) fn new(context: &Arc<Context>) -> DeviceAllocator {
+        DeviceAllocator { pool: Pool::new(context), lists: Ranked::default() }
     }
 
     /// The list of a new stream.

@@ -209,7 +209,7 @@ impl Pool {
         let calls = &self.context.driver.calls;
         if self.taken.lock().remove(&address) {
             // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
-            let _none_begins = self.context.capturing.beginning.lock();
+            let _none_begins = self.context.capture_state.beginning.lock();
             if !self.context.has_captures() {
                 // SAFETY: no argument.
                 self.context.check("free", unsafe { (calls.synchronize)() })?;
@@ -225,7 +225,7 @@ impl Pool {
     pub(super) fn give_unused_back(&self) -> Result<()> {
         let _scope = self.context.enter()?;
         {
-            let _none_begins = self.context.capturing.beginning.lock();
+            let _none_begins = self.context.capture_state.beginning.lock();
             if self.context.has_captures() {
                 return Ok(());
             }

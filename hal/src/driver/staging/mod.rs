@@ -8,12 +8,12 @@
 //! the drivers do for such copies, and it returns when the last byte has arrived. So no
 //! thread or chunk ever waits for a caller's work, which may itself wait for another copy.
 
-mod lane;
+mod buffers;
 mod part;
-mod ring;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 use crate::driver::calls::Handle;
 use crate::driver::context::{Context, lock};
@@ -23,10 +23,10 @@ use crate::event::{Event, EventOptions};
 use crate::status::Status;
 use crate::stream::{Direction, Transfer};
 use part::{Failure, Part};
-use ring::Ring;
 use sizes::Sizes;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use workers::Workers;
 
 /// The least copies for which threads are worth waking; the driver is slower to write pages
 /// than to read them.
@@ -43,7 +43,7 @@ pub(in crate::driver) struct Staging {
     sizes: OnceLock<Result<Sizes>>,
     /// Bytes that the driver copied for want of threads.
     unstaged: AtomicUsize,
-    ring: Mutex<Option<Arc<Ring>>>,
+    workers: Mutex<Option<Arc<Workers>>>,
 }
 
 impl Staging {
@@ -53,7 +53,7 @@ impl Staging {
             context: context.clone(),
             sizes: OnceLock::new(),
             unstaged: AtomicUsize::new(0),
-            ring: Mutex::default(),
+            workers: Mutex::default(),
         }
     }
 
@@ -63,29 +63,29 @@ impl Staging {
 
     /// The threads of the context's epoch, for a copy of `bytes` bytes; none if they are not
     /// worth making yet. The context is current.
-    fn ring(&self, sizes: Sizes, bytes: usize) -> Result<Option<Arc<Ring>>> {
+    fn workers(&self, sizes: Sizes, bytes: usize) -> Result<Option<Arc<Workers>>> {
         let context = &self.context;
         // Before the lock: a reset has these in the other order.
         let (handle, epoch) = (context.handle()?, context.epoch());
-        let mut ring = lock(&self.ring);
-        if let Some(ring) = ring.as_ref().filter(|ring| ring.epoch == epoch) {
-            return Ok(Some(ring.clone()));
+        let mut workers = lock(&self.workers);
+        if let Some(workers) = workers.as_ref().filter(|workers| workers.epoch == epoch) {
+            return Ok(Some(workers.clone()));
         }
         if self.unstaged.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) < WORTH {
             return Ok(None);
         }
-        Ok(Some(ring.insert(Ring::start(&context.driver, handle, epoch, sizes)).clone()))
+        Ok(Some(workers.insert(Workers::start(&context.driver, handle, epoch, sizes)).clone()))
     }
 
     /// Forgets threads that are of no use.
-    fn discard(&self, useless: &Arc<Ring>) {
-        lock(&self.ring).take_if(|ring| Arc::ptr_eq(ring, useless));
+    fn discard(&self, useless: &Arc<Workers>) {
+        lock(&self.workers).take_if(|workers| Arc::ptr_eq(workers, useless));
     }
 
     /// Ends the threads and frees the chunks, after the copies under way; a later copy makes
     /// new ones. While a stream captures, all stays as it is.
     pub(in crate::driver) fn release(&self) {
-        if !self.context.capturing.any() {
+        if !self.context.capture_state.any() {
             self.close();
         }
     }
@@ -96,9 +96,9 @@ impl Staging {
         if !context.is_alive(context.epoch()) {
             return;
         }
-        let mut ring = lock(&self.ring);
-        if let Some(ring) = ring.take() {
-            ring.close(!context.is_lost());
+        let mut workers = lock(&self.workers);
+        if let Some(workers) = workers.take() {
+            workers.close(!context.is_lost());
         }
     }
 
@@ -120,7 +120,7 @@ impl Staging {
             Direction::DeviceToDevice => return Ok(false),
         };
         let sizes = self.sizes()?;
-        if sizes.threads == 0 || context.capturing.any() {
+        if sizes.threads == 0 || context.capture_state.any() {
             return Ok(false);
         }
         // A library that shares the stream may capture it.
@@ -132,14 +132,14 @@ impl Staging {
         if direction == Direction::DeviceToHost {
             advise_huge_pages(host as usize, bytes);
         }
-        let Some(ring) = self.ring(sizes, bytes)? else { return Ok(false) };
+        let Some(workers) = self.workers(sizes, bytes)? else { return Ok(false) };
         // An event is queued work, which waits for what the stream waits for; to wait for the
         // stream itself is not.
         let before = DriverEvent::new(context, EventOptions::ORDERING)?;
         before.record_on(context, stream, false)?;
         before.synchronize()?;
         // SAFETY: the caller's promise; the work before has run.
-        match unsafe { ring.run(Part { direction, device, host, bytes, job: 0 }) } {
+        match unsafe { workers.run(Part { direction, device, host, bytes, job: 0 }) } {
             Ok(()) => Ok(true),
             Err(Failure::Code(code)) => Err(context.failed("transfer", code)),
             Err(Failure::Panicked) => Err(Error::new(
@@ -149,7 +149,7 @@ impl Staging {
                 "a thread that copies panicked",
             )),
             Err(Failure::NoThreads) => {
-                self.discard(&ring);
+                self.discard(&workers);
                 Ok(false)
             }
         }

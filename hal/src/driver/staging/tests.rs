@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Large in both directions.
 const LEAST: usize = LEAST_UP;
 
-/// Two threads with chunks of 256 KiB, so that a copy goes around the ring several times.
+/// Two threads with chunks of 256 KiB, so that a copy goes round the chunks several times.
 const SIZES: Sizes = Sizes { threads: 2, chunk: 256 << 10 };
 const PINNED: usize = SIZES.threads * SLOTS * SIZES.chunk;
 
@@ -224,9 +224,9 @@ fn only_large_copies_of_pageable_memory_are_staged() {
     unsafe { stream.transfer(&Transfer::linear(HostToDevice, there, pinned, LEAST, true)) }
         .expect("a copy");
     assert!(to == noise(LEAST, 4));
-    device.state.context.capturing.announce(0, false);
+    device.state.context.capture_state.announce(0, false);
     round(&stream, HostToDevice, LEAST);
-    device.state.context.capturing.withdraw(0);
+    device.state.context.capture_state.withdraw(0);
     assert_eq!(device.fake.count("allocate_pinned"), 0);
     assert_eq!(device.fake.count("direct"), 3);
     round(&stream, HostToDevice, LEAST);
@@ -299,7 +299,7 @@ fn a_failure_in_the_middle_ends_the_copy_and_no_more() {
         }
     }
     device.settle();
-    assert_eq!(device.fake.count("allocate_pinned"), SIZES.threads, "one ring for all");
+    assert_eq!(device.fake.count("allocate_pinned"), SIZES.threads, "one set of workers for all");
 }
 
 #[test]
@@ -412,9 +412,9 @@ fn what_is_released_is_made_anew() {
     device.state.trim(0).expect("memory is given back");
     assert_eq!(device.fake.live(), [1, 0, 0]);
     next();
-    device.state.context.capturing.announce(0, false);
+    device.state.context.capture_state.announce(0, false);
     device.state.staging.release();
-    device.state.context.capturing.withdraw(0);
+    device.state.context.capture_state.withdraw(0);
     assert_eq!(device.fake.pinned_bytes(), PINNED);
     device.state.reset().expect("a reset");
     assert_eq!(device.fake.pinned_bytes(), 0);

@@ -1,4 +1,4 @@
-//! Capturing the work of a stream.
+//! CaptureState the work of a stream.
 
 use super::DriverStream;
 use super::graph::DriverGraph;
@@ -20,7 +20,7 @@ impl DriverStream {
             return Ok(None);
         }
         if self.context().driver.calls.capture_info.is_none() {
-            return Ok(self.context().capturing.is_announced(self.id()).then_some(0));
+            return Ok(self.context().capture_state.is_announced(self.id()).then_some(0));
         }
         let _scope = self.enter()?;
         self.context().capture_of(self.raw())
@@ -40,7 +40,7 @@ impl DriverStream {
             ));
         }
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
-        self.device().captures.collect();
+        self.device().open_captures.collect();
         // Work of a capture cannot wait for work outside it.
         let context = self.context();
         for stream in [0, self.raw()] {
@@ -51,20 +51,20 @@ impl DriverStream {
         }
         let blocking = !self.options()?.non_blocking;
         let ordering = NothingOrdered::lock();
-        let beginning = context.capturing.beginning.lock();
+        let beginning = context.capture_state.beginning.lock();
         let scope = self.enter()?;
-        context.capturing.announce(self.id(), blocking);
+        context.capture_state.announce(self.id(), blocking);
         // SAFETY: the handle is a live stream.
         let code = unsafe { begin(self.raw(), mode) };
         if code != Status::SUCCESS {
-            context.capturing.withdraw(self.id());
+            context.capture_state.withdraw(self.id());
             return Err(context.failed("begin_capture", code));
         }
         drop(scope);
         drop(beginning);
         match self.capture_number() {
             Ok(number) => {
-                self.device().captures.begin(self.id(), number.unwrap_or(0));
+                self.device().open_captures.begin(self.id(), number.unwrap_or(0));
                 Ok(())
             }
             Err(error) => {
@@ -91,8 +91,8 @@ impl DriverStream {
             return Err(self.context().failed("end_capture", code));
         }
         drop(scope);
-        self.context().capturing.withdraw(self.id());
-        let kept = self.device().captures.end(number);
+        self.context().capture_state.withdraw(self.id());
+        let kept = self.device().open_captures.end(number);
         // What is dropped with a graph that cannot be made may be ordered.
         drop(ordering);
         // Made before the result is looked at: its end frees the memory of a failed capture.
@@ -103,7 +103,7 @@ impl DriverStream {
 
     /// Ends a capture of which nothing is wanted.
     fn abandon_capture(&self) {
-        self.context().capturing.withdraw(self.id());
+        self.context().capture_state.withdraw(self.id());
         let calls = &self.context().driver.calls;
         let Ok(_scope) = self.enter() else { return };
         let mut graph = 0;
@@ -150,12 +150,12 @@ impl DriverStream {
     /// Ends a capture that its stream does not outlive.
     pub(in crate::driver) fn drop_capture(&self) -> Result<()> {
         let context = self.context();
-        if !context.capturing.is_announced(self.id()) {
+        if !context.capture_state.is_announced(self.id()) {
             return Ok(());
         }
         let number = self.capture_number()?.unwrap_or(0);
         self.abandon_capture();
-        drop(self.device().captures.end(number));
+        drop(self.device().open_captures.end(number));
         Ok(())
     }
 }

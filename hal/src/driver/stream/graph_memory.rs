@@ -6,7 +6,7 @@
 
 use crate::driver::calls::Handle;
 use crate::driver::context::Context;
-use crate::driver::memory::DeviceMemory;
+use crate::driver::memory::DeviceAllocator;
 use crate::error::Result;
 use crate::locks::{KEPT, LEAF, Ranked};
 use crate::memory::{GraphHold, Use};
@@ -27,7 +27,7 @@ const MOVE: c_uint = 1;
 #[derive(Debug)]
 pub(super) struct GraphBlocks {
     context: Arc<Context>,
-    memory: Arc<DeviceMemory>,
+    memory: Arc<DeviceAllocator>,
     /// How many hold each block: the graph, and the object that stands for it.
     holders: Ranked<HashMap<u64, u32>, LEAF>,
     /// The number of blocks in `holders`: 0 nearly always.
@@ -35,7 +35,7 @@ pub(super) struct GraphBlocks {
 }
 
 impl GraphBlocks {
-    pub(super) fn new(context: &Arc<Context>, memory: &Arc<DeviceMemory>) -> GraphBlocks {
+    pub(super) fn new(context: &Arc<Context>, memory: &Arc<DeviceAllocator>) -> GraphBlocks {
         let (context, memory) = (context.clone(), memory.clone());
         GraphBlocks { context, memory, holders: Ranked::default(), count: AtomicUsize::new(0) }
     }

@@ -1,10 +1,10 @@
 //! Streams of a driver: whose they are, and how they go. What they do is in `queue`.
 
 mod capture;
-pub(super) mod captures;
 mod execute;
 mod graph;
 mod graph_memory;
+pub(super) mod open_captures;
 mod queue;
 mod transfer;
 
@@ -15,7 +15,7 @@ use crate::driver::state::DeviceState;
 use crate::error::{Error, Result};
 use crate::status::AtomicStatus;
 use crate::stream::{MayCapture, Stream, StreamOptions, unique_id};
-use captures::Unattached;
+use open_captures::Unattached;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, ThreadId};
@@ -28,7 +28,7 @@ enum Ownership {
     /// Made here, and destroyed with the object.
     Own(StreamOptions),
     /// Another library's.
-    Foreign,
+    External,
 }
 
 /// A queue of work of a device.
@@ -94,12 +94,12 @@ impl DriverStream {
     }
 
     /// The stream of another library's handle.
-    pub(in crate::driver) fn foreign(
+    pub(in crate::driver) fn external(
         device: &Arc<DeviceState>,
         handle: u64,
     ) -> Result<DriverStream> {
         drop(device.context.enter()?);
-        let stream = Self::over(device, handle as Handle, Ownership::Foreign);
+        let stream = Self::over(device, handle as Handle, Ownership::External);
         stream.expose();
         if stream.handle != PER_THREAD {
             // The driver refuses most handles that are none.
@@ -116,7 +116,7 @@ impl DriverStream {
     ) -> Result<&'a Self> {
         match stream.as_any().downcast_ref::<DriverStream>() {
             Some(own) if Arc::ptr_eq(&own.context, context) => Ok(own),
-            _ => Err(foreign(stream, context)),
+            _ => Err(wrong_device(stream, context)),
         }
     }
 
@@ -178,7 +178,7 @@ impl DriverStream {
     pub(in crate::driver) fn expose(&self) {
         if !self.is_default() && self.context.is_of_this_process() {
             self.exposed.get_or_init(|| {
-                self.context.capturing.expose(self.id, self.handle, self.epoch);
+                self.context.capture_state.expose(self.id, self.handle, self.epoch);
                 MayCapture::new()
             });
         }
@@ -187,7 +187,7 @@ impl DriverStream {
     /// False if the stream cannot capture now, which is known without the driver.
     #[inline]
     pub(in crate::driver) fn may_capture(&self) -> bool {
-        !self.is_default() && (self.exposed.get().is_some() || self.context.capturing.any())
+        !self.is_default() && (self.exposed.get().is_some() || self.context.capture_state.any())
     }
 
     /// Reports the failure of a host function, once.
@@ -206,7 +206,7 @@ fn elsewhere() -> Error {
 }
 
 #[cold]
-fn foreign(stream: &dyn Stream, context: &Context) -> Error {
+fn wrong_device(stream: &dyn Stream, context: &Context) -> Error {
     Error::invalid(
         "stream",
         format!(
@@ -222,7 +222,7 @@ impl Drop for DriverStream {
     fn drop(&mut self) {
         let context = &self.context;
         if self.exposed.get().is_some() && context.is_of_this_process() {
-            context.capturing.conceal(self.id);
+            context.capture_state.conceal(self.id);
         }
         let epoch = match self.ownership {
             Ownership::Default => context.epoch(),
@@ -232,7 +232,7 @@ impl Drop for DriverStream {
             return;
         }
         if context.is_lost() {
-            context.capturing.withdraw(self.id);
+            context.capture_state.withdraw(self.id);
             return;
         }
         let destroy = || {
@@ -241,7 +241,7 @@ impl Drop for DriverStream {
                 // The blocks' last uses may be under way, and the stream cannot be waited for.
                 Some(capture) => {
                     for address in self.blocks.take() {
-                        self.device.captures.keep(
+                        self.device.open_captures.keep(
                             self.handle,
                             &self.unattached,
                             capture,

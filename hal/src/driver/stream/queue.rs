@@ -85,8 +85,8 @@ unsafe impl Stream for DriverStream {
         })
     }
 
-    fn answers_queries(&self) -> bool {
-        self.context.answers().streams && !self.is_elsewhere()
+    fn supports_queries(&self) -> bool {
+        self.context.query_support().streams && !self.is_elsewhere()
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -140,14 +140,14 @@ unsafe impl Stream for DriverStream {
                 self.context.check("wait_event", self.context.outside_captures(wait))?;
             }
             // To become part of a capture is to begin one.
-            let joins = event.is_captured().then(|| self.context.capturing.beginning.lock());
+            let joins = event.is_captured().then(|| self.context.capture_state.beginning.lock());
             // SAFETY: both handles are live objects of the driver.
             let code =
                 unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
             drop(joins);
             self.context.check("wait_event", code)?;
             // The event may be of a capture of another library, which the stream is part of then.
-            if self.context.capturing.any_exposed()
+            if self.context.capture_state.any_exposed()
                 && self.exposed.get().is_none()
                 && !self.is_default()
                 && self.context.capture_of(self.handle)?.is_some()
@@ -188,7 +188,12 @@ unsafe impl Stream for DriverStream {
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if let Some(capture) = self.capture_number()? {
-            return self.device.captures.allocate(self.handle, &self.unattached, capture, bytes);
+            return self.device.open_captures.allocate(
+                self.handle,
+                &self.unattached,
+                capture,
+                bytes,
+            );
         }
         let is_stale = self.ownership != Ownership::Default && self.context.epoch() != self.epoch;
         if is_stale || self.is_elsewhere() {
@@ -199,11 +204,11 @@ unsafe impl Stream for DriverStream {
 
     #[inline]
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        if let Some(done) = self.device.captures.release(address) {
+        if let Some(done) = self.device.open_captures.release(address) {
             return done;
         }
         if let Some(capture) = self.capture_number()? {
-            return self.device.captures.keep(self.handle, &self.unattached, capture, address);
+            return self.device.open_captures.keep(self.handle, &self.unattached, capture, address);
         }
         // SAFETY: the caller's promise.
         unsafe { self.blocks.free(&self.device.memory.pool, address, bytes) }
@@ -281,7 +286,10 @@ unsafe impl Stream for DriverStream {
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         if let Some(capture) = self.capture_number()? {
             let _scope = self.enter()?;
-            self.device.captures.memory_of(self.handle, &self.unattached, capture)?.add_uses(uses);
+            self.device
+                .open_captures
+                .memory_of(self.handle, &self.unattached, capture)?
+                .add_uses(uses);
         }
         Ok(())
     }
@@ -295,7 +303,7 @@ unsafe impl Stream for DriverStream {
 
     fn check_before_capture(&self) -> Result<()> {
         match self.capture_number()? {
-            Some(capture) if !self.device.captures.is_own(capture) => Err(Error::invalid(
+            Some(capture) if !self.device.open_captures.is_own(capture) => Err(Error::invalid(
                 "wait",
                 "another library captures the stream: its earlier work cannot be waited for until \
                  the capture has ended",

@@ -1,7 +1,7 @@
 //! Element-wise operations of the catalogue.
 
 use super::dtypes::{is_main, is_rare};
-use super::operands::{Layout, number};
+use super::operands::{ArrayLayout, number};
 use crate::dtype::DType;
 use crate::dtype::DType::{Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8};
 use crate::function::{BinaryFunction, Cost, Function, Properties, UnaryFunction, Usage};
@@ -20,7 +20,7 @@ fn elementwise(
     compute: DType,
     arguments: &[Argument],
     output: DType,
-    layout: Layout,
+    layout: ArrayLayout,
 ) -> Operation {
     let (shape, output) = layout.operand(output, 0);
     let mut arrays = 0;
@@ -60,19 +60,19 @@ pub(super) fn unary(function: UnaryFunction, dtype: DType) -> Vec<Operation> {
 }
 
 /// Returns the layouts worth having for a function on a dtype; `arithmetic` is used most.
-fn layouts(dtype: DType, arithmetic: bool) -> &'static [Layout] {
+fn layouts(dtype: DType, arithmetic: bool) -> &'static [ArrayLayout] {
     match dtype {
         _ if arithmetic && (is_main(dtype) || dtype.is_complex()) => &[
-            Layout::Contiguous,
-            Layout::LongContiguous,
-            Layout::Strided,
-            Layout::AlignedRows,
-            Layout::UnalignedRows,
-            Layout::Transposed(0),
-            Layout::Transposed(1),
+            ArrayLayout::Contiguous,
+            ArrayLayout::LongContiguous,
+            ArrayLayout::Strided,
+            ArrayLayout::AlignedRows,
+            ArrayLayout::UnalignedRows,
+            ArrayLayout::Transposed(0),
+            ArrayLayout::Transposed(1),
         ],
-        Float32 | Float64 => &[Layout::Contiguous, Layout::UnalignedRows],
-        _ => &[Layout::Contiguous],
+        Float32 | Float64 => &[ArrayLayout::Contiguous, ArrayLayout::UnalignedRows],
+        _ => &[ArrayLayout::Contiguous],
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Operation> {
     let mut operations = Vec::new();
     for &layout in layouts(dtype, arithmetic) {
         let forms = match layout {
-            Layout::Transposed(_) => &forms[..1],
+            ArrayLayout::Transposed(_) => &forms[..1],
             _ if reflected => &forms[..],
             _ => &forms[..2],
         };
@@ -129,7 +129,7 @@ pub(super) fn mixed(function: BinaryFunction) -> Vec<Operation> {
                 compute,
                 &arguments,
                 result,
-                Layout::Contiguous,
+                ArrayLayout::Contiguous,
             ));
         }
     }
@@ -140,7 +140,7 @@ pub(super) fn mixed(function: BinaryFunction) -> Vec<Operation> {
                 Float64,
                 &arguments,
                 Float64,
-                Layout::Contiguous,
+                ArrayLayout::Contiguous,
             ));
         }
     }
@@ -152,7 +152,7 @@ pub(super) fn casts(to: DType) -> Vec<Operation> {
     let copy = Function::Unary(UnaryFunction::Copy);
     let worth = |&from: &DType| from != to && !(is_rare(from) && is_rare(to));
     let others = DType::ALL.into_iter().filter(worth);
-    others.map(|from| elementwise(copy, to, &[Array(from)], to, Layout::Contiguous)).collect()
+    others.map(|from| elementwise(copy, to, &[Array(from)], to, ArrayLayout::Contiguous)).collect()
 }
 
 /// Returns selections and linear combinations.
@@ -163,7 +163,7 @@ pub(super) fn ternary(dtype: DType) -> Vec<Operation> {
     let combination = [Number(dtype), Array(dtype), Number(dtype), Array(dtype)];
     let function = Function::LinearCombination;
     let mut operations =
-        vec![elementwise(function, dtype, &combination, dtype, Layout::Contiguous)];
+        vec![elementwise(function, dtype, &combination, dtype, ArrayLayout::Contiguous)];
     let values = [Array(dtype), Number(dtype)];
     let selections = [(Function::Select, Bool), (Function::SelectPositive, dtype.real())];
     for (function, criterion) in selections {
@@ -175,7 +175,7 @@ pub(super) fn ternary(dtype: DType) -> Vec<Operation> {
                     dtype,
                     &arguments,
                     dtype,
-                    Layout::Contiguous,
+                    ArrayLayout::Contiguous,
                 ));
             }
         }
@@ -187,16 +187,20 @@ pub(super) fn ternary(dtype: DType) -> Vec<Operation> {
 pub(super) fn moves(word: DType) -> Vec<Operation> {
     let copy = Function::Unary(UnaryFunction::Copy);
     let copied = [
-        Layout::Contiguous,
-        Layout::LongContiguous,
-        Layout::Strided,
-        Layout::AlignedRows,
-        Layout::UnalignedRows,
-        Layout::Transposed(0),
+        ArrayLayout::Contiguous,
+        ArrayLayout::LongContiguous,
+        ArrayLayout::Strided,
+        ArrayLayout::AlignedRows,
+        ArrayLayout::UnalignedRows,
+        ArrayLayout::Transposed(0),
     ]
     .map(|layout| elementwise(copy, word, &[Array(word)], word, layout));
-    let filled =
-        [Layout::Contiguous, Layout::LongContiguous, Layout::AlignedRows, Layout::UnalignedRows]
-            .map(|layout| elementwise(copy, word, &[Number(word)], word, layout));
+    let filled = [
+        ArrayLayout::Contiguous,
+        ArrayLayout::LongContiguous,
+        ArrayLayout::AlignedRows,
+        ArrayLayout::UnalignedRows,
+    ]
+    .map(|layout| elementwise(copy, word, &[Number(word)], word, layout));
     copied.into_iter().chain(filled).collect()
 }

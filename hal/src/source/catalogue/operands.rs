@@ -6,7 +6,7 @@ use crate::scalar::Scalar;
 
 /// How the arrays of an operation lie in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum ArrayLayout {
     /// One run of memory in each.
     Contiguous,
     /// The same, longer than 32-bit indices reach.
@@ -21,17 +21,17 @@ pub(super) enum Layout {
     Transposed(usize),
 }
 
-impl Layout {
+impl ArrayLayout {
     /// Returns the shape, and the operand of a number (0 is the output).
     pub(super) fn operand(self, dtype: DType, number: usize) -> (&'static [usize], Operand) {
         let (shape, elements): (&[usize], [isize; 2]) = match self {
-            Layout::Contiguous => (&[4096], [1, 0]),
-            Layout::LongContiguous => (&[1 << 32], [1, 0]),
-            Layout::Strided => (&[4095], [1 + isize::from(number > 0), 0]),
-            Layout::AlignedRows => (&[64, 64], [128, 1]),
-            Layout::UnalignedRows => (&[63, 63], [127, 1]),
-            Layout::Transposed(input) if number == input + 1 => (&[1024, 1024], [1, 1024]),
-            Layout::Transposed(_) => (&[1024, 1024], [1024, 1]),
+            ArrayLayout::Contiguous => (&[4096], [1, 0]),
+            ArrayLayout::LongContiguous => (&[1 << 32], [1, 0]),
+            ArrayLayout::Strided => (&[4095], [1 + isize::from(number > 0), 0]),
+            ArrayLayout::AlignedRows => (&[64, 64], [128, 1]),
+            ArrayLayout::UnalignedRows => (&[63, 63], [127, 1]),
+            ArrayLayout::Transposed(input) if number == input + 1 => (&[1024, 1024], [1, 1024]),
+            ArrayLayout::Transposed(_) => (&[1024, 1024], [1024, 1]),
         };
         (shape, operand(dtype, &elements[..shape.len()]))
     }

@@ -1,5 +1,5 @@
-//! Which streams of a device capture, or may: asked before calls that a capture would refuse or
-//! that would end it.
+//! Which streams of a device capture, or may capture: read before calls that are refused during a
+//! capture, or that would end it.
 
 use super::calls::Handle;
 use super::errors::Driver;
@@ -15,7 +15,7 @@ const IMPLICIT: c_int = 906;
 
 /// The streams of one device that capture or may capture.
 #[derive(Debug, Default)]
-pub(super) struct Capturing {
+pub(super) struct CaptureState {
     /// The streams on which a capture was begun; true if the default stream waits for it.
     streams: Ranked<HashMap<u64, (bool, MayCapture)>, LEAF>,
     /// The number of `streams`, and of those that the default stream waits for: 0 nearly
@@ -30,7 +30,8 @@ pub(super) struct Capturing {
     exposed_count: AtomicUsize,
 }
 
-/// The driver's thread mode in which a call is not refused for a capture elsewhere.
+/// Restores the thread's capture mode when dropped. In the relaxed mode no call is refused because
+/// another stream captures.
 struct Relaxed<'a> {
     driver: &'a Driver,
     mode: c_int,
@@ -60,7 +61,7 @@ pub(super) fn capture_of(driver: &Driver, stream: Handle) -> Result<Option<u64>,
     }
 }
 
-impl Capturing {
+impl CaptureState {
     /// Runs a call that a capture on this or another thread would make the driver refuse.
     #[inline]
     pub(super) fn outside<R>(&self, driver: &Driver, call: impl FnOnce() -> R) -> R {
@@ -100,7 +101,7 @@ impl Capturing {
         live.any(|(handle, _)| matches!(capture_of(driver, *handle), Ok(Some(_))))
     }
 
-    /// True while a capture goes on that was begun here.
+    /// Returns true during a capture that was begun here.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.stream_count.load(Ordering::Acquire) > 0
@@ -112,7 +113,7 @@ impl Capturing {
         self.exposed_count.load(Ordering::Acquire) > 0
     }
 
-    /// True if a capture may go on.
+    /// Returns true if some stream may be capturing.
     #[inline]
     pub(super) fn are_possible(&self) -> bool {
         self.any() || self.any_exposed()
@@ -144,18 +145,19 @@ impl Capturing {
         result
     }
 
-    /// Says that a stream is about to capture: before it does, since another thread's question
-    /// in between would end the capture.
+    /// Records that a stream is about to capture. The caller does so before the capture begins, since
+    /// a query by another thread in between would end it.
     pub(super) fn announce(&self, stream: u64, blocking: bool) {
         self.change_streams(|streams| streams.insert(stream, (blocking, MayCapture::new())));
     }
 
-    /// Says that a stream captures no longer. False if it was not known to: a reset ends all.
+    /// Records that a stream no longer captures. Returns false if no capture of it was recorded: a
+    /// reset ends all.
     pub(super) fn withdraw(&self, stream: u64) -> bool {
         self.any() && self.change_streams(|streams| streams.remove(&stream)).is_some()
     }
 
-    /// True between [`Capturing::announce`] and [`Capturing::withdraw`].
+    /// True between [`CaptureState::announce`] and [`CaptureState::withdraw`].
     pub(super) fn is_announced(&self, stream: u64) -> bool {
         self.any() && self.streams.lock().contains_key(&stream)
     }

@@ -1,4 +1,4 @@
-//! What the captures under way on one device use, and the memory that is allocated and freed in them.
+//! The captures under way on one device: the memory that they use, allocate and free.
 //!
 //! A graph replays with the addresses of its capture. So what captured work uses, and what is
 //! allocated or freed on a capturing stream, stays until the graph is gone ([`GraphMemory`]).
@@ -6,7 +6,7 @@
 use super::graph_memory::{GraphBlocks, GraphMemory, attach};
 use crate::driver::calls::Handle;
 use crate::driver::context::{Context, lock};
-use crate::driver::memory::DeviceMemory;
+use crate::driver::memory::DeviceAllocator;
 use crate::error::Result;
 use crate::locks::{CAPTURES, Ranked};
 use std::collections::HashMap;
@@ -18,25 +18,31 @@ pub(super) type Unattached = Mutex<Vec<Arc<GraphMemory>>>;
 
 /// The captures under way on one device.
 #[derive(Debug)]
-pub(in crate::driver) struct Captures {
+pub(in crate::driver) struct OpenCaptures {
     blocks: Arc<GraphBlocks>,
     /// What each capture under way uses, by the capture's number.
-    open: Ranked<HashMap<u64, Open>, CAPTURES>,
+    open: Ranked<HashMap<u64, OpenCapture>, CAPTURES>,
 }
 
 /// A capture under way.
 #[derive(Debug)]
-enum Open {
+enum OpenCapture {
     /// Begun here, on the stream of this number.
     Own(u64, Arc<GraphMemory>),
     /// Begun by another library, whose graph keeps the memory; its end is not seen here.
-    Foreign(Weak<GraphMemory>),
+    External(Weak<GraphMemory>),
 }
 
-impl Captures {
+impl OpenCaptures {
     /// No captures.
-    pub(in crate::driver) fn new(context: &Arc<Context>, memory: &Arc<DeviceMemory>) -> Captures {
-        Captures { blocks: Arc::new(GraphBlocks::new(context, memory)), open: Ranked::default() }
+    pub(in crate::driver) fn new(
+        context: &Arc<Context>,
+        memory: &Arc<DeviceAllocator>,
+    ) -> OpenCaptures {
+        OpenCaptures {
+            blocks: Arc::new(GraphBlocks::new(context, memory)),
+            open: Ranked::default(),
+        }
     }
 
     fn context(&self) -> &Arc<Context> {
@@ -45,24 +51,24 @@ impl Captures {
 
     /// Notes a capture that was begun on the stream of this number.
     pub(super) fn begin(&self, stream: u64, capture: u64) {
-        let own = Open::Own(stream, GraphMemory::new(&self.blocks));
+        let own = OpenCapture::Own(stream, GraphMemory::new(&self.blocks));
         self.open.lock().insert(capture, own);
     }
 
     /// True if a capture was begun here.
     pub(super) fn is_own(&self, capture: u64) -> bool {
-        matches!(self.open.lock().get(&capture), Some(Open::Own(..)))
+        matches!(self.open.lock().get(&capture), Some(OpenCapture::Own(..)))
     }
 
     /// Ends captures whose stream nobody has any longer but the memory that they keep.
     pub(in crate::driver) fn collect(&self) {
-        if !self.context().capturing.any() {
+        if !self.context().capture_state.any() {
             return;
         }
         // Dropped behind the lock, and with it the stream, which ends the capture.
         let mut abandoned = Vec::new();
         for open in self.open.lock().values_mut() {
-            if let Open::Own(stream, kept) = open
+            if let OpenCapture::Own(stream, kept) = open
                 && kept.is_abandoned(*stream)
             {
                 abandoned.push(std::mem::replace(kept, GraphMemory::new(&self.blocks)));
@@ -79,8 +85,8 @@ impl Captures {
     ) -> Result<Arc<GraphMemory>> {
         let mut open = self.open.lock();
         let known = match open.get(&capture) {
-            Some(Open::Own(_, kept)) => Some(kept.clone()),
-            Some(Open::Foreign(kept)) => kept.upgrade(),
+            Some(OpenCapture::Own(_, kept)) => Some(kept.clone()),
+            Some(OpenCapture::External(kept)) => kept.upgrade(),
             None => None,
         };
         if let Some(kept) = known {
@@ -91,8 +97,8 @@ impl Captures {
             // Nothing tells when the graph goes: with the stream's object at the earliest.
             lock(unattached).push(kept.clone());
         }
-        open.retain(|_, it| !matches!(it, Open::Foreign(kept) if kept.strong_count() == 0));
-        open.insert(capture, Open::Foreign(Arc::downgrade(&kept)));
+        open.retain(|_, it| !matches!(it, OpenCapture::External(kept) if kept.strong_count() == 0));
+        open.insert(capture, OpenCapture::External(Arc::downgrade(&kept)));
         Ok(kept)
     }
 
@@ -138,7 +144,7 @@ impl Captures {
     /// Ends a capture that was begun here, and returns what it uses.
     pub(super) fn end(&self, capture: u64) -> Option<Arc<GraphMemory>> {
         match self.open.lock().remove(&capture) {
-            Some(Open::Own(_, kept)) => Some(kept),
+            Some(OpenCapture::Own(_, kept)) => Some(kept),
             _ => None,
         }
     }
@@ -147,7 +153,7 @@ impl Captures {
     /// of locks: owners of foreign memory may do anything.
     #[must_use]
     pub(in crate::driver) fn forget(&self) -> impl Drop + use<> {
-        self.context().capturing.forget();
+        self.context().capture_state.forget();
         self.blocks.forget();
         std::mem::take(&mut *self.open.lock()).into_values().collect::<Vec<_>>()
     }

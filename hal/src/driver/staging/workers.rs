@@ -1,10 +1,10 @@
-//! Threads that share the copies of all callers.
+//! The threads that make the copies of all callers.
 //!
 //! A copy is cut into parts of at most a chunk; a thread that is free takes the next part of
 //! the copy whose turn it is. Nobody holds a chunk while waiting for anything but the device's
 //! copy from or to it, so copies cannot block each other.
 
-use super::lane::Lane;
+use super::buffers::StagingBuffers;
 use super::part::{Failure, Part};
 use super::sizes::{SLOTS, Sizes};
 use crate::driver::calls::Handle;
@@ -63,9 +63,9 @@ enum Next {
     Close,
 }
 
-/// The threads of a device, for as long as its context lives.
+/// The copying threads of a device, for as long as its context lives.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct Workers {
     driver: Arc<Driver>,
     context: Handle,
     pub(super) epoch: u64,
@@ -77,15 +77,15 @@ pub(super) struct Ring {
     done: Condvar,
 }
 
-impl Ring {
+impl Workers {
     /// Starts the threads, which make what they need themselves.
     pub(super) fn start(
         driver: &Arc<Driver>,
         context: Handle,
         epoch: u64,
         sizes: Sizes,
-    ) -> Arc<Ring> {
-        let ring = Arc::new(Ring {
+    ) -> Arc<Workers> {
+        let workers = Arc::new(Workers {
             driver: driver.clone(),
             context,
             epoch,
@@ -95,16 +95,16 @@ impl Ring {
             done: Condvar::new(),
         });
         for _ in 0..sizes.threads {
-            let own = ring.clone();
-            lock(&ring.state).threads += 1;
+            let own = workers.clone();
+            lock(&workers.state).threads += 1;
             let thread = thread::Builder::new().name("pygpu-staging".to_owned());
             // The handle is not kept: a forked child must not touch it, and `close` counts.
             if let Err(error) = thread.spawn(move || own.serve()) {
                 log::debug!("a staging thread could not be started: {error}");
-                lock(&ring.state).threads -= 1;
+                lock(&workers.state).threads -= 1;
             }
         }
-        ring
+        workers
     }
 
     /// Copies and waits. The number in `copy` means nothing.
@@ -155,13 +155,13 @@ impl Ring {
         }
         let made = guarded(|| {
             self.enter()?;
-            Lane::new(&self.driver, self.sizes.chunk)
+            StagingBuffers::new(&self.driver, self.sizes.chunk)
         });
         match made {
-            Ok(mut lane) => {
-                let free = self.copy_parts(&mut lane);
+            Ok(mut buffers) => {
+                let free = self.copy_parts(&mut buffers);
                 if free && guarded(|| self.enter()).is_ok() {
-                    lane.free(&self.driver);
+                    buffers.free(&self.driver);
                 }
             }
             Err(failure) => log::debug!("a staging thread has no memory or stream: {failure:?}"),
@@ -169,21 +169,21 @@ impl Ring {
         self.leave();
     }
 
-    /// Copies until the ring is closed; returns whether the lane is to be freed.
-    fn copy_parts(&self, lane: &mut Lane) -> bool {
+    /// Copies until the workers is closed; returns whether the buffers is to be freed.
+    fn copy_parts(&self, buffers: &mut StagingBuffers) -> bool {
         for slot in (0..SLOTS).cycle() {
-            if let Some(part) = lane.take(slot) {
+            if let Some(part) = buffers.take(slot) {
                 let finished = guarded(|| {
                     self.enter()?;
                     // SAFETY: the caller waits until this part is reported.
-                    unsafe { lane.finish(&self.driver, slot, part) }
+                    unsafe { buffers.finish(&self.driver, slot, part) }
                 });
                 if finished.is_err() {
-                    lane.wait(&self.driver);
+                    buffers.wait(&self.driver);
                 }
                 self.report(part, finished);
             }
-            let part = match self.next(lane.is_idle()) {
+            let part = match self.next(buffers.is_idle()) {
                 Next::Part(part) => part,
                 Next::Nothing => continue,
                 Next::Close => break,
@@ -191,10 +191,10 @@ impl Ring {
             let started = guarded(|| {
                 self.enter()?;
                 // SAFETY: the caller waits until this part is reported; it is at most a chunk.
-                unsafe { lane.start(&self.driver, slot, part) }
+                unsafe { buffers.start(&self.driver, slot, part) }
             });
             if started.is_err() {
-                lane.wait(&self.driver);
+                buffers.wait(&self.driver);
                 self.report(part, started);
             }
         }

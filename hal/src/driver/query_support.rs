@@ -1,40 +1,42 @@
-//! Whether queries of streams and events end: there are runtimes whose never say yes.
+//! Whether queries of streams and events ever report completion: some runtimes return "not ready"
+//! for ever.
 
 use super::calls::{Handle, NO_TIMING, NON_BLOCKING};
 use super::errors::Driver;
 use crate::status::Status;
 use std::ffi::c_int;
 
-/// What of a context says yes once its work has run.
+/// The objects of a context whose queries report completion once their work has run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answers {
+pub(super) struct QuerySupport {
     pub(super) streams: bool,
     pub(super) events: bool,
     /// Events that were never recorded, which count as complete.
     pub(super) unrecorded: bool,
 }
 
-impl Answers {
-    /// Where nothing was found out: a failure is for whoever asks next.
-    pub(super) const UNKNOWN: Answers = Answers { streams: true, events: true, unrecorded: true };
+impl QuerySupport {
+    /// Assumed after a failure, which the next call reports.
+    pub(super) const UNKNOWN: QuerySupport =
+        QuerySupport { streams: true, events: true, unrecorded: true };
 
-    /// What queries of a device's idle objects say. The context is current.
+    /// Queries idle objects of a device. The context is current.
     #[cold]
-    pub(super) fn of(driver: &Driver, ordinal: usize) -> Answers {
-        let answers = Answers::try_queries(driver);
-        let all = [answers.streams, answers.events, answers.unrecorded];
+    pub(super) fn of(driver: &Driver, ordinal: usize) -> QuerySupport {
+        let support = QuerySupport::try_queries(driver);
+        let all = [support.streams, support.events, support.unrecorded];
         if all.contains(&false) {
             log::warn!(
                 "device {}:{ordinal} answers queries of idle objects with \"not ready\" \
-                 ({answers:?}): waits for them cannot be interrupted",
+                 ({support:?}): waits for them cannot be interrupted",
                 driver.vendor.name(),
             );
         }
-        answers
+        support
     }
 
-    fn try_queries(driver: &Driver) -> Answers {
-        let (calls, mut answers) = (&driver.calls, Answers::UNKNOWN);
+    fn try_queries(driver: &Driver) -> QuerySupport {
+        let (calls, mut support) = (&driver.calls, QuerySupport::UNKNOWN);
         let failed = |code: c_int| match code {
             Status::SUCCESS => false,
             _ => {
@@ -47,20 +49,20 @@ impl Answers {
         // destroyed once.
         unsafe {
             if failed((calls.stream_create)(&mut stream, NON_BLOCKING, 0)) {
-                return answers;
+                return support;
             }
-            answers.streams = (calls.stream_query)(stream) != Status::NOT_READY;
+            support.streams = (calls.stream_query)(stream) != Status::NOT_READY;
             if !failed((calls.event_create)(&mut event, NO_TIMING)) {
-                answers.unrecorded = (calls.event_query)(event) != Status::NOT_READY;
+                support.unrecorded = (calls.event_query)(event) != Status::NOT_READY;
                 if !failed((calls.event_record)(event, stream))
                     && !failed((calls.event_synchronize)(event))
                 {
-                    answers.events = (calls.event_query)(event) != Status::NOT_READY;
+                    support.events = (calls.event_query)(event) != Status::NOT_READY;
                 }
                 failed((calls.event_destroy)(event));
             }
             failed((calls.stream_destroy)(stream));
         }
-        answers
+        support
     }
 }

@@ -1,5 +1,5 @@
-//! What one copying thread owns: a stream, and page-locked chunks that the device copies from
-//! and to while the thread fills or empties the others.
+//! The staging buffers of one copying thread: a stream, and page-locked chunks. The device copies
+//! from or to one chunk while the thread fills or empties another.
 
 use super::part::{Failure, Part};
 use super::sizes::SLOTS;
@@ -10,7 +10,7 @@ use crate::stream::Direction;
 use std::ffi::{c_int, c_void};
 use std::ptr::{copy_nonoverlapping, null_mut};
 
-/// A chunk, and what is under way in it.
+/// A chunk, and the part of a copy that is under way in it.
 #[derive(Debug)]
 struct Slot {
     memory: *mut u8,
@@ -21,7 +21,7 @@ struct Slot {
 
 /// A stream and its chunks. Handles are those of the context that is current in every call.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct StagingBuffers {
     stream: Handle,
     memory: *mut c_void,
     slots: [Slot; SLOTS],
@@ -31,15 +31,16 @@ fn done(code: c_int) -> Result<(), Failure> {
     if code == Status::SUCCESS { Ok(()) } else { Err(Failure::Code(code)) }
 }
 
-impl Lane {
-    /// A lane with chunks of `chunk` bytes.
-    pub(super) fn new(driver: &Driver, chunk: usize) -> Result<Lane, Failure> {
+impl StagingBuffers {
+    /// Allocates buffers with chunks of `chunk` bytes.
+    pub(super) fn new(driver: &Driver, chunk: usize) -> Result<StagingBuffers, Failure> {
         let empty = || Slot { memory: null_mut(), event: 0, part: None };
-        let mut lane = Lane { stream: 0, memory: null_mut(), slots: [empty(), empty()] };
-        match lane.fill(driver, chunk) {
-            Ok(()) => Ok(lane),
+        let mut buffers =
+            StagingBuffers { stream: 0, memory: null_mut(), slots: [empty(), empty()] };
+        match buffers.fill(driver, chunk) {
+            Ok(()) => Ok(buffers),
             Err(failure) => {
-                lane.free(driver);
+                buffers.free(driver);
                 Err(failure)
             }
         }
@@ -66,11 +67,11 @@ impl Lane {
         let calls = &driver.calls;
         let note = |what: &str, code: c_int| {
             if code != Status::SUCCESS {
-                log::warn!("freeing {what} of a staging ring failed: status {code}");
+                log::warn!("freeing {what} of a staging workers failed: status {code}");
             }
         };
         for event in self.slots.iter().map(|slot| slot.event).filter(|event| *event != 0) {
-            // SAFETY: here and below, the lane made the object and nobody else has it.
+            // SAFETY: here and below, the buffers made the object and nobody else has it.
             note("an event", unsafe { (calls.event_destroy)(event) });
         }
         if self.stream != 0 {
@@ -93,7 +94,7 @@ impl Lane {
         self.slots[slot].part.take()
     }
 
-    /// Begins to copy a part through a free slot. After a failure, [`Lane::wait`] comes next.
+    /// Begins to copy a part through a free slot. After a failure, [`StagingBuffers::wait`] comes next.
     ///
     /// # Safety
     /// The part's bytes are allocated, and nothing else accesses them until it is finished or
@@ -108,7 +109,7 @@ impl Lane {
         let Slot { memory, event, .. } = self.slots[slot];
         let code = match part.direction {
             Direction::HostToDevice => {
-                // SAFETY: the caller's promise; the chunk is the lane's, and free.
+                // SAFETY: the caller's promise; the chunk is the buffers's, and free.
                 unsafe { copy_nonoverlapping(part.host as *const u8, memory, part.bytes) };
                 // SAFETY: as above; the chunk stays as it is until the event is reached.
                 unsafe {
@@ -126,17 +127,17 @@ impl Lane {
             },
         };
         done(code)?;
-        // SAFETY: both are live objects of the lane.
+        // SAFETY: both are live objects of the buffers.
         done(unsafe { (calls.event_record)(event, self.stream) })?;
         self.slots[slot].part = Some(part);
         Ok(())
     }
 
     /// Ends the copying of a part that was begun in a slot and taken from it. After a failure,
-    /// [`Lane::wait`] comes next.
+    /// [`StagingBuffers::wait`] comes next.
     ///
     /// # Safety
-    /// As for [`Lane::start`], of the same part.
+    /// As for [`StagingBuffers::start`], of the same part.
     pub(super) unsafe fn finish(
         &mut self,
         driver: &Driver,
