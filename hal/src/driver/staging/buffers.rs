@@ -67,7 +67,7 @@ impl StagingBuffers {
         let calls = &driver.calls;
         let note = |what: &str, code: c_int| {
             if code != Status::SUCCESS {
-                log::warn!("freeing {what} of a staging workers failed: status {code}");
+                log::warn!("freeing {what} of the staging buffers failed: status {code}");
             }
         };
         for event in self.slots.iter().map(|slot| slot.event).filter(|event| *event != 0) {

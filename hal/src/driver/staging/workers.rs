@@ -169,7 +169,7 @@ impl Workers {
         self.leave();
     }
 
-    /// Copies until the workers is closed; returns whether the buffers is to be freed.
+    /// Copies until the workers are closed; returns whether the buffers are to be freed.
     fn copy_parts(&self, buffers: &mut StagingBuffers) -> bool {
         for slot in (0..SLOTS).cycle() {
             if let Some(part) = buffers.take(slot) {
