@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 import pygpu
 
-# Importing one makes a context and keeps it until exit; the prelude has one already.
-IMPORTED_FOR_EFFECT = {"autoinit", "autoprimaryctx"}
+# Importing one makes a context and keeps it until exit, which the prelude has done already; runs a
+# program; or raises an error.
+IMPORTED_FOR_EFFECT = {"autoinit", "autoprimaryctx", "debug", "gl"}
 
 # Not called, each with its reason.
 LEFT_OUT = {

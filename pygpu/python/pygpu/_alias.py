@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -96,6 +96,12 @@ class _AliasLoader:
         # The import system has just put the alias's spec on the shared module. Relative
         # imports and reload() need the module's own.
         module.__spec__ = self._spec
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Returns the module's code: what `python -m pycuda.X` runs as the program."""
+        spec = importlib.util.find_spec(self._real)
+        loader: Any = spec.loader if spec is not None else None
+        return loader.get_code(self._real) if loader is not None else None
 
 
 def install_as_pycuda() -> None:

@@ -1,6 +1,40 @@
 """The enumerations and flags of ``pycuda.driver``, with the drivers' numbers."""
 
-from enum import IntEnum, IntFlag
+import enum
+from enum import EnumMeta
+from typing import Any
+
+
+class _Listed(EnumMeta):
+    """Gives an enumeration the two dictionaries that those of PyCUDA have."""
+
+    @property
+    def names(cls) -> dict[str, Any]:
+        """The members by their names."""
+        return dict(cls.__members__)
+
+    @property
+    def values(cls) -> dict[int, Any]:
+        """The members by their numbers."""
+        members: list[Any] = list(cls.__members__.values())
+        return {int(member): member for member in members}
+
+
+def _name(member: Any) -> str:
+    """The member's name, as PyCUDA prints it; a combination of flags is a number."""
+    return member._name_ or str(int(member))
+
+
+class IntEnum(enum.IntEnum, metaclass=_Listed):
+    """Numbers that print as their names."""
+
+    __str__ = _name
+
+
+class IntFlag(enum.IntFlag, metaclass=_Listed):
+    """Numbers that are combined with ``|``, and print as their names."""
+
+    __str__ = _name
 
 
 class device_attribute(IntEnum):
@@ -271,3 +305,120 @@ class jit_fallback(IntEnum):
 
     PREFER_PTX = 0
     PREFER_BINARY = 1
+
+
+class jit_target(IntEnum):
+    """Which generation of devices code is compiled for."""
+
+    COMPUTE_10 = 10
+    COMPUTE_11 = 11
+    COMPUTE_12 = 12
+    COMPUTE_13 = 13
+    COMPUTE_20 = 20
+    COMPUTE_21 = 21
+    COMPUTE_30 = 30
+    COMPUTE_32 = 32
+    COMPUTE_35 = 35
+    COMPUTE_37 = 37
+    COMPUTE_50 = 50
+    COMPUTE_52 = 52
+    COMPUTE_53 = 53
+    COMPUTE_60 = 60
+    COMPUTE_61 = 61
+    COMPUTE_62 = 62
+    COMPUTE_70 = 70
+    COMPUTE_72 = 72
+    COMPUTE_75 = 75
+    COMPUTE_80 = 80
+    COMPUTE_86 = 86
+    COMPUTE_90 = 90
+    # CU_COMPUTE_ACCELERATED_TARGET_BASE is added.
+    COMPUTE_90A = 0x10000 + 90
+
+
+class profiler_output_mode(IntEnum):
+    """The form of a profiler's output."""
+
+    KEY_VALUE_PAIR = 0
+    CSV = 1
+
+
+class array_format(IntEnum):
+    """The type of the elements of an array that textures read."""
+
+    UNSIGNED_INT8 = 0x01
+    UNSIGNED_INT16 = 0x02
+    UNSIGNED_INT32 = 0x03
+    SIGNED_INT8 = 0x08
+    SIGNED_INT16 = 0x09
+    SIGNED_INT32 = 0x0A
+    HALF = 0x10
+    FLOAT = 0x20
+
+
+class array3d_flags(IntFlag):
+    """How an array that textures read is made."""
+
+    ARRAY3D_2DARRAY = 1
+    ARRAY3D_LAYERED = 1
+    SURFACE_LDST = 2
+    CUBEMAP = 4
+    TEXTURE_GATHER = 8
+
+
+# A name that Python's syntax has no place for.
+setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
+
+
+class array_cubemap_face(IntEnum):
+    """The faces of a cubemap."""
+
+    POSITIVE_X = 0
+    NEGATIVE_X = 1
+    POSITIVE_Y = 2
+    NEGATIVE_Y = 3
+    POSITIVE_Z = 4
+    NEGATIVE_Z = 5
+
+
+class address_mode(IntEnum):
+    """What a texture reads outside its bounds."""
+
+    WRAP = 0
+    CLAMP = 1
+    MIRROR = 2
+    BORDER = 3
+
+
+class filter_mode(IntEnum):
+    """What a texture reads between elements."""
+
+    POINT = 0
+    LINEAR = 1
+
+
+class graphics_register_flags(IntFlag):
+    """How a buffer or an image of OpenGL is used."""
+
+    NONE = 0
+    READ_ONLY = 1
+    WRITE_DISCARD = 2
+    SURFACE_LDST = 4
+    TEXTURE_GATHER = 8
+
+
+class graphics_map_flags(IntFlag):
+    """How a mapped buffer or image of OpenGL is used."""
+
+    NONE = 0
+    READ_ONLY = 1
+    WRITE_DISCARD = 2
+
+
+class direction_vector_set(IntEnum):
+    """Which vectors a quasi-random generator of cuRAND takes."""
+
+    VECTOR_32 = 101
+    SCRAMBLED_VECTOR_32 = 102
+    VECTOR_64 = 103
+    SCRAMBLED_VECTOR_64 = 104

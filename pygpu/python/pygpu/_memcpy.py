@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _arguments, _core
+from ._context import Context, ordinal_of
 from ._enumerations import memory_type
 from ._errors import LogicError, Unsupported
 
@@ -121,3 +122,43 @@ class Memcpy3D(_Copy):
     def __call__(self, stream: Any = None) -> None:
         """Copies at once, or queued on a stream."""
         self._copy(stream, stream is None)
+
+
+class Memcpy3DPeer(Memcpy3D):
+    """A copy between the memories of two contexts; the current one's where none is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._src_context: Context | None = None
+        self._dst_context: Context | None = None
+
+    def set_src_context(self, ctx: Context) -> None:
+        """Sets the context whose memory is read."""
+        self._src_context = _arguments.instance("ctx", ctx, Context)
+
+    def set_dst_context(self, ctx: Context) -> None:
+        """Sets the context whose memory is written."""
+        self._dst_context = _arguments.instance("ctx", ctx, Context)
+
+    def _copy(self, stream: Any, wait: bool) -> None:
+        src, dst = self._side("src"), self._side("dst")
+        ordinals = [
+            ordinal_of("ctx", context) for context in (self._dst_context, self._src_context)
+        ]
+        if src[1] or dst[1] or ordinals[0] == ordinals[1]:
+            super()._copy(stream, wait)
+            return
+        # Between two devices, row by row: that needs no access of one to the other's memory.
+        width = _size("width_in_bytes", self.width_in_bytes)
+        for z in range(_size("depth", self.depth)):
+            for y in range(_size("height", self.height)):
+                to, from_ = (_row(side, y, z) for side in (dst, src))
+                _core.copy_between_devices(to, ordinals[0], from_, ordinals[1], width, stream, wait)
+
+
+def _row(side: tuple[Any, bool, tuple[int, int, int, int, int]], y: int, z: int) -> int:
+    """The address of a row of device memory."""
+    memory, _, (x, first_y, first_z, pitch, rows) = side
+    return (
+        int(getattr(memory, "gpudata", memory)) + x + pitch * (first_y + y + rows * (first_z + z))
+    )

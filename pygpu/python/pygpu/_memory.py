@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
 from . import _arguments, _core
 from ._context import Context, ordinal_of
-from ._core import DeviceAllocation, Stream, managed_empty, mem_alloc, pagelocked_empty
+from ._core import (
+    DeviceAllocation,
+    PagelockedHostAllocation,
+    RegisteredHostMemory,
+    Stream,
+    managed_empty,
+    mem_alloc,
+    pagelocked_empty,
+)
 from ._errors import LogicError
 
 # -- host memory --------------------------------------------------------------------------
@@ -47,6 +56,48 @@ def _plain(dtype: Any) -> np.dtype:
     return dtype
 
 
+class HostPointer(ABC):
+    """Host memory that was made for copies: the base of the classes of such memory."""
+
+    @abstractmethod
+    def free(self) -> None:
+        """Ends the use of the memory."""
+
+    def get_device_pointer(self) -> int:
+        """Returns the address that kernels use for memory that was mapped.
+
+        Raises
+        ------
+        LogicError
+            The memory is not page-locked.
+        """
+        raise LogicError("the memory is not page-locked: register_host_memory locks it")
+
+
+HostPointer.register(PagelockedHostAllocation)
+HostPointer.register(RegisteredHostMemory)
+
+
+class AlignedHostAllocation(HostPointer):
+    """Ordinary memory with an aligned address: the base of an array of :func:`aligned_empty`.
+
+    The device address of memory that :func:`register_host_memory` has page-locked is that of the
+    object which it returns.
+    """
+
+    def __init__(self, size: int, alignment: int) -> None:
+        block = np.empty(size + alignment, np.uint8)
+        start = -block.ctypes.data % alignment
+        self._bytes = block[start : start + size]
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._bytes.__array_interface__
+
+    def free(self) -> None:
+        """Does nothing: the memory is freed when the last array in it is gone."""
+
+
 def aligned_empty(
     shape: Any, dtype: Any, order: str | None = "C", alignment: int = 4096
 ) -> np.ndarray:
@@ -56,9 +107,8 @@ def aligned_empty(
         raise ValueError(f"alignment is {alignment}; a power of two is needed")
     dtype = _plain(dtype)
     size = int(np.prod(shape, dtype=np.intp)) * dtype.itemsize
-    block = np.empty(size + alignment, np.uint8)
-    start = -block.ctypes.data % alignment
-    return block[start : start + size].view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
+    memory = np.asarray(AlignedHostAllocation(size, alignment))
+    return memory.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
 
 
 def aligned_zeros(

@@ -1,18 +1,76 @@
 """What the current device can do, with the names of ``pycuda.characterize``."""
 
+from __future__ import annotations
+
 import sys
+
+import numpy as np
+
+from .tools import context_dependent_memoize
+
+__all__ = [
+    "context_dependent_memoize",
+    "has_double_support",
+    "has_stack",
+    "platform_bits",
+    "sizeof",
+]
 
 
 def platform_bits() -> int:
-    """Bits of an address."""
+    """Returns the bits of an address.
+
+    Examples
+    --------
+    >>> platform_bits()
+    64
+    """
     return 64 if sys.maxsize > 2**32 else 32
 
 
 def has_double_support() -> bool:
-    """True: every device of every backend computes in 64-bit floating point."""
+    """Returns True: every device of every backend computes in 64-bit floating point."""
     return True
 
 
 def has_stack() -> bool:
-    """True: every device of every backend can call functions."""
+    """Returns True: every device of every backend can call functions."""
     return True
+
+
+@context_dependent_memoize
+def sizeof(type_name: str, preamble: str = "") -> int:
+    """Returns the size of a type on the current device, in bytes.
+
+    Parameters
+    ----------
+    type_name : str
+        A type of CUDA C.
+    preamble : str
+        Source that declares it.
+
+    Raises
+    ------
+    CompileError
+        There is no such type.
+    Unsupported
+        The backend does not compile kernels.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> sizeof("pair", "struct pair { char first; double second; };")
+    16
+    """
+    from . import driver
+    from .compiler import SourceModule
+
+    module = SourceModule(
+        f"{preamble}\n"
+        'extern "C" __global__ void write_size(unsigned long long *output)\n'
+        f"{{ *output = sizeof({type_name}); }}\n",
+        no_extern_c=True,
+    )
+    result = np.zeros((), np.uint64)
+    module.get_function("write_size")(driver.Out(result), block=(1, 1, 1), grid=(1, 1))
+    return int(result)

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from ._core import GPUArray
+from ._curand import direction_vector_set, get_curand_version
 from .gpuarray import to_gpu_async
+
+__all__ = ["direction_vector_set", "get_curand_version", "rand"]
 
 _generator: np.random.Generator | None = None
 

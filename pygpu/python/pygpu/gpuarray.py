@@ -40,6 +40,7 @@ from ._creation import (
 )
 from ._indexing import multi_put, multi_take, multi_take_put, take
 from ._vector_types import vec
+from .characterize import has_double_support
 
 __all__ = [
     "ArrayFlags",
@@ -52,6 +53,7 @@ __all__ = [
     "empty",
     "empty_like",
     "full",
+    "has_double_support",
     "if_positive",
     "logical_and",
     "logical_not",

@@ -1,0 +1,24 @@
+"""Macros that let one source be CUDA C and OpenCL C, with the name of ``pycuda._cluda``."""
+
+_AXES = "".join(
+    f"#define {prefix}_{number} {name}.{axis}\n"
+    for prefix, name in (
+        ("LID", "threadIdx"),
+        ("GID", "blockIdx"),
+        ("LDIM", "blockDim"),
+        ("GDIM", "gridDim"),
+    )
+    for number, axis in enumerate("xyz")
+)
+
+CLUDA_PREAMBLE = f"""
+#define local_barrier() __syncthreads();
+
+#define WITHIN_KERNEL __device__
+#define KERNEL extern "C" __global__
+#define GLOBAL_MEM
+#define LOCAL_MEM __shared__
+#define LOCAL_MEM_ARG
+#define REQD_WG_SIZE(X, Y, Z) __launch_bounds__((X) * (Y) * (Z), 1)
+
+{_AXES}"""

@@ -1,0 +1,131 @@
+"""Packing of a kernel's arguments, with the names of ``pycuda._pvt_struct``.
+
+The format codes are those of Python's :mod:`struct`, and two more: ``F`` and ``D`` are complex
+numbers of single and double precision. Numbers are aligned to their size, as a kernel reads them.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from struct import error
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Struct", "calcsize", "error", "pack", "pack_into", "unpack", "unpack_from"]
+
+_COMPLEX = {"F": ("f", np.complex64), "D": ("d", np.complex128)}
+_CODE = re.compile(r"(\d*)([a-zA-Z?])")
+
+
+class Struct:
+    """A format, for packing and unpacking.
+
+    Parameters
+    ----------
+    format : str or bytes
+        Format codes.
+
+    Attributes
+    ----------
+    format : str
+        The codes.
+    size : int
+        Bytes of the packed values.
+
+    Examples
+    --------
+    >>> Struct("bD").size, Struct("F").unpack(Struct("F").pack(1 + 2j))
+    (24, ((1+2j),))
+    """
+
+    def __init__(self, format: str | bytes) -> None:
+        self.format = format.decode() if isinstance(format, bytes) else format
+        # One entry for each value: the class of a complex number, or None.
+        self._classes: list[type[np.complexfloating[Any, Any]] | None] = []
+        codes = ""
+        if re.sub(_CODE, "", self.format).strip(" \t\n@=<>!"):
+            raise error(f"bad char in struct format {self.format!r}")
+        for count, code in _CODE.findall(self.format):
+            part, cls = _COMPLEX.get(code, (code, None))
+            repeat = int(count or 1)
+            if cls is not None:
+                codes += f" {2 * repeat}{part}"
+                self._classes += [cls] * repeat
+            else:
+                codes += f" {count}{code}"
+                self._classes += [None] * (1 if code in "sp" else 0 if code == "x" else repeat)
+        order = self.format.strip()[:1]
+        self._struct = struct.Struct((order if order in "@=<>!" else "") + codes)
+        self.size = self._struct.size
+
+    def _flat(self, values: tuple[Any, ...]) -> list[Any]:
+        if len(values) != len(self._classes):
+            raise error(f"pack expected {len(self._classes)} items for packing (got {len(values)})")
+        flat: list[Any] = []
+        for value, cls in zip(values, self._classes):
+            if cls is not None:
+                flat += (complex(value).real, complex(value).imag)
+            elif isinstance(value, np.ndarray | np.void):
+                flat.append(value.tobytes())
+            else:
+                flat.append(value.item() if isinstance(value, np.generic) else value)
+        return flat
+
+    def pack(self, *args: Any) -> bytes:
+        """Returns the bytes of values."""
+        return self._struct.pack(*self._flat(args))
+
+    def pack_into(self, buffer: Any, offset: int, *args: Any) -> None:
+        """Writes the bytes of values to a buffer, from an offset in bytes."""
+        self._struct.pack_into(buffer, offset, *self._flat(args))
+
+    def unpack(self, buffer: Any) -> tuple[Any, ...]:
+        """Returns the values that bytes hold."""
+        return self.unpack_from(buffer) if len(buffer) == self.size else self._struct.unpack(buffer)
+
+    def unpack_from(self, buffer: Any, offset: int = 0) -> tuple[Any, ...]:
+        """Returns the values that a buffer holds, from an offset in bytes."""
+        numbers = iter(self._struct.unpack_from(buffer, offset))
+        return tuple(
+            next(numbers) if cls is None else complex(next(numbers), next(numbers))
+            for cls in self._classes
+        )
+
+
+def calcsize(fmt: str | bytes) -> int:
+    """Returns the bytes of the values that a format describes.
+
+    Examples
+    --------
+    >>> calcsize("iD")
+    24
+    """
+    return Struct(fmt).size
+
+
+def pack(fmt: str | bytes, *args: Any) -> bytes:
+    """Returns the bytes of values.
+
+    Examples
+    --------
+    >>> pack("hf", 1, 0.5).hex()
+    '010000000000003f'
+    """
+    return Struct(fmt).pack(*args)
+
+
+def pack_into(fmt: str | bytes, buffer: Any, offset: int, *args: Any) -> None:
+    """Writes the bytes of values to a buffer, from an offset in bytes."""
+    Struct(fmt).pack_into(buffer, offset, *args)
+
+
+def unpack(fmt: str | bytes, string: Any) -> tuple[Any, ...]:
+    """Returns the values that bytes hold."""
+    return Struct(fmt).unpack(string)
+
+
+def unpack_from(fmt: str | bytes, buffer: Any, offset: int = 0) -> tuple[Any, ...]:
+    """Returns the values that a buffer holds, from an offset in bytes."""
+    return Struct(fmt).unpack_from(buffer, offset)

@@ -1,0 +1,1 @@
+"""``pycuda.gl.autoinit``, which there is not; see :mod:`pygpu.gl`."""

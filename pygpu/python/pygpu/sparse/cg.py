@@ -1,0 +1,260 @@
+"""The method of conjugate gradients, with the names of ``pycuda.sparse.cg``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygpu import driver, gpuarray
+
+from .inner import AsyncInnerProduct
+from .operator import IdentityOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .packeted import PacketedSpMV
+
+__all__ = ["AsyncInnerProduct", "CGStateContainer", "ConvergenceError", "solve_pkt_with_cg"]
+
+# The residual is looked at once in so many iterations, on its way to the host meanwhile.
+_CHECK_INTERVAL = 20
+
+
+class ConvergenceError(RuntimeError):
+    """The solution was not reached in the number of iterations that was allowed."""
+
+
+class CGStateContainer:
+    """The state of an iteration that solves ``operator(x) = rhs``.
+
+    The method is that of J. R. Shewchuk, "An Introduction to the Conjugate Gradient Method Without
+    the Agonizing Pain", 1994, appendix B3. No iteration waits for the device.
+
+    Parameters
+    ----------
+    operator : callable
+        A symmetric positive definite operator: returns a new vector, and has ``dtype`` and
+        ``shape``.
+    precon : callable, optional
+        An operator near the inverse of ``operator``; the identity by default.
+    pagelocked_allocator : callable, optional
+        Called with a shape and a dtype; :func:`pygpu.driver.pagelocked_empty` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pygpu.autoinit
+    >>> from pygpu.sparse.operator import DiagonalPreconditioner
+    >>> operator = DiagonalPreconditioner(gpuarray.to_gpu(np.array([1.0, 2.0, 4.0])))
+    >>> cg = CGStateContainer(operator)
+    >>> cg.reset(gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
+    >>> cg.run().get().round(4).tolist()
+    [3.0, 2.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        operator: Any,
+        precon: Any = None,
+        pagelocked_allocator: Callable[..., Any] | None = None,
+    ) -> None:
+        if precon is None:
+            precon = IdentityOperator(operator.dtype, operator.shape[0])
+        self.operator = operator
+        self.precon = precon
+        self.pagelocked_allocator = pagelocked_allocator or driver.pagelocked_empty
+
+    def lc2(
+        self,
+        a: Any,
+        x: gpuarray.GPUArray,
+        b: Any,
+        y: gpuarray.GPUArray,
+        out: gpuarray.GPUArray | None = None,
+    ) -> gpuarray.GPUArray:
+        """Returns ``a * x + b * y``, in ``out`` if it is given.
+
+        ``a`` and ``b`` are numbers, or arrays without axes on the device, which nobody waits for.
+        """
+        if not x.dtype == y.dtype or x.shape != y.shape:
+            raise ValueError(
+                f"x has shape {x.shape} and dtype {x.dtype}, y {y.shape} and {y.dtype}; "
+                "they must be the same"
+            )
+        result = a * x + b * y
+        if out is None:
+            return result.astype(x.dtype) if result.dtype != x.dtype else result
+        out[...] = result
+        return out
+
+    def guarded_div(self, a: gpuarray.GPUArray, b: gpuarray.GPUArray) -> gpuarray.GPUArray:
+        """Returns ``a / b``, and 0 where ``b`` is 0."""
+        if a.shape != b.shape:
+            raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
+        is_zero = b == 0
+        quotient = a / gpuarray.where(is_zero, 1, b)
+        return gpuarray.where(is_zero, quotient.dtype.type(0), quotient)
+
+    def reset(self, rhs: gpuarray.GPUArray, x: gpuarray.GPUArray | None = None) -> None:
+        """Begins anew.
+
+        Parameters
+        ----------
+        rhs : pygpu.gpuarray.GPUArray
+            The right-hand side.
+        x : pygpu.gpuarray.GPUArray, optional
+            Where the search begins; overwritten with the solution. Zeros by default.
+        """
+        self.rhs = rhs
+        if x is None:
+            x = gpuarray.zeros(self.operator.shape[0], rhs.dtype, allocator=rhs.allocator)
+        self.x = x
+        self.residual = rhs - self.operator(x)
+        # A copy: an operator may return its operand, and both are changed.
+        self.d = self.precon(self.residual).copy()
+        delta = AsyncInnerProduct(self.residual, self.d, self.pagelocked_allocator)
+        self.real_delta_queue = [delta]
+        self.delta = delta.gpu_result
+        # The square of the first residual's norm, once it is known.
+        self._first: float | None = None
+
+    def one_iteration(self, compute_real_residual: bool = False) -> None:
+        """Makes one step.
+
+        Parameters
+        ----------
+        compute_real_residual : bool
+            Whether the residual is computed from the solution, and not from the one before.
+        """
+        q = self.operator(self.d)
+        alpha = self.guarded_div(self.delta, gpuarray.dot(self.d, q))
+        self.lc2(1, self.x, alpha, self.d, out=self.x)
+        if compute_real_residual:
+            self.residual = self.lc2(1, self.rhs, -1, self.operator(self.x))
+        else:
+            self.lc2(1, self.residual, -alpha, q, out=self.residual)
+        s = self.precon(self.residual)
+        delta = AsyncInnerProduct(self.residual, s, self.pagelocked_allocator)
+        delta_old, self.delta = self.delta, delta.gpu_result
+        self.lc2(1, s, self.guarded_div(self.delta, delta_old), self.d, out=self.d)
+        if compute_real_residual:
+            self.real_delta_queue.append(delta)
+
+    def run(
+        self,
+        max_iterations: int | None = None,
+        tol: float = 1e-7,
+        debug_callback: Callable[..., Any] | None = None,
+    ) -> gpuarray.GPUArray:
+        """Iterates until the residual is small.
+
+        Parameters
+        ----------
+        max_iterations : int, optional
+            10 for each row, and at least 61, by default.
+        tol : float
+            The norm of the residual, in parts of that of the first one, below which it is small.
+        debug_callback : callable, optional
+            Called with ``"it"``, ``"it+residual"`` or at last ``"end"``, the number of the
+            iteration, the solution, the residual, the direction and its ``delta``.
+
+        Returns
+        -------
+        pygpu.gpuarray.GPUArray
+            The solution.
+
+        Raises
+        ------
+        ConvergenceError
+            The iterations did not suffice.
+        """
+        size = self.operator.shape[0]
+        if max_iterations is None:
+            max_iterations = max(3 * _CHECK_INTERVAL + 1, 10 * size)
+        residual_interval = max(1, min(size, 50))
+        for iteration in range(max_iterations):
+            is_real = iteration % residual_interval == 0
+            self.one_iteration(compute_real_residual=is_real)
+            if debug_callback is not None:
+                self._report(debug_callback, "it+residual" if is_real else "it", iteration)
+            is_last = iteration + 1 == max_iterations
+            if (is_last or iteration % _CHECK_INTERVAL == 0) and self._is_solved(tol, is_last):
+                if debug_callback is not None:
+                    self._report(debug_callback, "end", iteration)
+                return self.x
+        raise ConvergenceError("cg failed to converge")
+
+    def _is_solved(self, tol: float, wait: bool) -> bool:
+        """Returns whether a residual that has reached the host is small."""
+        for delta in list(self.real_delta_queue):
+            found = delta.get_host_result()
+            if found is None and wait:
+                driver.Context.synchronize()
+                found = delta.get_host_result()
+                if found is None:
+                    delta.copy_stream.synchronize()
+                    found = delta.get_host_result()
+            if found is None:
+                # Those behind the first one are compared with it.
+                if self._first is None:
+                    return False
+                continue
+            self.real_delta_queue.remove(delta)
+            value = abs(found.item())
+            if self._first is None:
+                self._first = value
+            if value <= tol * tol * self._first:
+                return True
+        return False
+
+    def _report(self, callback: Callable[..., Any], what: str, iteration: int) -> None:
+        callback(what, iteration, self.x, self.residual, self.d, self.delta)
+
+
+def solve_pkt_with_cg(
+    pkt_spmv: PacketedSpMV,
+    b: gpuarray.GPUArray,
+    precon: Any = None,
+    x: gpuarray.GPUArray | None = None,
+    tol: float = 1e-7,
+    max_iterations: int | None = None,
+    debug: bool = False,
+    pagelocked_allocator: Callable[..., Any] | None = None,
+) -> tuple[gpuarray.GPUArray, int, int]:
+    """Solves ``pkt_spmv(x) = b`` with conjugate gradients.
+
+    Parameters
+    ----------
+    pkt_spmv : PacketedSpMV
+        A symmetric positive definite matrix.
+    b : pygpu.gpuarray.GPUArray
+        The right-hand side.
+    precon, tol, max_iterations, pagelocked_allocator
+        As for :class:`CGStateContainer` and its ``run``.
+    x : pygpu.gpuarray.GPUArray, optional
+        Where the search begins; zeros by default.
+    debug : bool
+        It has no effect, as in PyCUDA.
+
+    Returns
+    -------
+    x : pygpu.gpuarray.GPUArray
+        The solution.
+    iterations, residuals : int
+        How many iterations were made, and in how many of them the residual was computed from the
+        solution.
+    """
+    if x is None:
+        start = gpuarray.zeros(pkt_spmv.shape[0], pkt_spmv.dtype, allocator=b.allocator)
+    else:
+        start = pkt_spmv.permute(x)
+    cg = CGStateContainer(pkt_spmv, precon, pagelocked_allocator=pagelocked_allocator)
+    cg.reset(pkt_spmv.permute(b), start)
+    counts = {"it": 0, "it+residual": 0, "end": 0}
+
+    def count(what: str, *_: Any) -> None:
+        counts[what] += 1
+
+    result = cg.run(max_iterations, tol, debug_callback=count)
+    residuals = counts["it+residual"]
+    return pkt_spmv.unpermute(result), counts["it"] + residuals, residuals

@@ -1,0 +1,141 @@
+"""Sparse matrices times vectors, with the name of ``pycuda.sparse.coordinate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pygpu import gpuarray
+from pygpu.compiler import SourceModule
+from pygpu.tools import context_dependent_memoize, dtype_to_ctype
+
+if TYPE_CHECKING:
+    from pygpu import driver
+
+__all__ = ["CoordinateSpMV"]
+
+# Groups of 32 threads walk along a row each, and add what they found in shared memory.
+_KERNEL = """
+#include <pycuda-complex.hpp>
+typedef {value} value_type;
+
+extern "C" __global__ void add_product(
+    const int *row_starts, const int *columns, const value_type *values, const value_type *x,
+    value_type *y, int rows)
+{{
+    __shared__ double2 memory[{threads}];
+    value_type *part = (value_type *) memory + threadIdx.x;
+    const int lane = threadIdx.x % 32;
+    const int row = (blockIdx.x * {threads} + threadIdx.x) / 32;
+    value_type sum = 0;
+    if (row < rows)
+        for (int n = row_starts[row] + lane; n < row_starts[row + 1]; n += 32)
+            sum += values[n] * x[columns[n]];
+    *part = sum;
+    for (int step = 16; step > 0; step /= 2) {{
+        __syncthreads();
+        if (lane < step) *part += part[step];
+    }}
+    if (lane == 0 && row < rows) y[row] += *part;
+}}
+"""
+_THREADS = 128
+
+
+@context_dependent_memoize
+def _kernel(dtype: np.dtype[Any]) -> driver.Function:
+    source = _KERNEL.format(value=dtype_to_ctype(dtype), threads=_THREADS)
+    if dtype.kind != "c":
+        source = source.replace("#include <pycuda-complex.hpp>\n", "")
+    module = SourceModule(source, no_extern_c=True)
+    return module.get_function("add_product").prepare("PPPPPi")
+
+
+class CoordinateSpMV:
+    """A sparse matrix on the device, which is called with a vector.
+
+    Parameters
+    ----------
+    mat : scipy.sparse matrix or array
+        The matrix.
+    dtype : dtype
+        The dtype of its elements there: floating point or complex.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The number of rows and columns.
+    nnz : int
+        The number of stored elements.
+
+    Raises
+    ------
+    ValueError
+        The matrix has 2**31 stored elements or more.
+
+    Notes
+    -----
+    The elements are kept sorted by rows, whatever the matrix's own form, and one kernel adds each
+    row in a fixed order: results do not vary from call to call, as they do with PyCUDA's two.
+    """
+
+    def __init__(self, mat: Any, dtype: Any) -> None:
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+        self.dtype = np.dtype(dtype)
+        self.index_dtype = np.dtype(np.int32)
+        self.shape = mat.shape
+        rows = csr_matrix(mat, dtype=self.dtype)
+        self.nnz = rows.nnz
+        if self.nnz > np.iinfo(self.index_dtype).max:
+            raise ValueError(f"mat has {self.nnz} stored elements; at most 2**31 - 1 are allowed")
+        self.row_starts_gpu = gpuarray.to_gpu(rows.indptr.astype(self.index_dtype))
+        self.col_gpu = gpuarray.to_gpu(rows.indices.astype(self.index_dtype))
+        self.data_gpu = gpuarray.to_gpu(rows.data)
+
+    def __call__(
+        self, x: gpuarray.GPUArray, y: gpuarray.GPUArray | None = None
+    ) -> gpuarray.GPUArray:
+        """Adds the product of the matrix and a vector to another vector.
+
+        Parameters
+        ----------
+        x : pygpu.gpuarray.GPUArray
+            A contiguous vector of the matrix's dtype, as long as it has columns.
+        y : pygpu.gpuarray.GPUArray, optional
+            A contiguous vector of the matrix's dtype, as long as it has rows; zeros by default.
+
+        Returns
+        -------
+        pygpu.gpuarray.GPUArray
+            ``y``.
+
+        Raises
+        ------
+        ValueError
+            A vector's length, dtype or stride is another.
+        Unsupported
+            The backend does not compile kernels.
+        """
+        if y is None:
+            y = gpuarray.zeros(self.shape[0], self.dtype, allocator=x.allocator)
+        for name, vector, length in (("x", x, self.shape[1]), ("y", y, self.shape[0])):
+            wrong = vector.shape != (length,) or vector.dtype != self.dtype
+            if wrong or not vector.flags.forc:
+                raise ValueError(
+                    f"{name} has shape {vector.shape}, dtype {vector.dtype} and strides "
+                    f"{vector.strides}; a contiguous vector of {length} {self.dtype} is needed"
+                )
+        if self.nnz:
+            _kernel(self.dtype).prepared_call(
+                (-(-self.shape[0] * 32 // _THREADS), 1),
+                (_THREADS, 1, 1),
+                self.row_starts_gpu.gpudata,
+                self.col_gpu.gpudata,
+                self.data_gpu.gpudata,
+                x.gpudata,
+                y.gpudata,
+                np.int32(self.shape[0]),
+            )
+        return y

@@ -1,0 +1,76 @@
+"""An inner product whose value reaches the host later, as ``pycuda.sparse.inner`` has it."""
+
+from __future__ import annotations
+
+import atexit
+from typing import TYPE_CHECKING, Any
+
+from pygpu import driver, gpuarray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+__all__ = ["STREAM_POOL", "AsyncInnerProduct", "get_stream"]
+
+STREAM_POOL: list[driver.Stream] = []
+"""Streams that no product uses."""
+
+
+def get_stream() -> driver.Stream:
+    """Returns a stream out of the pool, or a new one."""
+    return STREAM_POOL.pop() if STREAM_POOL else driver.Stream()
+
+
+class AsyncInnerProduct:
+    """The inner product of two vectors, computed on the device without waiting for it.
+
+    Parameters
+    ----------
+    a, b : pygpu.gpuarray.GPUArray
+        The vectors.
+    pagelocked_allocator : callable
+        Called with a shape and a dtype; returns the page-locked array for the value. (PyCUDA adds
+        the stream, which its own page-locked pool takes for a memory order.)
+
+    Attributes
+    ----------
+    gpu_result : pygpu.gpuarray.GPUArray
+        The value on the device, an array without axes.
+    """
+
+    def __init__(
+        self,
+        a: gpuarray.GPUArray,
+        b: gpuarray.GPUArray,
+        pagelocked_allocator: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray],
+    ) -> None:
+        self.gpu_result = gpuarray.dot(a, b)
+        self.gpu_finished_evt = driver.Event()
+        self.gpu_finished_evt.record()
+        self.gpu_finished = False
+        self.pagelocked_allocator = pagelocked_allocator
+
+    def get_host_result(self) -> np.ndarray | None:
+        """Returns the value as a page-locked array; None while it is not there yet.
+
+        The first call after the device has finished queues the copy, a later one returns it.
+        """
+        if not self.gpu_finished:
+            if self.gpu_finished_evt.query():
+                self.gpu_finished = True
+                self.copy_stream = get_stream()
+                self.host_dest = self.pagelocked_allocator(
+                    self.gpu_result.shape, self.gpu_result.dtype
+                )
+                driver.memcpy_dtoh_async(self.host_dest, self.gpu_result.gpudata, self.copy_stream)
+                self.copy_finished_evt = driver.Event()
+                self.copy_finished_evt.record(self.copy_stream)
+        elif self.copy_finished_evt.query():
+            STREAM_POOL.append(self.copy_stream)
+            return self.host_dest
+        return None
+
+
+atexit.register(STREAM_POOL.clear)

@@ -1,0 +1,84 @@
+"""Operators that are applied to vectors, with the names of ``pycuda.sparse.operator``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pygpu.gpuarray import GPUArray
+
+__all__ = ["DiagonalPreconditioner", "IdentityOperator", "OperatorBase"]
+
+
+class OperatorBase:
+    """A linear operator: an object that is called with a vector and returns another one."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its vectors."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of its rows and columns."""
+        raise NotImplementedError
+
+
+class IdentityOperator(OperatorBase):
+    """The operator that returns what it is called with.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the vectors.
+    n : int
+        The number of their elements.
+    """
+
+    def __init__(self, dtype: Any, n: int) -> None:
+        self.my_dtype = np.dtype(dtype)
+        self.n = n
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its vectors."""
+        return self.my_dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of its rows and columns."""
+        return self.n, self.n
+
+    def __call__(self, operand: GPUArray) -> GPUArray:
+        """Returns the vector itself."""
+        return operand
+
+
+class DiagonalPreconditioner(OperatorBase):
+    """The operator that multiplies each element of a vector by a number.
+
+    Parameters
+    ----------
+    diagonal : pygpu.gpuarray.GPUArray
+        The numbers: an array of one axis.
+    """
+
+    def __init__(self, diagonal: GPUArray) -> None:
+        self.diagonal = diagonal
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its vectors."""
+        return self.diagonal.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of its rows and columns."""
+        n = self.diagonal.shape[0]
+        return n, n
+
+    def __call__(self, operand: GPUArray) -> GPUArray:
+        """Returns the product of each element with its number, as a new array."""
+        return self.diagonal * operand
