@@ -23,8 +23,7 @@ SOURCES = [
 
 # A text in capitals is taken for a variable's name unless it is one of these.
 OTHER_TEXTS = {
-    "names in Python": {"DEFAULT_NVCC_FLAGS", "SUPPORTED_DTYPES"}
-    | {"VERSION", "VERSION_STATUS", "VERSION_TEXT"},
+    "prefixes of macros": {"LID", "GID", "LDIM", "GDIM"},
     "numbers with a name": {"SUCCESS"},
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
     "symbols and forms of code": {"CUBIN", "NVRTC", "PTX"},
@@ -36,6 +35,7 @@ OTHER_NAMES = re.compile(r"ERROR_\w+|CARGO_PKG_\w+")
 
 TEXT = re.compile(r'(?<![b\w])"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)"')
 RUST_TESTS = re.compile(r"^#\[cfg\([^\n]*\btest\b[^\n]*\nmod \w+ \{\n.*?^\}\n", re.S | re.M)
+PYTHON_ALL = re.compile(r"^__all__ = \[.*?\]", re.S | re.M)
 RUST_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
 
 
@@ -56,6 +56,8 @@ def product_texts() -> set[str]:
             text = file.read_text(encoding="utf-8")
             if file.suffix == ".rs":
                 text = RUST_COMMENT.sub("", RUST_TESTS.sub("", text))
+            else:
+                text = PYTHON_ALL.sub("", text)
             names |= names_in(text)
     return {name for name in names if not OTHER_NAMES.fullmatch(name)}
 
