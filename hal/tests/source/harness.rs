@@ -160,7 +160,7 @@ fn compile(specs: &[KernelSpec]) -> Option<libloading::Library> {
     std::fs::write(folder.join("shim.h"), SHIM).unwrap();
     std::fs::write(&source, text).unwrap();
     let output = Command::new("c++")
-        .args(["-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-w"])
+        .args(["-x", "c++", "-std=c++17", "-O0", "-fPIC", "-shared", "-w"])
         .args(["-ffp-contract=off", "-fno-strict-aliasing", "-fsanitize=undefined"])
         .args(["-fno-sanitize=alignment,float-divide-by-zero", "-fno-sanitize-recover=undefined"])
         .args(["-fsanitize-undefined-trap-on-error"])

@@ -61,8 +61,13 @@ impl Device {
     }
 }
 
+/// Bytes that have no period of a power of two.
 fn noise(bytes: usize, seed: u8) -> Vec<u8> {
-    (0..bytes).map(|i| (i * 167 + (i >> 11) * 13) as u8 ^ seed).collect()
+    const PERIOD: usize = 8191;
+    let period: Vec<u8> = (0..PERIOD).map(|i| (i * 167 + (i >> 5) * 13) as u8 ^ seed).collect();
+    let mut noise = period.repeat(bytes / PERIOD + 1);
+    noise.truncate(bytes);
+    noise
 }
 
 fn copy(stream: &DriverStream, direction: Direction, to: &mut [u8], from: &[u8]) -> Result<()> {
