@@ -77,6 +77,12 @@ pub(crate) fn compile_source<'py>(
     Ok((PyBytes::new(py, &compiled.code), compiled.log))
 }
 
+/// Returns the CUDA C functions that scans are made of, in the namespace `gpuarray`.
+#[pyfunction]
+pub(crate) fn scan_functions() -> String {
+    gpuarray::hal::source::scan_functions()
+}
+
 /// `CU_JIT_MAX_REGISTERS` and the other options that say something to a loader.
 const MAX_REGISTERS: i32 = 0;
 const OPTIMIZATION_LEVEL: i32 = 7;

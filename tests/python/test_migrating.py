@@ -10,7 +10,7 @@ import pytest
 
 import PyGPU as gpu
 import pygpu
-from pygpu import compiler, cumath, driver, gpuarray, tools
+from pygpu import compiler, cumath, driver, elementwise, gpuarray, reduction, scan, tools
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
 ROW = re.compile(r"\| (?P<there>.+) \| `(?P<here>[^|]+)` \|")
@@ -49,6 +49,9 @@ def test_each_call_is_there(call):
         "cumath": cumath,
         "tools": tools,
         "compiler": compiler,
+        "elementwise": elementwise,
+        "reduction": reduction,
+        "scan": scan,
         "h": h,
         "x": x,
         "a": gpuarray.to_gpu(h),

@@ -39,6 +39,7 @@ mod sequence;
 pub use kernel_spec::{KernelSpec, unit};
 pub use launches::Launch;
 pub use plan::Plan;
+pub use scan::scan_functions;
 
 /// Options that NVRTC needs for this source, besides the architecture.
 pub const NVRTC_OPTIONS: &[&str] = &["--std=c++14", "-fmad=false"];

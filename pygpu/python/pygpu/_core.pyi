@@ -17,6 +17,7 @@ __all__ = [
     "CallTime",
     "DeviceAllocation",
     "DeviceMemoryPool",
+    "ElementwiseLauncher",
     "Event",
     "Function",
     "GPUArray",
@@ -30,6 +31,7 @@ __all__ = [
     "PagelockedHostAllocation",
     "PooledDeviceAllocation",
     "PooledHostAllocation",
+    "ReductionLauncher",
     "RegisteredHostMemory",
     "Stream",
     "__version__",
@@ -81,6 +83,7 @@ __all__ = [
     "register_host_memory",
     "reset_device",
     "scan",
+    "scan_functions",
     "select",
     "sequence",
     "set_current_device",
@@ -411,6 +414,21 @@ class Module:
     def get_texref(self, name: str) -> Any: ...
     def get_surfref(self, name: str) -> Any: ...
 
+@disjoint_base
+class ElementwiseLauncher:
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
+    def _declare(
+        self, name: str, parameters: Any, order_free: bool, pack: int, sequential: bool
+    ) -> None: ...
+    def __call__(
+        self,
+        *args: Any,
+        range: slice | range | None = None,
+        slice: slice | None = None,
+        stream: _Stream = None,
+        **kwargs: Any,
+    ) -> None: ...
+
 @final
 class Function:
     @property
@@ -467,6 +485,19 @@ class PagelockedHostAllocation:
     def get_flags(self) -> int: ...
     def get_device_pointer(self) -> int: ...
     def __int__(self) -> int: ...
+
+@disjoint_base
+class ReductionLauncher:
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
+    def _declare(self, name: str, parameters: Any, order_free: bool, dtype: DTypeLike) -> None: ...
+    def __call__(
+        self,
+        *args: Any,
+        stream: _Stream = None,
+        out: GPUArray | None = None,
+        allocator: Any | None = None,
+        **kwargs: Any,
+    ) -> GPUArray: ...
 
 @final
 class RegisteredHostMemory:
@@ -588,6 +619,7 @@ def scan(
     dtype: DTypeLike | None = None,
     stream: _Stream = None,
 ) -> GPUArray: ...
+def scan_functions() -> str: ...
 def select(
     criterion: GPUArray,
     then_: _Operand,

@@ -1,9 +1,10 @@
 """Kernels from source, with the names of ``pycuda.compiler``.
 
 The compiler is the run-time compiler of the device's vendor, in this process: there is no
-``nvcc`` to be found and no file to be written. What it compiled is kept in the library's own
-cache, in the folder that ``PYGPU_CACHE_DIR`` names; arguments about ``nvcc`` and its cache are
-taken and have no effect. Options that only ``nvcc`` has are refused by the compiler.
+``nvcc`` to be found and no file to be written. ``nvcc`` is run where a program asks for it: by a
+path in place of the name ``nvcc``, or by an option or a target that only it has, if it is there.
+What the run-time compiler made is kept in the library's own cache, in the folder that
+``PYGPU_CACHE_DIR`` names.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _headers, _nvcc
 from ._context import Context
 from ._core import Linker, module_from_buffer
 from ._enumerations import jit_input_type
@@ -41,43 +42,75 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C for the current device.
 
-    Args:
-        source: The text; put into ``extern "C" { ... }`` unless ``no_extern_c``.
-        options: Options of the compiler.
-        keep: Writes source and result to a new folder and prints its name.
-        arch: The architecture to compile for, ``sm_90`` for example; the device's by default.
-        include_dirs: Folders in which included files are looked for.
-        target: ``"cubin"``, code for the device, or ``"ptx"``, text that can be linked and
-            that other devices of the vendor take.
+    Parameters
+    ----------
+    source : str
+        The text; put into ``extern "C" { ... }`` unless ``no_extern_c``.
+    nvcc : str
+        A path to a compiler in place of this name has that compiler run.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it. Those that only speak to a host
+        compiler have no effect on a run-time compiler.
+    keep : bool
+        Writes source and result to a new folder and prints its name.
+    arch : str, optional
+        The architecture to compile for, ``sm_90`` for example; the device's by default.
+    code : str, optional
+        The code to make for ``arch``, as ``nvcc`` has it.
+    cache_dir : str or bool, optional
+        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
+    include_dirs : sequence of str, optional
+        Folders in which included files are looked for.
+    target : {"cubin", "ptx", "fatbin"}
+        Code for the device, text that can be linked and that other devices of the vendor take, or
+        what only ``nvcc`` makes.
 
-    Raises:
-        CompileError: The source is refused; the exception has the compiler's log as ``stderr``.
-        Unsupported: The backend has no compiler.
+    Returns
+    -------
+    bytes
+        The code.
+
+    Raises
+    ------
+    CompileError
+        The source is refused; the exception has the compiler's log as ``stderr``, with the
+        source's own line numbers.
+    Unsupported
+        The backend has no compiler, or ``nvcc`` is needed and not there.
     """
     from . import driver
 
     if target not in ("cubin", "ptx", "fatbin"):
         raise AssertionError(f'target is {target!r}; allowed are "cubin", "ptx" and "fatbin"')
-    if target == "fatbin":
-        raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
-    if not no_extern_c:
-        source = f'extern "C" {{\n{source}\n}}\n'
+    if isinstance(options, str):
+        raise TypeError(f"options is the text {options!r}; a sequence of options is needed")
     flags = list(DEFAULT_NVCC_FLAGS if options is None else options)
     if driver.CUDA_DEBUGGING:
         keep = True
         flags.append("-G")
+    folders = [str(folder) for folder in include_dirs or ()]
+    if _nvcc.is_asked_for(nvcc, flags, target):
+        return _nvcc.compile(nvcc, source, flags, keep, no_extern_c, arch, code, folders, target)
+    if target == "fatbin":
+        raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
+    flags = _nvcc.without_host_options(flags)
+    text = _headers.insert(source, _FILE, folders)
+    if not no_extern_c:
+        text = f'extern "C" {{\n#line 1 "{_FILE}"\n{text}\n}}\n'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
+    elif code is not None:
+        arch = code
     if arch is not None:
         flags.append(f"-arch={arch}")
-    if code is not None:
-        flags.append(f"-code={code}")
-    flags += [f"-I{folder}" for folder in include_dirs or ()]
+    if folders or _headers.includes(text):
+        flags += _headers.search_options([*folders, *_headers.vendor_folders(source)])
     try:
-        result, log = _core.compile_source(source, _FILE, flags)
+        result, log = _core.compile_source(text, _FILE, flags)
     except CompileError as error:
         command = [f"--{target}", *flags, _FILE]
-        failure = CompileError(f"compilation of {_FILE} failed", command, stderr=error.detail)
+        log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail))))
+        failure = CompileError(f"compilation of {_FILE} failed", command, stderr=log)
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None
     if log:
@@ -85,7 +118,7 @@ def compile(
 
         warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=3)
     if keep:
-        _keep(source, result, target)
+        _keep(text, result, target)
     return result
 
 
@@ -267,17 +300,11 @@ class DynamicSourceModule(DynamicModule):
 def _find_library(name: str, folder: str | None) -> str:
     """A static library of the toolkit: in ``folder``, or where toolkits are installed."""
     from pathlib import Path
-    from shutil import which
 
     if folder is not None:
         folders = [Path(folder)]
     else:
-        roots = [os.environ.get(variable) for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME")]
-        nvcc = which("nvcc")
-        if nvcc is not None:
-            roots.append(str(Path(nvcc).parent.parent))
-        roots.append("/usr/local/cuda")
-        folders = [Path(root) / "lib64" for root in roots if root]
+        folders = [root / "lib64" for root in _headers.toolkits()]
         folders += map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
         folders.append(Path("/usr/lib/x86_64-linux-gnu"))
     for candidate in folders:

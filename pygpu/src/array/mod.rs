@@ -77,7 +77,7 @@ impl Content {
     }
 
     /// Returns the allocator of results, for another array object.
-    fn result_allocator(&self, py: Python<'_>) -> ResultAllocator {
+    pub(crate) fn result_allocator(&self, py: Python<'_>) -> ResultAllocator {
         match &self.allocator {
             None => ResultAllocator::default(),
             // The collector sees what one array object alone refers to.

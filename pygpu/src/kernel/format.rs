@@ -116,6 +116,14 @@ fn is_number(class: &Bound<'_, PyType>) -> PyResult<bool> {
     Ok(class.is_subclass(&numpy.getattr("number")?)? || class.is(&numpy.getattr("bool_")?))
 }
 
+/// Reads the format code of one argument.
+pub(super) fn code(text: &str) -> Result<Code, String> {
+    match parse_codes(text)?[..] {
+        [code] => Ok(code),
+        _ => Err(format!("format {text:?} is not that of one argument")),
+    }
+}
+
 fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
     const WORD: u8 = size_of::<usize>() as u8;
     // `long` of the platform, which numpy's codes follow.

@@ -2,9 +2,13 @@
 
 mod arguments;
 mod config;
+mod elementwise;
 mod fast;
 mod format;
 mod handlers;
+mod reduction;
+mod signature;
+mod variants;
 
 use crate::current_device::CurrentDevice;
 use crate::deferred_drop::DeferredDrop;
@@ -13,6 +17,7 @@ use crate::integer::argument;
 use crate::stream::stream_argument;
 use crate::synchronize;
 use config::config;
+pub(crate) use elementwise::ElementwiseLauncher;
 pub(crate) use fast::install;
 use format::{Format, Formats, struct_error};
 use gpuarray::hal::attempt::attempt;
@@ -21,6 +26,7 @@ use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig
 use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
 

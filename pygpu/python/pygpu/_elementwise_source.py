@@ -1,0 +1,198 @@
+"""The source of kernels of elements, and PyCUDA's functions that compile it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core, _snippets
+from ._c_types import ScalarArg, dtype_to_ctype
+from ._snippets import Declared, Strides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .compiler import SourceModule
+
+FROM_RANGE = ("long start", "long stop", "long step")
+
+
+def source_of(
+    declared: Sequence[Declared],
+    operation: str,
+    name: str,
+    preamble: str,
+    loop_prep: str,
+    after_loop: str,
+    *,
+    added: Sequence[str] = (),
+    ranged: bool = False,
+    strides: Strides = Strides(),  # noqa: B008
+    packs: Mapping[str, tuple[bool, bool]] | None = None,
+    pack: int = 1,
+) -> str:
+    """Returns the source of a kernel; ``packs`` says which arrays a thread loads and stores
+    ``pack`` neighbours of at once."""
+    operation = _snippets.part(f"operation of {name}", operation)
+    if ranged:
+        index = "long i;"
+        loop = f"""
+    for (i = start + (long)(cta_start + tid) * step; step < 0 ? i > stop : i < stop;
+         i += (long)total_threads * step) {{{operation};
+    }}"""
+    else:
+        index = "size_t i;"
+        first = "cta_start + tid"
+        loop = ""
+        if packs:
+            first = f"n / {pack} * {pack} + {first}"
+            loop = _packed_loop(declared, operation, packs, pack)
+        loop += f"""
+    for (i = {first}; i < n; i += total_threads) {{{operation};
+    }}"""
+    return f"""{_snippets.headers(strides)}{_snippets.part(f"preamble of {name}", preamble)}
+{_PACK if packs else ""}
+extern "C" __global__ void {name}({_snippets.parameters(declared, added, strides)})
+{{
+    const size_t tid = threadIdx.x;
+    const size_t total_threads = (size_t)gridDim.x * blockDim.x;
+    const size_t cta_start = (size_t)blockDim.x * blockIdx.x;
+    {index}
+    {_snippets.strided_arrays(declared, strides)}
+    {_snippets.part(f"loop_prep of {name}", loop_prep)};
+    {loop}
+    {_snippets.part(f"after_loop of {name}", after_loop)};
+}}
+"""
+
+
+# Neighbours that one access moves.
+_PACK = """
+namespace pygpu {
+template <class T, int COUNT>
+struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
+    T items[COUNT];
+};
+}
+"""
+
+
+def _packed_loop(
+    declared: Sequence[Declared], operation: str, packs: Mapping[str, tuple[bool, bool]], pack: int
+) -> str:
+    loads, stores = "", ""
+    for it in declared:
+        if it.name not in packs:
+            continue
+        load, store = packs[it.name]
+        element = dtype_to_ctype(it.argument.dtype)
+        local, address = f"pygpu_pack_{it.name}", f"{it.name} + {pack} * pygpu_turn"
+        loads += f"        pygpu::Pack<{element}, {pack}> {local};\n"
+        if load:
+            loads += f"        {local} = *(const pygpu::Pack<{element}, {pack}> *)({address});\n"
+        const = "" if store else "const "
+        loads += f"        {const}{element} (&pygpu_{it.name})[{pack}] = {local}.items;\n"
+        if store:
+            stores += f"        *(pygpu::Pack<{element}, {pack}> *)({address}) = {local};\n"
+        operation = _snippets.access(it.name).sub(f"pygpu_{it.name}[pygpu_item]", operation)
+    return f"""
+    for (size_t pygpu_turn = cta_start + tid; pygpu_turn < n / {pack};
+         pygpu_turn += total_threads) {{
+{loads}
+#pragma unroll
+        for (int pygpu_item = 0; pygpu_item < {pack}; ++pygpu_item) {{{operation};
+        }}
+{stores}    }}"""
+
+
+def get_elwise_module(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    preamble: str = "",
+    loop_prep: str = "",
+    after_loop: str = "",
+) -> SourceModule:
+    """Compiles a kernel that runs statements for each ``i`` below its argument ``n``.
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg
+        All arguments, with ``n`` among them.
+    operation, preamble, loop_prep, after_loop : str
+        Statements for each element, declarations before the kernel, and statements of each thread
+        before and behind its elements.
+    name : str
+        The kernel's name.
+    keep, options
+        As for :func:`pygpu.compiler.compile`.
+
+    Returns
+    -------
+    SourceModule
+        The module that has the kernel.
+    """
+    from .compiler import SourceModule
+
+    source = source_of(_snippets.parse(arguments), operation, name, preamble, loop_prep, after_loop)
+    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+
+
+def get_elwise_range_module(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    preamble: str = "",
+    loop_prep: str = "",
+    after_loop: str = "",
+) -> SourceModule:
+    """As :func:`get_elwise_module`, for each ``i`` from the argument ``start`` to ``stop``,
+    ``step`` apart, all of type ``long``."""
+    from .compiler import SourceModule
+
+    source = source_of(
+        _snippets.parse(arguments), operation, name, preamble, loop_prep, after_loop, ranged=True
+    )
+    return SourceModule(source, options=options, keep=keep, no_extern_c=True)
+
+
+def get_elwise_kernel_and_types(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    use_range: bool = False,
+    **kwargs: Any,
+) -> tuple[SourceModule, _core.Function, list[Any]]:
+    """Returns a module, its prepared kernel and the kernel's arguments.
+
+    The arguments are those of the program and ``n``, or ``start``, ``stop`` and ``step`` with
+    ``use_range``. The other parameters are those of :func:`get_elwise_module`.
+    """
+    declared = _snippets.parse(arguments)
+    added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
+    declared += [Declared(ScalarArg(dtype, it), False) for dtype, it in added]
+    make = get_elwise_range_module if use_range else get_elwise_module
+    module = make(declared, operation, name, keep, options, **kwargs)
+    function = module.get_function(name)
+    function.prepare("".join(it.argument.struct_char for it in declared))
+    return module, function, [it.argument for it in declared]
+
+
+def get_elwise_kernel(
+    arguments: str | Iterable[Any],
+    operation: str,
+    name: str = "kernel",
+    keep: bool = False,
+    options: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> _core.Function:
+    """Returns the prepared kernel of :func:`get_elwise_kernel_and_types`, whose last argument is
+    the number of elements."""
+    return get_elwise_kernel_and_types(arguments, operation, name, keep, options, **kwargs)[1]

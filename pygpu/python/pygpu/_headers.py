@@ -1,0 +1,182 @@
+"""Headers that kernels from source include, without a toolkit.
+
+Run-time compilers have no files of their own. The headers in the folder ``_kernel_headers`` are
+part of this package, and take the place of their ``#include`` lines. NVIDIA's own headers are
+taken from a toolkit or from the packages on PyPI that hold them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+FOLDER = Path(__file__).parent / "_kernel_headers"
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"].*$', re.MULTILINE)
+
+# Headers of C++ that are those of C here.
+_OF_C = {
+    "cassert": "assert.h",
+    "cfloat": "float.h",
+    "climits": "limits.h",
+    "cmath": "math.h",
+    "cstddef": "stddef.h",
+    "cstdint": "stdint.h",
+    "cstdio": "stdio.h",
+    "cstdlib": "stdlib.h",
+    "cstring": "string.h",
+    "inttypes.h": "stdint.h",
+}
+
+# What the run-time compilers have built in, for which programs include these out of habit.
+_BUILT_IN = frozenset(
+    {
+        "cuda.h",
+        "cuda_runtime.h",
+        "cuda_runtime_api.h",
+        "device_functions.h",
+        "device_launch_parameters.h",
+        "driver_types.h",
+        "math_constants.h",
+        "math_functions.h",
+        "surface_functions.h",
+        "surface_types.h",
+        "texture_fetch_functions.h",
+        "texture_types.h",
+        "vector_functions.h",
+        "vector_types.h",
+    }
+)
+
+# The start of a header's name; the folder below `nvidia` and the package that hold it.
+_PACKAGES = (
+    ("curand", "curand", "nvidia-curand-cu12"),
+    ("cublas", "cublas", "nvidia-cublas-cu12"),
+    ("cufft", "cufft", "nvidia-cufft-cu12"),
+    ("cusparse", "cusparse", "nvidia-cusparse-cu12"),
+    ("cusolver", "cusolver", "nvidia-cusolver-cu12"),
+    ("cub/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("thrust/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("cuda/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("", "cuda_runtime", "nvidia-cuda-runtime-cu12"),
+)
+
+# Starts of names that mean a header of NVIDIA's.
+_OF_NVIDIA: tuple[str, ...] = (
+    "cu",
+    "cooperative_groups",
+    "crt/",
+    "device_",
+    "driver_",
+    "math_",
+    "mma.h",
+    "sm_",
+)
+_OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
+
+_MISSING = re.compile(
+    r"""(?:open\ source\ file\ "([^"]+)"|fatal\ error:\ '([^']+)'\ file\ not\ found
+    |fatal\ error:\ ([^\s:]+):\ No\ such\ file)""",
+    re.VERBOSE,
+)
+
+
+def includes(source: str) -> list[str]:
+    """Returns the names in the ``#include`` lines of a text."""
+    return [found[2] for found in _INCLUDE.finditer(source)]
+
+
+_TEXTS: dict[str, str | None] = {}
+
+
+def _own(name: str) -> str | None:
+    """The text of a header of this package."""
+    if "/" in name:
+        return None
+    path = FOLDER / _OF_C.get(name, name)
+    if name not in _TEXTS:
+        _TEXTS[name] = path.read_text() if path.is_file() else None
+    return _TEXTS[name]
+
+
+def insert(source: str, file: str, folders: Iterable[str]) -> str:
+    """Returns a source with the headers of this package in it.
+
+    What is included with quotation marks, or lies in ``folders``, is the program's own. The lines
+    of ``source`` keep their numbers in the compiler's messages.
+    """
+    folders = list(folders)
+
+    def text(found: re.Match[str]) -> str:
+        name = found[2]
+        if any(os.path.isfile(os.path.join(folder, name)) for folder in folders):
+            return found[0]
+        own = _own(name)
+        if own is None:
+            return "" if name in _BUILT_IN and vendor_folder(name) is None else found[0]
+        line = source.count("\n", 0, found.end()) + 2
+        return f'#line 1 "{name}"\n{own}#line {line} "{file}"'
+
+    return _INCLUDE.sub(text, source)
+
+
+def toolkits() -> Iterator[Path]:
+    """Yields the folders in which CUDA toolkits may be installed."""
+    for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME"):
+        if root := os.environ.get(variable):
+            yield Path(root)
+    if (nvcc := which("nvcc")) is not None:
+        yield Path(nvcc).parent.parent
+    yield Path("/usr/local/cuda")
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    for root in toolkits():
+        yield root / "include"
+    component = next(folder for start, folder, _ in _PACKAGES if name.startswith(start))
+    for entry in filter(None, sys.path):
+        packages = Path(entry) / "nvidia"
+        yield packages / component / "include"
+        yield packages / "cuda_nvcc" / "include"
+        yield from sorted(packages.glob("cu[0-9]*/include"), reverse=True)
+
+
+def vendor_folder(name: str) -> str | None:
+    """Returns the folder in which a header of NVIDIA's lies, or None."""
+    found = (folder for folder in _candidates(name) if (folder / name).is_file())
+    folder = next(found, None)
+    return None if folder is None else str(folder)
+
+
+def vendor_folders(source: str) -> list[str]:
+    """Returns the folders of NVIDIA's headers that a source includes, and of those behind them."""
+    names = [name for name in includes(source) if name.startswith(_OF_NVIDIA)]
+    if not names:
+        return []
+    folders = map(vendor_folder, [*names, "cuda_runtime.h"])
+    return list(dict.fromkeys(folder for folder in folders if folder is not None))
+
+
+def advice(log: str) -> str:
+    """Returns a sentence for each header of NVIDIA's that a compiler has not found."""
+    missing = dict.fromkeys(next(filter(None, found.groups())) for found in _MISSING.finditer(log))
+    sentences = []
+    for name in missing:
+        if name.startswith(_OF_NVIDIA):
+            package = next(package for start, _, package in _PACKAGES if name.startswith(start))
+            sentences.append(
+                f"{name} comes with the package {package} (pip install {package}), or with a CUDA "
+                "toolkit, whose folder CUDA_HOME names"
+            )
+    return "\n".join(sentences)
+
+
+def search_options(folders: Sequence[str]) -> list[str]:
+    """Returns the options that name folders of headers; those of this package come last."""
+    return [f"-I{folder}" for folder in (*folders, FOLDER)]

@@ -1,0 +1,12 @@
+// An assertion that fails says so and stops the kernel.
+#undef assert
+#ifdef NDEBUG
+#define assert(condition) ((void)0)
+#elif defined(__HIP__)
+#define assert(condition) ((condition) ? (void)0 : __builtin_trap())
+#else
+#define assert(condition)                                                                       \
+    ((condition) ? (void)0                                                                      \
+                 : (printf("%s:%d: assertion `%s` failed.\n", __FILE__, __LINE__, #condition),  \
+                    __trap()))
+#endif

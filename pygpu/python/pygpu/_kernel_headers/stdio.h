@@ -1,0 +1,1 @@
+// The compilers of kernels have printf built in.

@@ -1,0 +1,125 @@
+"""The compiler ``nvcc``, for programs that ask for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+from . import _headers
+from ._context import Context
+from ._errors import CompileError, Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Options that speak to the host's compiler or to nvcc's own work: code for a device is the same
+# without them. Those of the first line have a value.
+_WITH_VALUE = ("-Xcompiler", "--compiler-options", "-ccbin", "--compiler-bindir", "-Xlinker")
+_ALONE: tuple[str, ...] = (
+    "-m64",
+    "--machine=64",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-g",
+    "--debug",
+    "-v",
+    "--verbose",
+)
+_ALONE += ("--keep", "-keep", "-cubin", "--cubin", "-shared", "-c", "--resource-usage")
+
+# Options for which there is nothing in a run-time compiler.
+_OF_NVCC = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir", "-dryrun")
+
+
+def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
+    """Returns whether a compilation names ``nvcc`` or needs what only it has."""
+    if nvcc != "nvcc":
+        return True
+    needed = target == "fatbin" or any(name in _OF_NVCC for name in map(_name, options))
+    return needed and which(nvcc) is not None
+
+
+def _name(option: str) -> str:
+    return option.split("=", 1)[0]
+
+
+def without_host_options(options: Sequence[str]) -> list[str]:
+    """Returns the options without those that make no difference to code for a device."""
+    left = []
+    rest = iter(options)
+    for option in rest:
+        if option in _WITH_VALUE:
+            next(rest, None)
+        elif _name(option) not in _WITH_VALUE and option not in _ALONE:
+            left.append(option)
+    return left
+
+
+def compile(
+    nvcc: str,
+    source: str,
+    options: Sequence[str],
+    keep: bool,
+    no_extern_c: bool,
+    arch: str | None,
+    code: str | None,
+    include_dirs: Sequence[str],
+    target: str,
+) -> bytes:
+    """Compiles CUDA C with ``nvcc``; the arguments are those of :func:`pygpu.compiler.compile`.
+
+    Raises
+    ------
+    Unsupported
+        There is no such program.
+    CompileError
+        It refuses the source.
+    """
+    program = which(nvcc)
+    if program is None:
+        raise Unsupported(f"nvcc is {nvcc!r}, and there is no such program to run")
+    name = "kernel.cu"
+    if not no_extern_c:
+        source = f'extern "C" {{\n#line 1 "{name}"\n{source}\n}}\n'
+    command = [program, f"--{target}", *options]
+    if not any(_name(option) in ("-arch", "--gpu-architecture", "-gencode") for option in options):
+        command += ["-arch", arch or Context.get_device().architecture()]
+    if code is not None:
+        command += ["-code", code]
+    # The own headers of C would hide those of the host's compiler.
+    command += [f"-I{folder}" for folder in include_dirs]
+    with tempfile.TemporaryDirectory() as folder:
+        for header in _headers.FOLDER.glob("pycuda-*.hpp"):
+            Path(folder, header.name).write_text(header.read_text())
+        Path(folder, name).write_text(source)
+        output = f"kernel.{target}"
+        command += [f"-I{folder}", "-o", output, name]
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+        path = Path(folder, output)
+        if done.returncode != 0 or not path.is_file():
+            raise CompileError(
+                f"nvcc compilation of {name} failed",
+                command,
+                stdout=done.stdout,
+                stderr=done.stderr,
+            )
+        result = path.read_bytes()
+        if keep:
+            kept = tempfile.mkdtemp()
+            for file in os.listdir(folder):
+                Path(kept, file).write_bytes(Path(folder, file).read_bytes())
+            print(f"*** compiler output in {kept}")
+    if done.stdout or done.stderr:
+        from warnings import warn
+
+        log = done.stdout + done.stderr
+        warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=4)
+    return result

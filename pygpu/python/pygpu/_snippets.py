@@ -1,0 +1,262 @@
+"""Kernels around a program's expressions: what the expressions do with arrays, and the source.
+
+The arguments of every generated kernel are those that the program declares, then what the kind of
+kernel adds (the number of elements), then the geometry of each array that is not one run of
+elements."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+THREADS = 256
+"""The threads of each block of a generated kernel; the launchers of the core know it, too."""
+
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+_ASSIGNED = re.compile(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)|\s*[.\[]|\s*->")
+_PLAIN_ASSIGNMENT = re.compile(r"\s*=(?!=)")
+_WHOLE_GRID = re.compile(
+    r"\b(?:tid|total_threads|cta_start|threadIdx|blockIdx|blockDim|gridDim|break|return|goto|asm"
+    r"|atomic\w*|__\w+)\b|#"
+)
+
+
+class Declared(NamedTuple):
+    """An argument, and whether its declaration says ``const``."""
+
+    argument: Any
+    constant: bool
+
+    @property
+    def is_vector(self) -> bool:
+        return isinstance(self.argument, VectorArg)
+
+    @property
+    def name(self) -> str:
+        return self.argument.name
+
+    @property
+    def element(self) -> str:
+        """The C type of an array's elements."""
+        const = "const " if self.constant else ""
+        return const + dtype_to_ctype(self.argument.dtype)
+
+    def declarator(self) -> str:
+        """The argument's declaration."""
+        return ("const " if self.constant else "") + self.argument.declarator()
+
+
+def parse(arguments: str | Iterable[Any]) -> list[Declared]:
+    """Returns the arguments of a declaration in C, or of a list of ``VectorArg`` and ``ScalarArg``.
+
+    Raises
+    ------
+    TypeError
+        A member of a list is neither.
+    ValueError
+        The text declares no arguments, or declares a name twice.
+    """
+    if isinstance(arguments, str):
+        texts = arguments.split(",")
+        declared = [
+            Declared(parse_c_arg(text), "*" in text and "const" in text.split("*")[0].split())
+            for text in texts
+        ]
+    else:
+        declared = []
+        for argument in arguments:
+            if isinstance(argument, Declared):
+                declared.append(argument)
+                continue
+            if not isinstance(argument, VectorArg | ScalarArg):
+                raise TypeError(
+                    f"arguments has the member {argument!r}; a VectorArg or a ScalarArg is needed"
+                )
+            declared.append(Declared(argument, constant=False))
+    names = [it.name for it in declared]
+    if len(set(names)) < len(names):
+        raise ValueError(f"arguments declares a name twice: {', '.join(names)}")
+    return declared
+
+
+def check_text(**texts: Any) -> None:
+    """Raises ``TypeError`` for a piece of source that is no text."""
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is of type {type(text).__name__}; a text is needed")
+
+
+def access(name: str) -> re.Pattern[str]:
+    """Returns what matches an array's element at the running index."""
+    return re.compile(rf"\b{name}\s*\[\s*i\s*\]")
+
+
+class Usage:
+    """What expressions do with the running index ``i`` and the arrays.
+
+    Attributes
+    ----------
+    indexed : set of str
+        The arrays that are accessed as ``name[i]``.
+    order_free : bool
+        ``i`` and these arrays are used in no other way, so that elements may be visited in any
+        order.
+    """
+
+    def __init__(
+        self,
+        declared: Sequence[Declared],
+        operation: str,
+        preamble: str,
+        beside: Sequence[str] = (),
+    ) -> None:
+        self.operation = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), operation)
+        vectors = [it for it in declared if it.is_vector]
+        self.accesses = {it.name: access(it.name) for it in vectors}
+        self.indexed = {
+            name for name, element in self.accesses.items() if element.search(self.operation)
+        }
+        rest = self.operation
+        for element in self.accesses.values():
+            rest = element.sub(" ", rest)
+        elsewhere = re.compile(rf"\b(?:{'|'.join([*self.indexed, 'i'])})\b|#")
+        macros = re.search(r"^\s*#\s*define", preamble, re.MULTILINE)
+        self.order_free = not macros and not any(map(elsewhere.search, (rest, *beside)))
+        self._vectors = vectors
+
+    def in_packs(self) -> dict[str, tuple[bool, bool]]:
+        """Returns for each array whether a thread that serves several neighbours at once has to
+        load and to store them; empty if the expressions are not fit for that."""
+        if not self.order_free or _WHOLE_GRID.search(self.operation) or len(self.operation) > 400:
+            return {}
+        return {it.name: self._transfers(it) for it in self._vectors if it.name in self.indexed}
+
+    def _transfers(self, declared: Declared) -> tuple[bool, bool]:
+        element = self.accesses[declared.name]
+        if declared.constant:
+            return (True, False)
+        places = list(element.finditer(self.operation))
+        before = [self.operation[: it.start()].rstrip() for it in places]
+        changed = any(
+            _ASSIGNED.match(self.operation, it.end())
+            or ahead.endswith(("++", "--"))
+            or (ahead.endswith("&") and not ahead.endswith("&&"))
+            for it, ahead in zip(places, before, strict=True)
+        )
+        if not changed:
+            return (True, False)
+        return (not self._assigned_first(element), True)
+
+    def _assigned_first(self, element: re.Pattern[str]) -> bool:
+        """Whether the first statement with an element assigns it, whatever happened before."""
+        for statement in statements(self.operation):
+            if element.search(statement):
+                text = statement.lstrip()
+                first = element.match(text)
+                if first is None or not _PLAIN_ASSIGNMENT.match(text, first.end()):
+                    return False
+                return element.search(text, first.end()) is None
+        return False
+
+
+def statements(text: str) -> list[str]:
+    """Returns the pieces of a text between the semicolons outside of all brackets."""
+    pieces, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == ";" and depth == 0:
+            pieces.append(text[start:place])
+            start = place + 1
+    return [*pieces, text[start:]]
+
+
+class Strides(NamedTuple):
+    """Which arrays of a kernel are strided: for each array its axes, 0 for a run of elements."""
+
+    ranks: tuple[int, ...] = ()
+    wide: bool = False
+
+    def of(self, declared: Sequence[Declared]) -> dict[str, str]:
+        """The C type of each strided array, by its name."""
+        vectors = [it for it in declared if it.is_vector]
+        wide = "true" if self.wide else "false"
+        return {
+            it.name: f"pygpu::Strided<{it.element}, {rank}, {wide}>"
+            for it, rank in zip(vectors, self.ranks or [0] * len(vectors), strict=True)
+            if rank > 0
+        }
+
+
+def parameters(declared: Sequence[Declared], added: Sequence[str], strides: Strides) -> str:
+    """Returns the parameters of a kernel; a strided array's pointer has another name."""
+    strided = strides.of(declared)
+    own = [
+        f"{it.element} *pygpu_{it.name}" if it.name in strided else it.declarator()
+        for it in declared
+    ]
+    geometries = [f"{kind}::Geometry pygpu_geometry_{name}" for name, kind in strided.items()]
+    return ", ".join([*own, *added, *geometries])
+
+
+def strided_arrays(declared: Sequence[Declared], strides: Strides) -> str:
+    """Returns the declarations of the strided arrays in a kernel's body."""
+    return "".join(
+        f"{kind} {name}(pygpu_{name}, pygpu_geometry_{name});\n"
+        for name, kind in strides.of(declared).items()
+    )
+
+
+def part(name: str, text: str) -> str:
+    """Returns a piece of the program's source, whose lines messages count from 1."""
+    return f'\n#line 1 "{name}"\n{text}\n#line 1 "generated source"\n' if text.strip() else ""
+
+
+def headers(strides: Strides) -> str:
+    """Returns the ``#include`` lines of a generated kernel."""
+    lines = "#include <pycuda-complex.hpp>\n"
+    return lines + ("#include <pygpu-strided.hpp>\n" if strides.ranks else "")
+
+
+def declaration(declared: Sequence[Declared], usage: Usage) -> list[tuple[str, Any, bool, bool]]:
+    """Returns the arguments as the launchers of the core take them."""
+    return [
+        (it.name, it.argument.dtype, it.name in usage.indexed, it.constant)
+        if it.is_vector
+        else (it.name, it.argument.struct_char, False, False)
+        for it in declared
+    ]
+
+
+def function_of(source: str, name: str, options: Any, keep: bool) -> Any:
+    """Compiles a source and returns one of its kernels."""
+    from .compiler import SourceModule
+
+    return SourceModule(source, options=options, keep=keep, no_extern_c=True).get_function(name)
+
+
+def build_strided(build: Any, strides: Strides, name: str) -> Any:
+    """Returns ``build(strides)``.
+
+    Raises
+    ------
+    RuntimeError
+        The source compiles for arrays without gaps only.
+    """
+    from ._errors import CompileError
+
+    try:
+        return build(strides)
+    except CompileError as error:
+        if not strides.ranks:
+            raise
+        build(Strides())
+        text = (
+            f"kernel {name} compiles for contiguous arrays only: it uses an array otherwise than "
+            f"by an index, as in x[i]\n{error.stderr}"
+        )
+        raise RuntimeError(text) from error

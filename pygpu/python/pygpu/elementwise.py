@@ -1,0 +1,223 @@
+"""Kernels of elements around a program's statements, with the names of ``pycuda.elementwise``.
+
+Arrays may have any strides. ``i`` counts elements in memory order where all arrays are in C order
+or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _core, _snippets
+from ._elementwise_functions import (
+    get_arange_kernel,
+    get_axpbyz_kernel,
+    get_axpbz_kernel,
+    get_binary_func_kernel,
+    get_binary_func_scalar_kernel,
+    get_binary_minmax_kernel,
+    get_binary_op_kernel,
+    get_conj_kernel,
+    get_copy_kernel,
+    get_fill_kernel,
+    get_fmod_kernel,
+    get_frexp_kernel,
+    get_if_positive_kernel,
+    get_imag_kernel,
+    get_ldexp_kernel,
+    get_linear_combination_kernel,
+    get_logical_not_kernel,
+    get_modf_kernel,
+    get_pow_array_kernel,
+    get_put_kernel,
+    get_rdivide_elwise_kernel,
+    get_real_kernel,
+    get_reverse_kernel,
+    get_scalar_op_kernel,
+    get_take_kernel,
+    get_take_put_kernel,
+    get_unary_func_kernel,
+    get_where_kernel,
+)
+from ._elementwise_source import (
+    FROM_RANGE,
+    get_elwise_kernel,
+    get_elwise_kernel_and_types,
+    get_elwise_module,
+    get_elwise_range_module,
+    source_of,
+)
+from ._errors import CompileError
+from ._snippets import Strides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .compiler import SourceModule
+
+__all__ = [
+    "ElementwiseKernel",
+    "get_arange_kernel",
+    "get_axpbyz_kernel",
+    "get_axpbz_kernel",
+    "get_binary_func_kernel",
+    "get_binary_func_scalar_kernel",
+    "get_binary_minmax_kernel",
+    "get_binary_op_kernel",
+    "get_conj_kernel",
+    "get_copy_kernel",
+    "get_elwise_kernel",
+    "get_elwise_kernel_and_types",
+    "get_elwise_module",
+    "get_elwise_range_module",
+    "get_fill_kernel",
+    "get_fmod_kernel",
+    "get_frexp_kernel",
+    "get_if_positive_kernel",
+    "get_imag_kernel",
+    "get_ldexp_kernel",
+    "get_linear_combination_kernel",
+    "get_logical_not_kernel",
+    "get_modf_kernel",
+    "get_pow_array_kernel",
+    "get_put_kernel",
+    "get_rdivide_elwise_kernel",
+    "get_real_kernel",
+    "get_reverse_kernel",
+    "get_scalar_op_kernel",
+    "get_take_kernel",
+    "get_take_put_kernel",
+    "get_unary_func_kernel",
+    "get_where_kernel",
+]
+
+
+class ElementwiseKernel(_core.ElementwiseLauncher):
+    """A kernel that runs a program's statements for each element of its arrays.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg
+        The arguments as C declares them: ``"float a, float *x, const int *y"``. What is declared
+        ``const`` cannot be written.
+    operation : str
+        Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of elements.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a folder; see :func:`pygpu.compiler.compile`.
+    options : sequence of str, optional
+        Options of the compiler.
+    preamble : str
+        Source before the kernel: functions, structures, ``#include`` lines.
+    loop_prep, after_loop : str
+        Statements of each thread before and behind its elements.
+
+    Raises
+    ------
+    AssertionError
+        There is no array among the arguments.
+    ValueError, TypeError
+        ``arguments`` is no declaration, or a type has no dtype.
+
+    Notes
+    -----
+    A call takes the arguments, ``range`` or ``slice`` (the indices ``i``, which count the elements
+    of the first array) and ``stream``. Before anything runs it raises ``TypeError`` for another
+    number of arguments, something else than an array, and another dtype; ``ValueError`` if arrays
+    that are accessed as ``x[i]`` differ in length or lack elements of ``range``. PyCUDA checks
+    none of these. The source is compiled at the first call, and once more for each other way in
+    which arrays lie in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> add = ElementwiseKernel("float a, float *x, float *z", "z[i] = a + x[i]")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> add(1, x, x)
+    >>> x.get()
+    array([1., 2., 3.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        arguments: str | Iterable[Any],
+        operation: str,
+        name: str = "kernel",
+        keep: bool = False,
+        options: Sequence[str] | None = None,
+        preamble: str = "",
+        loop_prep: str = "",
+        after_loop: str = "",
+    ) -> None:
+        texts = {"preamble": preamble, "loop_prep": loop_prep, "after_loop": after_loop}
+        _snippets.check_text(operation=operation, name=name, **texts)
+        declared = _snippets.parse(arguments)
+        if not any(it.is_vector for it in declared):
+            raise AssertionError(
+                "ElementwiseKernel can only be used with functions that have at least one vector "
+                "argument"
+            )
+        self.gen_kwargs: dict[str, Any] = {
+            "arguments": arguments,
+            "operation": operation,
+            "name": name,
+            "keep": keep,
+            "options": options,
+            **texts,
+        }
+        self._arguments = declared
+        usage = _snippets.Usage(declared, operation, preamble, [loop_prep, after_loop])
+        self._packs = usage.in_packs()
+        sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
+        fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
+        self._pack = 16 // max(sizes) if fit else 1
+        self._declare(
+            name,
+            _snippets.declaration(declared, usage),
+            usage.order_free,
+            self._pack,
+            len([it for it in _snippets.statements(usage.operation) if it.strip()]) > 1,
+        )
+
+    def _build(
+        self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]
+    ) -> tuple[_core.Function]:
+        """Compiles a variant, for the launcher."""
+        options = self.gen_kwargs
+        texts = [options[it] for it in ("preamble", "loop_prep", "after_loop")]
+
+        def build(strides: Strides, packs: Any = None) -> tuple[_core.Function]:
+            source = source_of(
+                self._arguments,
+                options["operation"],
+                options["name"],
+                *texts,
+                added=FROM_RANGE if ranged else ("size_t n",),
+                ranged=ranged,
+                strides=strides,
+                packs=packs,
+                pack=self._pack,
+            )
+            name, keep = options["name"], options["keep"]
+            return (_snippets.function_of(source, name, options["options"], keep),)
+
+        if packed:
+            try:
+                return build(Strides(), self._packs)
+            except CompileError:
+                # Statements that need the elements where they lie in memory; or that are wrong,
+                # which the plain source says better. It serves each element with a thread.
+                pass
+        return _snippets.build_strided(build, Strides(ranks, wide), options["name"])
+
+    def generate_stride_kernel_and_types(
+        self, use_range: bool
+    ) -> tuple[SourceModule, _core.Function, list[Any]]:
+        """Returns the result of :func:`get_elwise_kernel_and_types` for this kernel."""
+        return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
+
+    def get_texref(self, name: str, use_range: bool = False) -> Any:
+        """Raises ``Unsupported``: current drivers have no texture references."""
+        return self.generate_stride_kernel_and_types(use_range)[0].get_texref(name)

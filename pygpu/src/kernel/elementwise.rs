@@ -1,0 +1,188 @@
+//! Calls of element-wise kernels around a program's statements.
+
+use super::signature::{Arrangement, Signature};
+use super::variants::{Variant, Variants, config, geometries, packable};
+use crate::current_device::current_device;
+use crate::errors::OrRaise;
+use crate::stream::stream_argument;
+use gpuarray::launch::ArgumentList;
+use once_cell::sync::OnceCell;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Checks, packs and launches for `pygpu.elementwise.ElementwiseKernel`, which derives from it and
+/// generates the source.
+#[pyclass(frozen, subclass, dict, weakref, module = "pygpu._core")]
+pub(crate) struct ElementwiseLauncher {
+    content: OnceCell<Content>,
+}
+
+struct Content {
+    signature: Signature,
+    /// Elements that a thread serves at once where the arrays allow it; 1 if the statements do not.
+    pack: usize,
+    /// Statements follow one another, so that a store may change what a later one reads.
+    sequential: bool,
+    variants: Variants,
+}
+
+/// Indices from `start`, `step` apart.
+struct Indices {
+    start: i64,
+    stop: i64,
+    step: i64,
+}
+
+impl Indices {
+    fn count(&self) -> u64 {
+        let (distance, step) =
+            (i128::from(self.stop) - i128::from(self.start), i128::from(self.step));
+        let count = if step > 0 { distance + step - 1 } else { distance + step + 1 } / step;
+        u64::try_from(count).unwrap_or(0)
+    }
+
+    /// The least and the most of at least one index.
+    fn ends(&self) -> (i64, i64) {
+        let last = (self.count() as i64 - 1).wrapping_mul(self.step).wrapping_add(self.start);
+        (self.start.min(last), self.start.max(last))
+    }
+}
+
+fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py, PyAny>> {
+    value.filter(|value| !value.is_none())
+}
+
+/// The indices of a slice or a range.
+fn indices(value: &Bound<'_, PyAny>) -> PyResult<Indices> {
+    let part = |name: &str, default: Option<i64>| -> PyResult<i64> {
+        let part = value.getattr(name).map_err(|_| {
+            PyTypeError::new_err(format!("range is {value}; a slice or a range is needed"))
+        })?;
+        match default {
+            Some(default) if part.is_none() => Ok(default),
+            _ => part.extract().map_err(|_| {
+                PyTypeError::new_err(format!("range has the {name} {part}; a number is needed"))
+            }),
+        }
+    };
+    let indices = Indices {
+        start: part("start", Some(0))?,
+        stop: part("stop", None)?,
+        step: part("step", Some(1))?,
+    };
+    if indices.step == 0 {
+        return Err(PyValueError::new_err("range has the step 0"));
+    }
+    Ok(indices)
+}
+
+#[pymethods]
+impl ElementwiseLauncher {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> ElementwiseLauncher {
+        ElementwiseLauncher { content: OnceCell::new() }
+    }
+
+    /// Sets the arguments once: tuples of a name, a dtype or a format code, whether the running index
+    /// accesses it, and whether it is only read.
+    #[pyo3(signature = (name, parameters, order_free, pack, sequential))]
+    fn _declare(
+        &self,
+        name: String,
+        parameters: &Bound<'_, PyAny>,
+        order_free: bool,
+        pack: usize,
+        sequential: bool,
+    ) -> PyResult<()> {
+        let signature = Signature::parse(name, parameters, order_free)?;
+        let content = Content { signature, pack, sequential, variants: Variants::default() };
+        self.content
+            .set(content)
+            .map_err(|_| PyRuntimeError::new_err("the kernel was declared a second time"))
+    }
+
+    /// Queues the kernel for all elements, or for those of `range` or `slice`.
+    #[pyo3(signature = (*args, range = None, slice = None, stream = None, **kwargs))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        range: Option<&Bound<'py, PyAny>>,
+        slice: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        if let Some(names) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
+            let names: Vec<_> = names.keys().iter().map(|name| name.to_string()).collect();
+            return Err(PyTypeError::new_err(format!(
+                "invalid keyword arguments specified: {}",
+                names.join(", ")
+            )));
+        }
+        let content = slf.get().content.get().ok_or_else(|| {
+            PyRuntimeError::new_err("ElementwiseKernel.__init__ has not been called")
+        })?;
+        let signature = &content.signature;
+        let arrays = signature.arrays(args)?;
+        let size = arrays.first().map_or(0, |(_, array)| array.size());
+        let indices = match (given(range), given(slice)) {
+            (Some(_), Some(_)) => {
+                return Err(PyTypeError::new_err(
+                    "may not specify both range and slice keyword arguments",
+                ));
+            }
+            (Some(range), None) => Some(indices(range)?),
+            (None, Some(slice)) => {
+                let (start, stop, step) = slice.call_method1("indices", (size,))?.extract()?;
+                Some(Indices { start, stop, step })
+            }
+            (None, None) => None,
+        };
+        let count = match &indices {
+            None => {
+                signature.check_lengths(&arrays)?;
+                size as u64
+            }
+            Some(indices) => {
+                let count = indices.count();
+                if count > 0 {
+                    let (least, most) = indices.ends();
+                    signature.check_range(&arrays, least, most)?;
+                }
+                count
+            }
+        };
+        let home = current_device()?;
+        let queue = stream_argument(stream, &home)?;
+        let arrangement = Arrangement::of(signature, &arrays);
+        let packed = content.pack > 1
+            && indices.is_none()
+            && arrangement.ranks.is_empty()
+            && packable(&arrays, content.pack, content.sequential);
+        let mut list = ArgumentList::new();
+        signature.pack(args, &arrays, &arrangement.addresses, &mut list)?;
+        match &indices {
+            None => list.bytes(&count.to_ne_bytes()).or_raise()?,
+            Some(Indices { start, stop, step }) => {
+                for value in [start, stop, step] {
+                    list.bytes(&value.to_ne_bytes()).or_raise()?;
+                }
+            }
+        }
+        for geometry in geometries(&arrangement) {
+            list.bytes(&geometry).or_raise()?;
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let variant = Variant::new(&home, &arrangement, indices.is_some(), packed);
+        let functions = content.variants.functions(slf.as_any(), &variant)?;
+        let work = if packed { count.div_ceil(content.pack as u64) } else { count };
+        let Some(function) = functions.first() else {
+            return Err(PyRuntimeError::new_err("no kernel was generated"));
+        };
+        function.get().launch(py, &list, &config(work, u64::MAX), &queue)
+    }
+}

@@ -1,0 +1,202 @@
+//! Calls of reductions of a program's expressions.
+
+use super::signature::{Arrangement, Signature};
+use super::variants::{Variant, Variants, config, geometries};
+use crate::allocator::ResultAllocator;
+use crate::array::{GPUArray, wrap_new};
+use crate::current_device::{CurrentDevice, current_device};
+use crate::dtypes;
+use crate::errors::OrRaise;
+use crate::stream::stream_argument;
+use gpuarray::launch::ArgumentList;
+use gpuarray::memory::Access;
+use gpuarray::{Array, DType, Layout, Order, Stream};
+use numpy::PyArrayDescr;
+use once_cell::sync::OnceCell;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::sync::Arc;
+
+/// The most blocks of the first launch, whose results one block combines: enough to fill a device.
+const MOST_BLOCKS: u64 = 1024;
+
+/// Elements of a thread before another block is worth its result.
+const ELEMENTS: u64 = 8;
+
+/// Checks, packs and launches for `pygpu.reduction.ReductionKernel`, which derives from it and
+/// generates the source.
+#[pyclass(frozen, subclass, dict, weakref, module = "pygpu._core")]
+pub(crate) struct ReductionLauncher {
+    content: OnceCell<Content>,
+}
+
+struct Content {
+    signature: Signature,
+    descr: Py<PyArrayDescr>,
+    dtype: DType,
+    variants: Variants,
+}
+
+/// Memory for the result, as the first array would get it.
+fn result_array(
+    source: &ResultAllocator,
+    home: &CurrentDevice,
+    queue: &Arc<dyn Stream>,
+    dtype: DType,
+) -> PyResult<Array> {
+    let layout = Layout::scalar(dtype.size());
+    let array = match &source.allocator {
+        None => Array::with_new_memory(&home.device, queue, layout, dtype),
+        Some(allocator) => allocator
+            .allocate(&home.device, queue, dtype.size())
+            .and_then(|memory| Array::from_memory(memory, layout, dtype, queue.clone())),
+    };
+    array.or_raise()
+}
+
+/// The array for the result that a program brings.
+fn check_out<'a>(out: &'a Bound<'_, PyAny>, dtype: DType) -> PyResult<&'a Array> {
+    let Ok(array) = out.cast::<GPUArray>() else {
+        return Err(PyTypeError::new_err(format!(
+            "out is of type {}; a GPUArray is needed",
+            out.get_type().name()?
+        )));
+    };
+    let array = array.get().array()?;
+    if array.dtype() != dtype {
+        return Err(PyValueError::new_err(format!(
+            "out must have the same dtype as dtype_out: it has {}, and dtype_out is {dtype}",
+            array.dtype()
+        )));
+    }
+    match array.size() {
+        1 => Ok(array),
+        0 => Err(PyValueError::new_err("out array is empty")),
+        size => Err(PyValueError::new_err(format!("out has {size} elements; one is needed"))),
+    }
+}
+
+#[pymethods]
+impl ReductionLauncher {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> ReductionLauncher {
+        ReductionLauncher { content: OnceCell::new() }
+    }
+
+    /// Sets the arguments once, as for `ElementwiseLauncher`, and the result's dtype.
+    #[pyo3(signature = (name, parameters, order_free, dtype))]
+    fn _declare(
+        &self,
+        name: String,
+        parameters: &Bound<'_, PyAny>,
+        order_free: bool,
+        dtype: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let signature = Signature::parse(name, parameters, order_free)?;
+        let (descr, dtype) = dtypes::parse(dtype)?;
+        let descr = descr.unbind();
+        let content = Content { signature, descr, dtype, variants: Variants::default() };
+        self.content
+            .set(content)
+            .map_err(|_| PyRuntimeError::new_err("the kernel was declared a second time"))
+    }
+
+    /// Queues the reduction and returns the array without axes that has the result, or `out`.
+    #[pyo3(signature = (*args, stream = None, out = None, allocator = None, **kwargs))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        args: &Bound<'py, PyTuple>,
+        stream: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
+        allocator: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if let Some(names) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
+            let names: Vec<_> = names.keys().iter().map(|name| name.to_string()).collect();
+            return Err(PyTypeError::new_err(format!(
+                "invalid keyword arguments specified: {}",
+                names.join(", ")
+            )));
+        }
+        let content = slf.get().content.get().ok_or_else(|| {
+            PyRuntimeError::new_err("ReductionKernel.__init__ has not been called")
+        })?;
+        let signature = &content.signature;
+        let arrays = signature.arrays(args)?;
+        signature.check_lengths(&arrays)?;
+        let out = out.filter(|out| !out.is_none());
+        let target = out.map(|out| check_out(out, content.dtype)).transpose()?;
+        let count = arrays.first().map_or(0, |(_, array)| array.size()) as u64;
+        let home = current_device()?;
+        let queue = stream_argument(stream, &home)?;
+        let arrangement = Arrangement::of(signature, &arrays);
+        let source = match allocator.filter(|allocator| !allocator.is_none()) {
+            Some(allocator) => ResultAllocator::from_argument(Some(allocator))?,
+            None => source_of_first(args, py)?,
+        };
+        // The arguments are checked before anything is compiled or allocated.
+        signature.pack(args, &arrays, &arrangement.addresses, &mut ArgumentList::new())?;
+        let variant = Variant::new(&home, &arrangement, false, false);
+        let functions = content.variants.functions(slf.as_any(), &variant)?;
+        let [elements, partials] = &functions[..] else {
+            return Err(PyRuntimeError::new_err("two kernels are needed"));
+        };
+        let fresh = match target {
+            Some(_) => None,
+            None => Some(result_array(&source, &home, &queue, content.dtype)?),
+        };
+        let result =
+            target.or(fresh.as_ref()).ok_or_else(|| PyRuntimeError::new_err("no result"))?;
+        let first = config(count.div_ceil(ELEMENTS), MOST_BLOCKS);
+        let blocks = first.grid[0] as usize;
+        let workspace = match blocks {
+            1 => None,
+            _ => {
+                let layout = Layout::contiguous(&[blocks], content.dtype.size(), Order::C);
+                let array = layout.and_then(|layout| {
+                    Array::with_new_memory(&home.device, &queue, layout, content.dtype)
+                });
+                Some(array.or_raise()?)
+            }
+        };
+        let launch = |function: &super::Function, output: &Array, input: Option<&Array>| {
+            let mut list = ArgumentList::new();
+            list.memory(output.address(), output.memory(), Access::Write);
+            if let Some(input) = input {
+                list.memory(input.address(), input.memory(), Access::Read);
+            }
+            signature.pack(args, &arrays, &arrangement.addresses, &mut list)?;
+            let (number, config) = match input {
+                None => (count, first),
+                Some(_) => (blocks as u64, config(1, 1)),
+            };
+            list.bytes(&number.to_ne_bytes()).or_raise()?;
+            for geometry in geometries(&arrangement) {
+                list.bytes(&geometry).or_raise()?;
+            }
+            function.launch(py, &list, &config, &queue)
+        };
+        launch(elements.get(), workspace.as_ref().unwrap_or(result), None)?;
+        if let Some(workspace) = &workspace {
+            launch(partials.get(), result, Some(workspace))?;
+        }
+        match (out, fresh) {
+            (None, Some(array)) => wrap_new(py, array, content.descr.clone_ref(py), source),
+            (Some(out), _) => Ok(out.clone()),
+            (None, None) => Err(PyRuntimeError::new_err("no result")),
+        }
+    }
+}
+
+/// Where the first array's results get their memory from.
+fn source_of_first(args: &Bound<'_, PyTuple>, py: Python<'_>) -> PyResult<ResultAllocator> {
+    for value in args.iter_borrowed() {
+        if let Ok(array) = value.cast::<GPUArray>() {
+            return Ok(array.get().content()?.result_allocator(py));
+        }
+    }
+    Ok(ResultAllocator::default())
+}

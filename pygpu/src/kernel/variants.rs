@@ -1,0 +1,116 @@
+//! The kernels that were generated for one signature: one for each way in which arrays lie in memory,
+//! compiled when it is first needed.
+
+use super::Function;
+use super::signature::{Arrangement, Arrays};
+use crate::current_device::CurrentDevice;
+use gpuarray::hal::poison::Unpoisoned as _;
+use gpuarray::{DeviceId, LaunchConfig};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+use std::sync::Mutex;
+
+/// Threads of a block.
+pub(super) const THREADS: u32 = 256;
+
+/// The most blocks of a launch, whose threads go on until all elements are done.
+const MOST_BLOCKS: u64 = 1 << 20;
+
+/// A launch of a block for each `THREADS` pieces of work, as far as a grid reaches.
+pub(super) fn config(work: u64, most_blocks: u64) -> LaunchConfig {
+    let blocks = work.div_ceil(u64::from(THREADS)).clamp(1, most_blocks.min(MOST_BLOCKS));
+    LaunchConfig { grid: [blocks as u32, 1, 1], block: [THREADS, 1, 1], shared_bytes: 0 }
+}
+
+/// What decides which code serves a call.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Variant {
+    device: DeviceId,
+    /// The device's: a reset ends its kernels.
+    epoch: u64,
+    /// The indices come from a range.
+    pub(super) ranged: bool,
+    /// A thread serves several neighbours with one access to each array.
+    pub(super) packed: bool,
+    /// Offsets of strided arrays have 64 bits.
+    wide: bool,
+    ranks: SmallVec<[u8; 8]>,
+}
+
+impl Variant {
+    pub(super) fn new(
+        home: &CurrentDevice,
+        arrangement: &Arrangement,
+        ranged: bool,
+        packed: bool,
+    ) -> Variant {
+        Variant {
+            device: home.device.id(),
+            epoch: home.device.epoch(),
+            ranged,
+            packed,
+            wide: arrangement.wide,
+            ranks: arrangement.ranks.clone(),
+        }
+    }
+}
+
+/// The functions of one variant.
+type Functions = SmallVec<[Py<Function>; 2]>;
+
+/// All variants so far.
+#[derive(Default)]
+pub(super) struct Variants(Mutex<Vec<(Variant, Functions)>>);
+
+impl Variants {
+    /// Returns the functions for a variant; `owner._build(ranged, packed, wide, ranks)` generates and
+    /// compiles them if there are none yet.
+    pub(super) fn functions(
+        &self,
+        owner: &Bound<'_, PyAny>,
+        variant: &Variant,
+    ) -> PyResult<Functions> {
+        let py = owner.py();
+        let copy = |functions: &Functions| functions.iter().map(|it| it.clone_ref(py)).collect();
+        if let Some((_, known)) = self.0.lock().unpoisoned().iter().find(|(it, _)| it == variant) {
+            return Ok(copy(known));
+        }
+        let ranks = PyTuple::new(py, variant.ranks.iter().copied())?;
+        let arguments = (variant.ranged, variant.packed, variant.wide, ranks);
+        let built = owner.call_method1("_build", arguments)?;
+        let functions: Functions = built
+            .try_iter()?
+            .map(|it| Ok(it?.cast::<Function>()?.clone().unbind()))
+            .collect::<PyResult<_>>()?;
+        let result = copy(&functions);
+        let mut all = self.0.lock().unpoisoned();
+        let current = |it: &Variant| it.device != variant.device || it.epoch == variant.epoch;
+        // Kernels of a context that was reset are of no use.
+        all.retain(|(it, _)| current(it));
+        all.push((variant.clone(), functions));
+        Ok(result)
+    }
+}
+
+/// The geometries of the strided arrays, each a kernel's argument behind the program's own.
+pub(super) fn geometries(arrangement: &Arrangement) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let strided = arrangement.axes.iter().zip(&arrangement.ranks).filter(|(_, rank)| **rank > 0);
+    strided.map(|(axes, _)| axes.geometry(arrangement.wide))
+}
+
+/// True if every array can be accessed 16 bytes at a time, and no array that is written shares memory
+/// with another.
+pub(super) fn packable(arrays: &Arrays<'_>, pack: usize, sequential: bool) -> bool {
+    let aligned = arrays.iter().all(|(_, array)| {
+        let bytes = (pack * array.dtype().size()).min(16) as u64;
+        array.address() % bytes == 0
+    });
+    let shares = |position: usize| {
+        let (vector, array) = &arrays[position];
+        let others = arrays.iter().enumerate().filter(|(other, _)| *other != position);
+        matches!(vector.access, gpuarray::memory::Access::Write)
+            && others.into_iter().any(|(_, (_, other))| array.overlaps(other))
+    };
+    aligned && (!sequential || !(0..arrays.len()).any(shares))
+}

@@ -1,0 +1,136 @@
+"""Running results of expressions of a program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pygpu import driver, gpuarray, tools
+from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
+
+LENGTHS = [0, 1, 2, 255, 4096, 4097, 16_384, 16_385, 70_000, 300_007]
+SUM = InclusiveScanKernel(np.int32, "a+b")
+BEFORE = ExclusiveScanKernel(np.int32, "a+b", 0)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_sums(length):
+    x = np.random.default_rng(length).integers(-9, 9, length, np.int32)
+    expected = np.cumsum(x, dtype=np.int32)
+    device = gpuarray.to_gpu(x)
+    new = SUM(device, "new")
+    assert (new.get() == expected).all()
+    assert (device.get() == x).all()
+    assert (InclusiveScanKernel(np.int32, "a+b", "0")(device, "new").get() == expected).all()
+    other = gpuarray.zeros(length, np.int32)
+    assert BEFORE(device, other) is other
+    assert (other.get() == expected - x).all()
+    assert SUM(device) is device
+    assert (device.get() == expected).all()
+    assert BEFORE(other) is other
+
+
+def test_a_stream_and_an_allocator():
+    x = np.arange(100_000, dtype=np.int32) % 5
+    pool = tools.DeviceMemoryPool()
+    result = SUM(gpuarray.to_gpu(x), "new", allocator=pool.allocate, stream=driver.Stream())
+    assert result.allocator == pool.allocate
+    assert (result.get() == np.cumsum(x)).all()
+
+
+@pytest.mark.parametrize("length", [1, 100, 50_000])
+def test_operators_that_are_not_commutative(length):
+    # Of two, the later one that is not zero.
+    last = InclusiveScanKernel(np.int64, "b != 0 ? b : a")
+    rng = np.random.default_rng(length)
+    x = np.where(rng.random(length) < 0.01, rng.integers(1, 99, length), 0)
+    places = np.maximum.accumulate(np.where(x != 0, np.arange(length), 0))
+    assert (last(gpuarray.to_gpu(x), "new").get() == x[places]).all()
+
+    # Maps t -> scale * t + shift of the remainders modulo 251, one after another.
+    linear = np.dtype([("scale", np.uint32), ("shift", np.uint32)])
+    tools.get_or_register_dtype("scan_linear", linear)
+    compose = """
+    struct scan_linear {
+        unsigned scale, shift;
+        __device__ scan_linear() : scale(1), shift(0) {}
+        __device__ scan_linear(unsigned s, unsigned t) : scale(s), shift(t) {}
+    };
+    __device__ scan_linear then(scan_linear a, scan_linear b) {
+        return scan_linear(a.scale * b.scale % 251, (b.scale * a.shift + b.shift) % 251);
+    }
+    """
+    maps = np.zeros(length, linear)
+    maps["scale"], maps["shift"] = rng.integers(0, 251, (2, length))
+    expected = maps.copy()
+    for k in range(1, length):
+        scale, shift = int(maps[k]["scale"]), int(maps[k]["shift"])
+        before = expected[k - 1]
+        expected[k] = (
+            int(before["scale"]) * scale % 251,
+            (scale * int(before["shift"]) + shift) % 251,
+        )
+    device = gpuarray.to_gpu(maps)
+    inclusive = InclusiveScanKernel(linear, "then(a, b)", preamble=compose, name_prefix="compose")
+    assert (inclusive(device, "new").get() == expected).all()
+    exclusive = ExclusiveScanKernel(linear, "then(a, b)", "scan_linear()", preamble=compose)
+    shifted = np.roll(expected, 1)
+    shifted[0] = (1, 0)
+    assert (exclusive(device).get() == shifted).all()
+
+
+def test_complex_numbers():
+    kernel = InclusiveScanKernel(np.complex128, "a+b")
+    x = np.arange(5000) * (1 + 2j)
+    np.testing.assert_allclose(kernel(gpuarray.to_gpu(x)).get(), np.cumsum(x))
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 20_000),
+    st.sampled_from([1, 2, -1, -3]),
+    st.sampled_from([1, 3, -2]),
+    st.sampled_from(["i1", "u2", "i8"]),
+    st.booleans(),
+)
+def test_random_strides(length, step, target, code, exclusive):
+    rng = np.random.default_rng(length)
+    x = rng.integers(0, 100, length * abs(step)).astype(code)
+    key = (code, exclusive)
+    if key not in KERNELS:
+        make = ExclusiveScanKernel if exclusive else InclusiveScanKernel
+        KERNELS[key] = make(code, "max(a, b)", np.iinfo(code).min + 1)
+    view = x[::step]
+    out = gpuarray.zeros(length * abs(target), code)[::target]
+    KERNELS[key](gpuarray.to_gpu(x)[::step], out)
+    expected = np.maximum.accumulate(view)
+    if exclusive:
+        expected = np.concatenate([[np.iinfo(code).min + 1], expected])[:length]
+        expected = np.maximum(expected, np.iinfo(code).min + 1)
+    assert (out.get() == expected).all()
+
+
+KERNELS: dict[tuple[str, bool], InclusiveScanKernel | ExclusiveScanKernel] = {}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: ExclusiveScanKernel(np.int32, "a+b"), ValueError, "neutral"),
+        (lambda x: InclusiveScanKernel(np.int32, None), TypeError, "scan_expr"),
+        (lambda x: InclusiveScanKernel("V3", "a"), ValueError, "V3|void"),
+        (lambda x: SUM(x.get()), TypeError, "input_ary is of type ndarray"),
+        (lambda x: SUM(x.astype(np.int64)), TypeError, "int64"),
+        (lambda x: SUM(x.reshape(2, 2)), ValueError, "2 axes"),
+        (lambda x: SUM(x, x[:3]), ValueError, "same shape"),
+        (lambda x: SUM(x, "old"), TypeError, "output_ary is of type str"),
+        (lambda x: SUM(x, x.astype(np.uint8)), TypeError, "uint8"),
+    ],
+)
+def test_bad_calls_are_refused(call, error, text):
+    x = gpuarray.to_gpu(np.arange(4, dtype=np.int32))
+    with pytest.raises(error, match=text):
+        call(x)
+    assert (x.get() == np.arange(4)).all()
