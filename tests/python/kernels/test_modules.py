@@ -135,11 +135,6 @@ def test_options_of_nvcc_are_refused():
         SourceModule(FILL, options=["--no-such-option"])
 
 
-def test_missing_headers():
-    with pytest.raises(driver.CompileError, match=r"pycuda-complex\.hpp"):
-        SourceModule("#include <pycuda-complex.hpp>\n" + FILL)
-
-
 def test_options_and_folders(tmp_path):
     (tmp_path / "seven.h").write_text("#define VALUE SEVEN\n")
     source = '#include "seven.h"\n__global__ void fill(int *x) { x[threadIdx.x] = VALUE; }'

@@ -1,0 +1,232 @@
+"""What kernels from source include: the headers of this package, the vendor's, the program's."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import numpy as np
+import pytest
+from device import BACKEND
+from pairs import numbers
+
+from pygpu import _headers, driver, gpuarray
+from pygpu.compiler import SourceModule, compile
+from pygpu.elementwise import ElementwiseKernel
+
+CTYPES = {"c8": "pycuda::complex<float>", "c16": "pycuda::complex<double>"}
+REAL = {"c8": "float", "c16": "double"}
+
+
+def z_values(code):
+    z = numbers(200, code, 3)
+    z[:3] = [0, 2, -3]
+    return z
+
+
+def run(operation, code, arrays, out_code, extra=""):
+    names = [f"const {CTYPES[code]} *{name}" for name in ("z", "w")[: len(arrays)]]
+    out = CTYPES.get(out_code) or {"f4": "float", "f8": "double", "u1": "unsigned char"}[out_code]
+    kernel = ElementwiseKernel(", ".join([*names, f"{out} *out"]), f"out[i] = {operation}")
+    result = gpuarray.empty(arrays[0].shape, out_code)
+    kernel(*map(gpuarray.to_gpu, arrays), result)
+    return result.get()
+
+
+@pytest.mark.parametrize("code", CTYPES)
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("z[i] + w[i]", lambda z, w: z + w),
+        ("z[i] - w[i]", lambda z, w: z - w),
+        ("z[i] * w[i]", lambda z, w: z * w),
+        ("z[i] / (w[i] + 20)", lambda z, w: z / (w + 20)),
+        ("2 * z[i] - w[i] * 3 + 1", lambda z, w: 2 * z - 3 * w + 1),
+        ("1 / (z[i] + 30) - (5 - w[i]) / 4", lambda z, w: 1 / (z + 30) - (5 - w) / 4),
+        ("-z[i] + +w[i]", lambda z, w: w - z),
+        ("conj(z[i]) * pycuda::conj(w[i])", lambda z, w: (z * w).conj()),
+        ("sqrt(z[i])", lambda z, w: np.sqrt(z)),
+        ("exp(z[i])", lambda z, w: np.exp(z)),
+        ("log(z[i] + 40)", lambda z, w: np.log(z + 40)),
+        ("log10(z[i] + 40)", lambda z, w: np.log10(z + 40)),
+        ("sin(z[i])", lambda z, w: np.sin(z)),
+        ("cos(z[i])", lambda z, w: np.cos(z)),
+        ("tan(z[i])", lambda z, w: np.tan(z)),
+        ("sinh(z[i])", lambda z, w: np.sinh(z)),
+        ("cosh(z[i])", lambda z, w: np.cosh(z)),
+        ("tanh(z[i])", lambda z, w: np.tanh(z)),
+        ("pow(z[i], 3)", lambda z, w: z**3),
+        ("pow(z[i] + 20, w[i] / 8)", lambda z, w: (z + 20) ** (w / 8)),
+    ],
+)
+def test_complex_values(code, operation, expected):
+    z, w = z_values(code), z_values(code)[::-1].copy()
+    found = run(operation, code, [z, w][: 1 + ("w[i]" in operation)], code)
+    tolerance = 2e-4 if code == "c8" else 1e-11
+    np.testing.assert_allclose(found, expected(z, w).astype(code), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("code", CTYPES)
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("real(z[i]) + z[i].real()", lambda z: 2 * z.real),
+        ("imag(z[i]) + z[i].imag()", lambda z: 2 * z.imag),
+        ("abs(z[i])", np.abs),
+        ("arg(z[i])", np.angle),
+        ("norm(z[i])", lambda z: (z * z.conj()).real),
+    ],
+)
+def test_real_values(code, operation, expected):
+    z = z_values(code)
+    real = "f4" if code == "c8" else "f8"
+    tolerance = 1e-5 if code == "c8" else 1e-12
+    found = run(operation, code, [z], real)
+    np.testing.assert_allclose(found, expected(z), rtol=tolerance, atol=tolerance)
+
+
+def test_comparisons_and_assignments():
+    z = z_values("c8")
+    equal = run("(z[i] == w[i]) + 2 * (z[i] != w[i]) + 4 * (z[i] == 2)", "c8", [z, z], "u1")
+    assert (equal == 1 + 4 * (z == 2)).all()
+    kernel = ElementwiseKernel(
+        "pycuda::complex<double> *z, pycuda::complex<float> *w",
+        "z[i] += 1; z[i] *= w[i]; z[i] -= z[i] / 4; w[i] = z[i]; w[i]._M_re = 3; w[i].imag(2)",
+    )
+    narrow, wide = gpuarray.to_gpu(z), gpuarray.to_gpu(z.astype(np.complex128))
+    kernel(wide, narrow)
+    np.testing.assert_allclose(wide.get(), (z + 1.0) * z * 0.75, rtol=1e-6)
+    assert (narrow.get() == 3 + 2j).all()
+
+
+C_HEADERS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#include <assert.h>
+# include <stdint.h>
+#include <stddef.h>
+#include <float.h>
+#include <limits.h>
+#include <cmath>
+#include <cstdint>
+#include "cuda_runtime.h"
+#include <pycuda-helpers.hpp>
+
+__global__ void values(double *out, const int8_t *bytes)
+{
+    assert(out != NULL);
+    out[0] = M_PI;
+    out[1] = INT_MAX;
+    out[2] = FLT_MAX;
+    out[3] = DBL_EPSILON;
+    out[4] = sizeof(uint64_t) + offsetof(int2, y);
+    out[5] = INFINITY;
+    out[6] = INT64_MAX == LLONG_MAX;
+    out[7] = bytes[0] + abs(-3) + fabs(-0.5);
+    if (out[7] > 1e9) printf("%d\\n", 5);
+}
+"""
+
+
+def test_the_headers_of_c():
+    out = gpuarray.zeros(8, np.float64)
+    kernel = SourceModule(C_HEADERS).get_function("values")
+    kernel(out, gpuarray.to_gpu(np.int8([-7])), block=(1, 1, 1), grid=(1, 1))
+    limits = np.finfo(np.float32).max, np.finfo(np.float64).eps
+    expected = [np.pi, 2**31 - 1, *limits, 8 + 4, np.inf, 1, -7 + 3 + 0.5]
+    assert out.get().tolist() == expected
+
+
+def test_headers_in_headers_of_the_program(tmp_path):
+    (tmp_path / "outer.h").write_text("#include <float.h>\n#include <inner.h>\n")
+    (tmp_path / "inner.h").write_text("#define LIMIT FLT_MAX\n")
+    source = "#include <outer.h>\n__global__ void f(float *x) { *x = LIMIT; }"
+    x = gpuarray.zeros((), np.float32)
+    module = SourceModule(source, include_dirs=[str(tmp_path)])
+    module.get_function("f")(x, block=(1, 1, 1), grid=(1, 1))
+    assert x.get() == np.finfo(np.float32).max
+
+
+def test_a_header_of_the_program_comes_first(tmp_path):
+    (tmp_path / "math.h").write_text("#define M_PI 3\n")
+    source = "#include <math.h>\n__global__ void f(float *x) { *x = M_PI; }"
+    x = gpuarray.zeros((), np.float32)
+    module = SourceModule(source, include_dirs=[str(tmp_path)])
+    module.get_function("f")(x, block=(1, 1, 1), grid=(1, 1))
+    assert x.get() == 3
+
+
+@pytest.mark.parametrize("no_extern_c", [False, True])
+def test_messages_count_the_lines_of_the_source(no_extern_c):
+    source = "#include <math.h>\n#include <pycuda-helpers.hpp>\n\n__device__ int x = nowhere;\n"
+    with pytest.raises(driver.CompileError, match=r"kernel\.cu[(:]4\b.*nowhere"):
+        SourceModule(source, no_extern_c=no_extern_c)
+
+
+@pytest.mark.skipif(
+    _headers.vendor_folder("curand_kernel.h") is not None, reason="the header is here"
+)
+def test_a_header_that_is_missing_is_named_with_its_package():
+    with pytest.raises(driver.CompileError) as caught:
+        compile("#include <curand_kernel.h>")
+    assert "pip install nvidia-curand-cu12" in caught.value.stderr
+    with pytest.raises(driver.CompileError, match=r"nothing_like_this\.h") as caught:
+        compile("#include <nothing_like_this.h>")
+    assert "pip install" not in caught.value.stderr
+
+
+def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
+    for component, header in (("curand", "curand_kernel.h"), ("cuda_runtime", "cuda_runtime.h")):
+        folder = tmp_path / "nvidia" / component / "include"
+        folder.mkdir(parents=True)
+        (folder / header).write_text(f"#define FOUND_{component} 1\n")
+    (tmp_path / "nvidia/curand/include/curand_kernel.h").write_text(
+        "#include <cuda_runtime.h>\n#define VALUE (40 + FOUND_cuda_runtime)\n"
+    )
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    source = "#include <curand_kernel.h>\n__global__ void f(float *x) { *x = VALUE; }"
+    x = gpuarray.zeros((), np.float32)
+    SourceModule(source).get_function("f")(x, block=(1, 1, 1), grid=(1, 1))
+    assert x.get() == 41
+
+
+NVCC = """#!/bin/sh
+echo "$@" > "{log}"
+for argument; do last=$argument; done
+grep -q refused "$last" && {{ echo "kernel.cu(1): error: refused" >&2; exit 1; }}
+while [ "$1" != "-o" ]; do shift; done
+cp "$last" "$2"
+"""
+
+
+def test_nvcc_runs_when_it_is_asked_for(tmp_path, monkeypatch):
+    log, nvcc = tmp_path / "log", tmp_path / "nvcc"
+    nvcc.write_text(NVCC.format(log=log))
+    nvcc.chmod(nvcc.stat().st_mode | stat.S_IXUSR)
+    text = "__global__ void f() {}"
+    assert text.encode() in compile(text, nvcc=str(nvcc), options=["-Xptxas", "-v"], arch="sm_90")
+    assert "--cubin -Xptxas -v -arch sm_90" in log.read_text()
+    with pytest.raises(driver.CompileError, match=r"kernel\.cu\(1\): error: refused"):
+        compile("refused", nvcc=str(nvcc), arch="sm_90")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert text.encode() in compile(text, options=["-gencode", "arch=compute_90,code=sm_90"])
+    assert text.encode() in compile(text, target="fatbin", arch="sm_90")
+    log.unlink()
+    compile(text)
+    assert not log.exists()
+    with pytest.raises(driver.Unsupported, match="no such program"):
+        compile(text, nvcc=str(tmp_path / "nowhere"))
+
+
+def test_options_for_the_hosts_compiler_make_no_difference():
+    options = ["-O3", "-m64", "-Xcompiler", "-Wall", "--compiler-options=-fPIC", "-ccbin", "gcc"]
+    assert compile("__global__ void f() {}", options=options)
+    with pytest.raises(TypeError, match="options"):
+        compile("", options="-O3")
+
+
+@pytest.mark.skipif(BACKEND != "cuda", reason="the backend has no virtual architectures")
+def test_code_for_an_architecture():
+    assert compile("__global__ void f() {}", arch="compute_80", code="sm_90")
