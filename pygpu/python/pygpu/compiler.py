@@ -21,7 +21,14 @@ from ._errors import CompileError, Unsupported
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DEFAULT_NVCC_FLAGS", "DynamicModule", "DynamicSourceModule", "SourceModule", "compile"]
+__all__ = [
+    "DEFAULT_NVCC_FLAGS",
+    "CudaModule",
+    "DynamicModule",
+    "DynamicSourceModule",
+    "SourceModule",
+    "compile",
+]
 
 DEFAULT_NVCC_FLAGS = os.environ.get("PYCUDA_DEFAULT_NVCC_FLAGS", "").split()
 
@@ -149,8 +156,8 @@ def _check_arch(arch: str | None) -> None:
         warn("trying to compile for a compute capability higher than selected GPU", stacklevel=3)
 
 
-class _Loaded:
-    """What the modules have in common: the functions and variables of ``module``."""
+class CudaModule:
+    """The functions and variables of ``module``, which classes that derive from this one load."""
 
     module: Any = None
 
@@ -171,7 +178,7 @@ class _Loaded:
         return self.module.get_surfref(name)
 
 
-class SourceModule(_Loaded):
+class SourceModule(CudaModule):
     """A module compiled from CUDA C; the arguments are those of :func:`compile`."""
 
     def __init__(
@@ -192,7 +199,7 @@ class SourceModule(_Loaded):
         )
 
 
-class DynamicModule(_Loaded):
+class DynamicModule(CudaModule):
     """A module linked from several sources, files and libraries: add them, then ``link``."""
 
     def __init__(

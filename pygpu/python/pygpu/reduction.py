@@ -362,7 +362,8 @@ def get_minmax_neutral(what: str, dtype: Any) -> str:
         raise ValueError(f'what is {what!r}, not "min" or "max"')
     dtype = np.dtype(dtype)
     if issubclass(dtype.type, np.inexact):
-        return "MY_INFINITY" if what == "min" else "-MY_INFINITY"
+        sign = "" if what == "min" else "-"
+        return f"{sign}MY_INFINITY"
     limits = np.iinfo(dtype)
     if what == "min":
         return f"{limits.max}{'ull' if limits.max > np.iinfo(np.int64).max else ''}"
