@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _snippets
+from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
 from ._elementwise_functions import (
     get_arange_kernel,
     get_axpbyz_kernel,
@@ -49,6 +50,7 @@ from ._elementwise_source import (
 )
 from ._errors import CompileError
 from ._snippets import Strides
+from .tools import context_dependent_memoize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,6 +59,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ElementwiseKernel",
+    "ScalarArg",
+    "VectorArg",
+    "context_dependent_memoize",
+    "dtype_to_ctype",
     "get_arange_kernel",
     "get_axpbyz_kernel",
     "get_axpbz_kernel",
