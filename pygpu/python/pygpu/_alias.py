@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -104,13 +105,32 @@ class _AliasLoader:
         return loader.get_code(self._real) if loader is not None else None
 
 
-def install_as_pycuda() -> None:
-    """Makes `import pycuda` and `import pycuda.X` mean pygpu, from now on in this process.
+# What another interpreter finds `pycuda` in.
+_FOR_CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_pycuda")
 
-    Takes precedence over an installed PyCUDA. Calling it again does nothing.
 
-    Raises:
-        ImportError: the real PyCUDA is already imported in this process.
+def install_as_pycuda(*, children: bool = False) -> None:
+    """Makes ``import pycuda`` and ``import pycuda.X`` mean pygpu, from now on in this process.
+
+    It takes precedence over an installed PyCUDA. Calling it again does nothing.
+
+    Parameters
+    ----------
+    children : bool
+        Whether the Python processes that this one starts get pygpu, too: by ``multiprocessing``
+        with any start method, or as commands that inherit ``PYTHONPATH``, which receives a folder.
+
+    Raises
+    ------
+    ImportError
+        The real PyCUDA is already imported in this process.
+
+    Examples
+    --------
+    >>> install_as_pycuda()
+    >>> import pycuda.gpuarray
+    >>> pycuda.gpuarray.GPUArray.__module__
+    'pygpu.gpuarray'
     """
     present = sys.modules.get(_ALIAS)
     loader = getattr(getattr(present, "__spec__", None), "loader", None)
@@ -123,3 +143,30 @@ def install_as_pycuda() -> None:
         )
     if not any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AliasFinder())  # type: ignore[arg-type]
+    if children:
+        _install_for_children()
+
+
+def _install_for_children() -> None:
+    # What `multiprocessing` starts gets `sys.path`, any other command the environment.
+    if _FOR_CHILDREN not in sys.path:
+        # Behind the program's own folder, and before all that is installed.
+        sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, _FOR_CHILDREN)
+    folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    if _FOR_CHILDREN not in folders:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_FOR_CHILDREN, *folders])
+
+
+def installed_pycuda() -> tuple[str, str | None] | None:
+    """Returns where the real PyCUDA is installed, and its version; None where it is not."""
+    from importlib import metadata
+
+    folders = [folder for folder in sys.path if folder != _FOR_CHILDREN]
+    found = PathFinder.find_spec(_ALIAS, folders)
+    if found is None or not found.origin:
+        return None
+    try:
+        version = metadata.version(_ALIAS)
+    except metadata.PackageNotFoundError:
+        version = None
+    return os.path.dirname(found.origin), version

@@ -46,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
     print("\n".join(_table(backends)))
     print("\n" + "\n".join(_build(build, backends)))
     print(f"chosen: {chosen} ({_why(requested)})")
+    print(f"pycuda: {_pycuda()}")
     return 0
 
 
@@ -60,7 +61,20 @@ def _report(
         "requested": requested,
         "chosen": chosen,
         "why": _why(requested),
+        "pycuda": _pycuda(),
     }
+
+
+def _pycuda() -> str:
+    """Which package `import pycuda` means."""
+    from pygpu._alias import installed_pycuda
+
+    served = "pygpu under `python -m pygpu run` and after install_as_pycuda()"
+    found = installed_pycuda()
+    if found is None:
+        return f"{served}; PyCUDA is not installed"
+    folder, version = found
+    return f"{served}, also here, where PyCUDA {version or ''} is installed ({folder})"
 
 
 def _table(backends: list[dict[str, Any]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 The program sees what it would see under plain `python`: its own `__main__`, `__file__`,
 `sys.argv` and `sys.path[0]`; its exit status is the process's, and a traceback starts in it.
-Processes that it starts with `multiprocessing`, by whatever method, import pycuda as it does.
+Python processes that it starts, with `multiprocessing` or as commands, import pycuda as it does.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ usage: python -m pygpu run SCRIPT [ARGS...]
 Runs a PyCUDA program with `import pycuda` and `import pycuda.*` served by pygpu.
 The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the best one present.
 """
-
-# What a spawned process finds `pycuda` in.
-_FOR_CHILDREN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_pycuda")
 
 # Status of a command line that cannot be carried out, as `python` itself uses it.
 BAD_COMMAND = 2
@@ -113,12 +110,10 @@ def _start(
     main_module: ModuleType | None = None,
 ) -> int:
     """Runs `body` as `python` would run a program: argv, path, module, status, traceback."""
-    install_as_pycuda()
     sys.argv[:] = argv
     if directory is not None and not _safe_path():
         sys.path[0] = directory
-    # Behind the program's own folder, and before all that is installed.
-    sys.path.insert(0 if _safe_path() else 1, _FOR_CHILDREN)
+    install_as_pycuda(children=True)
     if main_module is not None:
         sys.modules["__main__"] = main_module
     try:

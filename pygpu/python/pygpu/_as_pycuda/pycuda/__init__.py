@@ -1,16 +1,30 @@
-"""`import pycuda` in the children of a program that `python -m pygpu run` started.
+"""`import pycuda` in the processes that a program started which gets pygpu for PyCUDA.
 
-`multiprocessing` hands `sys.path` on to the interpreters that it spawns, and nothing else that
-would make `import pycuda` mean pygpu there. So `run` puts the folder of this package on it.
+`multiprocessing` hands `sys.path` on to the interpreters that it spawns, and other commands
+inherit `PYTHONPATH`; nothing else would make `import pycuda` mean pygpu there. So the folder of
+this package is put on both.
 """
 
 import importlib
 import sys
+from pathlib import Path
 
-from pygpu import install_as_pycuda
+
+def _serve() -> None:
+    # The import system returns what is in sys.modules in the end: pygpu under its second name.
+    del sys.modules["pycuda"]
+    try:
+        from pygpu import install_as_pycuda
+    except ModuleNotFoundError as error:
+        # The interpreter of another environment, which inherited the variable: it has its own.
+        if error.name != "pygpu":
+            raise
+        here = str(Path(__file__).parents[1])
+        sys.path[:] = [folder for folder in sys.path if folder != here]
+    else:
+        install_as_pycuda()
+    importlib.import_module("pycuda")
+
 
 if __name__ == "pycuda":
-    # The import system returns what is in sys.modules in the end: pygpu under its second name.
-    del sys.modules[__name__]
-    install_as_pycuda()
-    importlib.import_module(__name__)
+    _serve()

@@ -1,0 +1,125 @@
+"""The ways in which a program gets pygpu for PyCUDA, and the processes that it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with an installed package `pycuda` that is not to be taken."""
+    package = tmp_path / "installed" / "pycuda"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("name = 'the real one'\n")
+    (package / "driver.py").write_text("")
+    metadata = tmp_path / "installed" / "pycuda-2020.1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: pycuda\nVersion: 2020.1\n")
+    return tmp_path
+
+
+def python(folder, *arguments, **environment):
+    """Runs Python where PyCUDA is installed; returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ
+        | {"PYTHONPATH": str(folder / "installed"), "PYGPU_BACKEND": "host"}
+        | environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    return done.stdout
+
+
+WHOSE = "import pycuda.driver; print(pycuda.driver.__name__, end=' ')"
+
+# Prints whose driver it has, and starts itself as another command so many times.
+PARENT = """
+import subprocess, sys
+import pycuda.driver
+print(pycuda.driver.__name__, flush=True)
+left = int(sys.argv[1]) - 1
+if left:
+    subprocess.run([sys.executable, "program.py", str(left)], check=True)
+"""
+
+
+def test_commands_that_a_program_starts(folder):
+    (folder / "program.py").write_text(PARENT)
+    assert python(folder, "program.py", "3").split() == ["pycuda.driver"] * 3
+    for arguments in (["program.py"], ["-m", "program"], ["-c", PARENT]):
+        found = python(folder, "-m", "pygpu", "run", *arguments, "3")
+        assert found.split() == ["pygpu.driver"] * 3, arguments
+
+
+def test_commands_of_a_program_that_asks_by_itself(folder):
+    (folder / "program.py").write_text(PARENT)
+    for options, children in (("", "pycuda.driver"), ("children=True", "pygpu.driver")):
+        ask = f"import pygpu; pygpu.install_as_pycuda({options})\n"
+        found = python(folder, "-c", ask + PARENT, "3")
+        assert found.split() == ["pygpu.driver", *[children] * 2]
+
+
+def test_another_environment_has_its_own(folder):
+    # Its interpreter inherits the variable, and has no pygpu.
+    (folder / "program.py").write_text(
+        "import subprocess, sys\n"
+        "code = 'import sys; sys.modules[\"pygpu\"] = None; import pycuda; print(pycuda.name)'\n"
+        "subprocess.run([sys.executable, '-c', code], check=True)\n"
+    )
+    assert python(folder, "-m", "pygpu", "run", "program.py") == "the real one\n"
+
+
+def test_info_says_which_is_taken(folder):
+    where = folder / "installed" / "pycuda"
+    text = python(folder, "-m", "pygpu", "info")
+    assert f"also here, where PyCUDA 2020.1 is installed ({where})" in text
+    assert json.loads(python(folder, "-m", "pygpu", "info", "--json"))["pycuda"] in text
+    assert "PyCUDA is not installed" in python(folder, "-m", "pygpu", "info", PYTHONPATH="")
+
+
+TESTS = f"""
+import subprocess, sys
+import pycuda.driver
+
+def test_who_it_is():
+    assert pycuda.driver.__name__ == "{{whose}}.driver"
+
+def test_commands():
+    done = subprocess.run([sys.executable, "-c", {WHOSE!r}], capture_output=True, text=True)
+    assert done.stdout == "{{whose}}.driver "
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["alone", "workers"])
+@pytest.mark.parametrize(
+    ("option", "setting", "whose"),
+    [([], "", "pycuda"), (["--pygpu-as-pycuda"], "", "pygpu"), ([], "pygpu_as_pycuda=1", "pygpu")],
+    ids=["real", "option", "setting"],
+)
+def test_tests_of_a_program(folder, option, setting, whose, workers):
+    (folder / "pytest.ini").write_text(f"[pytest]\n{setting}\n")
+    (folder / "conftest.py").write_text("import pycuda.driver\n")
+    (folder / "test_program.py").write_text(TESTS.format(whose=whose))
+    # As the plugin is not found by itself where pygpu is not installed but on the path.
+    command = ["-m", "pytest", "-p", "pygpu._pytest_plugin", *workers, *option]
+    text = python(folder, *command, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert "2 passed" in text
+    assert ("pycuda: pygpu " in text) == (whose == "pygpu")
+
+
+def test_pytest_finds_the_plugin():
+    text = PYPROJECT.read_text()
+    assert '[project.entry-points.pytest11]\npygpu = "pygpu._pytest_plugin"\n' in text
