@@ -66,6 +66,17 @@ static __device__ typename Op::value pygpu_ordered_total(const Read &read, Index
 """
 
 
+def _scan_functions() -> str:
+    """Returns the core's functions, some of which are not used; NVRTC would warn of those."""
+    text = _core.scan_functions()
+    return f"""#pragma nv_diag_suppress 177
+{text}
+#pragma nv_diag_default 177
+#undef DEVICE
+#undef METHOD
+"""
+
+
 def _operator(name: str, ctype: str, expression: str, neutral: Any, plain: bool) -> str:
     """Returns the operator as the functions of scans take it.
 
@@ -219,8 +230,7 @@ class _ScanKernel:
         from .compiler import SourceModule
 
         name, ctype, expression, preamble, options = self._texts
-        source = "#include <pycuda-complex.hpp>\n" + _core.scan_functions()
-        source += "\n#undef DEVICE\n#undef METHOD\n" + _ORDERED_TOTAL
+        source = "#include <pycuda-complex.hpp>\n" + _scan_functions() + _ORDERED_TOTAL
         source += _snippets.part("preamble", preamble)
         source += _operator(name, ctype, expression, self.neutral, self._plain)
         index = "unsigned long long" if wide else "unsigned"

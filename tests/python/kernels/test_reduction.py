@@ -171,7 +171,7 @@ REDUCTIONS = {
     "exclusive or": (0, "a^b", lambda x, axis: np.bitwise_xor.reduce(x.ravel())),
 }
 KERNELS = {
-    name: ReductionKernel(np.int64, neutral, expression, "x[i]", "int *x", "random")
+    name: ReductionKernel(np.int64, neutral, expression, "(long)x[i]", "int *x", "random")
     for name, (neutral, expression, _) in REDUCTIONS.items()
 }
 

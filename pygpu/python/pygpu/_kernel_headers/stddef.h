@@ -2,5 +2,5 @@
 #define NULL 0
 #endif
 #ifndef offsetof
-#define offsetof(type, member) __builtin_offsetof(type, member)
+#define offsetof(type, member) ((size_t)&(((type *)0)->member))
 #endif
