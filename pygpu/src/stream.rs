@@ -228,7 +228,7 @@ pub(crate) fn by_handle(
     let device = &current.device;
     if let Some((stream, external)) = stream_registry::find(device.as_ref(), handle) {
         if let (Some(external), Some(owner)) = (external, owner) {
-            external.keep(owner);
+            external.0.keep(owner);
         }
         return Ok(stream);
     }
@@ -237,7 +237,7 @@ pub(crate) fn by_handle(
     let inner = unsafe { device.stream_from_handle(handle) }.or_raise()?;
     let external = Arc::new(ExternalStream::new(inner, device));
     if let Some(owner) = owner {
-        external.keep(owner);
+        external.0.keep(owner);
     }
     // Each thread has its own stream under this handle.
     if handle != PER_THREAD {

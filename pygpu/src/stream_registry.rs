@@ -4,6 +4,7 @@
 //! to wait for every stream of a device.
 
 use crate::external_stream::ExternalStream;
+use gpuarray::hal::decorate::Layered;
 use gpuarray::hal::process::ProcessMutex;
 use gpuarray::{Device, DeviceId, Stream};
 use pyo3::prelude::*;
@@ -31,7 +32,7 @@ struct Entry {
     /// For a stream that was created here; the Python objects for it share the guard.
     capture_guard: Option<Weak<CaptureGuard>>,
     /// For a stream that another library created.
-    external: Option<Weak<ExternalStream>>,
+    external: Option<Weak<Layered<ExternalStream>>>,
     device: DeviceId,
     /// [`Device::epoch`] at registration: a reset ends the stream, and another may get its handle.
     epoch: u64,
@@ -63,7 +64,7 @@ pub(crate) fn register_own(device: &dyn Device, stream: &Arc<dyn Stream>) -> Arc
 }
 
 /// Registers a stream that another library created.
-pub(crate) fn register_external(device: &dyn Device, external: &Arc<ExternalStream>) {
+pub(crate) fn register_external(device: &dyn Device, external: &Arc<Layered<ExternalStream>>) {
     let stream: Arc<dyn Stream> = external.clone();
     register(device, |device, epoch| Entry {
         stream: Arc::downgrade(&stream),
@@ -96,7 +97,7 @@ pub(crate) fn capture_guard(stream: &Arc<dyn Stream>) -> Option<Arc<CaptureGuard
 }
 
 /// A stream, and its object if another library created it.
-type LiveStream = (Arc<dyn Stream>, Option<Arc<ExternalStream>>);
+type LiveStream = (Arc<dyn Stream>, Option<Arc<Layered<ExternalStream>>>);
 
 /// Returns the live stream of a device with a handle.
 pub(crate) fn find(device: &dyn Device, handle: u64) -> Option<LiveStream> {

@@ -1,10 +1,10 @@
 //! A backend whose device has another number: the second device of backends that have one.
 
 use gpuarray::device::{DeviceAttribute, DeviceProperties, MemoryInfo};
-use gpuarray::hal::operation::Operation;
+use gpuarray::hal::decorate::{Layered, StreamLayer};
 use gpuarray::{
-    Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Status,
-    Stream, StreamOptions, Transfer,
+    Api, Backend, Device, DeviceId, Event, EventOptions, Features, PinnedOptions, Result, Stream,
+    StreamOptions,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -76,11 +76,12 @@ unsafe impl Device for Renamed<dyn Device> {
     }
 
     fn default_stream(&self) -> Arc<dyn Stream> {
-        Arc::new(Renamed { ordinal: self.ordinal, inner: self.inner.default_stream() })
+        Arc::new(Layered(Renamed { ordinal: self.ordinal, inner: self.inner.default_stream() }))
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
-        Ok(Arc::new(Renamed { ordinal: self.ordinal, inner: self.inner.create_stream(options)? }))
+        let inner = self.inner.create_stream(options)?;
+        Ok(Arc::new(Layered(Renamed { ordinal: self.ordinal, inner })))
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
@@ -141,66 +142,14 @@ unsafe impl Device for Renamed<dyn Device> {
     }
 }
 
-// SAFETY: every call is that of the object inside, but for its name.
-unsafe impl Stream for Renamed<dyn Stream> {
-    fn id(&self) -> u64 {
-        self.inner.id()
+// SAFETY: every call goes to the one stream inside, whose number it has.
+unsafe impl StreamLayer for Renamed<dyn Stream> {
+    fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R {
+        inner(self.inner.as_ref())
     }
 
     fn device_id(&self) -> DeviceId {
         DeviceId { ordinal: self.ordinal, ..self.inner.device_id() }
-    }
-
-    fn handle(&self) -> u64 {
-        self.inner.handle()
-    }
-
-    fn query(&self) -> Result<bool> {
-        self.inner.query()
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.inner.synchronize()
-    }
-
-    fn record(&self, event: &dyn Event) -> Result<()> {
-        self.inner.record(event)
-    }
-
-    fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.inner.wait_event(event)
-    }
-
-    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
-        self.inner.host_function(function)
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.inner.allocate(bytes)
-    }
-
-    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.free(address, bytes) }
-    }
-
-    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.transfer(transfer) }
-    }
-
-    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.fill(address, value, width, count) }
-    }
-
-    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.execute(operation) }
-    }
-
-    fn last_status(&self) -> Status {
-        self.inner.last_status()
     }
 
     fn as_any(&self) -> &dyn Any {

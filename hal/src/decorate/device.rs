@@ -40,12 +40,12 @@ unsafe impl Device for Decorated<dyn Device> {
     }
 
     fn default_stream(&self) -> Arc<dyn Stream> {
-        Arc::new(self.wrap(self.inner.default_stream()))
+        self.wrap(self.inner.default_stream()).into_stream()
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
         let inner = self.call(Call::CreateStream, |d| d.create_stream(options))?;
-        Ok(Arc::new(self.wrap(inner)))
+        Ok(self.wrap(inner).into_stream())
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
@@ -135,7 +135,7 @@ unsafe impl Device for Decorated<dyn Device> {
     unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
         // SAFETY: the caller's promise is passed on.
         let inner = self.call(Call::CreateStream, |d| unsafe { d.stream_from_handle(handle) })?;
-        Ok(Arc::new(self.wrap(inner)))
+        Ok(self.wrap(inner).into_stream())
     }
 
     fn priority_range(&self) -> Result<(i32, i32)> {

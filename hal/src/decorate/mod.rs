@@ -4,10 +4,12 @@
 
 mod device;
 mod fault;
+mod layer;
 mod objects;
 mod stream;
 
 pub use fault::{Fault, FaultInjector};
+pub use layer::{Layered, StreamLayer};
 
 use crate::backend::Backend;
 use crate::enumeration::enumeration;

@@ -1,0 +1,217 @@
+//! A stream over another one: the one place that passes every call of a stream on.
+
+use super::Call;
+use crate::device::{Device, DeviceId};
+use crate::error::Result;
+use crate::event::Event;
+use crate::memory::Use;
+use crate::operation::Operation;
+use crate::status::Status;
+use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What a stream over another one does at each call. [`Layered`] makes a [`Stream`] of it.
+///
+/// # Safety
+/// Every call of [`StreamLayer::with`] and [`StreamLayer::call`] goes to the same stream, or to one
+/// that waits for all earlier work of those before; [`StreamLayer::id`] is that of no other stream
+/// with work of its own.
+pub unsafe trait StreamLayer: Send + Sync + Debug {
+    /// Runs a call on the stream below.
+    fn with<R>(&self, inner: impl FnOnce(&(dyn Stream + 'static)) -> R) -> R;
+
+    /// Runs a call that can fail on the stream below, or returns an error in its place.
+    ///
+    /// # Errors
+    /// The call's own; whatever the layer refuses it with.
+    fn call<R>(
+        &self,
+        call: Call,
+        inner: impl FnOnce(&(dyn Stream + 'static)) -> Result<R>,
+    ) -> Result<R> {
+        let _ = call;
+        self.with(inner)
+    }
+
+    /// As [`Stream::id`].
+    fn id(&self) -> u64 {
+        self.with(|s| s.id())
+    }
+
+    /// As [`Stream::device_id`].
+    fn device_id(&self) -> DeviceId {
+        self.with(|s| s.device_id())
+    }
+
+    /// Returns the graph that a program gets for one that the stream below captured.
+    fn layer_graph(&self, graph: Arc<dyn Graph>) -> Arc<dyn Graph> {
+        graph
+    }
+
+    /// As [`Stream::last_status`].
+    fn last_status(&self) -> Status {
+        self.with(|s| s.last_status())
+    }
+
+    /// As [`Stream::as_any`].
+    fn as_any(&self) -> &dyn Any;
+
+    /// As [`Stream::for_memory`].
+    fn for_memory(&self) -> Option<Arc<dyn Stream>> {
+        None
+    }
+
+    /// As [`Stream::external_owner`].
+    fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
+}
+
+/// The stream that a [`StreamLayer`] makes of the one below it.
+#[derive(Debug)]
+pub struct Layered<L>(pub L);
+
+#[deny(
+    clippy::missing_trait_methods,
+    reason = "a method that is not passed on would be the trait's own"
+)]
+// SAFETY: every call is that of the stream below, or an error; the layer promises the rest.
+unsafe impl<L: StreamLayer> Stream for Layered<L> {
+    fn id(&self) -> u64 {
+        self.0.id()
+    }
+
+    fn device_id(&self) -> DeviceId {
+        self.0.device_id()
+    }
+
+    fn handle(&self) -> u64 {
+        self.0.with(|s| s.handle())
+    }
+
+    fn has_handle(&self, handle: u64) -> bool {
+        self.0.with(|s| s.has_handle(handle))
+    }
+
+    fn query(&self) -> Result<bool> {
+        self.0.call(Call::Query, |s| s.query())
+    }
+
+    fn supports_queries(&self) -> bool {
+        self.0.with(|s| s.supports_queries())
+    }
+
+    fn wait_for_room(&self) {
+        self.0.with(|s| s.wait_for_room());
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.0.call(Call::Synchronize, |s| s.synchronize())
+    }
+
+    fn record(&self, event: &dyn Event) -> Result<()> {
+        self.0.call(Call::Record, |s| s.record(event))
+    }
+
+    fn wait_event(&self, event: &dyn Event) -> Result<()> {
+        self.0.call(Call::WaitEvent, |s| s.wait_event(event))
+    }
+
+    fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        self.0.call(Call::HostFunction, |s| s.host_function(function))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.0.call(Call::Allocate, |s| s.allocate(bytes))
+    }
+
+    fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
+        self.0.call(Call::Allocate, |s| s.allocate_zeroed(bytes))
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller's promise is passed on, here and below.
+        self.0.call(Call::Free, |s| unsafe { s.free(address, bytes) })
+    }
+
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
+    }
+
+    unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Fill, |s| unsafe { s.fill(address, value, width, count) })
+    }
+
+    unsafe fn transfer_peer(
+        &self,
+        destination: u64,
+        destination_device: &dyn Device,
+        source: u64,
+        source_device: &dyn Device,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Transfer, |s| unsafe {
+            s.transfer_peer(destination, destination_device, source, source_device, bytes)
+        })
+    }
+
+    unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Transfer, |s| unsafe { s.prefetch(address, bytes, to) })
+    }
+
+    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
+        self.0.call(Call::Capture, |s| s.begin_capture(mode))
+    }
+
+    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
+        let graph = self.0.call(Call::Capture, |s| s.end_capture())?;
+        Ok(self.0.layer_graph(graph))
+    }
+
+    fn is_capturing(&self) -> Result<bool> {
+        self.0.with(|s| s.is_capturing())
+    }
+
+    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
+        self.0.with(|s| s.keep_for_graph(uses))
+    }
+
+    fn check_epoch(&self) -> Result<()> {
+        self.0.with(|s| s.check_epoch())
+    }
+
+    fn check_before_capture(&self) -> Result<()> {
+        self.0.with(|s| s.check_before_capture())
+    }
+
+    fn options(&self) -> Result<StreamOptions> {
+        self.0.with(|s| s.options())
+    }
+
+    unsafe fn execute(&self, operation: &Operation) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Execute, |s| unsafe { s.execute(operation) })
+    }
+
+    fn last_status(&self) -> Status {
+        self.0.last_status()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self.0.as_any()
+    }
+
+    fn for_memory(&self) -> Option<Arc<dyn Stream>> {
+        self.0.for_memory()
+    }
+
+    fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.0.external_owner()
+    }
+}
