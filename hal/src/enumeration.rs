@@ -9,14 +9,6 @@ macro_rules! enumeration {
         impl $name {
             /// Every value.
             pub const ALL: [$name; [$($name::$variant),*].len()] = [$($name::$variant),*];
-
-            /// The value with this name, which is that of its variant.
-            pub fn from_name(name: &str) -> Option<$name> {
-                match name {
-                    $(stringify!($variant) => Some($name::$variant),)*
-                    _ => None,
-                }
-            }
         }
     };
 }

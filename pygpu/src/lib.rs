@@ -45,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         allocation::DeviceAllocation,
         array::ArrayFlags,
         array::GPUArray,
+        array::PyReduction,
         event::PyEvent,
         ipc::IPCMemoryHandle,
         kernel::CallTime,

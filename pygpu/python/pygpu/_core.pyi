@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -31,6 +31,7 @@ __all__ = [
     "PagelockedHostAllocation",
     "PooledDeviceAllocation",
     "PooledHostAllocation",
+    "Reduction",
     "ReductionLauncher",
     "RegisteredHostMemory",
     "Stream",
@@ -292,6 +293,23 @@ class ArrayFlags:
     def f_contiguous(self) -> bool: ...
     @property
     def forc(self) -> bool: ...
+
+@final
+class Reduction:
+    All: ClassVar[Reduction]
+    Any: ClassVar[Reduction]
+    Maximum: ClassVar[Reduction]
+    Minimum: ClassVar[Reduction]
+    Product: ClassVar[Reduction]
+    Sum: ClassVar[Reduction]
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ge__(self, value: object, /) -> bool: ...
+    def __gt__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __int__(self) -> int: ...
+    def __le__(self, value: object, /) -> bool: ...
+    def __lt__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
 
 @disjoint_base
 class DeviceAllocation:
@@ -595,14 +613,14 @@ def pagelocked_empty(
 ) -> NDArray[Any]: ...
 def put(target: GPUArray, indices: GPUArray, values: GPUArray, stream: _Stream = None) -> None: ...
 def reduce(
-    reduction: str,
+    reduction: Reduction,
     a: GPUArray,
     dtype: DTypeLike | None = None,
     stream: _Stream = None,
     allocator: Any | None = None,
 ) -> GPUArray: ...
 def reduce_subset(
-    reduction: str,
+    reduction: Reduction,
     subset: GPUArray,
     a: GPUArray,
     dtype: DTypeLike | None = None,
@@ -612,7 +630,7 @@ def reduce_subset(
 def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]: ...
 def reset_device(ordinal: int) -> None: ...
 def scan(
-    reduction: str,
+    reduction: Reduction,
     a: GPUArray,
     axis: int = 0,
     exclusive: bool = False,

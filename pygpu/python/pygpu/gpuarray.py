@@ -26,6 +26,7 @@ import numpy as np
 from . import _core
 from ._arguments import gpu_array as _gpu_array
 from ._core import ArrayFlags, GPUArray
+from ._core import Reduction as _Reduction
 from ._creation import (
     arange,
     empty,
@@ -179,27 +180,27 @@ def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 
 def sum(a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None) -> GPUArray:
     """The sum of all elements, in ``dtype`` or that of ``a``, as an array without axes."""
-    return _core.reduce("Sum", a, dtype, stream, allocator)
+    return _core.reduce(_Reduction.Sum, a, dtype, stream, allocator)
 
 
 def any(a: GPUArray, stream: Any = None, allocator: Any = None) -> GPUArray:
     """True, as an array without axes, if any element is not zero."""
-    return _core.reduce("Any", a, None, stream, allocator)
+    return _core.reduce(_Reduction.Any, a, None, stream, allocator)
 
 
 def all(a: GPUArray, stream: Any = None, allocator: Any = None) -> GPUArray:
     """True, as an array without axes, if no element is zero."""
-    return _core.reduce("All", a, None, stream, allocator)
+    return _core.reduce(_Reduction.All, a, None, stream, allocator)
 
 
 def min(a: GPUArray, stream: Any = None) -> GPUArray:
     """The smallest element, as an array without axes."""
-    return _core.reduce("Minimum", a, None, stream)
+    return _core.reduce(_Reduction.Minimum, a, None, stream)
 
 
 def max(a: GPUArray, stream: Any = None) -> GPUArray:
     """The largest element, as an array without axes."""
-    return _core.reduce("Maximum", a, None, stream)
+    return _core.reduce(_Reduction.Maximum, a, None, stream)
 
 
 def dot(
@@ -213,7 +214,7 @@ def subset_sum(
     subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:
     """The sum of the elements of ``a`` that the indices in ``subset`` name."""
-    return _core.reduce_subset("Sum", subset, a, dtype, stream, allocator)
+    return _core.reduce_subset(_Reduction.Sum, subset, a, dtype, stream, allocator)
 
 
 def subset_dot(
@@ -231,12 +232,12 @@ def subset_dot(
 
 def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     """The smallest of the elements of ``a`` that ``subset`` names."""
-    return _core.reduce_subset("Minimum", subset, a, None, stream)
+    return _core.reduce_subset(_Reduction.Minimum, subset, a, None, stream)
 
 
 def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     """The largest of the elements of ``a`` that ``subset`` names."""
-    return _core.reduce_subset("Maximum", subset, a, None, stream)
+    return _core.reduce_subset(_Reduction.Maximum, subset, a, None, stream)
 
 
 # -- launch shapes -----------------------------------------------------------------------

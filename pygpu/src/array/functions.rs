@@ -4,6 +4,7 @@ use super::arguments::{
     Value, expect_array, expect_value, optional_array, parse_order, parse_shape,
 };
 use super::methods::fill_with;
+use super::reductions::PyReduction;
 use super::transfer::on_stream;
 use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};
 use crate::allocator::ResultAllocator;
@@ -19,13 +20,6 @@ use pyo3::prelude::*;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
-
-fn reduction_named(name: &str) -> PyResult<Reduction> {
-    Reduction::from_name(name).ok_or_else(|| {
-        let allowed = Reduction::ALL;
-        PyValueError::new_err(format!("reduction is {name:?}; allowed are {allowed:?}"))
-    })
-}
 
 /// A copy of the object's view whose results come from another allocator.
 fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
@@ -101,25 +95,25 @@ pub(super) fn reduce_all<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// A reduction by name.
+/// A reduction of all elements.
 #[pyfunction]
 #[pyo3(signature = (reduction, a, dtype = None, stream = None, allocator = None))]
 pub(crate) fn reduce<'py>(
-    reduction: &str,
+    reduction: &Bound<'py, PyReduction>,
     a: &Bound<'py, PyAny>,
     dtype: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
     allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
-    reduce_all(a, reduction_named(reduction)?, dtype, stream, allocator)
+    reduce_all(a, reduction.get().value(), dtype, stream, allocator)
 }
 
 /// A reduction of the elements that `subset` names.
 #[pyfunction]
 #[pyo3(signature = (reduction, subset, a, dtype = None, stream = None, allocator = None))]
 pub(crate) fn reduce_subset<'py>(
-    reduction: &str,
+    reduction: &Bound<'py, PyReduction>,
     subset: &Bound<'py, PyAny>,
     a: &Bound<'py, PyAny>,
     dtype: OptionalAny<'_, 'py>,
@@ -128,7 +122,7 @@ pub(crate) fn reduce_subset<'py>(
 ) -> Object<'py> {
     let subset = expect_array("subset", subset)?;
     let a = expect_array("a", a)?;
-    let reduction = reduction_named(reduction)?;
+    let reduction = reduction.get().value();
     let array = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
     let subset = subset.get().array()?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
@@ -165,7 +159,7 @@ pub(crate) fn dot<'py>(
 #[pyfunction]
 #[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, stream = None))]
 pub(crate) fn scan<'py>(
-    reduction: &str,
+    reduction: &Bound<'py, PyReduction>,
     a: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::axis)] axis: isize,
     exclusive: bool,
@@ -173,7 +167,7 @@ pub(crate) fn scan<'py>(
     stream: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
-    let reduction = reduction_named(reduction)?;
+    let reduction = reduction.get().value();
     let array = on_stream(a.get().array()?, stream)?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
         Some(dtype) => dtypes::parse(dtype)?.1,

@@ -16,6 +16,7 @@ pub(crate) use arguments::{parse_order, parse_shape};
 pub(crate) use functions::*;
 pub(crate) use join::*;
 pub(crate) use named::named_functions;
+pub(crate) use reductions::PyReduction;
 pub(crate) use transfer::to_gpu;
 
 use crate::allocator::{PythonAllocator, ResultAllocator, allocation_object, mem_alloc_object};

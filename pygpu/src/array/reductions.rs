@@ -1,9 +1,29 @@
-//! Methods that combine all elements into one.
+//! Combining elements: how, and the methods that combine all into one.
 
 use super::GPUArray;
 use super::functions::reduce_all;
 use gpuarray::function::Reduction;
 use pyo3::prelude::*;
+
+macro_rules! class {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $text:literal ($($rule:ident),*) = $numpy:literal
+            $(-> $module:ident($python:ident))?;
+    )*) => {
+        /// How elements are combined into one.
+        #[pyclass(module = "pygpu._core", name = "Reduction", frozen, eq, hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum PyReduction { $($(#[doc = $doc])+ $variant,)* }
+
+        impl PyReduction {
+            pub(super) fn value(self) -> Reduction {
+                match self { $(PyReduction::$variant => Reduction::$variant,)* }
+            }
+        }
+    };
+}
+gpuarray::hal::reductions!(class);
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
