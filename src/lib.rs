@@ -74,7 +74,7 @@ pub use hal::{
     EventOptions, Feature, Features, Graph, IndexItem, Inexact, IpcHandle, Kernel, KernelAttribute,
     Kind, LaunchConfig, Layout, LinkInput, LinkKind, LoadOptions, MemoryInfo, Module, ModuleSource,
     Number, Order, Parameter, PendingCopy, PinnedBuffer, PinnedOptions, PrefetchTarget, Result,
-    Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer, f16,
+    Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer, bf16, f16,
 };
 pub use hal::{array, device, event, function, launch, layout, memory, module, status, stream};
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

@@ -154,7 +154,22 @@ pub trait KernelArgument {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()>;
 }
 
-macro_rules! plain {
+macro_rules! numbers {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {$(
+        impl KernelArgument for $rust {
+            fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
+                list.bytes(Scalar::new(*self).bytes())
+            }
+        }
+    )*};
+}
+crate::dtypes!(numbers);
+
+macro_rules! sizes {
     ($($number:ty),*) => {$(
         impl KernelArgument for $number {
             fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
@@ -163,36 +178,11 @@ macro_rules! plain {
         }
     )*};
 }
-
-plain!(i8, i16, i32, i64, u8, u16, u32, u64, isize, usize, f32, f64);
-
-impl KernelArgument for bool {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.bytes(&[u8::from(*self)])
-    }
-}
-
-impl KernelArgument for crate::f16 {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.bytes(&self.to_ne_bytes())
-    }
-}
+sizes!(isize, usize);
 
 impl KernelArgument for Scalar {
     fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
         list.bytes(self.bytes())
-    }
-}
-
-impl KernelArgument for crate::Complex<f32> {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.bytes(Scalar::new(*self).bytes())
-    }
-}
-
-impl KernelArgument for crate::Complex<f64> {
-    fn add_to<'a>(&'a self, list: &mut ArgumentList<'a>) -> Result<()> {
-        list.bytes(Scalar::new(*self).bytes())
     }
 }
 

@@ -94,7 +94,7 @@ pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventOptions};
 pub use features::{Feature, Features};
-pub use half::f16;
+pub use half::{bf16, f16};
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use module::{
     Kernel, KernelAttribute, LaunchConfig, LinkInput, LinkKind, LoadOptions, Module, ModuleSource,

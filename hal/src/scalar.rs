@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Element, Kind};
 use crate::error::{Error, Result};
-use crate::{Complex, dtypes, f16};
+use crate::{Complex, bf16, dtypes, f16};
 
 /// A number of single precision that rounds to the same binary16 as `value`: what single
 /// precision cannot hold is rounded to odd, so that the second rounding is the only one.
@@ -268,6 +268,13 @@ trait Nearest: Into<f64> {
 impl Nearest for f16 {
     fn nearest(value: f64) -> Self {
         nearest_half(value)
+    }
+}
+
+impl Nearest for bf16 {
+    fn nearest(value: f64) -> Self {
+        // By way of single precision, as numpy converts with the package `ml_dtypes`.
+        bf16::from_f32(value as f32)
     }
 }
 

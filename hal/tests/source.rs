@@ -34,6 +34,7 @@ mod text;
 #[path = "source"]
 mod on_host {
     use crate::harness::run;
+    mod bfloat16;
     mod complex;
     mod edges;
     mod elementwise;
@@ -48,6 +49,7 @@ mod on_host {
 #[path = "source"]
 mod on_gpu {
     use crate::gpu::run;
+    mod bfloat16;
     mod complex;
     mod edges;
     mod elementwise;

@@ -1,7 +1,7 @@
 //! Plain Rust forms of what arrays compute, one element at a time.
 
 use gpuarray::array::Arithmetic;
-use gpuarray::{Complex, f16};
+use gpuarray::{Complex, bf16, f16};
 
 /// Arithmetic of one element type, by the rules that operations promise.
 pub(crate) trait Reference: Arithmetic {
@@ -55,6 +55,7 @@ macro_rules! floats {
 }
 floats! {
     f16, 2e-3, f16::from_f64, f16::to_f64;
+    bf16, 1.6e-2, bf16::from_f64, bf16::to_f64;
     f32, 1e-6, |x: f64| x as f32, f64::from;
     f64, 1e-14, |x: f64| x, |x: f64| x;
 }
@@ -107,6 +108,7 @@ macro_rules! for_every_type {
         $function::<u32>($($argument),*)?;
         $function::<u64>($($argument),*)?;
         $function::<gpuarray::f16>($($argument),*)?;
+        $function::<gpuarray::bf16>($($argument),*)?;
         $function::<f32>($($argument),*)?;
         $function::<f64>($($argument),*)?;
         $function::<gpuarray::Complex<f32>>($($argument),*)?;

@@ -10,7 +10,7 @@ use super::unary::{Own, Test, ValueOn};
 use super::vector::{Loop, elements, map_pairs, operands, places, select_masked, select_variant};
 use super::{divide, power};
 use hal::function::BinaryFunction;
-use hal::{DType, f16};
+use hal::{DType, bf16, f16};
 
 /// What the loop of a function is compiled to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -181,11 +181,11 @@ macro_rules! functions {
             $(implement!($function $code $value; i8 = i8, i16 = i16, i32 = i32, i64 = i64,
                 u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i, $j| $integer);)?
             $(implement!($function $code $value;
-                f16 = f32, f32 = f32, f64 = f64; |$f, $g| $float);)?
+                f16 = f32, bf16 = f32, f32 = f32, f64 = f64; |$f, $g| $float);)?
             $(implement!($function $code $value;
-                f16 = f64, f32 = f32, f64 = f64; |$p, $q| $precise);)?
+                f16 = f64, bf16 = f64, f32 = f32, f64 = f64; |$p, $q| $precise);)?
             $(implement!($function $code $value;
-                f16 = f16, f32 = f32, f64 = f64; |$e, $d| $exact);)?
+                f16 = f16, bf16 = bf16, f32 = f32, f64 = f64; |$e, $d| $exact);)?
         )*
 
         /// The plain loop of a function.

@@ -4,13 +4,14 @@
 //! 32- or 64-bit integer saturates, one that does not fit a narrower integer wraps, and a
 //! negative one becomes unsigned by way of the signed type, as x86 processors do it.
 
-use super::half;
+use super::half::Half;
 use super::number::{Convert, Truth};
 use super::saturate::Saturate;
-use hal::{Complex, f16};
+use hal::{Complex, bf16, f16};
 
 /// Implements [`Convert`] for `$target`: `$integer` makes one from an integer or a byte 0 or
-/// 1, `$half`, `$single` and `$double` from the floating-point types, `$complex` from the
+/// 1, `$half`, `$single` and `$double` from the floating-point types (those of
+/// 16 bits come widened), `$complex` from the
 /// parts of a complex number of double precision, which holds one of single precision exactly.
 macro_rules! convert {
     ($target:ty, $own:ident, |$i:ident| $integer:expr, |$h:ident| $half:expr,
@@ -25,7 +26,13 @@ macro_rules! convert {
                 $integer
             }
             #[inline(always)]
-            fn from_f16($h: f16) -> Self {
+            fn from_f16(value: f16) -> Self {
+                let $h = value.widen();
+                $half
+            }
+            #[inline(always)]
+            fn from_bf16(value: bf16) -> Self {
+                let $h = value.widen();
                 $half
             }
             #[inline(always)]
@@ -64,7 +71,7 @@ macro_rules! convert {
 macro_rules! to_integer {
     ($($target:ty, $own:ident, $through:ty;)*) => {
         $(convert!($target, $own, |i| i as $target,
-            |h| Saturate::<$through>::saturate(half::widen(h)) as $target,
+            |h| Saturate::<$through>::saturate(h) as $target,
             |s| Saturate::<$through>::saturate(s) as $target,
             |d| Saturate::<$through>::saturate(d) as $target,
             |c| Saturate::<$through>::saturate(c.re) as $target);)*
@@ -85,27 +92,31 @@ convert!(
     u64,
     from_u64,
     |i| i as u64,
-    |h| Saturate::<u64>::saturate(half::widen(h)),
+    |h| Saturate::<u64>::saturate(h),
     |s| Saturate::<u64>::saturate(s),
     |d| Saturate::<u64>::saturate(d),
     |c| Saturate::<u64>::saturate(c.re)
 );
-convert!(
-    f16,
-    from_f16,
-    |i| half::narrow(i as f32),
-    |h| h,
-    |s| half::narrow(s),
-    |d| half::narrow_double(d),
-    |c| half::narrow_double(c.re)
-);
-convert!(f32, from_f32, |i| i as f32, |h| half::widen(h), |s| s, |d| d as f32, |c| c.re as f32);
-convert!(f64, from_f64, |i| i as f64, |h| half::widen(h) as f64, |s| s as f64, |d| d, |c| c.re);
+/// The two types of 16 bits: one becomes the other by way of single precision, which holds both.
+macro_rules! to_half {
+    ($($half:ty, $own:ident;)*) => {
+        $(convert!($half, $own, |i| Half::narrow(i as f32), |h| Half::narrow(h),
+            |s| Half::narrow(s), |d| Half::narrow_double(d), |c| Half::narrow_double(c.re));)*
+    };
+}
+
+to_half! {
+    f16, from_f16;
+    bf16, from_bf16;
+}
+
+convert!(f32, from_f32, |i| i as f32, |h| h, |s| s, |d| d as f32, |c| c.re as f32);
+convert!(f64, from_f64, |i| i as f64, |h| h as f64, |s| s as f64, |d| d, |c| c.re);
 convert!(
     Complex<f32>,
     from_c32,
     |i| Complex::new(i as f32, 0.0),
-    |h| Complex::new(half::widen(h), 0.0),
+    |h| Complex::new(h, 0.0),
     |s| Complex::new(s, 0.0),
     |d| Complex::new(d as f32, 0.0),
     |c| Complex::new(c.re as f32, c.im as f32)
@@ -114,7 +125,7 @@ convert!(
     Complex<f64>,
     from_c64,
     |i| Complex::new(i as f64, 0.0),
-    |h| Complex::new(half::widen(h) as f64, 0.0),
+    |h| Complex::new(h as f64, 0.0),
     |s| Complex::new(s as f64, 0.0),
     |d| Complex::new(d, 0.0),
     |c| c
@@ -123,7 +134,7 @@ convert!(
     Truth,
     from_truth,
     |i| Truth::new(i != 0),
-    |h| Truth::new(half::widen(h) != 0.0),
+    |h| Truth::new(h != 0.0),
     |s| Truth::new(s != 0.0),
     |d| Truth::new(d != 0.0),
     |c| Truth::new((c.re != 0.0) | (c.im != 0.0))

@@ -1,8 +1,8 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
-use super::half::{narrow, narrow_double, widen};
+use super::half::Half;
 use super::number::Number;
-use hal::{DType, f16};
+use hal::{DType, bf16, f16};
 
 macro_rules! float {
     ($rust:ident, $dtype:ident) => {
@@ -122,7 +122,7 @@ macro_rules! half {
         $(
             #[inline(always)]
             fn $name(self) -> Self {
-                narrow(Number::$name(widen(self)))
+                Half::narrow(Number::$name(self.widen()))
             }
         )*
     };
@@ -130,7 +130,7 @@ macro_rules! half {
         $(
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
-                narrow(Number::$name(widen(self), widen(other)))
+                Half::narrow(Number::$name(self.widen(), other.widen()))
             }
         )*
     };
@@ -139,8 +139,8 @@ macro_rules! half {
         $(
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
-                let [x, y] = [self, other].map(|value| f64::from(widen(value)));
-                narrow_double(Number::$name(x, y))
+                let [x, y] = [self, other].map(|value| f64::from(value.widen()));
+                Half::narrow_double(Number::$name(x, y))
             }
         )*
     };
@@ -148,48 +148,55 @@ macro_rules! half {
         $(
             #[inline(always)]
             fn $name(self, other: Self) -> bool {
-                Number::$name(widen(self), widen(other))
+                Number::$name(self.widen(), other.widen())
             }
         )*
     };
 }
 
-// SAFETY: two bytes, every pattern of which is a number.
-unsafe impl Number for f16 {
-    const DTYPE: DType = DType::Float16;
-    type Real = Self;
+macro_rules! half_number {
+    ($rust:ty, $dtype:ident) => {
+        // SAFETY: two bytes, every pattern of which is a number.
+        unsafe impl Number for $rust {
+            const DTYPE: DType = DType::$dtype;
+            type Real = Self;
 
-    half!(@unary sign);
-    half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod);
-    half!(@precise power);
-    half!(@compare equal, less, less_equal);
+            half!(@unary sign);
+            half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod);
+            half!(@precise power);
+            half!(@compare equal, less, less_equal);
 
-    #[inline(always)]
-    fn negative(self) -> Self {
-        f16::from_bits(self.to_bits() ^ 0x8000)
-    }
-    #[inline(always)]
-    fn absolute(self) -> Self {
-        f16::from_bits(self.to_bits() & 0x7fff)
-    }
-    #[inline(always)]
-    fn is_true(self) -> bool {
-        self.to_bits() & 0x7fff != 0
-    }
-    #[inline(always)]
-    fn is_nan(self) -> bool {
-        self.to_bits() & 0x7fff > 0x7c00
-    }
-    #[inline(always)]
-    fn is_infinite(self) -> bool {
-        self.to_bits() & 0x7fff == 0x7c00
-    }
-    #[inline(always)]
-    fn real(self) -> Self {
-        self
-    }
-    #[inline(always)]
-    fn imaginary(self) -> Self {
-        f16::from_bits(0)
-    }
+            #[inline(always)]
+            fn negative(self) -> Self {
+                <$rust>::from_bits(self.to_bits() ^ 0x8000)
+            }
+            #[inline(always)]
+            fn absolute(self) -> Self {
+                <$rust>::from_bits(self.to_bits() & 0x7fff)
+            }
+            #[inline(always)]
+            fn is_true(self) -> bool {
+                self.to_bits() & 0x7fff != 0
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self.to_bits() & 0x7fff > Self::INFINITE
+            }
+            #[inline(always)]
+            fn is_infinite(self) -> bool {
+                self.to_bits() & 0x7fff == Self::INFINITE
+            }
+            #[inline(always)]
+            fn real(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn imaginary(self) -> Self {
+                <$rust>::from_bits(0)
+            }
+        }
+    };
 }
+
+half_number!(f16, Float16);
+half_number!(bf16, BFloat16);

@@ -1,8 +1,8 @@
-//! Conversion between binary16 and binary32 without branches, so that loops over it become
-//! vector code on processors and builds that lack the instructions for it.
+//! Conversion between binary16 or bfloat16 and binary32 without branches, so that loops over it
+//! become vector code on processors and builds that lack the instructions for it.
 
-use hal::f16;
 pub(super) use hal::scalar::to_odd;
+use hal::{bf16, f16};
 
 const SIGN: u32 = 0x8000;
 /// The exponent bits of binary32, which are also its infinity.
@@ -43,4 +43,52 @@ pub fn narrow(value: f32) -> f16 {
 #[inline(always)]
 pub(super) fn narrow_double(value: f64) -> f16 {
     narrow(to_odd(value))
+}
+
+/// A floating-point number of 16 bits, which is calculated with in wider ones.
+pub(super) trait Half: Copy {
+    /// The bits of infinity.
+    const INFINITE: u16;
+    /// The value as binary32, exactly.
+    fn widen(self) -> f32;
+    /// The nearest number, halves to even; what is too large becomes infinite.
+    fn narrow(value: f32) -> Self;
+    /// The number that one of double precision becomes: the nearest binary16, and the nearest
+    /// bfloat16 of the nearest number of single precision (which `ml_dtypes` too rounds twice).
+    fn narrow_double(value: f64) -> Self;
+}
+
+impl Half for f16 {
+    const INFINITE: u16 = 0x7c00;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        widen(self)
+    }
+    #[inline(always)]
+    fn narrow(value: f32) -> Self {
+        narrow(value)
+    }
+    #[inline(always)]
+    fn narrow_double(value: f64) -> Self {
+        narrow_double(value)
+    }
+}
+
+impl Half for bf16 {
+    const INFINITE: u16 = 0x7f80;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+    #[inline(always)]
+    fn narrow(value: f32) -> Self {
+        let bits = value.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+        let quiet = ((bits >> 16) & SIGN) | 0x7fc0;
+        bf16::from_bits(if value.is_nan() { quiet } else { rounded } as u16)
+    }
+    #[inline(always)]
+    fn narrow_double(value: f64) -> Self {
+        Self::narrow(value as f32)
+    }
 }

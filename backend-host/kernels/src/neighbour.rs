@@ -1,6 +1,6 @@
 //! The next floating-point number.
 
-use hal::f16;
+use hal::{bf16, f16};
 
 /// A floating-point number that has neighbours.
 pub(super) trait Neighbour {
@@ -38,4 +38,4 @@ macro_rules! neighbour {
     };
 }
 
-neighbour!(f16 = u16, f32 = u32, f64 = u64);
+neighbour!(f16 = u16, bf16 = u16, f32 = u32, f64 = u64);

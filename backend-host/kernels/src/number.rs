@@ -1,6 +1,6 @@
 //! The arithmetic of one element: what each function means for each element type.
 
-use hal::{Complex, DType, f16};
+use hal::{Complex, DType, bf16, f16};
 
 /// A truth value in memory: any byte, true unless it is zero.
 ///
@@ -179,6 +179,8 @@ pub(super) trait Convert: Copy + 'static {
     fn from_u64(value: u64) -> Self;
     /// From a number with fractions.
     fn from_f16(value: f16) -> Self;
+    /// From a number with fractions.
+    fn from_bf16(value: bf16) -> Self;
     /// From a number with fractions.
     fn from_f32(value: f32) -> Self;
     /// From a number with fractions.

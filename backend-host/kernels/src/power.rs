@@ -5,7 +5,7 @@ use super::math::power::Real;
 use super::number::Number;
 use super::vector::{Loop, map_pairs, operands, select_fused, select_variant};
 use hal::function::BinaryFunction;
-use hal::{DType, f16};
+use hal::{DType, bf16, f16};
 
 /// Elements that are squared side by side.
 const SIDE: usize = 64;
@@ -150,6 +150,7 @@ pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel>
         DType::UInt32 => select_power::<u32>(),
         DType::UInt64 => select_power::<u64>(),
         DType::Float16 => select_real::<f16>()?,
+        DType::BFloat16 => select_real::<bf16>()?,
         DType::Float32 => select_real::<f32>()?,
         DType::Float64 => select_real::<f64>()?,
         _ => return None,

@@ -99,13 +99,13 @@ impl<'a> Reducer<'a> {
             (Reduction::Maximum, DType::Bool) => Reduction::Any,
             (reduction, _) => reduction,
         };
-        // Truth values are added and multiplied; sums of binary16 keep their digits in
-        // binary32 until the end.
+        // Truth values are added and multiplied; sums of numbers of 16 bits keep their digits
+        // in binary32 until the end.
         let (way, working, result) = match (reduction, *compute) {
             (Reduction::Any, _) => (Reduction::Sum, DType::Bool, DType::Bool),
             (Reduction::All, _) => (Reduction::Product, DType::Bool, DType::Bool),
-            (Reduction::Sum | Reduction::Product, DType::Float16) => {
-                (reduction, DType::Float32, DType::Float16)
+            (Reduction::Sum | Reduction::Product, compute) => {
+                (reduction, compute.working(), compute)
             }
             (_, compute) => (reduction, compute, compute),
         };

@@ -7,7 +7,7 @@ use super::parallel::Workers;
 use super::unsupported;
 use super::vector::{places, select_variant};
 use hal::operation::Sequence;
-use hal::{DType, Result, Scalar, f16};
+use hal::{DType, Result, Scalar, bf16, f16};
 
 /// The loop of one element type, for the elements from one index to before another.
 type Fill = unsafe fn(&Sequence, usize, usize);
@@ -59,6 +59,7 @@ pub(super) unsafe fn run(operation: &Sequence, workers: &Workers<'_>) -> Result<
     let fill: Fill = match operation.output.dtype {
         // Steps of binary16 would be lost beyond 2048; numpy too calculates in binary32.
         DType::Float16 => fill::<f16, f32>(),
+        DType::BFloat16 => fill::<bf16, f32>(),
         dtype => with_number!(dtype, T => fill::<T, T>(),
             else return Err(unsupported(format!("a sequence of dtype {dtype}")))),
     };

@@ -6,7 +6,7 @@ use super::math::{self, complex};
 use super::number::{Convert, Number, Truth, with_kind, with_number};
 use super::vector::{Loop, elements, places, select_variant};
 use hal::function::UnaryFunction;
-use hal::{Complex, DType, f16};
+use hal::{Complex, DType, bf16, f16};
 
 /// A function of one element.
 trait Unary<T: Number> {
@@ -141,8 +141,8 @@ macro_rules! functions {
             )?
             $(implement!($function $wide $value; Truth = Truth, i8 = i8, i16 = i16, i32 = i32,
                 i64 = i64, u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i| $whole);)?
-            $(implement!($function $wide $value; f16 = f32, f32 = f32, f64 = f64; |$f| $float);)?
-            $(implement!($function $wide $value; f16 = f64, f32 = f64, f64 = f64; |$p| $precise);)?
+            $(implement!($function $wide $value; f16 = f32, bf16 = f32, f32 = f32, f64 = f64; |$f| $float);)?
+            $(implement!($function $wide $value; f16 = f64, bf16 = f64, f32 = f64, f64 = f64; |$p| $precise);)?
             $(implement!($function $wide $value; Complex<f32> = Complex<f64>,
                 Complex<f64> = Complex<f64>; |$z| $complex);)?
         )*

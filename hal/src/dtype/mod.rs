@@ -53,7 +53,7 @@ macro_rules! define {
             }
 
             /// The type in which sums and products of elements are kept until they are stored:
-            /// `Float32` for `Float16`, any other type itself.
+            /// `Float32` for `Float16` and `BFloat16`, any other type itself.
             pub const fn working(self) -> DType {
                 match self {
                     $(DType::$variant => DType::$working,)*
@@ -181,7 +181,8 @@ impl DType {
     }
 
     /// The type that both types convert to without loss, by numpy's table
-    /// (`numpy.promote_types`).
+    /// (`numpy.promote_types`), and for `BFloat16` by that of numpy's operations with the package
+    /// `ml_dtypes`: with `Float16` and 16-bit integers `Float32`, with wider integers `Float64`.
     ///
     /// # Errors
     /// `InvalidType` where either is a record.
@@ -197,6 +198,8 @@ impl DType {
                     format!("dtypes {self} and {other} have no common type"),
                 ));
             }
+            // Neither of two types of one size holds the other.
+            kind if kind == low.kind() && low.size() == high.size() => low.working(),
             kind if kind == low.kind() => {
                 if low.size() > high.size() {
                     low
@@ -224,12 +227,14 @@ impl DType {
     }
 
     /// The type of an operation between an array of this type and a Python number, which
-    /// has a kind but no size (numpy's rule since 2.0, NEP 50).
+    /// has a kind but no size (numpy's rule since 2.0, NEP 50). A float beside `BFloat16` makes
+    /// `Float32`, as it does in numpy with the package `ml_dtypes`.
     pub fn promote_python(self, number: Kind) -> DType {
         match (number, self.kind()) {
             (_, Kind::Opaque) | (Kind::Bool, _) => self,
             (Kind::Unsigned | Kind::Signed, Kind::Bool) => DType::Int64,
             (Kind::Unsigned | Kind::Signed, _) => self,
+            (Kind::Float, _) if self == DType::BFloat16 => DType::Float32,
             (Kind::Float, Kind::Float | Kind::Complex) => self,
             (Kind::Float, _) => DType::Float64,
             (_, Kind::Complex) => self,
@@ -272,7 +277,7 @@ pub unsafe trait Element: Copy + Send + Sync + fmt::Debug + PartialEq + 'static 
 mod tests {
     use super::*;
 
-    const CODES: &str = "?bhiqBHIQefdFD";
+    const CODES: &str = "?bhiqBHIQeEfdFD";
 
     fn of_code(code: char) -> Option<DType> {
         CODES.chars().position(|c| c == code).map(|index| DType::ALL[index])
@@ -280,22 +285,24 @@ mod tests {
 
     #[test]
     fn promotion_is_that_of_numpy() {
-        // numpy.promote_types of version 2, in the order of `DType::ALL`.
-        const TABLE: [&str; 14] = [
-            "?bhiqBHIQefdFD",
-            "bbhiqhiqdefdFD",
-            "hhhiqhiqdffdFD",
-            "iiiiqiiqddddDD",
-            "qqqqqqqqddddDD",
-            "BhhiqBHIQefdFD",
-            "HiiiqHHIQffdFD",
-            "IqqqqIIIQdddDD",
-            "QddddQQQQdddDD",
-            "eefddefddefdFD",
-            "fffddffddffdFD",
-            "ddddddddddddDD",
-            "FFFDDFFDDFFDFD",
-            "DDDDDDDDDDDDDD",
+        // numpy.promote_types of version 2, and the results of sums with arrays of
+        // ml_dtypes.bfloat16 (code E), in the order of `DType::ALL`.
+        const TABLE: [&str; 15] = [
+            "?bhiqBHIQeEfdFD",
+            "bbhiqhiqdeEfdFD",
+            "hhhiqhiqdfffdFD",
+            "iiiiqiiqdddddDD",
+            "qqqqqqqqdddddDD",
+            "BhhiqBHIQeEfdFD",
+            "HiiiqHHIQfffdFD",
+            "IqqqqIIIQddddDD",
+            "QddddQQQQddddDD",
+            "eefddefddeffdFD",
+            "EEfddEfddfEfdFD",
+            "fffddffddfffdFD",
+            "dddddddddddddDD",
+            "FFFDDFFDDFFFDFD",
+            "DDDDDDDDDDDDDDD",
         ];
         for (a, row) in DType::ALL.into_iter().zip(TABLE) {
             for (b, code) in DType::ALL.into_iter().zip(row.chars()) {
@@ -310,10 +317,10 @@ mod tests {
     #[test]
     fn promotion_with_python_numbers_is_that_of_numpy() {
         for (kind, row) in [
-            (Kind::Bool, "?bhiqBHIQefdFD"),
-            (Kind::Signed, "qbhiqBHIQefdFD"),
-            (Kind::Float, "dddddddddefdFD"),
-            (Kind::Complex, "DDDDDDDDDFFDFD"),
+            (Kind::Bool, "?bhiqBHIQeEfdFD"),
+            (Kind::Signed, "qbhiqBHIQeEfdFD"),
+            (Kind::Float, "dddddddddeffdFD"),
+            (Kind::Complex, "DDDDDDDDDFFFDFD"),
         ] {
             for (dtype, code) in DType::ALL.into_iter().zip(row.chars()) {
                 assert_eq!(Some(dtype.promote_python(kind)), of_code(code), "{dtype}, {kind:?}");

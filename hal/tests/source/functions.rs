@@ -5,7 +5,7 @@ use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::{BinaryFunction, UnaryFunction};
 use gpuarray_hal::operation::Operation;
-use gpuarray_hal::{Complex, f16};
+use gpuarray_hal::{Complex, bf16, f16};
 use std::f64::consts::{LN_2, PI};
 
 /// Values of the error functions and the gamma function to 16 digits (Abramowitz and Stegun,
@@ -160,6 +160,7 @@ macro_rules! float_test {
 float_test!(float64, f64, |x: f64| x, 4e-15);
 float_test!(float32, f32, |x: f64| x as f32, 2e-6);
 float_test!(float16, f16, f16::from_f64, 4e-3);
+float_test!(bfloat16, bf16, |x: f64| bf16::from_f32(x as f32), 3.2e-2);
 
 fn common_divisor(x: i128, y: i128) -> i128 {
     if y == 0 { x.abs() } else { common_divisor(y, x % y) }

@@ -306,19 +306,18 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     Ok(is_structure)
 }
 
-/// True for what `numpy.void` stands for, and numbers of classes derived from numpy's.
+/// True for what `numpy.void` stands for, numbers of bfloat16, and those of classes derived from
+/// numpy's.
 fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
     if !numpy_array::is_numpy_scalar(&value)? {
         return Ok(false);
     }
+    // No device has an extended type.
+    let Ok((_, dtype)) = crate::dtypes::parse(&value.getattr("dtype")?) else { return Ok(false) };
     let numpy = value.py().import("numpy")?;
     let classes = (numpy.getattr("void")?, numpy.getattr("number")?);
-    if !value.is_instance(classes.into_pyobject(value.py())?.as_any())? {
-        return Ok(false);
-    }
-    // No device has an extended type.
-    let kind = value.getattr("dtype")?;
-    Ok(crate::dtypes::parse(&kind).is_ok())
+    Ok(dtype == gpuarray::DType::BFloat16
+        || value.is_instance(classes.into_pyobject(value.py())?.as_any())?)
 }
 
 /// Adds every argument of a tuple; false if one has to be replaced first.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -117,6 +118,11 @@ def test_half_precision(module):
     assert echo(function, np.float16(0.1), np.float16) == np.float16(0.1)
     for value in (0.1, np.float16(0.1), np.float64(0.1)):
         assert prepared_echo(function, np.float16, value, np.float16) == np.float16(0.1)
+
+
+def test_bfloat16(module):
+    value = ml_dtypes.bfloat16(0.1)
+    assert echo(module.get_function("echo_half"), value, ml_dtypes.bfloat16) == value
 
 
 def test_structures_are_cut_and_filled(module):

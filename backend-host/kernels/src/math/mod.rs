@@ -2,7 +2,8 @@
 //!
 //! Written here because no library fits: the Rust port of SLEEF needs a nightly compiler, SLEEF
 //! itself CMake and minutes, and libmvec is only in glibc and promises 4 ulp. Errors are below
-//! 1 ulp in double precision and below 2 ulp in single; half precision is rounded exactly.
+//! 1 ulp in double precision and below 2 ulp in single; binary16 is rounded exactly, bfloat16 is
+//! computed in single precision.
 //! Arguments that are too large for the argument reductions go to the system's library, as do
 //! all where the processor has no fused multiply-add.
 
@@ -19,7 +20,7 @@ mod table;
 use super::kernel::Kernel;
 use super::vector::{Loop, elements, places, select_fused};
 use hal::function::UnaryFunction;
-use hal::{DType, f16};
+use hal::{DType, bf16, f16};
 use precision::Precision;
 use table::Table;
 
@@ -235,11 +236,12 @@ functions! {
 }
 
 /// The loop of an elementary function of real numbers; none for other functions and types, and
-/// for single and double precision on processors without fused multiply-add.
+/// for all but binary16 on processors without fused multiply-add.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
     let run = match compute {
         DType::Complex64 | DType::Complex128 => return modulus::kernel(function, compute),
         DType::Float16 => of_half(function),
+        DType::BFloat16 => of_type::<bf16>(function),
         DType::Float32 => of_type::<f32>(function),
         DType::Float64 => of_type::<f64>(function),
         _ => None,

@@ -7,8 +7,8 @@
 
 use super::coefficients::{EXP_DOUBLE, POWER_EXP_SINGLE, POWER_LOG_DOUBLE, POWER_LOG_SINGLE};
 use super::double::{LN_2, PER_LN_2, ROUND, fast_sum, polynomial, powers_of_two, quotient, split};
-use crate::half::{narrow_double, widen};
-use hal::f16;
+use crate::half::{Half, narrow_double, widen};
+use hal::{bf16, f16};
 
 /// A floating-point type whose numbers are raised to powers.
 pub(crate) trait Real: Copy + Default {
@@ -129,5 +129,20 @@ impl Real for f16 {
     fn library_power(self, exponent: f16) -> f16 {
         let [x, y] = [self, exponent].map(|number| f64::from(widen(number)));
         narrow_double(x.powf(y))
+    }
+}
+
+impl Real for bf16 {
+    #[inline(always)]
+    fn power(self, exponent: bf16) -> bf16 {
+        Half::narrow(self.widen().power(exponent.widen()))
+    }
+    #[inline(always)]
+    fn is_special(self, exponent: bf16) -> bool {
+        self.widen().is_special(exponent.widen())
+    }
+    #[inline]
+    fn library_power(self, exponent: bf16) -> bf16 {
+        Half::narrow(self.widen().library_power(exponent.widen()))
     }
 }

@@ -1,8 +1,8 @@
 //! How the elements of each type are computed.
 
 use super::Elementary;
-use crate::half::{narrow, to_odd, widen};
-use hal::f16;
+use crate::half::{Half, narrow, to_odd, widen};
+use hal::{bf16, f16};
 use std::mem::MaybeUninit;
 
 /// An element type of the elementary functions.
@@ -144,4 +144,46 @@ impl Precision for f16 {
     }
     #[cold]
     fn correct<F: Elementary>(_: &[f16], _: &mut [f32]) {}
+}
+
+/// As single precision, whose range is the same.
+impl Precision for bf16 {
+    type Working = f32;
+
+    #[inline(always)]
+    fn load(given: &[bf16], numbers: &mut [f32]) {
+        for (number, &x) in numbers.iter_mut().zip(given) {
+            *number = x.widen();
+        }
+    }
+    #[inline(always)]
+    fn store(numbers: &[f32], values: &mut [MaybeUninit<bf16>]) {
+        for (value, &x) in values.iter_mut().zip(numbers) {
+            value.write(Half::narrow(x));
+        }
+    }
+    #[inline(always)]
+    fn are_ordinary<F: Elementary>(numbers: &[f32]) -> bool {
+        f32::are_ordinary::<F>(numbers)
+    }
+    #[inline(always)]
+    fn evaluate_ordinary<F: Elementary>(x: f32) -> f32 {
+        f32::evaluate_ordinary::<F>(x)
+    }
+    #[inline(always)]
+    fn is_beyond<F: Elementary>(x: f32) -> bool {
+        f32::is_beyond::<F>(x)
+    }
+    #[inline(always)]
+    fn evaluate<F: Elementary>(x: f32) -> f32 {
+        f32::evaluate::<F>(x)
+    }
+    #[cold]
+    fn correct<F: Elementary>(given: &[bf16], numbers: &mut [f32]) {
+        for (number, &x) in numbers.iter_mut().zip(given) {
+            if Self::is_beyond::<F>(x.widen()) {
+                *number = F::library(f64::from(x.widen())) as f32;
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The kernels against a naive interpreter of operations.
 
 mod arrays;
+mod bfloat16;
 mod divide;
 mod edges;
 mod elementwise;
@@ -50,6 +51,7 @@ fn check(operation: &Operation) {
 fn close(got: &Scalar, expected: &Scalar) -> bool {
     let tolerance = match expected.dtype().real() {
         DType::Float16 => 2e-3,
+        DType::BFloat16 => 1.6e-2,
         DType::Float32 => 1e-5,
         DType::Float64 => 1e-11,
         _ => return got == expected,

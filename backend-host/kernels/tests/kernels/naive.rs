@@ -109,8 +109,8 @@ fn combine(reduction: Reduction, compute: DType, x: &Scalar, y: &Scalar) -> Scal
 
 fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
     let Reduce { reduction, compute, shape, input, output } = operation;
-    // Sums of binary16 are made in a wider type.
-    let inner = if *compute == DType::Float16 { DType::Float64 } else { *compute };
+    // Sums of numbers of 16 bits are made in a wider type.
+    let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
     let mut values = BTreeMap::<u64, Scalar>::new();
     for index in indices(shape) {
         let element = |operand: &hal::operation::Operand| {

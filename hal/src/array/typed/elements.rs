@@ -1,13 +1,19 @@
 //! Which element types have which functions.
 
 use crate::dtype::Element;
-use crate::{Complex, f16};
+use crate::{Complex, dtypes};
 
 mod sealed {
     /// The element types of this library.
     pub trait Known {}
+
+    /// Complex numbers.
+    pub trait Parts {
+        /// The type of both parts.
+        type Part;
+    }
 }
-use sealed::Known;
+use sealed::{Known, Parts};
 
 /// Truth values and numbers: every element type but records.
 pub trait Arithmetic: Element + Known {
@@ -33,29 +39,32 @@ pub trait Inexact: Numeric {}
 /// Floating-point numbers.
 pub trait Float: Real + Inexact {}
 
+impl<T> Parts for Complex<T> {
+    type Part = T;
+}
+
+/// Implements the traits for the rows of the table of dtypes, by their kinds.
 macro_rules! elements {
-    ($($element:ty: $real:ty, $($trait:ident)*;)*) => {$(
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        $(elements!(@ $kind $rust);)*
+    };
+    (@ Bool $element:ty) => { elements!(@ $element, $element: Bits); };
+    (@ Signed $element:ty) => { elements!(@ $element, $element: Numeric Real Integer Bits); };
+    (@ Unsigned $element:ty) => { elements!(@ $element, $element: Numeric Real Integer Bits); };
+    (@ Float $element:ty) => { elements!(@ $element, $element: Numeric Real Inexact Float); };
+    (@ Complex $element:ty) => {
+        elements!(@ $element, <$element as Parts>::Part: Numeric Inexact);
+    };
+    (@ $element:ty, $real:ty: $($trait:ident)*) => {
         impl Known for $element {}
         impl Arithmetic for $element {
             type Real = $real;
         }
         $(impl $trait for $element {})*
-    )*};
+    };
 }
-
-elements! {
-    bool: bool, Bits;
-    i8: i8, Numeric Real Integer Bits;
-    i16: i16, Numeric Real Integer Bits;
-    i32: i32, Numeric Real Integer Bits;
-    i64: i64, Numeric Real Integer Bits;
-    u8: u8, Numeric Real Integer Bits;
-    u16: u16, Numeric Real Integer Bits;
-    u32: u32, Numeric Real Integer Bits;
-    u64: u64, Numeric Real Integer Bits;
-    f16: f16, Numeric Real Inexact Float;
-    f32: f32, Numeric Real Inexact Float;
-    f64: f64, Numeric Real Inexact Float;
-    Complex<f32>: f32, Numeric Inexact;
-    Complex<f64>: f64, Numeric Inexact;
-}
+dtypes!(elements);

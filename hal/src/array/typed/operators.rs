@@ -41,9 +41,9 @@ use super::elements::{Arithmetic, Bits, Inexact, Integer, Numeric, Real};
 use super::functions::{self, BinaryOf};
 use crate::array::{Argument, Array};
 use crate::dtype::Element;
+use crate::dtypes;
 use crate::error::Result;
 use crate::scalar::Scalar;
-use crate::{Complex, f16};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
 /// The right operand of an update: an array or a number.
@@ -115,7 +115,7 @@ macro_rules! operator {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $assign:ident $function:ident $bound:ident: $($number:ty)*;)*) => {
+    ($($trait:ident $method:ident $assign:ident $function:ident $bound:ident;)*) => {
         $(
             operator!(arrays $trait $method $function $bound, &DeviceArray<T>, &DeviceArray<T>);
             operator!(arrays $trait $method $function $bound, &DeviceArray<T>, DeviceArray<T>);
@@ -123,10 +123,6 @@ macro_rules! operators {
             operator!(arrays $trait $method $function $bound, DeviceArray<T>, DeviceArray<T>);
             operator!(number $trait $method $function $bound, &DeviceArray<T>);
             operator!(number $trait $method $function $bound, DeviceArray<T>);
-            $(
-                operator!(reversed $trait $method $function, $number, &DeviceArray<$number>);
-                operator!(reversed $trait $method $function, $number, DeviceArray<$number>);
-            )*
         )*
 
         impl<T: Element> DeviceArray<T> {
@@ -153,20 +149,66 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add add_assign Add Arithmetic:
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 Complex<f32> Complex<f64>;
-    Sub sub sub_assign Subtract Numeric:
-        i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 Complex<f32> Complex<f64>;
-    Mul mul mul_assign Multiply Arithmetic:
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 Complex<f32> Complex<f64>;
-    Div div div_assign Divide Inexact: f16 f32 f64 Complex<f32> Complex<f64>;
-    Rem rem rem_assign Remainder Real: i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64;
-    BitAnd bitand bitand_assign BitwiseAnd Bits: bool i8 i16 i32 i64 u8 u16 u32 u64;
-    BitOr bitor bitor_assign BitwiseOr Bits: bool i8 i16 i32 i64 u8 u16 u32 u64;
-    BitXor bitxor bitxor_assign BitwiseXor Bits: bool i8 i16 i32 i64 u8 u16 u32 u64;
-    Shl shl shl_assign LeftShift Integer: i8 i16 i32 i64 u8 u16 u32 u64;
-    Shr shr shr_assign RightShift Integer: i8 i16 i32 i64 u8 u16 u32 u64;
+    Add add add_assign Add Arithmetic;
+    Sub sub sub_assign Subtract Numeric;
+    Mul mul mul_assign Multiply Arithmetic;
+    Div div div_assign Divide Inexact;
+    Rem rem rem_assign Remainder Real;
+    BitAnd bitand bitand_assign BitwiseAnd Bits;
+    BitOr bitor bitor_assign BitwiseOr Bits;
+    BitXor bitxor bitxor_assign BitwiseXor Bits;
+    Shl shl shl_assign LeftShift Integer;
+    Shr shr shr_assign RightShift Integer;
 }
+
+/// Implements the operators of a number and an array for the rows of the table of dtypes, by their
+/// kinds.
+macro_rules! reversed {
+    ($(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        $(reversed!(@ $kind $rust);)*
+    };
+    (@ Bool $number:ty) => { reversed!(@arithmetic @bits $number); };
+    (@ Signed $number:ty) => { reversed!(@arithmetic @numeric @real @bits @integer $number); };
+    (@ Unsigned $number:ty) => { reversed!(@arithmetic @numeric @real @bits @integer $number); };
+    (@ Float $number:ty) => { reversed!(@arithmetic @numeric @real @inexact $number); };
+    (@ Complex $number:ty) => { reversed!(@arithmetic @numeric @inexact $number); };
+    (@arithmetic $(@ $rest:ident)* $number:ty) => {
+        reversed!(Add add Add, Mul mul Multiply; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@numeric $(@ $rest:ident)* $number:ty) => {
+        reversed!(Sub sub Subtract; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@real $(@ $rest:ident)* $number:ty) => {
+        reversed!(Rem rem Remainder; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@inexact $(@ $rest:ident)* $number:ty) => {
+        reversed!(Div div Divide; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@bits $(@ $rest:ident)* $number:ty) => {
+        reversed!(BitAnd bitand BitwiseAnd, BitOr bitor BitwiseOr, BitXor bitxor BitwiseXor; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    (@integer $(@ $rest:ident)* $number:ty) => {
+        reversed!(Shl shl LeftShift, Shr shr RightShift; $number);
+        reversed!($(@ $rest)* $number);
+    };
+    ($($trait:ident $method:ident $function:ident),+; $number:ty) => {
+        $(
+            operator!(reversed $trait $method $function, $number, &DeviceArray<$number>);
+            operator!(reversed $trait $method $function, $number, DeviceArray<$number>);
+        )+
+    };
+    ($number:ty) => {};
+}
+dtypes!(reversed);
 
 macro_rules! prefixes {
     ($($trait:ident $method:ident $function:ident $bound:ident, $operand:ty;)*) => {$(

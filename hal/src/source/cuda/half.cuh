@@ -1,35 +1,48 @@
-// binary16: stored in 16 bits, every function computed in binary32 and rounded once.
+// binary16 and bfloat16: stored in 16 bits, every function computed in binary32 and rounded once.
 
+template <class T>
+struct HalfInfinity;
+template <>
+struct HalfInfinity<f16> {
+    static constexpr u32 bits = 0x7c00u;
+};
+template <>
+struct HalfInfinity<bf16> {
+    static constexpr u32 bits = 0x7f80u;
+};
+
+template <class Type>
 struct HalfFunctions {
-    typedef f16 T;
+    typedef Type T;
     typedef RealFunctions<f32> F;
+    static constexpr u32 INFINITE = HalfInfinity<T>::bits;
 
 #define GPUARRAY_HALF_1(name) \
-    static METHOD f16 name(f16 x) { return narrow(F::name(widen(x))); }
+    static METHOD T name(T x) { return convert<T>(F::name(widen(x))); }
 #define GPUARRAY_HALF_2(name) \
-    static METHOD f16 name(f16 x, f16 y) { return narrow(F::name(widen(x), widen(y))); }
+    static METHOD T name(T x, T y) { return convert<T>(F::name(widen(x), widen(y))); }
 #define GPUARRAY_HALF_TEST(name) \
-    static METHOD bool name(f16 x, f16 y) { return F::name(widen(x), widen(y)); }
+    static METHOD bool name(T x, T y) { return F::name(widen(x), widen(y)); }
 
-    static METHOD f16 copy(f16 x) { return x; }
-    static METHOD f16 negative(f16 x) {
+    static METHOD T copy(T x) { return x; }
+    static METHOD T negative(T x) {
         x.bits ^= 0x8000u;
         return x;
     }
-    static METHOD f16 absolute(f16 x) {
+    static METHOD T absolute(T x) {
         x.bits &= 0x7fffu;
         return x;
     }
-    static METHOD f16 conjugate(f16 x) { return x; }
-    static METHOD f16 real(f16 x) { return x; }
-    static METHOD f16 imaginary(f16) { return narrow(0.0f); }
-    static METHOD bool logical_not(f16 x) { return (x.bits & 0x7fffu) == 0; }
-    static METHOD bool is_nan(f16 x) { return (x.bits & 0x7fffu) > 0x7c00u; }
-    static METHOD bool infinite(f16 x) { return (x.bits & 0x7fffu) == 0x7c00u; }
-    static METHOD bool finite(f16 x) { return (x.bits & 0x7fffu) < 0x7c00u; }
-    static METHOD bool sign_bit(f16 x) { return (x.bits >> 15) != 0; }
-    static METHOD f16 positive(f16 x) { return x; }
-    static METHOD f16 next_after(f16 x, f16 y) {
+    static METHOD T conjugate(T x) { return x; }
+    static METHOD T real(T x) { return x; }
+    static METHOD T imaginary(T) { return convert<T>(0.0f); }
+    static METHOD bool logical_not(T x) { return (x.bits & 0x7fffu) == 0; }
+    static METHOD bool is_nan(T x) { return (x.bits & 0x7fffu) > INFINITE; }
+    static METHOD bool infinite(T x) { return (x.bits & 0x7fffu) == INFINITE; }
+    static METHOD bool finite(T x) { return (x.bits & 0x7fffu) < INFINITE; }
+    static METHOD bool sign_bit(T x) { return (x.bits >> 15) != 0; }
+    static METHOD T positive(T x) { return x; }
+    static METHOD T next_after(T x, T y) {
         if (is_nan(x) || equal(x, y)) {
             return is_nan(x) ? x : y;
         }
@@ -112,7 +125,7 @@ struct HalfFunctions {
     GPUARRAY_HALF_TEST(greater)
     GPUARRAY_HALF_TEST(greater_equal)
     template <class Index>
-    static METHOD f16 sequence(f16 start, f16 step, Index index) {
-        return narrow(F::sequence(widen(start), widen(step), index));
+    static METHOD T sequence(T start, T step, Index index) {
+        return convert<T>(F::sequence(widen(start), widen(step), index));
     }
 };

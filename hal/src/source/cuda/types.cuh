@@ -42,6 +42,11 @@ struct f16 {
     u16 bits;
 };
 
+// The upper half of a binary32.
+struct bf16 {
+    u16 bits;
+};
+
 template <class R>
 struct complex {
     R re;
@@ -118,6 +123,8 @@ DEVICE f32 widen(f16 x) {
 }
 #endif
 
+DEVICE f32 widen(bf16 x) { return from_bits((u32)x.bits << 16); }
+
 // IEEE 754 bits with `FRACTION` bits of fraction and exponent bias `BIAS`, rounded to the
 // nearest binary16, ties to even.
 template <class Bits, int FRACTION, int BIAS>
@@ -175,6 +182,16 @@ DEVICE f16 narrow(f32 x) {
 DEVICE f16 narrow(f32 x) { return narrow_bits<u32, 23, 127>(to_bits(x)); }
 #endif
 DEVICE f16 narrow(f64 x) { return narrow_bits<u64, 52, 1023>(to_bits(x)); }
+
+// The nearest bfloat16, ties to even; from double precision by way of single, as numpy converts with
+// the package `ml_dtypes`.
+DEVICE bf16 narrow_brain(f32 x) {
+    const u32 bits = to_bits(x);
+    bf16 out;
+    out.bits = (u16)(x != x ? ((bits >> 16) & 0x8000u) | 0x7fc0u
+                            : (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
+    return out;
+}
 
 template <class R>
 DEVICE complex<R> make_complex(R re, R im) {
@@ -240,6 +257,7 @@ struct Convert {
         return of(x.re);
     }
     static METHOD To of(f16 x) { return Truncate<To>::of(widen(x)); }
+    static METHOD To of(bf16 x) { return Truncate<To>::of(widen(x)); }
     static METHOD To of(f32 x) { return Truncate<To>::of(x); }
     static METHOD To of(f64 x) { return Truncate<To>::of(x); }
 };
@@ -254,6 +272,7 @@ struct Convert<bool> {
         return x.re != (R)0 || x.im != (R)0;
     }
     static METHOD bool of(f16 x) { return (x.bits & 0x7fffu) != 0; }
+    static METHOD bool of(bf16 x) { return (x.bits & 0x7fffu) != 0; }
 };
 template <>
 struct Convert<f16> {
@@ -267,6 +286,20 @@ struct Convert<f16> {
     }
     static METHOD f16 of(f64 x) { return narrow(x); }
     static METHOD f16 of(f16 x) { return x; }
+    static METHOD f16 of(bf16 x) { return narrow(widen(x)); }
+};
+template <>
+struct Convert<bf16> {
+    template <class From>
+    static METHOD bf16 of(From x) {
+        return narrow_brain((f32)x);
+    }
+    template <class R>
+    static METHOD bf16 of(complex<R> x) {
+        return narrow_brain((f32)x.re);
+    }
+    static METHOD bf16 of(f16 x) { return narrow_brain(widen(x)); }
+    static METHOD bf16 of(bf16 x) { return x; }
 };
 template <class R>
 struct Convert<complex<R> > {
