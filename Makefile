@@ -101,6 +101,7 @@ test-all: export PYGPU_TEST_ALL := 1
 test-all:
 	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python \
 	  CUDA_TESTS="$(DRIVER_TESTS)"
+	PYGPU_BACKEND=host $(PY) benches/accuracy.py --count 2000 --check
 
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
 
