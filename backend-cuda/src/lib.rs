@@ -71,5 +71,7 @@ fn open_library(library: Library) -> Result<Arc<dyn Backend>> {
     // SAFETY: the number is written before the call returns; needs no initialisation.
     unsafe { (calls.driver_version)(&mut version) };
     let compiler = Arc::new(Nvrtc::new(version));
-    hal::driver::open(Box::new(Cuda { calls: own, compiler }), calls)
+    // SAFETY: the table was found in the library that the program named, or in the driver,
+    // and is checked against cudarc's declarations.
+    unsafe { hal::driver::open(Box::new(Cuda { calls: own, compiler }), calls) }
 }

@@ -89,5 +89,7 @@ fn open_library(library: Library) -> Result<Arc<dyn Backend>> {
     // SAFETY: the types of both tables are checked against the bindings.
     let (calls, own) = unsafe { (Calls::find(&NAMES, library)?, OwnCalls::find(library)?) };
     let compiler = Arc::new(Hiprtc::new(library.file(NAMES.init)));
-    hal::driver::open(Box::new(Hip { calls: own, compiler }), calls)
+    // SAFETY: the table was found in the library that the program named, or in the runtime,
+    // and is checked against the bindings.
+    unsafe { hal::driver::open(Box::new(Hip { calls: own, compiler }), calls) }
 }
