@@ -44,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     classes!(
         allocation::DeviceAllocation,
         array::ArrayFlags,
+        array::DLPackTensor,
         array::GPUArray,
         array::PyReduction,
         event::PyEvent,
@@ -116,6 +117,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pool::bitlog2,
         pitched_copies::copy_rows,
         array::concatenate,
+        array::dlpack_capsule,
+        array::dlpack_tensor,
         array::dot,
         array::full,
         array::put,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from typing_extensions import Self, disjoint_base
+from typing_extensions import CapsuleType, Self, disjoint_base
 
 from ._status import Status
 
@@ -15,6 +15,7 @@ __all__ = [
     "ArrayFlags",
     "BufferExporter",
     "CallTime",
+    "DLPackTensor",
     "DeviceAllocation",
     "DeviceMemoryPool",
     "ElementwiseLauncher",
@@ -58,6 +59,8 @@ __all__ = [
     "device_count",
     "device_properties",
     "device_uuid",
+    "dlpack_capsule",
+    "dlpack_tensor",
     "dot",
     "driver_version",
     "fill_memory",
@@ -221,6 +224,26 @@ class GPUArray:
     def __round__(self, ndigits: int | None = None) -> GPUArray: ...
     def __format__(self, spec: str) -> str: ...
     def __index__(self) -> int: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    @property
+    def _ordinal(self) -> int: ...
+    def bind_to_texref(self, texref: Any, allow_offset: bool = False) -> None: ...
+    def bind_to_texref_ext(
+        self,
+        texref: Any,
+        channels: int = 1,
+        allow_double_hack: bool = False,
+        allow_complex_hack: bool = False,
+        allow_offset: bool = False,
+    ) -> None: ...
     def __divmod__(self, other: _Operand, /) -> tuple[GPUArray, GPUArray]: ...
     def __rdivmod__(self, other: _Operand, /) -> tuple[GPUArray, GPUArray]: ...
     def __getitem__(self, index: Any, /) -> GPUArray: ...
@@ -280,6 +303,9 @@ class GPUArray:
     def __rshift__(self, other: _Operand, /) -> GPUArray: ...
     def __rrshift__(self, other: _Operand, /) -> GPUArray: ...
     def __irshift__(self, other: _Operand, /) -> GPUArray: ...
+
+@final
+class DLPackTensor: ...
 
 class BufferExporter:
     if sys.version_info >= (3, 12):
@@ -561,6 +587,25 @@ def device_by_name(name: str) -> int: ...
 def device_count() -> int: ...
 def device_properties(ordinal: int) -> tuple[str, str, tuple[int, int], int]: ...
 def device_uuid(ordinal: int) -> str | None: ...
+def dlpack_capsule(
+    array: GPUArray,
+    device: tuple[int, int],
+    dtype: tuple[int, int],
+    strides: list[int],
+    is_versioned: bool,
+    is_copied: bool,
+) -> CapsuleType: ...
+def dlpack_tensor(
+    capsule: Any,
+) -> tuple[
+    DLPackTensor,
+    int,
+    list[int],
+    list[int] | None,
+    tuple[int, int, int],
+    tuple[int, int],
+    bool,
+]: ...
 def dot(
     a: GPUArray,
     b: GPUArray,

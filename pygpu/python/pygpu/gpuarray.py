@@ -39,6 +39,7 @@ from ._creation import (
     zeros,
     zeros_like,
 )
+from ._exchange import from_cuda_array_interface, from_dlpack
 from ._indexing import multi_put, multi_take, multi_take_put, take
 from ._vector_types import vec
 from .characterize import has_double_support
@@ -53,6 +54,8 @@ __all__ = [
     "dot",
     "empty",
     "empty_like",
+    "from_cuda_array_interface",
+    "from_dlpack",
     "full",
     "has_double_support",
     "if_positive",

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod construct;
+mod dlpack;
 mod elements;
 mod functions;
 mod join;
@@ -10,9 +11,11 @@ mod named;
 mod operators;
 mod protocols;
 mod reductions;
+mod textures;
 mod transfer;
 
 pub(crate) use arguments::{parse_order, parse_shape};
+pub(crate) use dlpack::*;
 pub(crate) use functions::*;
 pub(crate) use join::*;
 pub(crate) use named::named_functions;

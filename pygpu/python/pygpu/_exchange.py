@@ -1,0 +1,316 @@
+"""Exchange of arrays with other libraries, by DLPack and by ``__cuda_array_interface__``."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _arguments, _core
+from ._context import Device
+from ._core import Event, GPUArray, Stream
+from ._errors import InvalidArgument
+
+
+class _Kind(NamedTuple):
+    """What DLPack calls the devices of a backend."""
+
+    own: int
+    # Other types of memory that its kernels use: page-locked and managed.
+    others: tuple[int, ...]
+
+
+_CPU = 1
+_KINDS = {"cuda": _Kind(2, (3, 13)), "hip": _Kind(10, (11,)), "host": _Kind(_CPU, ())}
+
+# DLPack's codes of kinds of elements.
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+# The numbers of the default streams in __cuda_array_interface__, and in DLPack for CUDA.
+_LEGACY, _PER_THREAD = 1, 2
+
+
+def _kind() -> _Kind:
+    return _KINDS[_core.choose_backend()]
+
+
+# -- export --------------------------------------------------------------------------------
+
+
+def dlpack_device(array: GPUArray) -> tuple[int, int]:
+    """Returns DLPack's type and number of the device that an array is on."""
+    own = _kind().own
+    return (own, 0 if own == _CPU else array._ordinal)
+
+
+def dlpack(
+    array: GPUArray, stream: Any, max_version: Any, dl_device: Any, copy: bool | None
+) -> Any:
+    """Exports an array by DLPack: what ``GPUArray.__dlpack__`` does.
+
+    Parameters
+    ----------
+    array : GPUArray
+        The array. Its elements are numbers, with strides that are multiples of their size.
+    stream : int or None
+        The consumer's stream, which waits for the work that writes the array: on CUDA 1 for the
+        legacy default stream (as None), 2 for that of the thread, or a handle; with ROCm 0 for the
+        default stream (as None), or a handle. -1 asks for no order. On the host it is None or -1,
+        and the call waits for the work unless it is -1.
+    max_version : tuple of int or None
+        The latest version that the consumer reads. Below (1, 0) the capsule is of the old form.
+    dl_device : tuple of int or None
+        The device that the consumer wants; the array's or the host, (1, 0).
+    copy : bool or None
+        Whether the result must, must not or may be a copy.
+
+    Returns
+    -------
+    capsule
+        The array, without a copy unless one was asked for.
+
+    Raises
+    ------
+    BufferError
+        DLPack has no such elements or strides, the device is another, or a copy is needed and was
+        refused.
+    """
+    device = dlpack_device(array)
+    is_versioned = max_version is not None and max_version[0] >= 1
+    if dl_device is not None and tuple(map(int, dl_device)) != device:
+        if tuple(map(int, dl_device)) != (_CPU, 0):
+            raise BufferError(f"dl_device is {dl_device}; the array is on {device}")
+        if copy is False:
+            raise BufferError("copy is False; an array on a GPU reaches the host by a copy")
+        # It is numpy's from here on. Versions before 2.1 take no more than the stream.
+        host = array.get()
+        return host.__dlpack__(max_version=max_version) if is_versioned else host.__dlpack__()
+    if array.dtype.kind not in _CODES:
+        raise BufferError(f"dtype is {array.dtype}; DLPack has no such elements")
+    itemsize = array.dtype.itemsize
+    if copy:
+        array = array.copy()
+    if any(stride % itemsize for stride in array.strides):
+        raise BufferError(
+            f"strides are {array.strides}; DLPack needs multiples of the {itemsize} bytes of "
+            "an element: export a copy"
+        )
+    _order_consumer(array, stream)
+    return _core.dlpack_capsule(
+        array,
+        device,
+        (_CODES[array.dtype.kind], 8 * itemsize),
+        [stride // itemsize for stride in array.strides],
+        is_versioned,
+        bool(copy),
+    )
+
+
+def _order_consumer(array: GPUArray, stream: Any) -> None:
+    """Has the consumer's stream wait for the work that writes an array."""
+    handle = None if stream is None else _arguments.whole("stream", stream)
+    backend = _core.choose_backend()
+    if backend == "host":
+        if handle not in (None, -1):
+            raise BufferError(f"stream is {handle}; for an array on the host it is None or -1")
+        if handle is None:
+            _core.synchronize()
+        return
+    refused = {"cuda": (0,), "hip": (1, 2)}[backend]
+    if handle is not None and (handle < -1 or handle in refused):
+        raise BufferError(f"stream is {handle}; on {backend} DLPack does not allow this number")
+    if handle == -1:
+        return
+    producer = array.__cuda_array_interface__["stream"]
+    consumer = _LEGACY if handle in (None, 0) else handle
+    if producer is not None and producer != consumer:
+        _wait(Stream.from_handle(consumer), producer)
+
+
+def _wait(stream: Stream, handle: int, owner: Any = None) -> None:
+    """Has a stream wait for the work on another library's stream."""
+    event = Event()
+    event.record(Stream.from_handle(handle, owner))
+    stream.wait_for_event(event)
+
+
+# -- import --------------------------------------------------------------------------------
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> GPUArray:
+    """Returns an array of another library as a ``GPUArray``, by DLPack.
+
+    Work on the result is ordered behind what the other library has queued on the array.
+
+    Parameters
+    ----------
+    x : object
+        An array with ``__dlpack__`` and ``__dlpack_device__``: of torch, CuPy, JAX and others, and
+        of numpy on the host backend.
+    device : pygpu.driver.Device or tuple of int, optional
+        Where the result is to be: the device of ``x``, the default, or with ``copy=True`` the
+        current one.
+    copy : bool, optional
+        Whether the elements are copied. By default they are not, but for ordinary memory on the
+        host backend, whose devices have memory of their own; False refuses that, too.
+
+    Returns
+    -------
+    GPUArray
+        An array in the memory of ``x``, which it keeps alive, or in new memory.
+
+    Raises
+    ------
+    BufferError
+        The memory of ``x`` is not on a device of this backend, ``x`` is for reading only, or its
+        elements have no dtype; without ``copy=True``.
+    TypeError
+        ``x`` has not the two methods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pygpu.autoinit
+    >>> from_dlpack(np.arange(3.0), copy=True)
+    array([0., 1., 2.])
+    """
+    try:
+        export, device_of = x.__dlpack__, x.__dlpack_device__
+    except AttributeError:
+        raise TypeError(
+            f"x is of type {type(x).__name__}; an array with __dlpack__ and __dlpack_device__ "
+            "is needed"
+        ) from None
+    there = tuple(map(int, device_of()))
+    kind = _kind()
+    is_here = there[0] in (kind.own, *kind.others)
+    if device is not None:
+        wanted = (kind.own, device.ordinal) if isinstance(device, Device) else tuple(device)
+        if kind.own == _CPU:
+            wanted = (wanted[0], 0)
+        if wanted != there and not (copy and wanted[0] == kind.own):
+            raise BufferError(f"device is {device}; x is on {there}, and copy is {copy}")
+    if not is_here:
+        if there[0] == _CPU and copy:
+            return _core.to_gpu(np.from_dlpack(x))
+        raise BufferError(
+            f"x is on the device {there} of DLPack; this backend's are {kind.own}"
+            + ("; copy=True copies it" if there[0] == _CPU else "")
+        )
+    capsule = _export(export, {_CPU: None, 10: 0}.get(kind.own, _LEGACY))
+    try:
+        result, is_read_only = _from_capsule(capsule)
+    except InvalidArgument as error:
+        # On the host only what its own allocator or page-locking knows is device memory.
+        if kind.own != _CPU or copy is False:
+            raise BufferError(f"x cannot be used where it is: {error}") from None
+        return _core.to_gpu(np.from_dlpack(x))
+    if copy:
+        return result.copy()
+    if is_read_only:
+        raise BufferError("x is for reading only, which a GPUArray cannot be; copy=True copies it")
+    return result
+
+
+def _export(export: Any, stream: int | None) -> Any:
+    """Calls ``__dlpack__``, of a library that knows version 1 or of an older one."""
+    try:
+        return export(stream=stream, max_version=(1, 1))
+    except TypeError:
+        return export(stream=stream)
+
+
+def _from_capsule(capsule: Any) -> tuple[GPUArray, bool]:
+    """Consumes a capsule; returns its array, and whether it is for reading only."""
+    owner, address, shape, strides, (code, bits, lanes), device, is_read_only = _core.dlpack_tensor(
+        capsule
+    )
+    letter = {code: letter for letter, code in _CODES.items()}.get(code)
+    try:
+        if letter is None or lanes != 1 or bits % 8:
+            raise TypeError
+        dtype = np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
+    except TypeError:
+        raise BufferError(
+            f"the elements have code {code}, {bits} bits and {lanes} lanes, for which there is "
+            "no dtype"
+        ) from None
+    kind = _kind()
+    if device[0] not in (kind.own, *kind.others):
+        raise BufferError(f"the capsule's memory is on the device {device} of DLPack")
+    steps = None if strides is None else tuple(step * dtype.itemsize for step in strides)
+    return _array_at(address, tuple(shape), dtype, steps, owner), is_read_only
+
+
+def _array_at(
+    address: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None, owner: Any
+) -> GPUArray:
+    if prod(shape) == 0:
+        return GPUArray(shape, dtype)
+    return GPUArray(shape, dtype, base=owner, gpudata=address, strides=strides)
+
+
+def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
+    """Returns an array of another library as a ``GPUArray``, by ``__cuda_array_interface__``.
+
+    Parameters
+    ----------
+    x : object
+        An array with ``__cuda_array_interface__``, of version 2 or 3.
+    sync : bool
+        Whether work on the result is ordered behind the stream that ``x`` names.
+
+    Returns
+    -------
+    GPUArray
+        An array in the memory of ``x``, which it keeps alive.
+
+    Raises
+    ------
+    TypeError
+        ``x`` has no such interface.
+    BufferError
+        ``x`` is for reading only, or has a mask.
+    ValueError
+        The description is wrong, or there is no memory at its address.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pygpu.autoinit
+    >>> from pygpu import gpuarray
+    >>> class Other:
+    ...     array = gpuarray.to_gpu(np.arange(3.0))
+    ...     __cuda_array_interface__ = array.__cuda_array_interface__
+    >>> from_cuda_array_interface(Other)
+    array([0., 1., 2.])
+    """
+    interface = getattr(x, "__cuda_array_interface__", None)
+    if not isinstance(interface, dict):
+        raise TypeError(
+            f"x is of type {type(x).__name__}; an array with __cuda_array_interface__ is needed"
+        )
+    try:
+        address, is_read_only = interface["data"]
+        shape: tuple[int, ...] = tuple(map(int, interface["shape"]))
+        typestr = interface["typestr"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"__cuda_array_interface__ of x is incomplete: {error!r}") from None
+    if is_read_only:
+        raise BufferError("x is for reading only, which a GPUArray cannot be; copy it first")
+    if interface.get("mask") is not None:
+        raise BufferError("x has a mask, which a GPUArray has not")
+    dtype: np.dtype[Any] = np.dtype(typestr)
+    descr = interface.get("descr")
+    if dtype.kind == "V" and descr:
+        dtype = np.dtype([tuple(entry) for entry in descr])
+    strides = interface.get("strides")
+    steps = None if strides is None else tuple(int(step) for step in strides)
+    stream = interface.get("stream")
+    if stream is not None and sync and prod(shape):
+        if stream == 0:
+            raise ValueError("the stream of x is 0, which __cuda_array_interface__ does not allow")
+        if stream != _LEGACY:
+            _wait(Stream.from_handle(_LEGACY), stream, x)
+    return _array_at(int(address), shape, dtype, steps, x)

@@ -1,0 +1,344 @@
+//! Exchange of arrays by DLPack: capsules of both generations, before and since version 1.
+//!
+//! The structures are those of `dlpack.h`, version 1.1. What the arguments of `__dlpack__` mean is
+//! decided in `pygpu._exchange`.
+
+use super::GPUArray;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+
+const NAME: &CStr = c"dltensor";
+const USED_NAME: &CStr = c"used_dltensor";
+const VERSIONED_NAME: &CStr = c"dltensor_versioned";
+const USED_VERSIONED_NAME: &CStr = c"used_dltensor_versioned";
+
+/// The version that exported capsules have, and the major number of those that are read.
+const VERSION: (u32, u32) = (1, 1);
+
+/// `DLPACK_FLAG_BITMASK_READ_ONLY` and `DLPACK_FLAG_BITMASK_IS_COPIED`.
+const READ_ONLY: u64 = 1;
+const IS_COPIED: u64 = 2;
+
+/// `DLDataType`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct DataType {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+/// `DLTensor`. Strides are in elements; null stands for C order.
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device_type: i32,
+    device_id: i32,
+    ndim: i32,
+    dtype: DataType,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+
+/// `DLManagedTensor`.
+#[repr(C)]
+struct Managed {
+    tensor: Tensor,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Managed)>,
+}
+
+/// `DLManagedTensorVersioned`.
+#[repr(C)]
+struct ManagedVersioned {
+    major: u32,
+    minor: u32,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
+    flags: u64,
+    tensor: Tensor,
+}
+
+/// An exported structure with what it points to, and the array that is kept alive.
+struct Export<T> {
+    managed: T,
+    // The structure points to the contents of both.
+    _shape: Vec<i64>,
+    _strides: Vec<i64>,
+    array: Py<GPUArray>,
+}
+
+/// Frees what `T::context` refers to.
+///
+/// # Safety
+///
+/// `context` is from `Box::into_raw` of an `Export<T>`, and is not used again.
+unsafe fn free<T>(context: *mut c_void) {
+    // SAFETY: as the caller promises.
+    let export = unsafe { Box::from_raw(context.cast::<Export<T>>()) };
+    let Export { array, .. } = *export;
+    // Without an interpreter the array is left to the end of the process.
+    let mut array = Some(array);
+    Python::try_attach(|py| {
+        if let Some(array) = array.take() {
+            array.drop_ref(py);
+        }
+    });
+    std::mem::forget(array);
+}
+
+unsafe extern "C" fn delete(managed: *mut Managed) {
+    // SAFETY: a consumer calls this once, with the structure that holds this function.
+    unsafe { free::<Managed>((*managed).context) }
+}
+
+unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
+    // SAFETY: as for `delete`.
+    unsafe { free::<ManagedVersioned>((*managed).context) }
+}
+
+/// The capsule's destructor: frees a structure that nobody has consumed.
+unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
+    // SAFETY: the interpreter calls this with a capsule of `export`; a consumer renames it. The
+    // structure is valid until its deleter is called.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) == 1 {
+            delete(ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr()).cast());
+        } else if ffi::PyCapsule_IsValid(capsule, VERSIONED_NAME.as_ptr()) == 1 {
+            delete_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED_NAME.as_ptr()).cast());
+        }
+    }
+}
+
+/// Makes the capsule of an array.
+///
+/// Parameters
+/// ----------
+/// array : GPUArray
+///     The array, which is kept alive until the consumer frees the capsule's structure.
+/// device : tuple of int
+///     DLPack's type and number of the device.
+/// dtype : tuple of int
+///     DLPack's code and bits of the elements.
+/// strides : sequence of int
+///     Strides in elements.
+/// is_versioned, is_copied : bool
+///     Whether the capsule is one of version 1, and whether nobody else has the memory.
+#[pyfunction]
+pub(crate) fn dlpack_capsule<'py>(
+    array: &Bound<'py, GPUArray>,
+    device: (i32, i32),
+    dtype: (u8, u8),
+    strides: Vec<i64>,
+    is_versioned: bool,
+    is_copied: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    let inner = array.get().array()?;
+    let shape: Vec<i64> = inner.layout().shape().iter().map(|&extent| extent as i64).collect();
+    if strides.len() != shape.len() {
+        return Err(PyBufferError::new_err("one stride is needed for each axis"));
+    }
+    let tensor = |shape: &mut Vec<i64>, strides: &mut Vec<i64>| Tensor {
+        data: if inner.size() == 0 { 0 as *mut c_void } else { inner.address() as *mut c_void },
+        device_type: device.0,
+        device_id: device.1,
+        ndim: shape.len() as i32,
+        dtype: DataType { code: dtype.0, bits: dtype.1, lanes: 1 },
+        shape: shape.as_mut_ptr(),
+        strides: strides.as_mut_ptr(),
+        byte_offset: 0,
+    };
+    let (mut shape, mut strides) = (shape, strides);
+    let tensor = tensor(&mut shape, &mut strides);
+    let array = array.clone().unbind();
+    let context = std::ptr::null_mut();
+    if is_versioned {
+        let flags = if is_copied { IS_COPIED } else { 0 };
+        let (major, minor) = VERSION;
+        let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
+        let managed = ManagedVersioned { major, minor, context, deleter, flags, tensor };
+        let export =
+            Box::into_raw(Box::new(Export { managed, _shape: shape, _strides: strides, array }));
+        // SAFETY: `export` is live; the capsule takes it over.
+        unsafe {
+            (*export).managed.context = export.cast();
+            capsule(py, (&raw mut (*export).managed).cast(), VERSIONED_NAME)
+        }
+    } else {
+        let deleter = Some(delete as unsafe extern "C" fn(*mut Managed));
+        let managed = Managed { tensor, context, deleter };
+        let export =
+            Box::into_raw(Box::new(Export { managed, _shape: shape, _strides: strides, array }));
+        // SAFETY: as above.
+        unsafe {
+            (*export).managed.context = export.cast();
+            capsule(py, (&raw mut (*export).managed).cast(), NAME)
+        }
+    }
+}
+
+/// Makes a capsule whose destructor is `drop_capsule`.
+///
+/// # Safety
+///
+/// `pointer` is to the structure that `name` stands for, and nobody else frees it.
+unsafe fn capsule<'py>(
+    py: Python<'py>,
+    pointer: *mut c_void,
+    name: &'static CStr,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the pointer is not null, and the name lives for ever. The result is a new reference
+    // or null with an exception.
+    unsafe {
+        let object = ffi::PyCapsule_New(pointer, name.as_ptr(), Some(drop_capsule));
+        Bound::from_owned_ptr_or_err(py, object)
+    }
+}
+
+/// The structure of a consumed capsule, which is freed when this is dropped.
+#[pyclass(frozen, module = "pygpu._core")]
+pub(crate) struct DLPackTensor {
+    pointer: Structure,
+}
+
+enum Structure {
+    Managed(NonNull<Managed>),
+    Versioned(NonNull<ManagedVersioned>),
+}
+
+// SAFETY: the structure is read by `dlpack_tensor` alone, before anybody else has the object; its
+// deleter may be called on any thread, as DLPack requires.
+unsafe impl Send for DLPackTensor {}
+// SAFETY: as above; a shared reference gives no access.
+unsafe impl Sync for DLPackTensor {}
+
+impl Drop for DLPackTensor {
+    fn drop(&mut self) {
+        // SAFETY: the structure was taken from its capsule, so that nobody else calls its deleter.
+        unsafe {
+            match self.pointer {
+                Structure::Managed(pointer) => {
+                    if let Some(deleter) = (*pointer.as_ptr()).deleter {
+                        deleter(pointer.as_ptr());
+                    }
+                }
+                Structure::Versioned(pointer) => {
+                    if let Some(deleter) = (*pointer.as_ptr()).deleter {
+                        deleter(pointer.as_ptr());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The owner, address, shape, strides in elements or none, code, bits and lanes of the elements,
+/// device, and whether the memory is for reading only.
+type TensorParts = (DLPackTensor, u64, Vec<i64>, Option<Vec<i64>>, (u8, u8, u16), (i32, i32), bool);
+
+/// Consumes a capsule: its structure belongs to the object that is returned first.
+///
+/// Raises BufferError for a capsule of a later major version, and for one that was consumed.
+#[pyfunction]
+pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts> {
+    if capsule.cast::<PyCapsule>().is_err() {
+        return Err(PyTypeError::new_err("__dlpack__ returned no capsule"));
+    }
+    let object = capsule.as_ptr();
+    let has_name = |name: &CStr| {
+        // SAFETY: the object is a live capsule, and the interpreter is attached.
+        unsafe { ffi::PyCapsule_IsValid(object, name.as_ptr()) == 1 }
+    };
+    let take = |name: &CStr, used: &'static CStr| {
+        // SAFETY: the capsule has this name, so its pointer is not null; the new name lives for ever.
+        unsafe {
+            let pointer = ffi::PyCapsule_GetPointer(object, name.as_ptr());
+            ffi::PyCapsule_SetName(object, used.as_ptr());
+            NonNull::new(pointer)
+        }
+    };
+    let broken = || PyBufferError::new_err("the capsule holds no structure");
+    if has_name(VERSIONED_NAME) {
+        // SAFETY: a capsule of this name holds this structure, whose first fields no version moves.
+        let major = unsafe {
+            let pointer = ffi::PyCapsule_GetPointer(object, VERSIONED_NAME.as_ptr());
+            (*pointer.cast::<ManagedVersioned>()).major
+        };
+        if major != VERSION.0 {
+            return Err(PyBufferError::new_err(format!(
+                "the capsule has version {major} of DLPack; {} is known",
+                VERSION.0
+            )));
+        }
+        let pointer = take(VERSIONED_NAME, USED_VERSIONED_NAME).ok_or_else(broken)?.cast();
+        let owner = DLPackTensor { pointer: Structure::Versioned(pointer) };
+        // SAFETY: the structure is valid until its deleter is called, and of this major version.
+        let managed: &ManagedVersioned = unsafe { pointer.as_ref() };
+        let is_read_only = managed.flags & READ_ONLY != 0;
+        // SAFETY: as above.
+        return Ok(unsafe { parts(owner, &managed.tensor, is_read_only) });
+    }
+    if has_name(NAME) {
+        let pointer = take(NAME, USED_NAME).ok_or_else(broken)?.cast();
+        let owner = DLPackTensor { pointer: Structure::Managed(pointer) };
+        // SAFETY: the structure is valid until its deleter is called.
+        let managed: &Managed = unsafe { pointer.as_ref() };
+        // SAFETY: as above.
+        return Ok(unsafe { parts(owner, &managed.tensor, false) });
+    }
+    Err(PyBufferError::new_err("the capsule is no tensor of DLPack, or was consumed before"))
+}
+
+/// Reads a tensor.
+///
+/// # Safety
+///
+/// `tensor` is valid: its shape and its strides, if there are any, have an entry for each axis.
+unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> TensorParts {
+    let ndim = usize::try_from(tensor.ndim).unwrap_or(0);
+    let list = |pointer: *mut i64| {
+        if pointer.is_null() || ndim == 0 {
+            return Vec::new();
+        }
+        // SAFETY: as the caller promises.
+        unsafe { std::slice::from_raw_parts(pointer, ndim) }.to_vec()
+    };
+    let strides = (!tensor.strides.is_null()).then(|| list(tensor.strides));
+    let DataType { code, bits, lanes } = tensor.dtype;
+    let address = (tensor.data as u64).wrapping_add(tensor.byte_offset);
+    let device = (tensor.device_type, tensor.device_id);
+    (owner, address, list(tensor.shape), strides, (code, bits, lanes), device, is_read_only)
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Exports the array by DLPack; see `pygpu._exchange.dlpack`.
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        slf: &Bound<'py, Self>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let exchange = slf.py().import("pygpu._exchange")?;
+        exchange.getattr("dlpack")?.call1((slf, stream, max_version, dl_device, copy))
+    }
+
+    /// Returns DLPack's type and number of the device.
+    fn __dlpack_device__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pygpu._exchange")?.getattr("dlpack_device")?.call1((slf,))
+    }
+
+    /// The number of the device that the array is on.
+    #[getter]
+    fn _ordinal(&self) -> PyResult<usize> {
+        Ok(self.array()?.device().id().ordinal)
+    }
+}
