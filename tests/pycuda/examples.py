@@ -31,14 +31,20 @@ LEFT_OUT = {
     "gl_interop": "OpenGL, and a window",
     "light_field_3d_viewer": "OpenGL, and a window",
     "sobel_filter": "OpenGL, and a window",
+    "mandelbrot": "a window of Tk",
     "mandelbrot_interactive": "a window of Enthought's traits, which is no longer published",
     "2d_fft": "pyfft, whose last release (2012) is for Python 2",
+    "demo_meta_matrixmul_cheetah": "a template that the source package does not hold",
     "cai_cupy_arrays": "CuPy, which needs a real NVIDIA GPU",
     "cai_numba": "Numba's CUDA target, which needs a real NVIDIA GPU",
 }
 
 # Arguments that a program asks for.
-ARGUMENTS = {"sparse_solve": ["matrix.mtx"], "rotate": ["image.png"]}
+ARGUMENTS = {
+    "game_of_life": ["64", "3"],
+    "rotate": ["image.png"],
+    "sparse_solve": ["matrix.mtx"],
+}
 
 
 def programs() -> dict[str, str]:
@@ -88,7 +94,7 @@ def run(name: str, text: str, output: Path, limit: float) -> tuple[str, str]:
             text=True,
             errors="replace",
             timeout=limit,
-            stdin=subprocess.DEVNULL,
+            input="\n" * 9,
             env=os.environ | {"MPLBACKEND": "Agg", "PYTHONWARNINGS": "ignore"},
             check=False,
         )

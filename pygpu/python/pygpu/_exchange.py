@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -246,7 +245,7 @@ def _from_capsule(capsule: Any) -> tuple[GPUArray, bool]:
 def _array_at(
     address: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None, owner: Any
 ) -> GPUArray:
-    if prod(shape) == 0:
+    if 0 in shape:
         return GPUArray(shape, dtype)
     return GPUArray(shape, dtype, base=owner, gpudata=address, strides=strides)
 
@@ -308,7 +307,7 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     strides = interface.get("strides")
     steps = None if strides is None else tuple(int(step) for step in strides)
     stream = interface.get("stream")
-    if stream is not None and sync and prod(shape):
+    if stream is not None and sync and 0 not in shape:
         if stream == 0:
             raise ValueError("the stream of x is 0, which __cuda_array_interface__ does not allow")
         if stream != _LEGACY:

@@ -34,6 +34,11 @@ DEFAULT_NVCC_FLAGS = os.environ.get("PYCUDA_DEFAULT_NVCC_FLAGS", "").split()
 
 _FILE = "kernel.cu"
 
+# What nvcc takes from the host's sys/types.h without being asked.
+_UNASKED = (
+    "typedef unsigned int uint;\ntypedef unsigned short ushort;\ntypedef unsigned long ulong;\n"
+)
+
 
 def compile(
     source: str,
@@ -96,14 +101,17 @@ def compile(
         keep = True
         flags.append("-G")
     folders = [str(folder) for folder in include_dirs or ()]
+    if not no_extern_c:
+        # PyCUDA formats it into the wrapper: programs hand over what writes itself as source.
+        source = str(source)
     if _nvcc.is_asked_for(nvcc, flags, target):
         return _nvcc.compile(nvcc, source, flags, keep, no_extern_c, arch, code, folders, target)
     if target == "fatbin":
         raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
     flags = _nvcc.without_host_options(flags)
     text = _headers.insert(source, _FILE, folders)
-    if not no_extern_c:
-        text = f'extern "C" {{\n#line 1 "{_FILE}"\n{text}\n}}\n'
+    wrapper = ('extern "C" {\n', "\n}\n") if not no_extern_c else ("", "")
+    text = f'{_UNASKED}{wrapper[0]}#line 1 "{_FILE}"\n{text}{wrapper[1]}'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:

@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::ffi::{CStr, c_void};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
 const NAME: &CStr = c"dltensor";
 const USED_NAME: &CStr = c"used_dltensor";
@@ -145,7 +145,7 @@ pub(crate) fn dlpack_capsule<'py>(
         return Err(PyBufferError::new_err("one stride is needed for each axis"));
     }
     let tensor = |shape: &mut Vec<i64>, strides: &mut Vec<i64>| Tensor {
-        data: if inner.size() == 0 { 0 as *mut c_void } else { inner.address() as *mut c_void },
+        data: if inner.size() == 0 { null_mut() } else { inner.address() as *mut c_void },
         device_type: device.0,
         device_id: device.1,
         ndim: shape.len() as i32,
@@ -157,7 +157,7 @@ pub(crate) fn dlpack_capsule<'py>(
     let (mut shape, mut strides) = (shape, strides);
     let tensor = tensor(&mut shape, &mut strides);
     let array = array.clone().unbind();
-    let context = std::ptr::null_mut();
+    let context = null_mut();
     if is_versioned {
         let flags = if is_copied { IS_COPIED } else { 0 };
         let (major, minor) = VERSION;

@@ -268,3 +268,14 @@ def test_pieces_that_are_refused():
     assert messages[0][0] is False
     with pytest.raises(driver.Error):
         driver.Linker().link_module()
+
+
+def test_a_source_that_is_no_text_writes_itself():
+    class Source:
+        def __str__(self):
+            return "__global__ void seven(uint *out) { *out = (ushort) 7 + (ulong) 0; }"
+
+    result = np.zeros((), np.uint32)
+    module = SourceModule(Source())
+    module.get_function("seven")(driver.Out(result), block=(1, 1, 1), grid=(1, 1))
+    assert result == 7
