@@ -19,7 +19,7 @@ pub struct BuildInfo {
     pub default_backend: Choice,
 }
 
-/// How this library was built. Opens nothing.
+/// Returns how this library was built. Opens nothing.
 pub fn build_info() -> BuildInfo {
     BuildInfo { targets: TARGETS, default_backend: PREFERRED }
 }

@@ -27,7 +27,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// The name that programs and users write.
+    /// Returns the name that programs and users write.
     pub const fn name(self) -> &'static str {
         match self {
             Choice::Auto => "auto",
@@ -134,8 +134,8 @@ impl Entry {
     }
 }
 
-/// Every backend that this library knows, each with its version and devices or the reason why
-/// it cannot be used. Opens them, which touches no device's memory.
+/// Returns every backend that this library knows, each with its version and devices or the reason
+/// why it cannot be used. Opens them, which touches no device's memory.
 pub fn backends() -> Vec<BackendInfo> {
     ENTRIES
         .iter()

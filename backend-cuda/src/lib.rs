@@ -54,8 +54,8 @@ pub unsafe fn open_file(path: &Path) -> Result<Arc<dyn Backend>> {
     unsafe { search.open(open_library) }
 }
 
-/// The symbols of the driver that this crate looks for: those that it needs, and those without
-/// which one call is unsupported.
+/// Returns the symbols of the driver that this crate looks for: those that it needs, and those
+/// without which one call is unsupported.
 pub fn symbols() -> (Vec<&'static str>, Vec<&'static str>) {
     let mut required = NAMES.required();
     required.extend(OwnCalls::REQUIRED);

@@ -41,14 +41,14 @@ pub struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// For a driver of this version as `cuDriverGetVersion` counts (12080 is 12.8; 0 if
-    /// unknown). Nothing is opened yet.
+    /// Returns the compilers for a driver of this version, as `cuDriverGetVersion` counts (12080 is
+    /// 12.8; 0 if unknown). No library is opened yet.
     pub fn new(driver_version: i32) -> Nvrtc {
         let driver = (driver_version / 1000, driver_version % 1000 / 10);
         Nvrtc { driver, found: Mutex::new(Vec::new()) }
     }
 
-    /// The file that compiles for a target.
+    /// Returns the file that compiles for a target.
     ///
     /// # Errors
     /// Those of [`Compiler::identity`].

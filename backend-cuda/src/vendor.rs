@@ -89,7 +89,7 @@ impl Vendor for Cuda {
     }
 
     fn features(&self) -> &'static [Feature] {
-        &[Feature::Ptx, Feature::Linker, Feature::ForeignContexts]
+        &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts]
     }
 
     fn names(&self) -> &'static Names {

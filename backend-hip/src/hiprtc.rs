@@ -42,12 +42,12 @@ pub struct Hiprtc {
 }
 
 impl Hiprtc {
-    /// For the runtime in a file, if that is known. Nothing is opened yet.
+    /// Returns the compiler for the runtime in a file, if that is known. No library is opened yet.
     pub fn new(driver: Option<PathBuf>) -> Hiprtc {
         Hiprtc { driver, found: Mutex::new(None) }
     }
 
-    /// The file that compiles.
+    /// Returns the file that compiles.
     ///
     /// # Errors
     /// `Unsupported` that says what to install if there is none.

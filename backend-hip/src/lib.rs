@@ -75,7 +75,7 @@ pub unsafe fn open_file(path: &Path) -> Result<Arc<dyn Backend>> {
     unsafe { search.open(open_library) }
 }
 
-/// The symbols of the runtime that this crate looks for: those that it needs, and those
+/// Returns the symbols of the runtime that this crate looks for: those that it needs, and those
 /// without which one call is unsupported.
 pub fn symbols() -> (Vec<&'static str>, Vec<&'static str>) {
     let mut required = NAMES.required();

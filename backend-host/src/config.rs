@@ -16,10 +16,10 @@ pub struct HostConfig {
 }
 
 impl HostConfig {
-    /// The settings of the environment: `PYGPU_HOST_MEMORY` (bytes, or with a suffix K, M, G
-    /// or T; default: the memory of the machine), `PYGPU_HOST_CACHE` (likewise; default: an
-    /// eighth of the memory, 1 GiB at most), `PYGPU_HOST_THREADS` (default: the cores that
-    /// the process may use).
+    /// Returns the settings of the environment: `PYGPU_HOST_MEMORY` (bytes, or with a suffix K, M,
+    /// G or T; default: the memory of the machine), `PYGPU_HOST_CACHE` (likewise; default: an
+    /// eighth of the memory, 1 GiB at most), `PYGPU_HOST_THREADS` (default: the cores that the
+    /// process may use).
     ///
     /// # Errors
     /// `InvalidArgument` that names the variable and its value if one cannot be read.

@@ -23,7 +23,7 @@ thread_local! {
     static STATE: Cell<State> = const { Cell::new(State::Patient) };
 }
 
-/// The result of `work`; `None` if it would have waited, and has done nothing.
+/// Returns the result of `work`; `None` if it would have waited, and has done nothing.
 #[inline]
 pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     struct Reset(State);
@@ -37,7 +37,7 @@ pub fn attempt<T>(work: impl FnOnce() -> Result<T>) -> Option<Result<T>> {
     (result.is_ok() || STATE.get() != State::GivenUp).then_some(result)
 }
 
-/// An error inside an attempt that has queued nothing yet: for what is about to wait.
+/// Returns an error inside an attempt that has queued nothing yet: for what is about to wait.
 pub fn before_waiting() -> Result<()> {
     if STATE.get() == State::Patient { Ok(()) } else { Err(give_up()) }
 }

@@ -6,32 +6,39 @@ use crate::status::{Api, Status};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// One vendor's devices, or the host's, behind one set of calls.
+/// The devices of one vendor, or the host, behind one set of calls.
 ///
-/// A value of this type is an opened backend: its library is loaded and answers. Every
+/// A value of this type is an opened backend: its library is loaded and has been initialised. Every
 /// method may be called from any thread.
 pub trait Backend: Send + Sync + Debug {
-    /// The name that programs choose it by: `cuda`, `hip` or `host`.
+    /// Returns the name that programs choose the backend by: `cuda`, `hip` or `host`.
     fn name(&self) -> &'static str;
 
-    /// Whose status codes its errors carry.
+    /// Returns the vendor whose status codes the backend's errors carry.
     fn api(&self) -> Api;
 
-    /// The version of the driver, as `1000 * major + 10 * minor`.
+    /// Returns the version of the driver as `1000 * major + 10 * minor` (`cuDriverGetVersion`,
+    /// `hipRuntimeGetVersion`).
+    ///
+    /// # Errors
+    /// The driver's.
     fn version(&self) -> Result<i32>;
 
-    /// The number of devices.
+    /// Returns the number of devices (`cuDeviceGetCount`, `hipGetDeviceCount`).
+    ///
+    /// # Errors
+    /// The driver's.
     fn device_count(&self) -> Result<usize>;
 
-    /// The device with the number `ordinal`: the same device, with the same identity, each
-    /// time.
+    /// Returns the device with the number `ordinal`, counted from 0. Every call returns the same
+    /// device, with the same identity.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no such device.
     fn device(&self, ordinal: usize) -> Result<Arc<dyn Device>>;
 
-    /// The device with the PCI bus id `domain:bus:device.function`, in hexadecimal; the domain
-    /// may be left out when it is 0.
+    /// Returns the device with the PCI bus id `domain:bus:device.function`, in hexadecimal. The
+    /// domain may be left out when it is 0.
     ///
     /// # Errors
     /// `InvalidArgument` that lists the devices there are.
@@ -47,7 +54,8 @@ pub trait Backend: Send + Sync + Debug {
         })
     }
 
-    /// The device with a UUID, as `GPU-` and 32 hexadecimal digits with or without hyphens.
+    /// Returns the device with a UUID, written as `GPU-` and 32 hexadecimal digits, with or without
+    /// hyphens.
     ///
     /// # Errors
     /// `InvalidArgument` that lists the devices there are.
@@ -91,7 +99,8 @@ pub trait Backend: Send + Sync + Debug {
         ))
     }
 
-    /// Starts to record in a profiler that is attached to the process.
+    /// Starts the recording of a profiler that is attached to the process (`cuProfilerStart`,
+    /// `hipProfilerStart`).
     ///
     /// # Errors
     /// `Unsupported` where the driver has no such call.
@@ -99,7 +108,8 @@ pub trait Backend: Send + Sync + Debug {
         Err(Error::unsupported("profiler_start", "the backend has no profiler"))
     }
 
-    /// Ends what [`Backend::profiler_start`] began.
+    /// Stops the recording of a profiler that is attached to the process (`cuProfilerStop`,
+    /// `hipProfilerStop`).
     ///
     /// # Errors
     /// `Unsupported` where the driver has no such call.
@@ -107,22 +117,22 @@ pub trait Backend: Send + Sync + Debug {
         Err(Error::unsupported("profiler_stop", "the backend has no profiler"))
     }
 
-    /// The vendor's name of a status code.
+    /// Returns the vendor's name of a status code; `None` for a number that it does not know.
     fn status_name(&self, code: i32) -> Option<&'static str>;
 
-    /// The vendor's sentence about a status code; `None` where it has none, and for numbers that
-    /// it does not know.
+    /// Returns the vendor's sentence about a status code; `None` where it has none, and for numbers
+    /// that it does not know.
     fn status_message(&self, code: i32) -> Option<&'static str>;
 }
 
 /// Domain, bus, device and function of `domain:bus:device.function`.
 fn parse_pci_bus_id(text: &str) -> Option<[u32; 4]> {
     let number = |digits: &str| u32::from_str_radix(digits, 16).ok();
-    let (place, function) = match text.trim().rsplit_once('.') {
-        Some((place, function)) => (place, number(function)?),
+    let (address, function) = match text.trim().rsplit_once('.') {
+        Some((address, function)) => (address, number(function)?),
         None => (text.trim(), 0),
     };
-    let parts: Vec<_> = place.split(':').map(number).collect::<Option<_>>()?;
+    let parts: Vec<_> = address.split(':').map(number).collect::<Option<_>>()?;
     match parts[..] {
         [bus, device] => Some([0, bus, device, function]),
         [domain, bus, device] => Some([domain, bus, device, function]),

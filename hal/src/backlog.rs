@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Full queues. A forked child inherits the number, and is told to expect waits too often then.
 static FULL: AtomicUsize = AtomicUsize::new(0);
 
-/// True if some queue is full.
+/// Returns true if some queue is full.
 #[inline]
 pub fn exists() -> bool {
     FULL.load(Ordering::Relaxed) > 0

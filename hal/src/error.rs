@@ -3,7 +3,7 @@
 use crate::status::Status;
 use std::borrow::Cow;
 
-/// What went wrong, in a form that programs can decide on.
+/// Classifies a failure, for programs that decide on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,7 +35,8 @@ pub enum ErrorKind {
     Driver,
 }
 
-/// A failed call: what kind of failure, the driver's own number, the call, and the details.
+/// A failed call: the kind of the failure, the status with the driver's own number, the name of the
+/// call, and a sentence about it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{call}: {detail} [{status}]")]
 pub struct Error {
@@ -49,7 +50,7 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of `kind` with the status that the driver or the check gave.
+    /// Returns an error of `kind` with the status of the driver or of the check that failed.
     pub fn new(
         kind: ErrorKind,
         status: Status,
@@ -59,57 +60,59 @@ impl Error {
         Error { kind, status, call: call.into(), detail: detail.into() }
     }
 
-    /// An argument's value is not allowed; `detail` names it, its value and what is allowed.
+    /// Returns an `InvalidArgument` error. `detail` names the argument, its value and what is
+    /// allowed.
     pub fn invalid(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::InvalidArgument, Status::host(Status::INVALID_VALUE), call, detail)
     }
 
-    /// An argument's type or dtype is not allowed.
+    /// Returns an `InvalidType` error. `detail` names the argument, its type and what is allowed.
     pub fn invalid_type(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::InvalidType, Status::host(Status::INVALID_VALUE), call, detail)
     }
 
-    /// An index lies outside its axis.
+    /// Returns an `IndexOutOfRange` error. `detail` names the index, the axis and its extent.
     pub fn index(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::IndexOutOfRange, Status::host(Status::INVALID_VALUE), call, detail)
     }
 
-    /// A size or address does not fit.
+    /// Returns an `Overflow` error. `detail` names the sizes that do not fit.
     pub fn overflow(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::Overflow, Status::host(Status::INVALID_VALUE), call, detail)
     }
 
-    /// The backend or device does not offer this.
+    /// Returns an `Unsupported` error. `detail` says what the backend or the device does not offer.
     pub fn unsupported(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::Unsupported, Status::host(Status::NOT_SUPPORTED), call, detail)
     }
 
-    /// A backend cannot be opened; `detail` lists what was tried.
+    /// Returns a `BackendUnavailable` error. `detail` lists what was tried.
     pub fn unavailable(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::BackendUnavailable, Status::host(Status::NO_DEVICE), call, detail)
     }
 
-    /// A handle of an object that is gone.
+    /// Returns an `InvalidHandle` error. `detail` names the object that is gone.
     pub fn handle(call: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Error::new(ErrorKind::InvalidHandle, Status::host(Status::INVALID_HANDLE), call, detail)
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The number that the driver, or this library's check, gave.
+    /// Returns the status: the number that the driver returned, or that this library's check stands
+    /// for.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The call that failed.
+    /// Returns the name of the call that failed.
     pub fn call(&self) -> &str {
         &self.call
     }
 
-    /// The sentence that says what was wrong.
+    /// Returns the sentence that says what was wrong.
     pub fn detail(&self) -> &str {
         &self.detail
     }

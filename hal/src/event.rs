@@ -1,4 +1,4 @@
-//! Events: marks in a stream's work that can be asked for, waited for and timed.
+//! Events: markers in a stream's work that can be queried, waited for and timed.
 
 use crate::device::DeviceId;
 use crate::error::Result;
@@ -6,19 +6,19 @@ use crate::status::Status;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// How an event is made.
+/// Options of a new event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventOptions {
-    /// True if the time of the event can be read; costs a little.
+    /// True if the event has a time for [`Event::elapsed_since`], which costs a little.
     pub timing: bool,
-    /// True if a thread that waits sleeps instead of spinning.
+    /// True if a thread that waits for the event sleeps instead of spinning.
     pub blocking: bool,
-    /// True if other processes can open the event; excludes `timing`.
+    /// True if other processes can open the event. Such an event has no timing.
     pub interprocess: bool,
 }
 
 impl EventOptions {
-    /// An event that only orders work: no timing, no sleeping, this process alone.
+    /// Options of an event that only orders work: without timing, for this process alone.
     pub const ORDERING: Self = EventOptions { timing: false, blocking: false, interprocess: false };
 }
 
@@ -28,40 +28,51 @@ impl Default for EventOptions {
     }
 }
 
-/// A mark in a stream's work. One that was never recorded counts as complete.
+/// A marker that streams record behind the work queued so far. It can be queried, waited for and
+/// timed. An event that was never recorded counts as complete.
 ///
 /// # Safety
-/// Safe code of this crate relies on it that [`Event::query`] returns true, and that
-/// [`Event::synchronize`] returns, only when all work before the mark has run or failed.
+/// Safe code of this crate relies on this: [`Event::query`] returns true, and
+/// [`Event::synchronize`] returns, only when all work that the event was recorded behind has run or
+/// failed.
 pub unsafe trait Event: Send + Sync + Debug {
-    /// The device it belongs to.
+    /// Returns the identity of the event's device.
     fn device_id(&self) -> DeviceId;
 
-    /// The driver's handle.
+    /// Returns the driver's handle.
     fn handle(&self) -> u64;
 
-    /// True once all work before the mark has run.
+    /// Returns true if the work that the event was recorded behind has run (`cuEventQuery`,
+    /// `hipEventQuery`).
+    ///
+    /// # Errors
+    /// A failure of that work; `InvalidHandle` after a reset of the device.
     fn query(&self) -> Result<bool>;
 
-    /// False if [`Event::query`] never returns true, however much time passes: there are
-    /// runtimes like that, where [`Event::synchronize`] alone tells.
+    /// Returns false on runtimes where [`Event::query`] never returns true, however much time
+    /// passes. There only [`Event::synchronize`] tells when work is done.
     fn supports_queries(&self) -> bool {
         true
     }
 
-    /// Waits until all work before the mark has run.
-    fn synchronize(&self) -> Result<()>;
-
-    /// Milliseconds from `start` to this event.
+    /// Waits until the work that the event was recorded behind has run (`cuEventSynchronize`,
+    /// `hipEventSynchronize`).
     ///
     /// # Errors
-    /// `InvalidHandle` if either was never recorded or has no timing, `NotReady` while work
+    /// A failure of that work; `InvalidHandle` after a reset of the device.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Returns the milliseconds from `start` to this event (`cuEventElapsedTime`,
+    /// `hipEventElapsedTime`).
+    ///
+    /// # Errors
+    /// `InvalidHandle` if either event was never recorded or has no timing; `NotReady` while work
     /// before either is still to run.
     fn elapsed_since(&self, start: &dyn Event) -> Result<f32>;
 
-    /// The status of the last call that was made on this event: success until one fails.
+    /// Returns the status of the last call on this event; success if there was none.
     fn last_status(&self) -> Status;
 
-    /// The object of the backend itself, behind all decorators.
+    /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 }

@@ -41,9 +41,9 @@ pub enum Feature {
     /// [`Device::export_memory`](crate::Device::export_memory).
     Sharing,
     /// Streams of other libraries: [`Device::stream_from_handle`](crate::Device::stream_from_handle).
-    ForeignStreams,
-    /// Other libraries can make contexts of their own on the device, which are put back.
-    ForeignContexts,
+    ExternalStreams,
+    /// Contexts of other libraries: a call restores the context that the calling thread has.
+    ExternalContexts,
     /// [`Device::reset`](crate::Device::reset).
     Reset,
 }
@@ -57,19 +57,19 @@ impl Features {
     /// The set without any.
     pub const NONE: Features = Features(0);
 
-    /// True if the feature is in the set.
+    /// Returns true if the feature is in the set.
     pub const fn contains(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u32 != 0
     }
 
-    /// The set with this feature if `present`, else without it.
+    /// Returns the set with this feature if `present`, else without it.
     #[must_use]
     pub const fn with(self, feature: Feature, present: bool) -> Features {
         let bit = 1 << feature as u32;
         Features(if present { self.0 | bit } else { self.0 & !bit })
     }
 
-    /// The features of the set, in the order of [`Feature::ALL`].
+    /// Returns the features of the set, in the order of [`Feature::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL.into_iter().filter(move |feature| self.contains(*feature))
     }

@@ -26,17 +26,17 @@ pub struct ArgumentList<'a> {
 }
 
 impl<'a> ArgumentList<'a> {
-    /// A list without arguments.
+    /// Returns a list without arguments.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// True if there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -26,7 +26,7 @@ pub fn add_search_directory(path: impl Into<PathBuf>) {
     }
 }
 
-/// The directories that were added, in that order.
+/// Returns the directories that were added, in that order.
 pub fn search_directories() -> Vec<PathBuf> {
     DIRECTORIES.lock().unpoisoned().clone()
 }
@@ -42,7 +42,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search for what messages call `library`. A failure is a `BackendUnavailable`.
+    /// Returns a search for what messages call `library`. A failure is a `BackendUnavailable`.
     pub fn new(library: &'static str) -> Self {
         Search {
             library,
@@ -65,7 +65,7 @@ impl Search {
         self
     }
 
-    /// The value of an environment variable: a path that is tried alone if it is set.
+    /// Returns the value of an environment variable: a path that is tried alone if it is set.
     pub fn explicit(mut self, variable: &'static str, value: Option<OsString>) -> Self {
         self.explicit = value.filter(|it| !it.is_empty()).map(|it| (variable, PathBuf::from(it)));
         self
@@ -173,19 +173,19 @@ impl Library {
         }
     }
 
-    /// The candidate that it was opened as.
+    /// Returns the candidate that it was opened as.
     pub fn path(&self) -> &'static Path {
         self.path
     }
 
-    /// The address of a symbol.
+    /// Returns the address of a symbol.
     pub fn address(&self, name: &str) -> Option<NonNull<c_void>> {
         // SAFETY: any symbol is an address; nothing is read or called there.
         let symbol = unsafe { self.inner.get::<*mut c_void>(name) };
         NonNull::new(*symbol.ok()?)
     }
 
-    /// The file that the loader found the library in, by one of its symbols.
+    /// Returns the file that the loader found the library in, by one of its symbols.
     pub fn file(&self, symbol: &str) -> Option<PathBuf> {
         if self.path.is_absolute() {
             return Some(self.path.to_owned());
@@ -244,8 +244,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// The function `name`. A missing one is `None`, and named by
-    /// [`Symbols::complete`]: look for all first.
+    /// Returns the function `name`. A missing one is `None`, and named by [`Symbols::complete`]:
+    /// look for all first.
     ///
     /// # Safety
     /// `F` is a pointer to a function of the type that the library has under this name.
@@ -258,7 +258,7 @@ impl Symbols {
         function
     }
 
-    /// The function `name`; missing is no error.
+    /// Returns the function `name`; missing is no error.
     ///
     /// # Safety
     /// As for [`Symbols::required`].
@@ -269,7 +269,7 @@ impl Symbols {
         Some(unsafe { std::mem::transmute_copy(&address) })
     }
 
-    /// The table made of the symbols that were looked for, if none of them is missing.
+    /// Returns the table made of the symbols that were looked for, if none of them is missing.
     ///
     /// # Errors
     /// A `BackendUnavailable` that names the library and all missing symbols.

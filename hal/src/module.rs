@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a module is made from.
+/// The code that a module is made from.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ModuleSource<'a> {
@@ -27,25 +27,26 @@ pub enum ModuleSource<'a> {
     File(&'a Path),
 }
 
-/// How the driver compiles and loads code that is not yet in the device's own form.
+/// Options of the driver's compiler and loader, for code that is not yet in the device's own form
+/// (`CUjit_option`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Registers per thread at most.
+    /// The largest number of registers of a thread; `None` for the driver's choice.
     pub max_registers: Option<u32>,
-    /// 0 to 4; the driver's default is 4.
+    /// The level of optimisation, from 0 to 4; `None` for the driver's default, 4.
     pub optimization_level: Option<u32>,
-    /// Code for a debugger.
+    /// True to generate information for a debugger.
     pub debug: bool,
-    /// Line numbers for a profiler.
+    /// True to generate line numbers for a profiler.
     pub line_info: bool,
-    /// A verbose log.
+    /// True for a verbose log.
     pub verbose: bool,
 }
 
-/// Code that a linker takes.
+/// One input of [`Device::link`](crate::Device::link).
 #[derive(Clone, Copy, Debug)]
 pub struct LinkInput<'a> {
-    /// What kind of code it is.
+    /// The form of the code.
     pub kind: LinkKind,
     /// The bytes.
     pub data: &'a [u8],
@@ -53,7 +54,7 @@ pub struct LinkInput<'a> {
     pub name: &'a str,
 }
 
-/// What kind of code a linker takes.
+/// The forms of code that a linker accepts (`CUjitInputType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkKind {
@@ -69,50 +70,54 @@ pub enum LinkKind {
     Library,
 }
 
-/// Loaded code. It is unloaded when the last kernel of it is gone.
+/// Loaded code. It is unloaded when the module and all its kernels have been dropped
+/// (`cuModuleUnload`, `hipModuleUnload`).
 pub trait Module: Send + Sync + Debug {
-    /// The kernel with this name.
+    /// Returns the kernel with a name (`cuModuleGetFunction`, `hipModuleGetFunction`).
     ///
     /// # Errors
-    /// A status `NOT_FOUND` that names it if there is none.
+    /// The status `NOT_FOUND`, with the name, if there is none.
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>>;
 
-    /// Address and bytes of a variable in device memory. It lives as long as the module.
+    /// Returns the address and the bytes of a variable in device memory, which lives as long as the
+    /// module (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
     ///
     /// # Errors
-    /// A status `NOT_FOUND` that names it if there is none.
+    /// The status `NOT_FOUND`, with the name, if there is none.
     fn global(&self, name: &str) -> Result<(u64, usize)>;
 
-    /// What the compiler and the driver had to say while the module was made; empty if
-    /// nothing.
+    /// Returns the messages of the compiler and the driver about the module; empty if there were
+    /// none.
     fn log(&self) -> &str {
         ""
     }
 
-    /// The object of the backend itself, behind all decorators.
+    /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// How many threads a launch has.
+/// The launch configuration of a kernel: grid, blocks and dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchConfig {
-    /// Blocks along x, y, z.
+    /// The number of blocks along x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block along x, y, z.
+    /// The number of threads of a block along x, y and z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// The bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
 }
 
 impl LaunchConfig {
-    /// Enough blocks of `block` threads for `count` threads along x.
+    /// Returns a launch configuration along x with at least `count` threads, in blocks of `block`
+    /// threads.
     pub const fn linear(count: u32, block: u32) -> Self {
         let block = if block == 0 { 1 } else { block };
         LaunchConfig { grid: [count.div_ceil(block), 1, 1], block: [block, 1, 1], shared_bytes: 0 }
     }
 }
 
-/// A property of a kernel with a number of its own: those of `CUfunction_attribute`.
+/// A numbered attribute of a kernel for [`Kernel::attribute`]. The numbers are those of
+/// `CUfunction_attribute` on every backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelAttribute(pub i32);
 
@@ -137,31 +142,32 @@ impl KernelAttribute {
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: Self = Self(9);
 }
 
-/// Where a parameter of a kernel lies.
+/// The position of a kernel's parameter in its argument buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Bytes from the first parameter.
+    /// The bytes from the first parameter to this one.
     pub offset: usize,
-    /// Bytes.
+    /// The bytes of the parameter.
     pub size: usize,
 }
 
-/// A function that a device runs.
+/// A function in a module that a device runs.
 ///
-/// `kernel.launch(config, &stream, (a, &x, &mut y, n))` launches with typed arguments: see
+/// `kernel.launch(config, &stream, (a, &x, &mut y, n))` launches it with typed arguments: see
 /// [`crate::launch`].
 pub trait Kernel: Send + Sync + Debug {
-    /// Its name in the module.
+    /// Returns the kernel's name in the module.
     fn name(&self) -> &str;
 
-    /// Queues a launch. Dynamic shared memory above 48 KiB is asked for where needed.
+    /// Queues a launch (`cuLaunchKernel`, `hipModuleLaunchKernel`). Where a launch needs more than
+    /// 48 KiB of dynamic shared memory, the kernel's limit is raised first.
     ///
     /// # Errors
-    /// `InvalidArgument` or `LaunchFailed` that names what is too large; nothing is queued.
+    /// `InvalidArgument` or `LaunchFailed` that names what is too large. Nothing is queued then.
     ///
     /// # Safety
-    /// `arguments` point to values of the types and in the order that the kernel declares,
-    /// and memory that it uses stays allocated until it has run.
+    /// `arguments` point to values of the types and in the order that the kernel declares, and
+    /// memory that the kernel uses stays allocated until it has run.
     unsafe fn launch_raw(
         &self,
         stream: &dyn Stream,
@@ -169,11 +175,12 @@ pub trait Kernel: Send + Sync + Debug {
         arguments: &[*mut c_void],
     ) -> Result<()>;
 
-    /// As [`Kernel::launch_raw`], with all blocks on the device at once, so that they can
-    /// wait for each other.
+    /// Queues a cooperative launch: all blocks are resident on the device at once, so that they can
+    /// wait for each other (`cuLaunchCooperativeKernel`, `hipModuleLaunchCooperativeKernel`).
     ///
     /// # Errors
-    /// As for [`Kernel::launch_raw`], and a `LaunchFailed` if the blocks do not fit at once.
+    /// Those of [`Kernel::launch_raw`]; `LaunchFailed` if the blocks do not fit at once;
+    /// `Unsupported` where the driver has no cooperative launch.
     ///
     /// # Safety
     /// As for [`Kernel::launch_raw`].
@@ -187,7 +194,8 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("launch_cooperative", "the backend has no cooperative launch"))
     }
 
-    /// The kernel's parameters in order; `None` where neither the driver nor the code says.
+    /// Returns the kernel's parameters in order; `None` where neither the driver nor the code tells
+    /// them (`cuFuncGetParamInfo`; metadata of the code object on HIP).
     ///
     /// # Errors
     /// The driver's.
@@ -195,7 +203,7 @@ pub trait Kernel: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// A numbered property.
+    /// Returns a numbered attribute (`cuFuncGetAttribute`, `hipFuncGetAttribute`).
     ///
     /// # Errors
     /// `InvalidArgument` for a number that the driver does not know.
@@ -204,17 +212,19 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("attribute", "the backend has no kernel attributes"))
     }
 
-    /// Sets a numbered property.
+    /// Sets a numbered attribute (`cuFuncSetAttribute`, `hipFuncSetAttribute`).
     ///
     /// # Errors
-    /// `InvalidArgument` for a number or value that the driver refuses.
+    /// `InvalidArgument` for a number or a value that the driver refuses.
     fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
         let _ = (attribute, value);
         Err(Error::unsupported("set_attribute", "the backend has no kernel attributes"))
     }
 
-    /// How many blocks of `threads` threads with so much dynamic shared memory one
-    /// multiprocessor runs at once.
+    /// Returns how many blocks of `threads` threads, each with `shared_bytes` bytes of dynamic
+    /// shared memory, one multiprocessor runs at once
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`,
+    /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`).
     ///
     /// # Errors
     /// The driver's.
@@ -223,6 +233,6 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("active_blocks", "the backend cannot tell the occupancy"))
     }
 
-    /// The object of the backend itself, behind all decorators.
+    /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 }

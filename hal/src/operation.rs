@@ -39,7 +39,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// The type of the input's elements.
+    /// Returns the type of the input's elements.
     pub fn dtype(&self) -> DType {
         match self {
             Input::Array(operand) => operand.dtype,

@@ -35,12 +35,12 @@ unsafe extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// True once the process runs its exit handlers: nothing may be freed any longer.
+/// Returns true once the process runs its exit handlers: nothing may be freed any longer.
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Relaxed)
 }
 
-/// How many forks lie between this process and the one that first opened a backend. An
+/// Returns how many forks lie between this process and the one that first opened a backend. An
 /// object of another generation belongs to a parent process.
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
@@ -104,7 +104,7 @@ pub struct ProcessMutex<T> {
 }
 
 impl<T> ProcessMutex<T> {
-    /// A mutex whose contents are made when a process first locks it.
+    /// Returns a mutex whose contents are made when a process first locks it.
     pub const fn new(fresh: fn() -> T) -> ProcessMutex<T> {
         ProcessMutex { state: OfProcess::new(), fresh }
     }

@@ -40,21 +40,22 @@ impl Drop for MayCapture {
     }
 }
 
-/// A number for [`Stream::id`] that no stream of this process has or had.
+/// Returns a number for [`Stream::id`] that no stream of this process has or had.
 pub fn unique_id() -> u64 {
     NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
-/// How a stream is made.
+/// Options of a new stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {
     /// True if the stream and the default stream do not wait for each other.
     pub non_blocking: bool,
-    /// Smaller numbers run first where the device distinguishes them.
+    /// The priority, in the range of [`Device::priority_range`]; streams with smaller numbers run
+    /// first.
     pub priority: i32,
 }
 
-/// Between which memories a transfer copies.
+/// Names the memories between which a transfer copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the host to the device.
@@ -65,36 +66,36 @@ pub enum Direction {
     DeviceToDevice,
 }
 
-/// A copy of `depth * height` rows of `width` bytes; one row is a plain copy.
+/// Describes a copy of `depth * height` rows of `width` bytes. A plain copy is one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Between which memories.
+    /// The memories between which it copies.
     pub direction: Direction,
-    /// Address of the first byte written.
+    /// The address of the first byte that is written.
     pub destination: u64,
-    /// Address of the first byte read.
+    /// The address of the first byte that is read.
     pub source: u64,
-    /// Bytes of a row.
+    /// The number of bytes in a row.
     pub width: usize,
-    /// Rows of a slice.
+    /// The number of rows in a slice.
     pub height: usize,
-    /// Slices.
+    /// The number of slices.
     pub depth: usize,
-    /// Bytes from one row written to the next.
+    /// The row pitch of the destination: bytes from one row to the next.
     pub destination_pitch: usize,
-    /// Bytes from one row read to the next.
+    /// The row pitch of the source: bytes from one row to the next.
     pub source_pitch: usize,
-    /// Bytes from one slice written to the next.
+    /// The bytes from one slice of the destination to the next.
     pub destination_slice: usize,
-    /// Bytes from one slice read to the next.
+    /// The bytes from one slice of the source to the next.
     pub source_slice: usize,
-    /// True if the call returns only when the bytes have arrived. If it fails, too, nothing reads
-    /// or writes the host's bytes once it has returned.
+    /// True if the call returns only when the bytes have arrived. Once such a call has returned,
+    /// nothing reads or writes the host's bytes any longer, even if it failed.
     pub wait: bool,
 }
 
 impl Transfer {
-    /// A plain copy of `bytes` bytes.
+    /// Returns a plain copy of `bytes` bytes from `source` to `destination`.
     pub const fn linear(
         direction: Direction,
         destination: u64,
@@ -118,7 +119,7 @@ impl Transfer {
     }
 }
 
-/// Where managed memory is to move.
+/// Names the side that managed memory migrates to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchTarget {
     /// The device of the stream.
@@ -127,33 +128,39 @@ pub enum PrefetchTarget {
     Host,
 }
 
-/// What other threads may do while a stream captures.
+/// Says which calls the driver refuses while a stream captures: those that a capture cannot
+/// contain, such as plain allocations. The values are those of `CUstreamCaptureMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaptureMode {
-    /// No thread may make a call that a capture cannot have.
+    /// The calls of every thread are refused.
     Global,
     /// This thread may not; others are free.
     #[default]
     ThreadLocal,
-    /// Every thread may.
+    /// No call is refused.
     Relaxed,
 }
 
-/// Recorded work that can be launched again and again.
+/// Captured work that can be launched any number of times.
 pub trait Graph: Send + Sync + Debug {
-    /// The number of recorded nodes.
+    /// Returns the number of nodes in the graph (`cuGraphGetNodes`, `hipGraphGetNodes`).
     fn node_count(&self) -> usize;
 
-    /// Queues all of the recorded work, behind other streams' work on the memory that it uses.
-    /// The graph keeps that memory; launches from several threads come one after another.
+    /// Queues all of the captured work on `stream`, behind other streams' work on the memory that
+    /// it uses (`cuGraphLaunch`, `hipGraphLaunch`). The graph keeps that memory. Launches from
+    /// several threads run one after another.
+    ///
+    /// # Errors
+    /// The driver's; `InvalidArgument` for a stream of another device.
     ///
     /// # Safety
-    /// Memory that the recorded work uses by its address alone is allocated until it has run, and
-    /// nothing else accesses it meanwhile. So is the memory of work that another thread queued on
-    /// the stream while the recording began: whether the graph keeps it is not known.
+    /// Memory that the captured work uses by its address alone stays allocated until the work has
+    /// run, and nothing else accesses it meanwhile. The same holds for memory of work that another
+    /// thread queued on the stream while the capture began: it is not known whether the graph keeps
+    /// that.
     unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()>;
 
-    /// The object of the backend itself, behind all decorators.
+    /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -171,91 +178,122 @@ pub trait Graph: Send + Sync + Debug {
 /// - [`Stream::id`] is that of no other stream; [`Stream::query`] returns true, and
 ///   [`Stream::synchronize`] returns, only when all work queued before has run or failed.
 pub unsafe trait Stream: Send + Sync + Debug {
-    /// A number that no other stream of this process has or had.
+    /// Returns a number that no other stream of this process has or had.
     fn id(&self) -> u64;
 
-    /// The device it belongs to.
+    /// Returns the identity of the stream's device.
     fn device_id(&self) -> DeviceId;
 
-    /// The driver's handle; 0 for the default stream. Whoever has it may begin a capture, so
-    /// from this call on the driver is asked whether the stream captures.
+    /// Returns the driver's handle; 0 for the default stream. Whoever has the handle may begin a
+    /// capture. So from this call on the library asks the driver whether the stream captures.
     fn handle(&self) -> u64;
 
-    /// True if the handle is `handle`; tells nobody else what it is.
+    /// Returns true if the driver's handle of the stream is `handle`. Unlike [`Stream::handle`]
+    /// this does not make the handle known outside.
     fn has_handle(&self, handle: u64) -> bool {
         self.handle() == handle
     }
 
-    /// True once all work queued so far has run.
+    /// Returns true if all work queued so far has run (`cuStreamQuery`, `hipStreamQuery`).
+    ///
+    /// # Errors
+    /// A failure of that work; the driver's, while the stream captures.
     fn query(&self) -> Result<bool>;
 
-    /// False if [`Stream::query`] never returns true, however much time passes: there are
-    /// runtimes like that, where [`Stream::synchronize`] alone tells.
+    /// Returns false on runtimes where [`Stream::query`] never returns true, however much time
+    /// passes. There only [`Stream::synchronize`] tells when work is done.
     fn supports_queries(&self) -> bool {
         true
     }
 
-    /// Waits until all work queued so far has run.
+    /// Waits until all work queued so far has run (`cuStreamSynchronize`, `hipStreamSynchronize`).
+    ///
+    /// # Errors
+    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`; the driver's, while the
+    /// stream captures.
     fn synchronize(&self) -> Result<()>;
 
-    /// Marks this place in the stream's work.
+    /// Records an event behind the work queued so far (`cuEventRecord`, `hipEventRecord`). The
+    /// event is complete when that work has run.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an event of another device; else the driver's.
     fn record(&self, event: &dyn Event) -> Result<()>;
 
-    /// Work queued from now on runs after the work before the event's mark.
+    /// Makes work that is queued from now on wait for an event, on the device and not on the host
+    /// (`cuStreamWaitEvent`, `hipStreamWaitEvent`). An event that was never recorded is not waited
+    /// for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an event of another backend; else the driver's.
     fn wait_event(&self, event: &dyn Event) -> Result<()>;
 
-    /// Runs a function on a thread of the host when all work queued so far has run. It must
-    /// not call the device.
+    /// Queues a function that runs on a host thread when all work queued so far has run
+    /// (`cuLaunchHostFunc`, `hipLaunchHostFunc`). The function must not call the device.
+    ///
+    /// # Errors
+    /// The driver's; the function is dropped without being called then.
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()>;
 
-    /// Allocates memory for work that is queued on this stream from now on.
+    /// Allocates `bytes` bytes in the stream's order, for work that is queued on the stream from
+    /// now on, and returns the address (`cuMemAllocFromPoolAsync`, `hipMallocFromPoolAsync`).
     ///
     /// # Errors
-    /// `OutOfMemory` that says how much was asked, is used and is available.
+    /// `OutOfMemory` that says how many bytes were requested, are in use and are available.
     fn allocate(&self, bytes: usize) -> Result<u64>;
 
-    /// Allocates memory whose bytes are zero, if that costs less than filling it; else `None`. It
-    /// is freed as what [`Stream::allocate`] returns.
+    /// Allocates memory whose bytes are zero, if that costs less than filling it; returns `None`
+    /// otherwise. The memory is freed like that of [`Stream::allocate`].
     ///
     /// # Errors
-    /// As [`Stream::allocate`].
+    /// Those of [`Stream::allocate`].
     fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
         let _ = bytes;
         Ok(None)
     }
 
-    /// Frees what [`Stream::allocate`] gave once the work queued so far has run.
-    ///
-    /// # Safety
-    /// `address` and `bytes` are those of one call to `allocate` on a stream of this device,
-    /// not freed since; other streams' work that uses the memory is ordered before this.
-    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
-
-    /// Queues a copy.
-    ///
-    /// # Safety
-    /// Every byte that the transfer names is allocated, on the side that the direction says,
-    /// until the copy has run, and nothing else accesses those bytes meanwhile.
-    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()>;
-
-    /// Queues a fill of `count` elements of `width` bytes (1, 2 or 4) with the lowest bytes
-    /// of `value`.
+    /// Frees memory of [`Stream::allocate`] in the stream's order: once the work queued so far has
+    /// run (`cuMemFreeAsync`, `hipFreeAsync`).
     ///
     /// # Errors
-    /// `InvalidArgument` for another width or an address that is no multiple of it.
+    /// The driver's.
+    ///
+    /// # Safety
+    /// `address` and `bytes` are those of one call to `allocate` on a stream of this device, and
+    /// the memory has not been freed since. Other streams' work that uses it is ordered before this
+    /// call.
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
+
+    /// Queues a copy. A copy from or to pageable host memory has arrived when the call returns.
+    ///
+    /// # Errors
+    /// The driver's; `LaunchFailed` or `DeviceLost` from earlier work that the call waited for.
+    ///
+    /// # Safety
+    /// Every byte that the transfer names is allocated, on the side that the direction says, until
+    /// the copy has run, and nothing else accesses those bytes meanwhile.
+    unsafe fn transfer(&self, transfer: &Transfer) -> Result<()>;
+
+    /// Queues a fill of `count` elements of `width` bytes (1, 2 or 4) with the lowest bytes of
+    /// `value` (`cuMemsetD8Async` to `cuMemsetD32Async`, `hipMemsetD8Async` to
+    /// `hipMemsetD32Async`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another width, or for an address that is not a multiple of it.
     ///
     /// # Safety
     /// As for [`Stream::transfer`].
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()>;
 
-    /// Queues a copy from one device's memory to another's. The stream is of either device.
+    /// Queues a copy of `bytes` bytes from one device's memory to another's (`cuMemcpyPeerAsync`,
+    /// `hipMemcpyPeerAsync`). The stream belongs to one of the two devices.
     ///
     /// # Errors
     /// `Unsupported` where the backend has one device only.
     ///
     /// # Safety
-    /// As for [`Stream::transfer`]; `destination` is memory of `destination_device` and
-    /// `source` of `source_device`.
+    /// As for [`Stream::transfer`]; `destination` is memory of `destination_device` and `source` of
+    /// `source_device`.
     unsafe fn transfer_peer(
         &self,
         destination: u64,
@@ -268,43 +306,54 @@ pub unsafe trait Stream: Send + Sync + Debug {
         Err(Error::unsupported("transfer_peer", "the backend has no peer copies"))
     }
 
-    /// Queues the move of managed memory to a device, or to the host.
+    /// Queues the migration of managed memory to the stream's device or to the host
+    /// (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the backend has no managed memory to migrate.
     ///
     /// # Safety
-    /// The range is managed memory and stays allocated until the move is done.
+    /// The range is managed memory and stays allocated until the migration is done.
     unsafe fn prefetch(&self, address: u64, bytes: usize, to: PrefetchTarget) -> Result<()> {
         let _ = (address, bytes, to);
         Err(Error::unsupported("prefetch", "the backend has no managed memory to move"))
     }
 
-    /// Starts to record work instead of running it. Until [`Stream::end_capture`] nothing may
-    /// wait for this stream; memory that is allocated or freed on it meanwhile lives as long
-    /// as the graph.
+    /// Begins a capture: from now on the stream records work instead of running it
+    /// (`cuStreamBeginCapture`, `hipStreamBeginCapture`). Until [`Stream::end_capture`] nothing may
+    /// wait for this stream. Memory that is allocated or freed on it meanwhile lives as long as the
+    /// graph.
     ///
     /// # Errors
-    /// `Unsupported` where the driver has no graphs; the driver's error for the default stream
-    /// or one that captures already.
+    /// `Unsupported` where the driver has no graphs; `InvalidArgument` for the default stream; the
+    /// driver's, for a stream that captures already.
     fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
         let _ = mode;
         Err(Error::unsupported("begin_capture", "the backend has no graphs"))
     }
 
-    /// Ends the recording and returns what was recorded, ready to be launched.
+    /// Ends the capture and returns the captured work as a graph that is ready to be launched
+    /// (`cuStreamEndCapture`, `hipStreamEndCapture`).
     ///
     /// # Errors
-    /// The driver's, if the capture became invalid; the stream works again then.
+    /// The driver's, if the capture became invalid. The stream then works again.
     fn end_capture(&self) -> Result<Arc<dyn Graph>> {
         Err(Error::unsupported("end_capture", "the backend has no graphs"))
     }
 
-    /// True between [`Stream::begin_capture`] and [`Stream::end_capture`].
+    /// Returns true between [`Stream::begin_capture`] and [`Stream::end_capture`], and while the
+    /// stream is part of a capture that another library began (`cuStreamGetCaptureInfo`,
+    /// `hipStreamGetCaptureInfo`).
+    ///
+    /// # Errors
+    /// The driver's.
     fn is_capturing(&self) -> Result<bool> {
         Ok(false)
     }
 
-    /// Keeps memory until every graph is gone that is made of the capture under way; nothing if
-    /// the stream does not capture. The caller has an [`AccessGuard`](crate::memory::AccessGuard)
-    /// for the uses.
+    /// Keeps memory until every graph that is made of the capture under way is gone. Does nothing
+    /// on a stream that does not capture. The caller holds an
+    /// [`AccessGuard`](crate::memory::AccessGuard) for the uses.
     ///
     /// # Errors
     /// The driver's, if it cannot tell whether the stream captures.
@@ -313,15 +362,15 @@ pub unsafe trait Stream: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Checks that nothing is left of the work that was queued before the capture under way.
+    /// Checks that all work queued before the capture under way has run.
     ///
     /// # Errors
-    /// `InvalidArgument` if that is not known: another library began the capture.
+    /// `InvalidArgument` if that is not known, because another library began the capture.
     fn check_before_capture(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Checks that no reset of the device has taken the stream.
+    /// Checks that no reset of the device has destroyed the stream.
     ///
     /// # Errors
     /// `InvalidHandle` if one has.
@@ -329,37 +378,46 @@ pub unsafe trait Stream: Send + Sync + Debug {
         Ok(())
     }
 
-    /// How the stream was made; for one that another library made, what the driver says.
+    /// Returns the options that the stream was created with. For a stream of another library the
+    /// driver is asked (`cuStreamGetFlags`, `cuStreamGetPriority`; `hipStreamGetFlags`,
+    /// `hipStreamGetPriority`).
+    ///
+    /// # Errors
+    /// The driver's.
     fn options(&self) -> Result<StreamOptions> {
         Ok(StreamOptions::default())
     }
 
-    /// Waits while so much work is queued that the queue should not grow, unless that could be
-    /// a wait for the calling thread itself. Callers that queue work call it first, and hold no
-    /// lock meanwhile.
+    /// Waits while so much work is queued that the queue should not grow. Returns at once if the
+    /// wait could be for the calling thread itself. Callers that queue work call this first, and
+    /// hold no lock meanwhile.
     fn wait_for_room(&self) {}
 
     /// Queues a builtin operation.
     ///
+    /// # Errors
+    /// `Unsupported` where there is no code for the operation and no compiler; `OutOfMemory` for
+    /// scratch memory; else the driver's.
+    ///
     /// # Safety
-    /// The operation is as [`crate::operation`] demands, and its addresses stay allocated
+    /// The operation satisfies what [`crate::operation`] requires, and its addresses stay allocated
     /// until it has run.
     unsafe fn execute(&self, operation: &Operation) -> Result<()>;
 
-    /// The status of the last call that was made on this stream: success until one fails.
-    /// Allocating and freeing memory leave it as it is, for objects do that by themselves.
+    /// Returns the status of the last call on this stream; success if there was none. Allocating
+    /// and freeing memory do not change it, because objects do that by themselves.
     fn last_status(&self) -> Status;
 
-    /// The object of the backend itself, behind all decorators.
+    /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
 
-    /// The stream as memory is to remember it, if that is another object: one that does not keep
-    /// whatever keeps this one. It has the same id.
+    /// Returns the object by which memory refers to the stream, if that is another one: one that
+    /// does not keep the stream's owner alive. It has the same id.
     fn for_memory(&self) -> Option<Arc<dyn Stream>> {
         None
     }
 
-    /// What keeps the stream alive, if somebody else made it and it must be kept.
+    /// Returns the owner that keeps the stream alive, if another library created it.
     fn external_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }

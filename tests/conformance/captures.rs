@@ -2,10 +2,12 @@
 
 use crate::context::{Context, error_of, expect_error};
 use crate::graphs::{capture, numbers, replay};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
 use gpuarray::memory::DeviceMemory;
-use gpuarray::{CaptureMode, DeviceArray, Direction, ErrorKind, EventOptions, Stream, Transfer};
+use gpuarray::{
+    CaptureMode, DeviceArray, Direction, ErrorKind, EventOptions, Feature, Stream, Transfer,
+};
 use std::sync::Arc;
 
 tests![
@@ -29,7 +31,7 @@ tests![
 ];
 
 fn captures_are_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::Graphs) {
+    if context.can(Feature::Graphs) {
         return Ok(());
     }
     let stream = context.stream()?;

@@ -29,8 +29,8 @@ impl Context {
     }
 
     /// True if the backend can do what a test asks for in passing.
-    pub(crate) fn can(&self, capability: Capability) -> bool {
-        self.capabilities.contains(&capability)
+    pub(crate) fn can(&self, capability: impl Into<Capability>) -> bool {
+        self.capabilities.contains(&capability.into())
     }
 
     /// A device that is not the first one.

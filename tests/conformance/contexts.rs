@@ -5,22 +5,24 @@ use crate::harness::{Capability, Outcome, tests};
 use crate::programs::{self, grid, launch};
 use crate::raw::Raw;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
-use gpuarray::{CaptureMode, Device, DeviceArray, ErrorKind, EventOptions, Stream, StreamOptions};
+use gpuarray::{
+    CaptureMode, Device, DeviceArray, ErrorKind, EventOptions, Feature, Stream, StreamOptions,
+};
 use std::sync::Arc;
 
 tests![
-    a_foreign_context_stays_current needs [ForeignContexts],
-    a_foreign_context_of_another_device_stays_current needs [ForeignContexts, SecondDevice],
-    a_thread_without_a_context_gets_that_of_the_first_device needs [ForeignContexts],
-    a_thread_without_a_context_gets_none_of_another_device needs [ForeignContexts, SecondDevice],
-    making_current_is_for_other_libraries needs [ForeignContexts],
-    objects_are_dropped_under_a_foreign_context needs [ForeignContexts],
-    foreign_streams_are_refused_by_name,
-    the_drivers_stream_handles_are_taken needs [ForeignStreams],
-    a_threads_default_stream_is_that_threads_alone needs [ForeignStreams],
-    each_thread_has_a_default_stream needs [ForeignStreams],
-    a_stream_of_another_library_is_taken needs [ForeignStreams],
-    a_stream_taken_by_its_handle_is_not_destroyed needs [ForeignStreams],
+    an_external_context_stays_current needs [ExternalContexts],
+    an_external_context_of_another_device_stays_current needs [ExternalContexts, SecondDevice],
+    a_thread_without_a_context_gets_that_of_the_first_device needs [ExternalContexts],
+    a_thread_without_a_context_gets_none_of_another_device needs [ExternalContexts, SecondDevice],
+    making_current_is_for_other_libraries needs [ExternalContexts],
+    objects_are_dropped_under_an_external_context needs [ExternalContexts],
+    external_streams_are_refused_by_name,
+    the_drivers_stream_handles_are_taken needs [ExternalStreams],
+    a_threads_default_stream_is_that_threads_alone needs [ExternalStreams],
+    each_thread_has_a_default_stream needs [ExternalStreams],
+    a_stream_of_another_library_is_taken needs [ExternalStreams],
+    a_stream_taken_by_its_handle_is_not_destroyed needs [ExternalStreams],
     streams_tell_how_they_were_made,
     priorities_are_within_their_range,
 ];
@@ -111,12 +113,12 @@ fn under(
         let thread = scope.spawn(|| -> Result<(), String> {
             let run = || -> Outcome {
                 let raw = Raw::new(context)?;
-                let foreign = raw.create_context(ordinal)?;
+                let external = raw.create_context(ordinal)?;
                 let result = work(&|call| match raw.current_context()? {
-                    current if current == foreign => Ok(()),
+                    current if current == external => Ok(()),
                     other => Err(format!("{call} left the context {other:#x}").into()),
                 });
-                raw.destroy_context(foreign)?;
+                raw.destroy_context(external)?;
                 result
             };
             run().map_err(|error| error.to_string())
@@ -125,11 +127,11 @@ fn under(
     })
 }
 
-fn a_foreign_context_stays_current(context: &Context) -> Outcome {
+fn an_external_context_stays_current(context: &Context) -> Outcome {
     under(context, 0, |check| every_call(context, &context.device, check))
 }
 
-fn a_foreign_context_of_another_device_stays_current(context: &Context) -> Outcome {
+fn an_external_context_of_another_device_stays_current(context: &Context) -> Outcome {
     let second = context.second_device()?;
     under(context, 1, |check| {
         every_call(context, &context.device, check)?;
@@ -174,20 +176,20 @@ fn a_thread_without_a_context_gets_none_of_another_device(context: &Context) -> 
 
 fn making_current_is_for_other_libraries(context: &Context) -> Outcome {
     on_a_fresh_thread(context, |raw| {
-        let foreign = raw.create_context(0)?;
+        let external = raw.create_context(0)?;
         context.device.make_current()?;
         let primary = raw.current_context()?;
-        assert!(primary != foreign && primary != 0);
+        assert!(primary != external && primary != 0);
         context.device.synchronize()?;
         assert_eq!(raw.current_context()?, primary);
-        raw.set_context(foreign)?;
+        raw.set_context(external)?;
         context.device.synchronize()?;
-        assert_eq!(raw.current_context()?, foreign);
-        raw.destroy_context(foreign)
+        assert_eq!(raw.current_context()?, external);
+        raw.destroy_context(external)
     })
 }
 
-fn objects_are_dropped_under_a_foreign_context(context: &Context) -> Outcome {
+fn objects_are_dropped_under_an_external_context(context: &Context) -> Outcome {
     let array = context.counting(&[100_000])?;
     let kernel = programs::kernel(context, "set")?;
     let stream = context.stream()?;
@@ -200,8 +202,8 @@ fn objects_are_dropped_under_a_foreign_context(context: &Context) -> Outcome {
     Ok(())
 }
 
-fn foreign_streams_are_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::ForeignStreams) {
+fn external_streams_are_refused_by_name(context: &Context) -> Outcome {
+    if context.can(Feature::ExternalStreams) {
         return Ok(());
     }
     // SAFETY: the handle is refused.
@@ -338,7 +340,7 @@ fn streams_tell_how_they_were_made(context: &Context) -> Outcome {
     for non_blocking in [false, true] {
         let options = StreamOptions { non_blocking, priority: 0 };
         let stream = context.device.create_stream(options)?;
-        if context.can(Capability::ForeignStreams) {
+        if context.can(Feature::ExternalStreams) {
             assert_eq!(stream.options()?, options);
             assert_eq!(taken(context, stream.handle())?.options()?, options);
         }
@@ -354,7 +356,7 @@ fn priorities_are_within_their_range(context: &Context) -> Outcome {
     for priority in [least, greatest] {
         let options = StreamOptions { non_blocking: true, priority };
         let stream = context.device.create_stream(options)?;
-        if context.can(Capability::ForeignStreams) {
+        if context.can(Feature::ExternalStreams) {
             assert_eq!(stream.options()?.priority, priority);
             assert_eq!(taken(context, stream.handle())?.options()?.priority, priority);
         }

@@ -19,7 +19,7 @@ pub(crate) type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 /// or something that only tests ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capability {
-    /// The device says so.
+    /// The device has the feature.
     Has(Feature),
     /// The free memory is known to the byte, and nobody else changes it.
     ExactAccounting,
@@ -54,40 +54,18 @@ impl Capability {
     }
 }
 
-/// Names features as the other capabilities.
-macro_rules! features {
-    ($($name:ident),* $(,)?) => {
-        #[allow(non_upper_case_globals, reason = "the names of features, which tests list")]
-        impl Capability {
-            $(pub(crate) const $name: Capability = Capability::Has(Feature::$name);)*
-        }
-    };
+impl From<Feature> for Capability {
+    fn from(feature: Feature) -> Capability {
+        Capability::Has(feature)
+    }
 }
-
-features![
-    Kernels,
-    Ptx,
-    KernelAttributes,
-    ParameterInfo,
-    CooperativeLaunch,
-    Graphs,
-    GraphObjects,
-    ManagedMemory,
-    StreamOrderedReuse,
-    DriverPool,
-    Limits,
-    Sharing,
-    ForeignStreams,
-    ForeignContexts,
-    Reset,
-];
 
 /// One statement of behaviour.
 pub(crate) struct Test {
     /// The statement.
     pub(crate) name: &'static str,
     /// What a backend needs for it.
-    pub(crate) needs: &'static [Capability],
+    pub(crate) needs: fn() -> Vec<Capability>,
     /// Checks it.
     pub(crate) run: fn(&Context) -> Outcome,
 }
@@ -108,12 +86,17 @@ pub(crate) struct BackendUnderTest {
     pub(crate) skipped: &'static [(&'static str, &'static str)],
 }
 
-/// Makes the table of a module: `tests![name, name needs [A, B], ...]`.
+/// Makes the table of a module: `tests![name, name needs [A, B], ...]`. What a test needs is a variant
+/// of [`Feature`] or of [`Capability`].
 macro_rules! tests {
     ($($name:ident $(needs [$($capability:ident),*])?),* $(,)?) => {
         pub(crate) const TESTS: &[crate::harness::Test] = &[$(crate::harness::Test {
             name: stringify!($name),
-            needs: &[$($(crate::harness::Capability::$capability),*)?],
+            needs: || {
+                #[allow(unused_imports, reason = "most tests need the variants of one or none")]
+                use {crate::harness::Capability::*, gpuarray::Feature::*};
+                vec![$($(crate::harness::Capability::from($capability)),*)?]
+            },
             run: $name,
         }),*];
     };
@@ -345,7 +328,7 @@ fn judge(
     if let Some(reason) = listed(backend.skipped) {
         return Verdict::Skipped(reason.to_owned());
     }
-    if let Some(missing) = test.needs.iter().find(|need| !capabilities.contains(need)) {
+    if let Some(missing) = (test.needs)().into_iter().find(|need| !capabilities.contains(need)) {
         return Verdict::Skipped(format!("needs {}", missing.name()));
     }
     match (attempt(backend, capabilities, test, limit), listed(backend.expected_failures)) {

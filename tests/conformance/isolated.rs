@@ -2,11 +2,11 @@
 //! test starts this program again with the name of a scenario.
 
 use crate::context::{Context, Gate};
-use crate::harness::{Capability, Outcome, tests, time_limit};
+use crate::harness::{Outcome, tests, time_limit};
 use crate::programs::{SOURCE, read, write};
 use crate::scenarios::{BACKEND_VARIABLE, FILE_VARIABLE, HANDLE_VARIABLE, SCENARIO_VARIABLE};
 use gpuarray::memory::DeviceMemory;
-use gpuarray::{DeviceArray, EventOptions, IpcHandle};
+use gpuarray::{DeviceArray, EventOptions, Feature, IpcHandle};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -264,6 +264,6 @@ fn without_a_compiler_the_remedy_is_given(context: &Context) -> Outcome {
     std::fs::remove_dir_all(&folder)?;
     result?;
     let array = DeviceArray::<i32>::ones(&context.device, &[4])?;
-    assert!(context.can(Capability::Kernels) && array.sum()? == 4);
+    assert!(context.can(Feature::Kernels) && array.sum()? == 4);
     Ok(())
 }

@@ -18,10 +18,10 @@ tests![
     launches_are_ordered_with_other_streams needs [Graphs],
     memory_is_freed_behind_the_last_launch needs [Graphs],
     two_threads_launch_one_graph needs [Graphs],
-    captures_of_another_library_keep_what_they_use needs [GraphObjects, ForeignStreams],
-    captures_of_another_library_get_no_freed_blocks needs [Graphs, ForeignStreams],
-    captures_of_another_library_spread_to_other_streams needs [Graphs, ForeignStreams],
-    a_handle_that_was_given_out_may_capture needs [Graphs, ForeignStreams],
+    captures_of_another_library_keep_what_they_use needs [GraphObjects, ExternalStreams],
+    captures_of_another_library_get_no_freed_blocks needs [Graphs, ExternalStreams],
+    captures_of_another_library_spread_to_other_streams needs [Graphs, ExternalStreams],
+    a_handle_that_was_given_out_may_capture needs [Graphs, ExternalStreams],
 ];
 
 const COUNT: usize = 1000;
@@ -224,20 +224,20 @@ fn two_threads_launch_one_graph(context: &Context) -> Outcome {
 }
 
 /// A stream of another library, with its handle.
-struct Foreign {
+struct ExternalLibrary {
     raw: Raw,
     handle: usize,
     stream: Option<Arc<dyn Stream>>,
 }
 
-impl Foreign {
-    fn new(context: &Context) -> std::result::Result<Foreign, Box<dyn std::error::Error>> {
+impl ExternalLibrary {
+    fn new(context: &Context) -> std::result::Result<ExternalLibrary, Box<dyn std::error::Error>> {
         let raw = Raw::new(context)?;
         context.device.make_current()?;
         let handle = raw.create_stream()?;
         // SAFETY: the handle lives as long as the object.
         let stream = Some(unsafe { context.device.stream_from_handle(handle as u64)? });
-        Ok(Foreign { raw, handle, stream })
+        Ok(ExternalLibrary { raw, handle, stream })
     }
 
     fn stream(&self) -> &Arc<dyn Stream> {
@@ -264,7 +264,7 @@ impl Foreign {
     }
 }
 
-impl Drop for Foreign {
+impl Drop for ExternalLibrary {
     fn drop(&mut self) {
         let others = self.stream.take().map(|stream| Arc::downgrade(&stream));
         // Memory that a graph kept is freed on the stream by a thread; until then the handle lives.
@@ -280,14 +280,14 @@ impl Drop for Foreign {
 }
 
 fn captures_of_another_library_keep_what_they_use(context: &Context) -> Outcome {
-    let foreign = Foreign::new(context)?;
-    let stream = foreign.stream();
+    let external = ExternalLibrary::new(context)?;
+    let stream = external.stream();
     let size = 64 << 20;
     let large = Arc::new(DeviceMemory::plain(&context.device, size)?);
     let mut x = numbers(context, stream, COUNT)?;
     context.device.synchronize()?;
     let mut y = None;
-    let executable = foreign.capture(|| {
+    let executable = external.capture(|| {
         assert!(stream.is_capturing()?);
         x.update_scalar(functions::Add, 1)?;
         // What lies between is dropped while the capture goes on.
@@ -296,24 +296,24 @@ fn captures_of_another_library_keep_what_they_use(context: &Context) -> Outcome 
         // SAFETY: the memory has so many bytes.
         unsafe { stream.fill(large.address(), 1, 1, size) }
     })?;
-    let before = foreign.raw.free_memory()?;
+    let before = external.raw.free_memory()?;
     drop((x, large));
     let others = Others::new(context, stream)?;
     for _ in 0..2 {
-        foreign.replay(executable)?;
+        external.replay(executable)?;
     }
     others.check()?;
     assert_eq!(y.as_ref().expect("captured").to_vec()?[10], 25, "2 (10 + 2) + 1");
     drop(y);
-    foreign.replay(executable)?;
+    external.replay(executable)?;
     others.check()?;
-    foreign.raw.destroy_executable(executable)?;
-    wait_for_free(&foreign.raw, before + size / 2)
+    external.raw.destroy_executable(executable)?;
+    wait_for_free(&external.raw, before + size / 2)
 }
 
 fn captures_of_another_library_get_no_freed_blocks(context: &Context) -> Outcome {
-    let foreign = Foreign::new(context)?;
-    let stream = foreign.stream();
+    let external = ExternalLibrary::new(context)?;
+    let stream = external.stream();
     let x = numbers(context, stream, COUNT)?;
     // The stream keeps what this leaves.
     drop((&x + 1)?);
@@ -322,27 +322,27 @@ fn captures_of_another_library_get_no_freed_blocks(context: &Context) -> Outcome
         Some(DeviceArray::<u8>::zeros(&context.device, &[8 << 20])?.on(stream)?.copy()?);
     stream.synchronize()?;
     let mut y = None;
-    let executable = foreign.capture(|| {
+    let executable = external.capture(|| {
         y = Some((&x + 1)?);
         large = None;
         context.device.trim_memory(0)
     })?;
     let others = Others::new(context, stream)?;
-    foreign.replay(executable)?;
+    external.replay(executable)?;
     others.check()?;
     assert_eq!(y.expect("captured").to_vec()?[1], 2);
-    foreign.raw.destroy_executable(executable)
+    external.raw.destroy_executable(executable)
 }
 
 fn captures_of_another_library_spread_to_other_streams(context: &Context) -> Outcome {
-    let foreign = Foreign::new(context)?;
-    let (stream, side) = (foreign.stream(), context.stream()?);
+    let external = ExternalLibrary::new(context)?;
+    let (stream, side) = (external.stream(), context.stream()?);
     let mut x = numbers(context, &side, COUNT)?;
     drop((&x + 1)?);
     side.synchronize()?;
     let event = || context.device.create_event(gpuarray::EventOptions::ORDERING);
     let (fork, join) = (event()?, event()?);
-    let executable = foreign.capture(|| {
+    let executable = external.capture(|| {
         stream.record(fork.as_ref())?;
         side.wait_event(fork.as_ref())?;
         assert!(side.is_capturing()?, "the other stream takes part");
@@ -354,10 +354,10 @@ fn captures_of_another_library_spread_to_other_streams(context: &Context) -> Out
     })?;
     assert!(!side.is_capturing()?);
     let others = Others::new(context, &side)?;
-    foreign.replay(executable)?;
+    external.replay(executable)?;
     others.check()?;
     assert_eq!(x.to_vec()?[3], 7);
-    foreign.raw.destroy_executable(executable)
+    external.raw.destroy_executable(executable)
 }
 
 fn a_handle_that_was_given_out_may_capture(context: &Context) -> Outcome {

@@ -22,7 +22,7 @@ tests![
     memory_that_is_held_is_not_freed,
     reissued_memory_is_ordered_behind_its_earlier_uses,
     memory_is_aligned_for_every_type,
-    foreign_memory_keeps_its_owner_until_it_is_dropped,
+    external_memory_keeps_its_owner_until_it_is_dropped,
     pinned_memory_is_zero_writable_and_page_aligned,
     pinned_memory_is_freed_although_queued_work_failed needs [ExactAccounting],
     registered_memory_must_not_overlap,
@@ -259,7 +259,7 @@ fn memory_is_aligned_for_every_type(context: &Context) -> Outcome {
     Ok(())
 }
 
-fn foreign_memory_keeps_its_owner_until_it_is_dropped(context: &Context) -> Outcome {
+fn external_memory_keeps_its_owner_until_it_is_dropped(context: &Context) -> Outcome {
     let source = context.counting(&[8])?;
     let owner = Arc::new(source.clone());
     let address = source.as_device_pointer();

@@ -1,11 +1,11 @@
 //! Modules: code from source, bytes, text and files; what is no code; symbols.
 
 use crate::context::{Context, error_of, expect_error};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use crate::programs::{self, ONE, SOURCE, grid, launch, read, write};
 use gpuarray::{
-    Device, DeviceArray, ErrorKind, KernelAttribute, LinkInput, LinkKind, LoadOptions, Module,
-    ModuleSource, Result, Status,
+    Device, DeviceArray, ErrorKind, Feature, KernelAttribute, LinkInput, LinkKind, LoadOptions,
+    Module, ModuleSource, Result, Status,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn ptx(context: &Context, program: &str, more: &[&str]) -> Result<Vec<u8>> {
 }
 
 fn a_device_without_a_compiler_says_so_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::Kernels) {
+    if context.can(Feature::Kernels) {
         assert_eq!(programs::kernel(context, "nothing")?.name(), "nothing");
         return Ok(());
     }
@@ -88,7 +88,7 @@ fn what_is_no_code_is_refused(context: &Context) -> Outcome {
     for bytes in [&b""[..], b"\0", b"no code", &garbage, b"\x7fELF", &fatbin] {
         let error = error_of(load(&context.device, &ModuleSource::Image(bytes)));
         assert!(!error.status().is_success());
-        if context.can(Capability::Kernels) {
+        if context.can(Feature::Kernels) {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
             assert!(error.detail().contains(&bytes.len().to_string()), "{error}");
         } else {
@@ -383,7 +383,7 @@ fn what_does_not_link_is_reported(context: &Context) -> Outcome {
 
 fn links_of_nothing_are_refused(context: &Context) -> Outcome {
     let error = error_of(context.device.link(&[], &LoadOptions::default()));
-    let kind = match context.can(Capability::Kernels) {
+    let kind = match context.can(Feature::Kernels) {
         true => ErrorKind::InvalidArgument,
         false => ErrorKind::Unsupported,
     };

@@ -1,13 +1,14 @@
 //! Two devices of one backend: copies between them, and kernels that use each other's memory.
 
 use crate::context::{Context, expect_error};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use crate::programs::{self, ONE, SOURCE, read, write};
 use backend_host::HostBackend;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{
-    Device, DeviceArray, ErrorKind, LoadOptions, ModuleSource, Result, Stream, StreamOptions,
+    Device, DeviceArray, ErrorKind, Feature, LoadOptions, ModuleSource, Result, Stream,
+    StreamOptions,
 };
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ tests![
 ];
 
 fn peers_are_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::Kernels) {
+    if context.can(Feature::Kernels) {
         return Ok(());
     }
     let other = context.second_device()?;
@@ -44,7 +45,7 @@ fn peers_are_refused_by_name(context: &Context) -> Outcome {
 fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
     let device = context.device.as_ref();
     assert!(!device.can_access_peer(device)?);
-    let kind = match context.can(Capability::Kernels) {
+    let kind = match context.can(Feature::Kernels) {
         true => ErrorKind::InvalidArgument,
         false => ErrorKind::Unsupported,
     };
@@ -53,7 +54,7 @@ fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
 }
 
 fn a_device_of_another_backend_is_no_peer(context: &Context) -> Outcome {
-    if !context.can(Capability::Kernels) {
+    if !context.can(Feature::Kernels) {
         return Ok(());
     }
     let other = gpuarray::Backend::device(HostBackend::open()?.as_ref(), 0)?;

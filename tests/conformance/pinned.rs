@@ -1,13 +1,13 @@
 //! Page-locked, registered and managed memory: what the host and kernels both see.
 
 use crate::context::{Context, counting, error_of, expect_error};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use crate::programs::{self, ONE, grid, launch};
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
 use gpuarray::{
-    Device, Direction, ErrorKind, Kernel, PinnedOptions, PrefetchTarget, Result, Status, Stream,
-    Transfer,
+    Device, Direction, ErrorKind, Feature, Kernel, PinnedOptions, PrefetchTarget, Result, Status,
+    Stream, Transfer,
 };
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ fn registered_memory_is_copied_without_waiting(context: &Context) -> Outcome {
 }
 
 fn managed_memory_is_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::ManagedMemory) {
+    if context.can(Feature::ManagedMemory) {
         return Ok(());
     }
     let stream = context.stream()?;

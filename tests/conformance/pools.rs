@@ -2,10 +2,10 @@
 //! is none left.
 
 use crate::context::{Context, Gate, error_of, expect_error};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use crate::raw::Raw;
 use gpuarray::memory::DeviceMemory;
-use gpuarray::{DeviceArray, ErrorKind, Status};
+use gpuarray::{DeviceArray, ErrorKind, Feature, Status};
 
 tests![
     trimming_gives_memory_back_and_takes_none_in_use,
@@ -35,7 +35,7 @@ fn trimming_gives_memory_back_and_takes_none_in_use(context: &Context) -> Outcom
 }
 
 fn a_release_threshold_is_refused_by_name_without_a_pool(context: &Context) -> Outcome {
-    if context.can(Capability::DriverPool) {
+    if context.can(Feature::DriverPool) {
         return Ok(context.device.set_release_threshold(usize::MAX)?);
     }
     let refused = context.device.set_release_threshold(0);
@@ -51,7 +51,7 @@ fn a_freed_block_serves_later_work_of_its_stream(context: &Context) -> Outcome {
             drop(first);
             // The block's work may still be to run: what comes later comes behind it.
             let second = DeviceMemory::for_stream(&context.device, &stream, bytes)?;
-            if context.can(Capability::StreamOrderedReuse) {
+            if context.can(Feature::StreamOrderedReuse) {
                 assert_eq!(second.address(), address, "{bytes} bytes");
             }
             // SAFETY: the memory is allocated for the stream, and freed behind its work.

@@ -1,7 +1,7 @@
 //! Owned memory with a pitch, memory shared with the host, and pools.
 
 use crate::context::{Context, expect_error};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use gpuarray::memory::pool::{DevicePool, PinnedPool};
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Managed, Pitched};
 use gpuarray::{
@@ -123,7 +123,7 @@ fn a_missing_feature_is_refused_by_name(context: &Context) -> Outcome {
         (Feature::Graphs, capture()),
     ];
     for (feature, result) in tried {
-        match context.can(Capability::Has(feature)) {
+        match context.can(feature) {
             true => result.unwrap_or_else(|error| panic!("{feature:?}: {error}")),
             false => expect_error(result, ErrorKind::Unsupported, &[])?,
         }

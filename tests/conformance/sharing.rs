@@ -1,9 +1,9 @@
 //! Memory and events for other processes, as far as one process can tell; `isolated` has two.
 
 use crate::context::{Context, error_of, expect_error};
-use crate::harness::{Capability, Outcome, tests};
+use crate::harness::{Outcome, tests};
 use gpuarray::memory::DeviceMemory;
-use gpuarray::{ErrorKind, EventOptions, IpcHandle};
+use gpuarray::{ErrorKind, EventOptions, Feature, IpcHandle};
 
 tests![
     sharing_is_refused_by_name,
@@ -18,7 +18,7 @@ tests![
 const INTERPROCESS: EventOptions = EventOptions { interprocess: true, ..EventOptions::ORDERING };
 
 fn sharing_is_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::Sharing) {
+    if context.can(Feature::Sharing) {
         return Ok(());
     }
     let kind = ErrorKind::Unsupported;

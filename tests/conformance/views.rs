@@ -26,7 +26,7 @@ tests![
     bytes_can_be_seen_as_another_type,
     parts_of_complex_numbers_are_views,
     operations_mix_any_strides,
-    foreign_layouts_describe_any_view,
+    external_layouts_describe_any_view,
     records_are_copied_whole,
     records_of_a_program_are_elements,
 ];
@@ -285,7 +285,7 @@ fn operations_mix_any_strides(context: &Context) -> Outcome {
     Ok(())
 }
 
-fn foreign_layouts_describe_any_view(context: &Context) -> Outcome {
+fn external_layouts_describe_any_view(context: &Context) -> Outcome {
     let base = context.counting(&[20])?;
     let memory: Arc<_> = base.untyped().memory().clone();
     // Three windows of four elements that start two elements apart.

@@ -167,12 +167,12 @@ def test_an_owner_is_kept_though_only_a_cycle_shows_it(other):
 
 # The default stream of each thread, which every driver has; the host backend has none of others.
 PER_THREAD = 2
-needs_foreign_streams = pytest.mark.skipif(
+needs_external_streams = pytest.mark.skipif(
     BACKEND == "host", reason="the host backend takes no streams of other libraries"
 )
 
 
-@needs_foreign_streams
+@needs_external_streams
 def test_a_cycle_through_the_owner_of_a_stream():
     holder = Holder()
     holder.stream = driver.Stream.from_handle(PER_THREAD, holder)
@@ -184,7 +184,7 @@ def test_a_cycle_through_the_owner_of_a_stream():
     assert gone() is None
 
 
-@needs_foreign_streams
+@needs_external_streams
 def test_the_owner_of_a_stream_is_kept_for_arrays_of_the_stream():
     holder = Holder()
     holder.stream = driver.Stream.from_handle(PER_THREAD, holder)
@@ -201,7 +201,7 @@ def test_the_owner_of_a_stream_is_kept_for_arrays_of_the_stream():
     assert gone() is None
 
 
-@needs_foreign_streams
+@needs_external_streams
 def test_memory_is_behind_the_work_of_a_stream_whose_owner_is_gone():
     holder = Holder()
     gone = weakref.ref(holder)

@@ -13,7 +13,7 @@ use crate::stream::Stream;
 use std::sync::Arc;
 
 impl Array {
-    /// A new array with the layout given, its elements undefined, on `stream`.
+    /// Returns a new array with the layout given, its elements undefined, on `stream`.
     ///
     /// # Errors
     /// `OutOfMemory`; `InvalidArgument` if the layout does not fit the dtype, or if the stream is
@@ -29,7 +29,7 @@ impl Array {
         Self::on_own_stream(device, stream, layout, dtype)
     }
 
-    /// As [`Array::with_new_memory`], for a layout that fits the dtype and a stream of the device.
+    /// Those of [`Array::with_new_memory`], for a layout that fits the dtype and a stream of the device.
     #[inline]
     fn on_own_stream(
         device: &Arc<dyn Device>,
@@ -46,7 +46,7 @@ impl Array {
         Ok(Self::assemble(Arc::new(memory), layout, dtype, None))
     }
 
-    /// A new array, its elements undefined, on the device's default stream.
+    /// Returns a new array, its elements undefined, on the device's default stream.
     ///
     /// # Errors
     /// `OutOfMemory`; `Overflow` if the shape is larger than the address space.
@@ -60,10 +60,10 @@ impl Array {
         Self::with_new_memory(device, &device.default_stream(), layout, dtype)
     }
 
-    /// A new array, every element `value`.
+    /// Returns a new array, every element `value`.
     ///
     /// # Errors
-    /// As [`Array::empty`].
+    /// Those of [`Array::empty`].
     pub fn full(
         device: &Arc<dyn Device>,
         shape: &[usize],
@@ -75,10 +75,10 @@ impl Array {
         Ok(array)
     }
 
-    /// A new array with the layout given, its elements zero, on `stream`.
+    /// Returns a new array with the layout given, its elements zero, on `stream`.
     ///
     /// # Errors
-    /// As [`Array::with_new_memory`]; `InvalidType` for a record.
+    /// Those of [`Array::with_new_memory`]; `InvalidType` for a record.
     pub fn zeros(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -96,11 +96,11 @@ impl Array {
         Ok(array)
     }
 
-    /// A new array with the layout given, its elements undefined, on this array's stream and
-    /// from its allocator.
+    /// Returns a new array with the layout given, its elements undefined, on this array's stream
+    /// and from its allocator.
     ///
     /// # Errors
-    /// As [`Array::with_new_memory`], or what the allocator fails with.
+    /// Those of [`Array::with_new_memory`], or what the allocator fails with.
     pub fn new_array(&self, layout: Layout, dtype: DType) -> Result<Array> {
         layout.check_dtype(dtype)?;
         let Some(allocator) = self.allocator.as_ref().filter(|_| layout.size() > 0) else {
@@ -111,7 +111,7 @@ impl Array {
         Ok(array.with_allocator(self.allocator.clone()))
     }
 
-    /// A new array without gaps, its axes in the memory order of this one, on its stream.
+    /// Returns a new array without gaps, its axes in the memory order of this one, on its stream.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -143,10 +143,10 @@ impl Array {
         Self::sequence_on(device, &device.default_stream(), start, step, length)
     }
 
-    /// As [`Array::sequence`], on a stream of the device.
+    /// Returns evenly spaced values as [`Array::sequence`] does, on a stream of the device.
     ///
     /// # Errors
-    /// As [`Array::sequence`]; `InvalidArgument` if the stream is of another device.
+    /// Those of [`Array::sequence`]; `InvalidArgument` if the stream is of another device.
     pub fn sequence_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -180,7 +180,7 @@ impl Array {
         Ok(array)
     }
 
-    /// A copy without gaps, its axes in the memory order of this one.
+    /// Returns a copy without gaps, its axes in the memory order of this one.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -190,7 +190,7 @@ impl Array {
         Ok(copy)
     }
 
-    /// A copy without gaps in the order given.
+    /// Returns a copy without gaps in the order given.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -201,7 +201,7 @@ impl Array {
         Ok(copy)
     }
 
-    /// A copy with every element converted to `dtype`, its axes in the memory order of this
+    /// Returns a copy with every element converted to `dtype`, its axes in the memory order of this
     /// array.
     ///
     /// # Errors

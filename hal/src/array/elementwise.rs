@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Array {
-    /// A function of each element, in a new array.
+    /// Returns a function of each element, in a new array.
     ///
     /// # Errors
     /// `InvalidType` where the function is not defined for the dtype; `OutOfMemory`.
@@ -24,10 +24,10 @@ impl Array {
         }))
     }
 
-    /// A function of each element of `input`, broadcast, stored in this array.
+    /// Returns a function of each element of `input`, broadcast, stored in this array.
     ///
     /// # Errors
-    /// As [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the
+    /// Those of [`Array::unary`]; `InvalidArgument` if the shapes do not fit; `InvalidType` if the
     /// result's type does not fit this array's within its kind.
     pub fn set_unary(&self, function: UnaryFunction, input: &Array) -> Result<()> {
         self.note((|| {
@@ -38,8 +38,8 @@ impl Array {
         })())
     }
 
-    /// A function of corresponding elements of `left` and `right`, broadcast, in a new array
-    /// on the stream of the first array.
+    /// Returns a function of corresponding elements of `left` and `right`, broadcast, in a new
+    /// array on the stream of the first array.
     ///
     /// # Errors
     /// `InvalidArgument` for shapes that do not fit or arrays of different devices;
@@ -57,11 +57,11 @@ impl Array {
         })())
     }
 
-    /// A function of corresponding elements of `left` and `right`, broadcast, stored in this
-    /// array.
+    /// Returns a function of corresponding elements of `left` and `right`, broadcast, stored in
+    /// this array.
     ///
     /// # Errors
-    /// As [`Array::binary`], and `InvalidType` if the result's type does not fit this
+    /// Those of [`Array::binary`], and `InvalidType` if the result's type does not fit this
     /// array's within its kind.
     pub fn set_binary(
         &self,
@@ -76,11 +76,11 @@ impl Array {
         })())
     }
 
-    /// `criterion ? then : otherwise`, element by element, in a new array: where the
-    /// criterion is not zero, or greater than zero if `positive`.
+    /// Returns `criterion ? then : otherwise`, element by element, in a new array. The criterion
+    /// holds where it is not zero, or greater than zero if `positive`. The shapes are broadcast.
     ///
     /// # Errors
-    /// As [`Array::binary`].
+    /// Those of [`Array::binary`].
     pub fn select(
         criterion: &Array,
         then: Argument<'_>,
@@ -91,10 +91,10 @@ impl Array {
         criterion.apply_new(function, compute, &[criterion.into(), then, otherwise])
     }
 
-    /// As [`Array::select`], stored in this array.
+    /// Stores in this array what [`Array::select`] computes.
     ///
     /// # Errors
-    /// As [`Array::set_binary`].
+    /// Those of [`Array::set_binary`].
     pub fn set_select(
         &self,
         criterion: &Array,
@@ -109,10 +109,11 @@ impl Array {
         })())
     }
 
-    /// `a * x + b * y`, element by element.
+    /// Returns `a * x + b * y`, element by element, in `output` or in a new array. The shapes are
+    /// broadcast.
     ///
     /// # Errors
-    /// As [`Array::binary`].
+    /// Those of [`Array::binary`].
     pub fn linear_combination(
         a: Argument<'_>,
         x: &Array,

@@ -9,7 +9,7 @@ use crate::operation::{Gather, Input, Operation, Scatter, Shape, Strides};
 use smallvec::SmallVec;
 
 impl Array {
-    /// The elements that `indices` names along `axis`, in a new array: this array's shape
+    /// Returns the elements that `indices` names along `axis`, in a new array: this array's shape
     /// with that axis replaced by the shape of `indices`.
     ///
     /// A negative index counts from the end; one outside the axis reads zero, because a
@@ -27,10 +27,10 @@ impl Array {
         })())
     }
 
-    /// As [`Array::take`], into an array that exists, converted to its dtype.
+    /// Stores the elements that [`Array::take`] picks in `output`, converted to its dtype.
     ///
     /// # Errors
-    /// As [`Array::take`]; `InvalidArgument` for an output of another shape or one that
+    /// Those of [`Array::take`]; `InvalidArgument` for an output of another shape or one that
     /// overlaps an input; `InvalidType` if the elements do not fit the output's type within
     /// its kind.
     pub fn take_into(&self, indices: &Array, axis: isize, output: &Array) -> Result<()> {
@@ -77,7 +77,7 @@ impl Array {
     /// once, one of the values wins.
     ///
     /// # Errors
-    /// As [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap
+    /// Those of [`Array::take`]; `InvalidArgument` if the values' shape does not fit or they overlap
     /// this array; `InvalidType` if they do not fit this array's type within its kind.
     pub fn put(&self, indices: &Array, values: &Array, axis: isize) -> Result<()> {
         self.note((|| {

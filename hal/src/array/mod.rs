@@ -1,6 +1,6 @@
 //! Arrays: typed, shaped views of device memory, and the operations on them.
 //!
-//! [`Array`] knows its element type at run time; [`DeviceArray`](crate::DeviceArray) is the
+//! [`Array`] knows its element type at run time; [`DeviceArray`] is the
 //! safe, statically typed form over it. Arguments are checked here, before anything is
 //! allocated or queued; backends rely on that.
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Array {
 }
 
 impl Array {
-    /// The array that `layout` describes in `memory`.
+    /// Returns the array that `layout` describes in `memory`.
     ///
     /// # Errors
     /// `InvalidArgument` if an element lies outside the memory or is not aligned, if the
@@ -102,39 +102,39 @@ impl Array {
         view
     }
 
-    /// The same elements; results of operations on the new object, and of operations on
+    /// Returns the same elements; results of operations on the new object, and of operations on
     /// those, get their memory from `allocator`.
     pub fn with_allocator(mut self, allocator: Option<Arc<dyn Allocator>>) -> Array {
         self.allocator = allocator;
         self
     }
 
-    /// Where results get their memory from, if not from the stream.
+    /// Returns the allocator of results; `None` if the stream allocates them.
     pub fn allocator(&self) -> Option<&Arc<dyn Allocator>> {
         self.allocator.as_ref()
     }
 
-    /// The device that the array is on.
+    /// Returns the device that the array is on.
     pub fn device(&self) -> &Arc<dyn Device> {
         self.memory.device()
     }
 
-    /// The stream that operations of this array are queued on.
+    /// Returns the stream that operations of this array are queued on.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         self.stream.as_ref().unwrap_or(self.memory.stream())
     }
 
-    /// The memory that the elements lie in.
+    /// Returns the memory that the elements lie in.
     pub fn memory(&self) -> &Arc<DeviceMemory> {
         &self.memory
     }
 
-    /// Shape, strides and offset.
+    /// Returns the layout: shape, strides and offset, the latter two in bytes.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -149,17 +149,17 @@ impl Array {
         self.layout.strides()
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn ndim(&self) -> usize {
         self.layout.ndim()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn size(&self) -> usize {
         self.layout.size()
     }
 
-    /// The address of the element whose indices are all zero; 0 if the array has no memory.
+    /// Returns the address of the element whose indices are all zero; 0 if the array has no memory.
     pub fn address(&self) -> u64 {
         match self.memory.address() {
             0 => 0,
@@ -168,7 +168,7 @@ impl Array {
         }
     }
 
-    /// The status of the last operation that this object took part in.
+    /// Returns the status of the last operation that this object took part in.
     pub fn last_status(&self) -> Status {
         self.status.load()
     }
@@ -179,7 +179,7 @@ impl Array {
         self.status.note(result)
     }
 
-    /// The same elements, with operations queued on another stream.
+    /// Returns an array over the same elements whose operations are queued on another stream.
     ///
     /// # Errors
     /// `InvalidArgument` if the stream is of another device.
@@ -190,7 +190,7 @@ impl Array {
         Ok(view)
     }
 
-    /// The view that an index expression names.
+    /// Returns the view that an index expression names.
     ///
     /// # Errors
     /// As [`Layout::index`].
@@ -198,7 +198,7 @@ impl Array {
         Ok(self.with_layout(self.layout.index(items)?))
     }
 
-    /// The view with its axes in the order given; reversed without one.
+    /// Returns the view with its axes in the order given; reversed without one.
     ///
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
@@ -210,7 +210,7 @@ impl Array {
         Ok(self.with_layout(layout))
     }
 
-    /// The elements under another shape: a view where the strides allow it, else a copy.
+    /// Returns the elements under another shape: a view where the strides allow it, else a copy.
     /// One extent may be -1.
     ///
     /// # Errors
@@ -225,12 +225,12 @@ impl Array {
         Ok(copy)
     }
 
-    /// The view without axes of extent 1.
+    /// Returns a view without the axes of extent 1.
     pub fn squeeze(&self) -> Array {
         self.with_layout(self.layout.squeeze())
     }
 
-    /// The view repeated to a larger shape.
+    /// Returns a view that repeats the elements to a larger shape, by numpy's broadcasting rule.
     ///
     /// # Errors
     /// `InvalidArgument` if the shapes do not fit.
@@ -238,7 +238,7 @@ impl Array {
         Ok(self.with_layout(self.layout.broadcast_to(shape)?))
     }
 
-    /// The same bytes as elements of another type.
+    /// Returns the same bytes as elements of another type.
     ///
     /// # Errors
     /// `InvalidArgument` if the bytes of the fastest axis are no whole number of the new
@@ -249,7 +249,7 @@ impl Array {
         Ok(view.with_allocator(self.allocator.clone()))
     }
 
-    /// The view of a part of each element: `dtype`, from byte `offset` of the element.
+    /// Returns the view of a part of each element: `dtype`, from byte `offset` of the element.
     ///
     /// # Errors
     /// `InvalidArgument` if the part does not lie inside the element, or is not aligned.
@@ -259,12 +259,12 @@ impl Array {
         Ok(view.with_allocator(self.allocator.clone()))
     }
 
-    /// The real parts of a complex array as a view; the array itself where it is real.
+    /// Returns the real parts of a complex array as a view; the array itself where it is real.
     pub fn real_view(&self) -> Array {
         self.component(0)
     }
 
-    /// The imaginary parts of a complex array as a view.
+    /// Returns the imaginary parts of a complex array as a view.
     ///
     /// # Errors
     /// `InvalidType` if the array is not complex.
@@ -295,7 +295,7 @@ impl Array {
         }
     }
 
-    /// True if both arrays may share bytes.
+    /// Returns true if both arrays may share bytes.
     pub fn overlaps(&self, other: &Array) -> bool {
         if Arc::ptr_eq(&self.memory, &other.memory) {
             return self.layout.overlaps(&other.layout);

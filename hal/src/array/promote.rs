@@ -38,7 +38,7 @@ impl fmt::Display for Number {
 }
 
 impl Number {
-    /// Its family.
+    /// Returns its family.
     pub fn kind(self) -> Kind {
         match self {
             Number::Bool(_) => Kind::Bool,
@@ -48,7 +48,7 @@ impl Number {
         }
     }
 
-    /// The number as an element of `dtype`.
+    /// Returns the number as an element of `dtype`.
     ///
     /// # Errors
     /// `Overflow` for a whole number outside an integer type, and for one beyond all finite
@@ -97,7 +97,7 @@ impl Number {
         }
     }
 
-    /// The type that the number has on its own, as in numpy.
+    /// Returns the type that the number has on its own, as in numpy.
     pub fn default_dtype(self) -> DType {
         match self {
             Number::Bool(_) => DType::Bool,

@@ -67,8 +67,8 @@ impl Array {
         })())
     }
 
-    /// The sum of the products of corresponding elements, computed in `compute`, as an array
-    /// without axes.
+    /// Returns the sum of the products of corresponding elements, computed in `compute`, as an
+    /// array without axes.
     ///
     /// # Errors
     /// `InvalidArgument` unless the shapes are the same and the device too; `OutOfMemory`.
@@ -110,7 +110,7 @@ impl Array {
     /// array names zero.
     ///
     /// # Errors
-    /// As [`Array::reduce`] and [`Array::take`].
+    /// Those of [`Array::reduce`] and [`Array::take`].
     pub fn reduce_subset(
         &self,
         reduction: Reduction,
@@ -135,7 +135,7 @@ impl Array {
         })())
     }
 
-    /// Running values along an axis, in a new array of type `compute`.
+    /// Returns running values along an axis, in a new array of type `compute`.
     ///
     /// # Errors
     /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` where the reduction

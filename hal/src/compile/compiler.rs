@@ -34,7 +34,7 @@ pub struct Compiled {
 
 /// A compiler that is present at run time.
 pub trait Compiler: Send + Sync + Debug {
-    /// Name and version of what compiles for `target`: part of the key of what it compiled.
+    /// Returns the name and the version of the compiler for `target`, which are part of the cache's key.
     ///
     /// # Errors
     /// `Unsupported` that says what to install if there is none.

@@ -27,7 +27,7 @@ pub struct JitOptions {
 }
 
 impl JitOptions {
-    /// The options, and room for the logs.
+    /// Returns the options, and room for the logs.
     pub fn new(options: &LoadOptions) -> JitOptions {
         let mut all = JitOptions {
             keys: Vec::new(),
@@ -58,7 +58,7 @@ impl JitOptions {
         all
     }
 
-    /// Number, keys and values, as the driver takes them.
+    /// Returns number, keys and values, as the driver takes them.
     pub fn as_arguments(&mut self) -> (u32, *mut c_int, *mut *mut c_void) {
         (self.keys.len() as u32, self.keys.as_mut_ptr(), self.values.as_mut_ptr())
     }
@@ -68,12 +68,12 @@ impl JitOptions {
         String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
     }
 
-    /// What the driver had to say.
+    /// Returns the log of the driver's compiler or linker; empty if there is none.
     pub fn info(&self) -> String {
         Self::text(&self.info)
     }
 
-    /// What was wrong.
+    /// Returns what was wrong.
     pub fn errors(&self) -> String {
         Self::text(&self.error)
     }

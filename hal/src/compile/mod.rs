@@ -10,7 +10,7 @@
 //! | [`program`] | NVRTC and hipRTC, one C interface under two prefixes |
 //! | [`CodeCache`], [`compile_cached`] | compiled code on disk |
 //! | [`embedded`] | code compiled ahead of time, part of the program |
-//! | [`format`] | whether bytes are whole ELF files, fat binaries or PTX |
+//! | [`mod@format`] | whether bytes are whole ELF files, fat binaries or PTX |
 //! | [`JitOptions`] | options and logs of the drivers' loaders and linkers |
 
 mod cache;

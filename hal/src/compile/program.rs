@@ -127,7 +127,7 @@ impl<P> ProgramCalls<P> {
         symbols.complete(calls())
     }
 
-    /// The compiler's version: major, minor.
+    /// Returns the compiler's version: major, minor.
     ///
     /// # Errors
     /// The compiler's.
@@ -138,7 +138,7 @@ impl<P> ProgramCalls<P> {
         Ok((major, minor))
     }
 
-    /// True if the compiler has this form of code.
+    /// Returns true if the compiler has this form of code.
     pub fn has_output(&self, name: &str) -> bool {
         self.outputs.iter().any(|output| output.name == name)
     }

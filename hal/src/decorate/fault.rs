@@ -33,7 +33,7 @@ pub struct FaultInjector {
 }
 
 impl FaultInjector {
-    /// An injector that only counts.
+    /// Returns an injector that only counts.
     pub fn new() -> Self {
         Self::default()
     }
@@ -43,12 +43,12 @@ impl FaultInjector {
         *self.lock() = State { fault, ..State::default() };
     }
 
-    /// The number of calls of a kind since [`FaultInjector::arm`].
+    /// Returns the number of calls of a kind since [`FaultInjector::arm`].
     pub fn calls(&self, call: Call) -> usize {
         self.lock().calls[call as usize]
     }
 
-    /// How many calls were made to fail since [`FaultInjector::arm`]: one or none.
+    /// Returns how many calls were made to fail since [`FaultInjector::arm`]: one or none.
     pub fn injected(&self) -> usize {
         self.lock().injected
     }

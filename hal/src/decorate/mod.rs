@@ -79,7 +79,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// True if the call gives something back: it is carried out even when it is made to
+    /// Returns true if the call gives something back: it is carried out even when it is made to
     /// fail, as a driver that reports an earlier failure does.
     pub const fn releases(self) -> bool {
         matches!(self, Call::Free | Call::FreePinned | Call::UnregisterHost)
@@ -88,14 +88,14 @@ impl Call {
 
 /// What a decorator does at each call.
 pub trait Interceptor: Send + Sync + Debug {
-    /// Called before the inner call; an error is returned in its place.
+    /// Is called before the inner call. An error is returned in place of that call's result.
     ///
     /// # Errors
     /// Whatever the decorated call is to fail with.
     fn before(&self, call: Call) -> Result<()>;
 }
 
-/// The backend `inner` with an interceptor before every call of it and its objects.
+/// Returns the backend `inner` with an interceptor before every call of it and its objects.
 pub fn decorate(inner: Arc<dyn Backend>, interceptor: Arc<dyn Interceptor>) -> Arc<dyn Backend> {
     Arc::new(Decorated { interceptor, inner, status: AtomicStatus::new() })
 }

@@ -85,12 +85,12 @@ macro_rules! calls {
         }
 
         impl Names {
-            /// The symbols without which the driver cannot be used.
+            /// Returns the symbols without which the driver cannot be used.
             pub fn required(&self) -> Vec<&'static str> {
                 vec![$(self.$name),*]
             }
 
-            /// The symbols without which one call is `Unsupported`.
+            /// Returns the symbols without which one call is `Unsupported`.
             pub fn optional(&self) -> Vec<&'static str> {
                 [$(self.$optional),*].into_iter().filter(|name| !name.is_empty()).collect()
             }
@@ -128,184 +128,262 @@ macro_rules! calls {
 
 calls! {
     required {
-        /// Initialises the driver: flags.
+        /// Initialises the driver: `cuInit`, `hipInit`. Arguments: flags.
         init(c_uint);
-        /// Its version.
+        /// Stores the driver's version: `cuDriverGetVersion`, `hipRuntimeGetVersion`. Arguments:
+        /// version.
         driver_version(*mut c_int);
-        /// The number of devices.
+        /// Stores the number of devices: `cuDeviceGetCount`, `hipGetDeviceCount`. Arguments: count.
         device_count(*mut c_int);
-        /// The device with a number.
+        /// Stores the handle of a device: `cuDeviceGet`, `hipDeviceGet`. Arguments: device,
+        /// ordinal.
         device_get(*mut c_int, c_int);
-        /// Name: buffer, bytes, device.
+        /// Writes a device's name into a buffer: `cuDeviceGetName`, `hipDeviceGetName`. Arguments:
+        /// buffer, its bytes, device.
         device_name(*mut c_char, c_int, c_int);
-        /// Bytes of memory: result, device.
+        /// Stores the bytes of a device's memory: `cuDeviceTotalMem`, `hipDeviceTotalMem`.
+        /// Arguments: bytes, device.
         device_total_memory(*mut usize, c_int);
-        /// Property: result, attribute, device.
+        /// Stores an attribute of a device: `cuDeviceGetAttribute`, `hipDeviceGetAttribute`.
+        /// Arguments: value, attribute, device.
         device_attribute(*mut c_int, c_int, c_int);
-        /// PCI bus id: buffer, bytes, device.
+        /// Writes a device's PCI bus id into a buffer: `cuDeviceGetPCIBusId`,
+        /// `hipDeviceGetPCIBusId`. Arguments: buffer, its bytes, device.
         device_pci_bus_id(*mut c_char, c_int, c_int);
-        /// Peer access: result, device, peer.
+        /// Stores whether a device can access a peer's memory: `cuDeviceCanAccessPeer`,
+        /// `hipDeviceCanAccessPeer`. Arguments: result, device, peer.
         device_can_access_peer(*mut c_int, c_int, c_int);
-        /// Waits for the current context's work.
+        /// Waits for all work of the current context: `cuCtxSynchronize`, `hipDeviceSynchronize`.
         synchronize();
-        /// Free and total bytes.
+        /// Stores the free and the total bytes of device memory: `cuMemGetInfo`, `hipMemGetInfo`.
+        /// Arguments: free, total.
         memory_info(*mut usize, *mut usize);
-        /// Allocates: address, bytes.
+        /// Allocates device memory: `cuMemAlloc`, `hipMalloc`. Arguments: address, bytes.
         allocate(*mut u64, usize);
-        /// Frees.
+        /// Frees device memory; waits for work that uses it: `cuMemFree`, `hipFree`. Arguments:
+        /// address.
         free(u64);
-        /// Allocates pinned memory: pointer, bytes, flags (1 portable, 2 mapped, 4
-        /// write-combined).
+        /// Allocates page-locked host memory: `cuMemHostAlloc`, `hipHostMalloc`. Arguments:
+        /// pointer, bytes, flags (1 portable, 2 mapped, 4 write-combined).
         allocate_pinned(*mut *mut c_void, usize, c_uint);
-        /// Frees it.
+        /// Frees page-locked host memory: `cuMemFreeHost`, `hipHostFree`. Arguments: pointer.
         free_pinned(*mut c_void);
-        /// Its device address: result, pointer, flags.
+        /// Stores the device address of mapped page-locked memory: `cuMemHostGetDevicePointer`,
+        /// `hipHostGetDevicePointer`. Arguments: address, pointer, flags.
         pinned_address(*mut u64, *mut c_void, c_uint);
-        /// Pins memory: pointer, bytes, flags.
+        /// Page-locks host memory: `cuMemHostRegister`, `hipHostRegister`. Arguments: pointer,
+        /// bytes, flags.
         register_host(*mut c_void, usize, c_uint);
-        /// Unpins it.
+        /// Ends the page-locking of registered host memory: `cuMemHostUnregister`,
+        /// `hipHostUnregister`. Arguments: pointer.
         unregister_host(*mut c_void);
-        /// Copies and waits: to device, from host, bytes.
+        /// Copies from the host to the device and waits: `cuMemcpyHtoD`, `hipMemcpyHtoD`.
+        /// Arguments: destination, source, bytes.
         copy_to_device(u64, *const c_void, usize);
-        /// Copies and waits: to host, from device, bytes.
+        /// Copies from the device to the host and waits: `cuMemcpyDtoH`, `hipMemcpyDtoH`.
+        /// Arguments: destination, source, bytes.
         copy_to_host(*mut c_void, u64, usize);
-        /// Queues a copy: to device, from host, bytes, stream.
+        /// Queues a copy from the host to the device: `cuMemcpyHtoDAsync`, `hipMemcpyHtoDAsync`.
+        /// Arguments: destination, source, bytes, stream.
         copy_to_device_async(u64, *const c_void, usize, Handle);
-        /// Queues a copy: to host, from device, bytes, stream.
+        /// Queues a copy from the device to the host: `cuMemcpyDtoHAsync`, `hipMemcpyDtoHAsync`.
+        /// Arguments: destination, source, bytes, stream.
         copy_to_host_async(*mut c_void, u64, usize, Handle);
-        /// Queues a copy inside device memory: to, from, bytes, stream.
+        /// Queues a copy inside device memory: `cuMemcpyDtoDAsync`, `hipMemcpyDtoDAsync`.
+        /// Arguments: destination, source, bytes, stream.
         copy_on_device_async(u64, u64, usize, Handle);
-        /// Queues a fill of bytes: address, value, count, stream.
+        /// Queues a fill with an 8-bit value: `cuMemsetD8Async`, `hipMemsetD8Async`. Arguments:
+        /// address, value, count, stream.
         fill_8(u64, u8, usize, Handle);
-        /// The same of 16 bits.
+        /// Queues a fill with a 16-bit value: `cuMemsetD16Async`, `hipMemsetD16Async`. Arguments:
+        /// address, value, count, stream.
         fill_16(u64, u16, usize, Handle);
-        /// The same of 32 bits.
+        /// Queues a fill with a 32-bit value: `cuMemsetD32Async`, `hipMemsetD32Async`. Arguments:
+        /// address, value, count, stream.
         fill_32(u64, c_uint, usize, Handle);
-        /// Makes a stream: result, flags (1 non-blocking), priority.
+        /// Creates a stream: `cuStreamCreateWithPriority`, `hipStreamCreateWithPriority`.
+        /// Arguments: stream, flags (1 non-blocking), priority.
         stream_create(*mut Handle, c_uint, c_int);
-        /// Destroys it.
+        /// Destroys a stream: `cuStreamDestroy`, `hipStreamDestroy`. Arguments: stream.
         stream_destroy(Handle);
-        /// 0 if all its work has run, 600 if not.
+        /// Returns 0 if all work of a stream has run, 600 if not: `cuStreamQuery`,
+        /// `hipStreamQuery`. Arguments: stream.
         stream_query(Handle);
-        /// Waits for it.
+        /// Waits for all work of a stream: `cuStreamSynchronize`, `hipStreamSynchronize`.
+        /// Arguments: stream.
         stream_synchronize(Handle);
-        /// Makes it wait: stream, event, flags.
+        /// Makes later work of a stream wait for an event: `cuStreamWaitEvent`,
+        /// `hipStreamWaitEvent`. Arguments: stream, event, flags.
         stream_wait_event(Handle, Handle, c_uint);
-        /// Makes an event: result, flags (1 blocking, 2 no timing, 4 interprocess).
+        /// Creates an event: `cuEventCreate`, `hipEventCreateWithFlags`. Arguments: event, flags (1
+        /// blocking, 2 no timing, 4 interprocess).
         event_create(*mut Handle, c_uint);
-        /// Destroys it.
+        /// Destroys an event: `cuEventDestroy`, `hipEventDestroy`. Arguments: event.
         event_destroy(Handle);
-        /// Records it: event, stream.
+        /// Records an event on a stream: `cuEventRecord`, `hipEventRecord`. Arguments: event,
+        /// stream.
         event_record(Handle, Handle);
-        /// 0 if it was reached, 600 if not.
+        /// Returns 0 if the work that an event was recorded behind has run, 600 if not:
+        /// `cuEventQuery`, `hipEventQuery`. Arguments: event.
         event_query(Handle);
-        /// Waits for it.
+        /// Waits for the work that an event was recorded behind: `cuEventSynchronize`,
+        /// `hipEventSynchronize`. Arguments: event.
         event_synchronize(Handle);
-        /// Milliseconds: result, start, end.
+        /// Stores the milliseconds between two events: `cuEventElapsedTime`, `hipEventElapsedTime`.
+        /// Arguments: milliseconds, start, end.
         event_elapsed(*mut f32, Handle, Handle);
-        /// Loads code: result, image, number of options, options, values.
+        /// Loads code as a module: `cuModuleLoadDataEx`, `hipModuleLoadDataEx`. Arguments: module,
+        /// image, number of options, options, values.
         module_load(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
-        /// Unloads it.
+        /// Unloads a module: `cuModuleUnload`, `hipModuleUnload`. Arguments: module.
         module_unload(Handle);
-        /// A kernel: result, module, name.
+        /// Stores the handle of a kernel in a module: `cuModuleGetFunction`,
+        /// `hipModuleGetFunction`. Arguments: function, module, name.
         module_function(*mut Handle, Handle, *const c_char);
-        /// A variable: address, bytes, module, name.
+        /// Stores the address and the bytes of a variable in a module: `cuModuleGetGlobal`,
+        /// `hipModuleGetGlobal`. Arguments: address, bytes, module, name.
         module_global(*mut u64, *mut usize, Handle, *const c_char);
-        /// Launches: function, grid, block, shared bytes, stream, arguments, extra.
+        /// Launches a kernel: `cuLaunchKernel`, `hipModuleLaunchKernel`. Arguments: function, grid
+        /// x, y, z, block x, y, z, bytes of shared memory, stream, arguments, extra.
         launch(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle,
             *mut *mut c_void, *mut *mut c_void);
-        /// Property of a kernel: result, attribute, function.
+        /// Stores an attribute of a kernel: `cuFuncGetAttribute`, `hipFuncGetAttribute`. Arguments:
+        /// value, attribute, function.
         function_attribute(*mut c_int, c_int, Handle);
     }
     optional {
-        /// UUID: 16 bytes, device.
+        /// Writes a device's UUID: `cuDeviceGetUuid`, `hipDeviceGetUuid`. Arguments: 16 bytes,
+        /// device.
         device_uuid(*mut [u8; 16], c_int);
-        /// Priorities: least, greatest.
+        /// Stores the least and the greatest priority of streams: `cuCtxGetStreamPriorityRange`,
+        /// `hipDeviceGetStreamPriorityRange`. Arguments: least, greatest.
         priority_range(*mut c_int, *mut c_int);
-        /// Limit: result, which.
+        /// Stores a limit of the current context: `cuCtxGetLimit`, `hipDeviceGetLimit`. Arguments:
+        /// value, limit.
         limit(*mut usize, c_int);
-        /// Sets one.
+        /// Sets a limit of the current context: `cuCtxSetLimit`, `hipDeviceSetLimit`. Arguments:
+        /// limit, value.
         set_limit(c_int, usize);
-        /// Start and bytes: results, address.
+        /// Stores the base address and the bytes of an allocation: `cuMemGetAddressRange`,
+        /// `hipMemGetAddressRange`. Arguments: base, bytes, address.
         address_range(*mut u64, *mut usize, u64);
-        /// Allocates rows: address, pitch, width, height, element.
+        /// Allocates rows with a row pitch: `cuMemAllocPitch`, `hipMemAllocPitch`. Arguments:
+        /// address, pitch, bytes of a row, rows, bytes of an element.
         allocate_pitched(*mut u64, *mut usize, usize, usize, c_uint);
-        /// Allocates managed memory: address, bytes, flags (1 global).
+        /// Allocates managed memory: `cuMemAllocManaged`, `hipMallocManaged`. Arguments: address,
+        /// bytes, flags (1 global).
         allocate_managed(*mut u64, usize, c_uint);
-        /// Moves it: address, bytes, device or -1, stream.
+        /// Queues the migration of managed memory: `cuMemPrefetchAsync`, `hipMemPrefetchAsync`.
+        /// Arguments: address, bytes, device or -1 for the host, stream.
         prefetch(u64, usize, c_int, Handle);
-        /// Makes a pool: result, properties.
+        /// Creates a memory pool: `cuMemPoolCreate`, `hipMemPoolCreate`. Arguments: pool,
+        /// properties.
         pool_create(*mut Handle, *const PoolProperties);
-        /// Destroys it.
+        /// Destroys a memory pool: `cuMemPoolDestroy`, `hipMemPoolDestroy`. Arguments: pool.
         pool_destroy(Handle);
-        /// Sets an attribute (4 release threshold, a u64): pool, attribute, value.
+        /// Sets an attribute of a pool (4: release threshold, a `u64`): `cuMemPoolSetAttribute`,
+        /// `hipMemPoolSetAttribute`. Arguments: pool, attribute, value.
         pool_set_attribute(Handle, c_int, *mut c_void);
-        /// Reads one (5 reserved, 7 used, u64): pool, attribute, value.
+        /// Stores an attribute of a pool (5: reserved bytes, 7: used bytes, both `u64`):
+        /// `cuMemPoolGetAttribute`, `hipMemPoolGetAttribute`. Arguments: pool, attribute, value.
         pool_attribute(Handle, c_int, *mut c_void);
-        /// Gives memory back: pool, bytes to keep.
+        /// Releases unused memory of a pool: `cuMemPoolTrimTo`, `hipMemPoolTrimTo`. Arguments:
+        /// pool, bytes to keep.
         pool_trim(Handle, usize);
-        /// Lets devices use it: pool, descriptions, count.
+        /// Sets which devices can access a pool's memory: `cuMemPoolSetAccess`,
+        /// `hipMemPoolSetAccess`. Arguments: pool, descriptions, count.
         pool_set_access(Handle, *const PoolAccess, usize);
-        /// Allocates: address, bytes, pool, stream.
+        /// Allocates memory of a pool in the stream's order: `cuMemAllocFromPoolAsync`,
+        /// `hipMallocFromPoolAsync`. Arguments: address, bytes, pool, stream.
         pool_allocate(*mut u64, usize, Handle, Handle);
-        /// Frees: address, stream.
+        /// Frees memory in the stream's order: `cuMemFreeAsync`, `hipFreeAsync`. Arguments:
+        /// address, stream.
         free_async(u64, Handle);
-        /// Exports memory: handle, address.
+        /// Stores a handle with which other processes can open memory: `cuIpcGetMemHandle`,
+        /// `hipIpcGetMemHandle`. Arguments: handle, address.
         ipc_export_memory(*mut IpcHandle, u64);
-        /// Opens it: address, handle, flags (1 peer access as needed).
+        /// Opens memory of another process: `cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`. Arguments:
+        /// address, handle, flags (1 peer access as needed).
         ipc_open_memory(*mut u64, IpcHandle, c_uint);
-        /// Closes it.
+        /// Closes memory of another process: `cuIpcCloseMemHandle`, `hipIpcCloseMemHandle`.
+        /// Arguments: address.
         ipc_close_memory(u64);
-        /// Exports an event: handle, event.
+        /// Stores a handle with which other processes can open an event: `cuIpcGetEventHandle`,
+        /// `hipIpcGetEventHandle`. Arguments: handle, event.
         ipc_export_event(*mut IpcHandle, Handle);
-        /// Opens it: event, handle.
+        /// Opens an event of another process: `cuIpcOpenEventHandle`, `hipIpcOpenEventHandle`.
+        /// Arguments: event, handle.
         ipc_open_event(*mut Handle, IpcHandle);
-        /// Queues a function: stream, function, data.
+        /// Queues a function that the driver calls on a host thread: `cuLaunchHostFunc`,
+        /// `hipLaunchHostFunc`. Arguments: stream, function, data.
         host_function(Handle, HostFunction, *mut c_void);
-        /// The older form: stream, function, data, flags.
+        /// Queues a callback, the older form of `host_function`: `cuStreamAddCallback`,
+        /// `hipStreamAddCallback`. Arguments: stream, function, data, flags.
         stream_callback(Handle, StreamCallback, *mut c_void, c_uint);
-        /// Priority of a stream: stream, result.
+        /// Stores the priority of a stream: `cuStreamGetPriority`, `hipStreamGetPriority`.
+        /// Arguments: stream, priority.
         stream_priority(Handle, *mut c_int);
-        /// Flags of a stream: stream, result.
+        /// Stores the flags of a stream: `cuStreamGetFlags`, `hipStreamGetFlags`. Arguments:
+        /// stream, flags.
         stream_flags(Handle, *mut c_uint);
-        /// Starts a capture: stream, mode (0 global, 1 thread, 2 relaxed).
+        /// Begins the capture of a stream: `cuStreamBeginCapture`, `hipStreamBeginCapture`.
+        /// Arguments: stream, mode (0 global, 1 thread, 2 relaxed).
         capture_begin(Handle, c_int);
-        /// Ends it: stream, graph.
+        /// Ends the capture of a stream: `cuStreamEndCapture`, `hipStreamEndCapture`. Arguments:
+        /// stream, graph.
         capture_end(Handle, *mut Handle);
-        /// 0 none, 1 active, 2 invalid, and the capture's number: stream, results.
+        /// Stores the capture state of a stream (0 none, 1 active, 2 invalid) and the capture's
+        /// number: `cuStreamGetCaptureInfo`, `hipStreamGetCaptureInfo`. Arguments: stream, state,
+        /// number.
         capture_info(Handle, *mut c_int, *mut c_ulonglong);
-        /// The same with the graph and its last nodes: stream, state, number, graph, nodes, count.
+        /// Stores the capture state of a stream, the capture's number, its graph and the graph's
+        /// last nodes: `cuStreamGetCaptureInfo`, `hipStreamGetCaptureInfo_v2`. Arguments: stream,
+        /// state, number, graph, nodes, count.
         capture_graph(Handle, *mut c_int, *mut c_ulonglong, *mut Handle, *mut *const Handle,
             *mut usize);
-        /// Makes an object that graphs keep: result, data, what is called with it at the end,
-        /// references, flags (1: the end is not waited for).
+        /// Creates a user object that graphs can retain: `cuUserObjectCreate`,
+        /// `hipUserObjectCreate`. Arguments: object, data, the function called with it at the end,
+        /// references, flags (1: nobody waits for the end).
         user_object_create(*mut Handle, *mut c_void, HostFunction, c_uint, c_uint);
-        /// Has a graph keep one: graph, object, references, flags (1: the caller's are moved).
+        /// Makes a graph retain a user object: `cuGraphRetainUserObject`,
+        /// `hipGraphRetainUserObject`. Arguments: graph, object, references, flags (1: the caller's
+        /// references are moved).
         graph_retain(Handle, Handle, c_uint, c_uint);
-        /// Exchanges the thread's capture mode.
+        /// Exchanges the capture mode of the calling thread: `cuThreadExchangeStreamCaptureMode`,
+        /// `hipThreadExchangeStreamCaptureMode`. Arguments: mode.
         capture_exchange_mode(*mut c_int);
-        /// Makes a graph executable: result, graph, flags.
+        /// Instantiates a graph: `cuGraphInstantiateWithFlags`, `hipGraphInstantiateWithFlags`.
+        /// Arguments: executable graph, graph, flags.
         graph_instantiate(*mut Handle, Handle, c_ulonglong);
-        /// Launches it: executable graph, stream.
+        /// Launches an executable graph: `cuGraphLaunch`, `hipGraphLaunch`. Arguments: executable
+        /// graph, stream.
         graph_launch(Handle, Handle);
-        /// Destroys a graph.
+        /// Destroys a graph: `cuGraphDestroy`, `hipGraphDestroy`. Arguments: graph.
         graph_destroy(Handle);
-        /// Destroys an executable graph.
+        /// Destroys an executable graph: `cuGraphExecDestroy`, `hipGraphExecDestroy`. Arguments:
+        /// executable graph.
         graph_exec_destroy(Handle);
-        /// Nodes: graph, array or null, number.
+        /// Stores the nodes of a graph: `cuGraphGetNodes`, `hipGraphGetNodes`. Arguments: graph,
+        /// array or null, number.
         graph_nodes(Handle, *mut Handle, *mut usize);
-        /// Launches with all blocks at once: as `launch` without extra.
+        /// Launches a kernel with all blocks resident at once: `cuLaunchCooperativeKernel`,
+        /// `hipModuleLaunchCooperativeKernel`. Arguments: those of `launch`, without extra.
         launch_cooperative(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint,
             Handle, *mut *mut c_void);
-        /// Sets a property of a kernel: function, attribute, value.
+        /// Sets an attribute of a kernel: `cuFuncSetAttribute`. Arguments: function, attribute,
+        /// value.
         function_set_attribute(Handle, c_int, c_int);
-        /// A parameter: function, number, offset, bytes; 1 past the last.
+        /// Stores the offset and the bytes of a kernel's parameter; returns 1 past the last:
+        /// `cuFuncGetParamInfo`. Arguments: function, number, offset, bytes.
         function_parameter(Handle, usize, *mut usize, *mut usize);
-        /// Blocks at once: result, function, threads, shared bytes, flags.
+        /// Stores how many blocks one multiprocessor runs at once:
+        /// `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`,
+        /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`. Arguments: blocks,
+        /// function, threads, bytes of shared memory, flags.
         active_blocks(*mut c_int, Handle, c_int, usize, c_uint);
-        /// Starts an attached profiler.
+        /// Starts an attached profiler: `cuProfilerStart`, `hipProfilerStart`.
         profiler_start();
-        /// Stops it.
+        /// Stops an attached profiler: `cuProfilerStop`, `hipProfilerStop`.
         profiler_stop();
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn features(state: &DeviceState) -> Features {
     let has = [
         (Feature::Kernels, true),
         (Feature::StreamOrderedReuse, true),
-        (Feature::ForeignStreams, true),
+        (Feature::ExternalStreams, true),
         (Feature::Reset, true),
         (Feature::KernelAttributes, calls.function_set_attribute.is_some()),
         (Feature::ParameterInfo, calls.function_parameter.is_some()),

@@ -18,36 +18,36 @@ pub type KernelParameters = HashMap<String, Vec<Parameter>>;
 /// A vendor's quirks. Codes are the driver's status numbers; every method may be called from
 /// any thread.
 pub trait Vendor: Send + Sync + Debug {
-    /// The backend's name: `cuda`, `hip`.
+    /// Returns the backend's name: `cuda`, `hip`.
     fn name(&self) -> &'static str;
 
-    /// Whose status numbers the calls return.
+    /// Returns the vendor whose status numbers the calls return.
     fn api(&self) -> Api;
 
-    /// The vendor's name of a status number.
+    /// Returns the vendor's name of a status number.
     fn status_name(&self, code: i32) -> Option<&'static str>;
 
-    /// The vendor's sentence about a status number.
+    /// Returns the vendor's sentence about a status number.
     fn status_message(&self, code: i32) -> Option<&'static str>;
 
     /// Features that the table of calls does not show.
     fn features(&self) -> &'static [Feature];
 
-    /// The table's names, for messages.
+    /// Returns the table's names, for messages.
     fn names(&self) -> &'static super::calls::Names;
 
-    /// What kind of failure a status number is.
+    /// Returns the kind of error that a status number stands for.
     fn kind(&self, code: i32) -> ErrorKind {
         common_kind(code)
     }
 
-    /// What a status number says of the context.
+    /// Returns the lasting effect of a status number on the context.
     fn lasting(&self, code: i32) -> Lasting {
         common_lasting(code)
     }
 
-    /// What a status number means for the program, where this vendor means something else by
-    /// it than the other.
+    /// Returns what a status number means for the program, where this vendor means something else
+    /// by it than the other.
     fn explain(&self, code: i32) -> Option<&'static str> {
         let _ = code;
         None
@@ -57,23 +57,23 @@ pub trait Vendor: Send + Sync + Debug {
     /// whoever asks next: another library may ask, and would take it for its own.
     fn forget_failure(&self) {}
 
-    /// A version of the driver as `1000 * major + 10 * minor`.
+    /// Returns a version of the driver as `1000 * major + 10 * minor`.
     fn version(&self, driver_version: c_int) -> i32 {
         driver_version
     }
 
-    /// The driver's number of a [`DeviceAttribute`](crate::DeviceAttribute), which are
+    /// Returns the driver's number of a [`DeviceAttribute`](crate::DeviceAttribute), which are
     /// numbered as CUDA's; `None` if it has no such attribute.
     fn device_attribute(&self, number: i32) -> Option<c_int> {
         Some(number)
     }
 
-    /// The flags with which another process's memory is opened: peer access as needed.
+    /// Returns the flags with which another process's memory is opened: peer access as needed.
     fn ipc_open_flags(&self) -> c_uint {
         1
     }
 
-    /// The context of a device, retained: what [`Vendor::set_current`] takes.
+    /// Returns the context of a device, retained: what [`Vendor::set_current`] takes.
     fn retain_context(&self, device: c_int) -> (c_int, Handle);
 
     /// Lets go of it.
@@ -82,19 +82,19 @@ pub trait Vendor: Send + Sync + Debug {
     /// Destroys everything in it. A use counted by [`Vendor::retain_context`] stays counted.
     fn reset_context(&self, device: c_int) -> c_int;
 
-    /// The calling thread's context; 0 for none.
+    /// Returns the calling thread's context; 0 for none.
     fn current(&self) -> (c_int, Handle);
 
     /// Sets it.
     fn set_current(&self, context: Handle) -> c_int;
 
-    /// What compilers call the device, as the driver says it.
+    /// Returns the compilers' name of the device, as the driver reports it.
     ///
     /// # Errors
     /// The driver's.
     fn architecture(&self, calls: &Calls, device: c_int) -> Result<String>;
 
-    /// True if a text is such a name: there are drivers that answer with another.
+    /// Returns true if a text is such a name: there are drivers that answer with another.
     fn is_architecture(&self, text: &str) -> bool;
 
     /// Queues a copy of rows. Every slice's stride is a multiple of its rows' pitch.
@@ -103,7 +103,8 @@ pub trait Vendor: Send + Sync + Debug {
     /// As for [`crate::Stream::transfer`].
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int;
 
-    /// True if a copy of rows has read pageable memory when the call that queues it returns.
+    /// Returns true if a copy of rows has read pageable memory when the call that queues it
+    /// returns.
     fn reads_rows_at_once(&self) -> bool {
         true
     }
@@ -126,14 +127,14 @@ pub trait Vendor: Send + Sync + Debug {
     /// Ends that.
     fn disable_peer(&self, device: c_int, context: Handle) -> c_int;
 
-    /// True if a host address is page-locked or managed: memory that the driver copies from
+    /// Returns true if a host address is page-locked or managed: memory that the driver copies from
     /// and to without waiting.
     fn is_pinned(&self, pointer: u64) -> bool;
 
-    /// True if the driver knows the address as memory that a device can access.
+    /// Returns true if the driver knows the address as memory that a device can access.
     fn is_device_address(&self, address: u64) -> bool;
 
-    /// The run-time compiler.
+    /// Returns the run-time compiler.
     ///
     /// # Errors
     /// `Unsupported` that says what to install.
@@ -142,9 +143,9 @@ pub trait Vendor: Send + Sync + Debug {
     /// Options that the compiler needs for builtin operations.
     fn builtin_options(&self) -> &'static [&'static str];
 
-    /// The parameters of all kernels in an image for a device of architecture `target`, as
-    /// far as the image tells them: for drivers without a call that does. The image may be
-    /// any bytes.
+    /// Returns the parameters of all kernels in an image for a device of architecture `target`, as
+    /// far as the image tells them: for drivers without a call that does. The image may be any
+    /// bytes.
     fn parameters(&self, image: &[u8], target: &str) -> Option<KernelParameters> {
         let _ = (image, target);
         None
@@ -169,7 +170,7 @@ pub enum Lasting {
     Unclear,
 }
 
-/// What a status number says of the context where the vendors agree.
+/// Returns the lasting effect of a status number on the context, where the vendors agree.
 pub fn common_lasting(code: i32) -> Lasting {
     match code {
         214 | 220 | 221 | 226 | 700 | 702 | 709 | 710 | 714..=719 | 721 | 722 => Lasting::Yes,

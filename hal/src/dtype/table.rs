@@ -1,6 +1,6 @@
 //! The table of dtypes: one row for each, from which everything else about it follows.
 //!
-//! A row of [`dtypes`] reads
+//! A row of `dtypes` reads
 //!
 //! ```text
 //! /// What an element is.
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `Working` is the dtype in which sums and products are kept until they are stored, `Use` a
-//! variant of [`Frequency`](super::Frequency). Types in CUDA C are those of
+//! variant of `Frequency`. Types in CUDA C are those of
 //! `source/cuda/types.cuh`.
 
 /// Calls the macro `$callback` with the tokens after it and the rows of all dtypes that can be

@@ -63,7 +63,7 @@ macro_rules! functions {
                 doc: concat!($($doc, "\n"),+),
             }),*];
 
-            /// What the table says of the function.
+            /// Returns the function's row of the table.
             #[inline]
             pub const fn properties(self) -> &'static Properties {
                 &Self::PROPERTIES[self as usize]
@@ -141,7 +141,7 @@ pub struct Signature {
 }
 
 impl Function {
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub const fn arity(self) -> usize {
         match self {
             Function::Unary(_) => 1,
@@ -151,7 +151,7 @@ impl Function {
         }
     }
 
-    /// The type of the function's value when it computes in `compute`.
+    /// Returns the type of the function's value when it computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         match self {
             Function::Unary(function) => function.result(compute),
@@ -162,8 +162,8 @@ impl Function {
         }
     }
 
-    /// The type that the argument of a position is converted to when the function computes in
-    /// `compute`; none for the condition of a selection, which keeps its own.
+    /// Returns the type that the argument of a position is converted to when the function computes
+    /// in `compute`; none for the condition of a selection, which keeps its own.
     pub const fn argument(self, position: usize, compute: DType) -> Option<DType> {
         match (self, position) {
             (Function::Select | Function::SelectPositive, 0) => None,
@@ -183,12 +183,12 @@ fn undefined(function: &dyn std::fmt::Debug, dtype: DType, hint: &str) -> Error 
 }
 
 impl UnaryFunction {
-    /// The type of the value when the function computes in `compute`.
+    /// Returns the type of the value when the function computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         self.properties().value.of(compute)
     }
 
-    /// The types for an argument of type `input`, by numpy's rules.
+    /// Returns the types for an argument of type `input`, by numpy's rules.
     ///
     /// # Errors
     /// `InvalidType` where the function is not defined for `input`.
@@ -203,13 +203,13 @@ impl UnaryFunction {
 }
 
 impl BinaryFunction {
-    /// True for the comparisons by size and for equality.
+    /// Returns true for the comparisons by size and for equality.
     pub const fn is_comparison(self) -> bool {
         use BinaryFunction::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
     }
 
-    /// The comparison that has the same value when its arguments are exchanged; any other
+    /// Returns the comparison that has the same value when its arguments are exchanged; any other
     /// function itself.
     pub const fn swapped(self) -> Self {
         use BinaryFunction::{Greater, GreaterEqual, Less, LessEqual};
@@ -222,12 +222,12 @@ impl BinaryFunction {
         }
     }
 
-    /// The type of the value when the function computes in `compute`.
+    /// Returns the type of the value when the function computes in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         self.properties().value.of(compute)
     }
 
-    /// The types for arguments whose common type is `common`, by numpy's rules.
+    /// Returns the types for arguments whose common type is `common`, by numpy's rules.
     ///
     /// # Errors
     /// `InvalidType` where the function is not defined for `common`.
@@ -257,22 +257,22 @@ macro_rules! reduction {
         }
 
         impl Reduction {
-            /// The name in CUDA C and in the names of kernels.
+            /// Returns the name in CUDA C and in the names of kernels.
             pub const fn name(self) -> &'static str {
                 match self { $(Reduction::$variant => $text,)* }
             }
 
-            /// The type of the value.
+            /// Returns the type of the value.
             pub const fn value(self) -> Value {
                 match self { $(Reduction::$variant => Value::$value,)* }
             }
 
-            /// What elements are combined with first.
+            /// Returns the value that the reduction starts with.
             pub const fn start(self) -> Start {
                 match self { $(Reduction::$variant => Start::$start,)* }
             }
 
-            /// The function that combines two elements in the type of the value.
+            /// Returns the function that combines two elements in the type of the value.
             pub const fn combine(self) -> BinaryFunction {
                 match self { $(Reduction::$variant => BinaryFunction::$combine,)* }
             }
@@ -282,12 +282,12 @@ macro_rules! reduction {
 reductions!(reduction);
 
 impl Reduction {
-    /// The type of the value when the elements are combined in `compute`.
+    /// Returns the type of the value when the elements are combined in `compute`.
     pub const fn result(self, compute: DType) -> DType {
         self.value().of(compute)
     }
 
-    /// True if no element at all has a value.
+    /// Returns true if no element at all has a value.
     pub const fn has_identity(self) -> bool {
         matches!(self.start(), Start::Zero | Start::One)
     }

@@ -37,7 +37,7 @@ impl Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// True if `kind` is one of them.
+    /// Returns true if `kind` is one of them.
     #[inline]
     pub const fn contain(self, kind: Kind) -> bool {
         self.0 >> kind as u8 & 1 == 1
@@ -59,7 +59,7 @@ pub enum Compute {
 }
 
 impl Compute {
-    /// The type for arguments of the common type `common`.
+    /// Returns the type for arguments of the common type `common`.
     #[inline]
     pub const fn of(self, common: DType) -> DType {
         match self {
@@ -84,7 +84,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The type for a function that computes in `compute`.
+    /// Returns the type for a function that computes in `compute`.
     #[inline]
     pub const fn of(self, compute: DType) -> DType {
         match self {
@@ -110,7 +110,7 @@ pub enum Cost {
 }
 
 impl Cost {
-    /// True if the function takes many instructions in `compute`.
+    /// Returns true if the function takes many instructions in `compute`.
     pub const fn is_long(self, compute: DType) -> bool {
         match self {
             Cost::Light => false,

@@ -1,6 +1,6 @@
 //! The tables of functions: one row for each, from which everything else about it follows.
 //!
-//! A row of [`unary_functions`] or [`binary_functions`] reads
+//! A row of `unary_functions` or `binary_functions` reads
 //!
 //! ```text
 //! /// What the function does.

@@ -6,7 +6,7 @@ use crate::operation::{Shape, Strides};
 use smallvec::SmallVec;
 
 impl Layout {
-    /// This layout, its elements repeated to a larger shape by numpy's broadcasting rule.
+    /// Returns a layout that repeats the elements to a larger shape, by numpy's broadcasting rule.
     ///
     /// # Errors
     /// `InvalidArgument` that names both shapes if they do not fit.
@@ -40,7 +40,7 @@ impl Layout {
     }
 }
 
-/// The shape that both shapes broadcast to.
+/// Returns the shape that both shapes broadcast to.
 ///
 /// # Errors
 /// `InvalidArgument` that names both shapes if they do not fit.
@@ -69,9 +69,9 @@ pub fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Shape> {
     Ok(shape)
 }
 
-/// The layout of a result without gaps, its axes ordered in memory as those of the operands
-/// are (numpy's order "K"): an axis lies outside another unless every operand that moves
-/// along both has the smaller stride there; the C order wins where operands disagree.
+/// Returns the layout of a result without gaps, its axes ordered in memory as those of the operands
+/// are (numpy's order "K"): an axis lies outside another unless every operand that moves along both
+/// has the smaller stride there; the C order wins where operands disagree.
 ///
 /// # Errors
 /// `Overflow` if the result does not fit the address space.

@@ -63,7 +63,7 @@ impl From<std::ops::RangeFull> for IndexItem {
 }
 
 impl SliceBounds {
-    /// First index, number of indices and step on an axis of `extent` elements.
+    /// Returns the first index, the number of indices and the step on an axis of `extent` elements.
     ///
     /// # Errors
     /// `InvalidArgument` for a step of zero.
@@ -94,7 +94,7 @@ impl SliceBounds {
 }
 
 impl Layout {
-    /// The view that an index expression names; axes that it leaves out stay whole.
+    /// Returns the view that an index expression names; axes that it leaves out stay whole.
     ///
     /// # Errors
     /// `IndexOutOfRange` for too many entries, a second ellipsis, an index outside its axis or
@@ -178,7 +178,7 @@ impl Layout {
         Ok(wrapped.wrapping_mul(self.strides[axis]))
     }
 
-    /// The axis that `axis` names, which counts from the end if negative.
+    /// Returns the axis that `axis` names, which counts from the end if negative.
     ///
     /// # Errors
     /// `IndexOutOfRange` if there is no such axis.
@@ -186,7 +186,7 @@ impl Layout {
         normalize_axis(axis, self.ndim())
     }
 
-    /// The view with its axes in another order.
+    /// Returns the view with its axes in another order.
     ///
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
@@ -208,7 +208,7 @@ impl Layout {
         })
     }
 
-    /// The view with its axes in reverse order.
+    /// Returns the view with its axes in reverse order.
     pub fn reversed_axes(&self) -> Layout {
         Layout {
             shape: self.shape.iter().rev().copied().collect(),
@@ -219,7 +219,7 @@ impl Layout {
     }
 }
 
-/// The axis that `axis` names among `ndim`, which counts from the end if negative.
+/// Returns the axis that `axis` names among `ndim`, which counts from the end if negative.
 ///
 /// # Errors
 /// `IndexOutOfRange` if there is no such axis.

@@ -48,7 +48,7 @@ impl Layout {
         Ok(resolved)
     }
 
-    /// The view under another shape of the same number of elements, read and laid out in
+    /// Returns the view under another shape of the same number of elements, read and laid out in
     /// `order`; `None` if only a copy can have that shape.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Layout {
         self.shape.iter().copied().zip(self.strides.iter().copied()).filter(|&(n, _)| n != 1)
     }
 
-    /// The view without leading axes of extent 1 beyond `ndim` axes.
+    /// Returns the view without leading axes of extent 1 beyond `ndim` axes.
     pub fn trim_leading(&self, ndim: usize) -> Layout {
         let ones = self.shape.iter().take_while(|&&extent| extent == 1).count();
         let from = ones.min(self.ndim().saturating_sub(ndim));
@@ -106,7 +106,7 @@ impl Layout {
         }
     }
 
-    /// The view without axes of extent 1.
+    /// Returns a view without the axes of extent 1.
     pub fn squeeze(&self) -> Layout {
         let kept: Axes = self.axes().collect();
         Layout {
@@ -117,7 +117,7 @@ impl Layout {
         }
     }
 
-    /// The view of the same bytes as elements of another size: the extent of the axis with
+    /// Returns the view of the same bytes as elements of another size: the extent of the axis with
     /// the smallest stride (the last such one) changes.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The view of the parts at `offset` bytes inside each element, `itemsize` bytes large
+    /// Returns the view of the parts at `offset` bytes inside each element, `itemsize` bytes large
     /// (the real or imaginary parts of complex numbers, a field of a record).
     ///
     /// # Errors

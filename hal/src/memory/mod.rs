@@ -30,8 +30,8 @@ use usage::Usage;
 
 static LAST_FAILED_FREE: AtomicStatus = AtomicStatus::new();
 
-/// The status of the last free that failed while an object was dropped; success if none
-/// has. The failure is in the log, too.
+/// Returns the status of the last free that failed while an object was dropped; success if there
+/// was none. Such a failure is in the log, too.
 pub fn last_failed_free() -> Status {
     LAST_FAILED_FREE.load()
 }
@@ -53,7 +53,7 @@ enum Owner {
     External(Box<dyn Any + Send + Sync>),
 }
 
-/// Where the results of an array's operations get their memory from.
+/// Allocates the memory of an array's results, in place of the stream.
 ///
 /// # Safety
 /// Each [`DeviceMemory`] that [`Allocator::allocate`] returns
@@ -78,11 +78,11 @@ pub unsafe trait Allocator: Send + Sync + fmt::Debug {
     ) -> Result<Arc<DeviceMemory>>;
 }
 
-/// A range of device memory that knows which streams use it.
+/// An allocation of device memory that knows which streams use it.
 ///
-/// Work on several streams is ordered: a stream that reads waits for the stream that wrote
-/// last, one that writes waits for all that used the memory since, and the memory is freed
-/// behind the last use. Nobody has to wait on the host for that.
+/// Uses on several streams are ordered with events. A stream that reads waits for the stream that
+/// wrote last. A stream that writes waits for all that have used the memory since. The memory is
+/// freed behind the last use. The host does not wait for any of this.
 pub struct DeviceMemory {
     device: Arc<dyn Device>,
     address: u64,
@@ -99,8 +99,8 @@ pub struct DeviceMemory {
 /// No hold can be taken any longer.
 const RELEASED: u32 = u32::MAX;
 
-/// A use of memory by its address, which no stream knows of: as long as it lives, the memory is
-/// neither freed nor handed out anew.
+/// Keeps memory for a use by its address, which no stream knows of. As long as it lives, the memory
+/// is neither freed nor handed out anew.
 #[derive(Debug)]
 pub struct AddressHold(Arc<DeviceMemory>);
 
@@ -117,11 +117,11 @@ impl fmt::Debug for DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Memory for work on `stream`, allocated and freed in the stream's order. No memory is
-    /// allocated for zero bytes; the address is 0 then.
+    /// Allocates `bytes` bytes in the order of `stream`, and frees them in the order of their uses.
+    /// No memory is allocated for zero bytes; the address is 0 then.
     ///
     /// # Errors
-    /// `OutOfMemory` that says how much was asked, is used and is available;
+    /// `OutOfMemory` that says how many bytes were requested, are in use and are available;
     /// `InvalidArgument` if the stream is of another device.
     pub fn for_stream(
         device: &Arc<dyn Device>,
@@ -153,23 +153,24 @@ impl DeviceMemory {
         Ok(address.map(|address| Self::new(device, stream, address, bytes, Owner::Stream)))
     }
 
-    /// Memory that every stream can use at once, and other processes if the device can share
-    /// memory. Freeing it waits for the device's work, as the drivers' plain allocation does.
+    /// Allocates memory that every stream can use at once, and that other processes can open if the
+    /// device shares memory ([`Device::allocate`]). Freeing it waits for the device's work.
     ///
     /// # Errors
-    /// As for [`DeviceMemory::for_stream`].
+    /// Those of [`DeviceMemory::for_stream`].
     pub fn plain(device: &Arc<dyn Device>, bytes: usize) -> Result<DeviceMemory> {
         let stream = device.default_stream();
         let address = if bytes == 0 { 0 } else { device.allocate(bytes)? };
         Ok(Self::new(device, &stream, address, bytes, Owner::Device))
     }
 
-    /// Memory that somebody else allocated. `owner` is dropped once the work that uses the
-    /// memory through this object is queued, not before.
+    /// Returns an object for `bytes` bytes at `address` that another library or object allocated.
+    /// `owner` is dropped once the work that uses the memory through this object is queued, not
+    /// before.
     ///
     /// # Safety
-    /// The range is device memory of `device` and stays allocated until `owner` is dropped
-    /// and the work queued until then has run.
+    /// The range is device memory of `device` and stays allocated until `owner` is dropped and the
+    /// work queued until then has run.
     pub unsafe fn from_raw_parts(
         device: &Arc<dyn Device>,
         address: u64,
@@ -199,22 +200,23 @@ impl DeviceMemory {
         }
     }
 
-    /// The device that the memory is on.
+    /// Returns the device that the memory is on.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
 
-    /// The stream that the memory was made for, and is used on unless another is named.
+    /// Returns the stream that the memory was allocated for. Work is queued on it unless another
+    /// stream is named.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         self.usage.allocation_stream()
     }
 
-    /// The address of the first byte; 0 if there are none.
+    /// Returns the base address; 0 if the allocation has no bytes.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -227,9 +229,9 @@ impl DeviceMemory {
         }
     }
 
-    /// Frees the memory now, in the order of the work that uses it, although the object
-    /// lives on; whoever uses it afterwards gets `InvalidHandle`. While a graph uses the memory,
-    /// the graph keeps it allocated, and it is freed with the graph.
+    /// Frees the memory now, in the order of the work that uses it, although the object lives on.
+    /// Later uses return `InvalidHandle`. While a graph uses the memory it stays allocated, and is
+    /// freed with the graph.
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; the driver's
@@ -256,26 +258,29 @@ impl DeviceMemory {
         note_failed_free("device memory", stream.and_then(|stream| self.free(stream.as_ref())));
     }
 
-    /// True while a graph that was captured with this memory lives: then the memory stays
+    /// Returns true while a graph that was captured with this memory lives. The memory then stays
     /// allocated, even if it is released.
     pub fn is_held_by_graph(&self) -> bool {
         self.usage.is_held_by_graph()
     }
 
-    /// The same memory as a new object, whose uses come behind all work queued so far. This
-    /// object is then as after [`DeviceMemory::release`], so a pool can hand the memory out anew
-    /// although somebody still has this object. `None` if a graph uses the memory: then this object
-    /// is as after [`DeviceMemory::release`], and the memory is freed with the graph.
+    /// Returns the same memory as a new object, whose uses are ordered behind all work queued so
+    /// far. The old object is then as after [`DeviceMemory::release`]. So a pool can hand the
+    /// memory out anew although something still refers to the old object. Returns `None` if a graph
+    /// uses the memory: then it is freed with the graph.
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; `Unsupported`
-    /// for memory that somebody else allocated.
+    /// for memory that another library allocated.
     pub fn reissue(&self) -> Result<Option<DeviceMemory>> {
         let owner = match self.owner {
             Owner::Stream => Owner::Stream,
             Owner::Device => Owner::Device,
             Owner::External(_) => {
-                return Err(Error::unsupported("reissue", "the memory is somebody else's"));
+                return Err(Error::unsupported(
+                    "reissue",
+                    "the memory was allocated by another library",
+                ));
             }
         };
         if self.is_out_of_reach() {
@@ -296,7 +301,8 @@ impl DeviceMemory {
         }))
     }
 
-    /// Keeps the memory for a use by its address.
+    /// Returns a hold that keeps the memory allocated for uses by its address, which no stream
+    /// knows of.
     ///
     /// # Errors
     /// `InvalidHandle` if it was freed already.
@@ -324,13 +330,14 @@ impl DeviceMemory {
         }
     }
 
-    /// True if freeing the memory waits for the device's work, as plain memory does.
+    /// Returns true if freeing the memory waits for the device's work, as with memory of
+    /// [`DeviceMemory::plain`].
     pub fn waits_when_freed(&self) -> bool {
         matches!(self.owner, Owner::Device)
     }
 
-    /// The stream behind whose work so far anybody may read and write the memory: that of the
-    /// last write, which is made to wait for the reads since.
+    /// Returns a stream such that work queued on it from now on may read and write the memory: the
+    /// stream of the last write, which first waits for the reads since.
     ///
     /// # Errors
     /// `InvalidHandle` if the memory was freed; the driver's error if streams cannot be made to
@@ -341,12 +348,13 @@ impl DeviceMemory {
         Ok(writer)
     }
 
-    /// True if no other stream has used the memory: a use on `stream` waits for none.
+    /// Returns true if no stream but `stream` has used the memory. A use on `stream` then waits for
+    /// no other.
     pub fn is_used_only_on(&self, stream: &dyn Stream) -> bool {
         self.usage.sole_stream().is_some_and(|only| only.id() == stream.id())
     }
 
-    /// False once [`DeviceMemory::release`] has been called.
+    /// Returns false once [`DeviceMemory::release`] has been called.
     pub fn is_allocated(&self) -> bool {
         !self.usage.is_retired()
     }

@@ -54,12 +54,12 @@ impl PinnedMemory {
         Ok(PinnedMemory { device: device.clone(), pointer, bytes, generation, epoch })
     }
 
-    /// The device that the memory was allocated for.
+    /// Returns the device that the memory was allocated for.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub fn pointer(&self) -> *mut u8 {
         self.pointer
     }
@@ -162,12 +162,12 @@ impl<'a> RegisteredMemory<'a> {
         Ok(RegisteredMemory { device: device.clone(), pointer, bytes, generation, epoch, borrowed })
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub fn pointer(&self) -> *mut u8 {
         self.pointer
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -100,7 +100,7 @@ impl Region {
         Region { memory: Arc::new(memory), range }
     }
 
-    /// The memory, for arrays and copies.
+    /// Returns the memory, for arrays and copies.
     pub fn memory(&self) -> &Arc<DeviceMemory> {
         &self.memory
     }
@@ -166,17 +166,17 @@ impl Pitched {
         Ok(Pitched { region: Region::adopt(device, address, bytes, Origin::Allocated), pitch })
     }
 
-    /// The row pitch: bytes from the start of a row to that of the next.
+    /// Returns the row pitch: bytes from the start of a row to that of the next.
     pub fn pitch(&self) -> usize {
         self.pitch
     }
 
-    /// The memory of all rows.
+    /// Returns the memory of all rows.
     pub fn region(&self) -> &Region {
         &self.region
     }
 
-    /// The memory of all rows, without the pitch.
+    /// Returns the memory of all rows, without the pitch.
     pub fn into_region(self) -> Region {
         self.region
     }
@@ -201,8 +201,8 @@ impl Managed {
         Ok(Managed { region: Region::adopt(device, address, bytes, Origin::Allocated) })
     }
 
-    /// The base address on the host, which is that on the device, too. Whoever reads or writes
-    /// through it waits first for the work that uses the memory.
+    /// Returns the base address on the host, which is that on the device, too. Whoever reads or
+    /// writes through it waits first for the work that uses the memory.
     pub fn pointer(&self) -> *mut u8 {
         self.region.memory.address() as *mut u8
     }
@@ -220,12 +220,12 @@ impl Managed {
         unsafe { stream.prefetch(memory.address(), memory.bytes(), to) }
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn region(&self) -> &Region {
         &self.region
     }
 
-    /// The memory, as any other.
+    /// Returns the memory as an ordinary allocation, for arrays and copies.
     pub fn into_region(self) -> Region {
         self.region
     }
@@ -252,12 +252,12 @@ impl Imported {
         Ok(Imported { region: Region::adopt(device, address, bytes, Origin::Imported) })
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn region(&self) -> &Region {
         &self.region
     }
 
-    /// The memory, as any other.
+    /// Returns the memory as an ordinary allocation, for arrays and copies.
     pub fn into_region(self) -> Region {
         self.region
     }

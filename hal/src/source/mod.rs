@@ -1,7 +1,7 @@
 //! Builtin operations as CUDA C source, for NVRTC, hipRTC and `clang -x hip`.
 //!
 //! [`KernelSpec`] is what of an operation changes the compiled code, and so the key of a kernel
-//! cache. [`KernelSpec::source`] is the translation unit of one, [`unit`] that of several, for code
+//! cache. [`KernelSpec::source`] is the translation unit of one, [`unit()`] that of several, for code
 //! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
 //! the grid, packed arguments.
 //!

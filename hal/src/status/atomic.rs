@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct AtomicStatus(AtomicU64);
 
 impl AtomicStatus {
-    /// A success.
+    /// Returns a success.
     pub const fn new() -> AtomicStatus {
         // `Api::Host` is 0, as is the code of success.
         AtomicStatus(AtomicU64::new(0))
     }
 
-    /// The status that was set last.
+    /// Returns the status that was set last.
     pub fn load(&self) -> Status {
         let bits = self.0.load(Ordering::Relaxed);
         // Only `store` writes the number of an interface.

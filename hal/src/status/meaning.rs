@@ -55,7 +55,7 @@ pub(crate) fn meaning(code: i32) -> &'static str {
     }
 }
 
-/// The kind of a status number that both vendors have.
+/// Returns the kind of a status number that both vendors have.
 pub fn common_kind(code: i32) -> ErrorKind {
     match code {
         Status::INVALID_VALUE | Status::INVALID_DEVICE | Status::NOT_FOUND => {

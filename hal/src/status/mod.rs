@@ -82,7 +82,7 @@ macro_rules! codes {
         impl Status {
             $($(#[$doc])* pub const $constant: i32 = $code;)*
 
-            /// The name of a code that CUDA and HIP number alike, without either's prefix.
+            /// Returns the name of a code that CUDA and HIP number alike, without either's prefix.
             pub fn common_name(code: i32) -> Option<&'static str> {
                 match code {
                     $($code => Some($name),)*
@@ -160,32 +160,32 @@ impl Status {
     /// A call that did what was asked.
     pub const OK: Status = Status::host(Status::SUCCESS);
 
-    /// A status of `api` with the number `code`.
+    /// Returns a status of `api` with the number `code`.
     pub const fn new(api: Api, code: i32) -> Self {
         Status { api, code }
     }
 
-    /// A status of the host backend or of this library's own checks.
+    /// Returns a status of the host backend or of this library's own checks.
     pub const fn host(code: i32) -> Self {
         Status::new(Api::Host, code)
     }
 
-    /// A `CUresult` or a `cudaError_t`.
+    /// Returns a `CUresult` or a `cudaError_t`.
     pub const fn cuda(code: i32) -> Self {
         Status::new(Api::Cuda, code)
     }
 
-    /// A `hipError_t`.
+    /// Returns a `hipError_t`.
     pub const fn hip(code: i32) -> Self {
         Status::new(Api::Hip, code)
     }
 
-    /// True if the call did what was asked.
+    /// Returns true for the status of a successful call.
     pub const fn is_success(self) -> bool {
         self.code == Self::SUCCESS
     }
 
-    /// What the vendor calls the number, as `CUDA_ERROR_INVALID_VALUE` or
+    /// Returns what the vendor calls the number, as `CUDA_ERROR_INVALID_VALUE` or
     /// `hipErrorInvalidValue`; `None` for numbers that nobody has named.
     ///
     /// A number of `cudaError_t` that the driver's `CUresult` lacks has the name of the former.
@@ -199,7 +199,7 @@ impl Status {
         }
     }
 
-    /// What the vendor's runtime library calls the number, as `cudaErrorInvalidValue` or
+    /// Returns what the vendor's runtime library calls the number, as `cudaErrorInvalidValue` or
     /// `hipErrorInvalidValue`. The host backend's numbers have CUDA's names.
     pub fn runtime_name(self) -> Option<&'static str> {
         match self.api {
@@ -208,7 +208,8 @@ impl Status {
         }
     }
 
-    /// What the number means for a program, in a few words; empty where the name says it all.
+    /// Returns what the number means for a program, in a few words; empty where the name says it
+    /// all.
     pub fn message(self) -> &'static str {
         match self.api {
             _ if self.is_success() => "no error",
@@ -217,12 +218,12 @@ impl Status {
         }
     }
 
-    /// The number that CUDA has for this status, if it has one.
+    /// Returns the number that CUDA has for this status, if it has one.
     pub fn to_cuda(self) -> Option<i32> {
         self.convert(Api::Cuda)
     }
 
-    /// The number that HIP has for this status, if it has one.
+    /// Returns the number that HIP has for this status, if it has one.
     ///
     /// ```
     /// use gpuarray_hal::Status;
@@ -254,7 +255,7 @@ impl Status {
         (named && !taken).then_some(code)
     }
 
-    /// `Ok` for success, else the error of this status.
+    /// Returns `Ok` for success, else an error with this status.
     ///
     /// # Errors
     /// One with this status, of the kind that the number means.

@@ -18,13 +18,13 @@ use crate::error::Result;
 /// assert!(!status.is_success());
 /// ```
 pub trait StatusExt<T> {
-    /// The status of the call, success included.
+    /// Returns the status of the call, success included.
     fn status(&self) -> Status;
 
-    /// The value, if there is one, and the status.
+    /// Returns the value, if there is one, and the status.
     fn split(self) -> (Option<T>, Status);
 
-    /// The value, or its type's default, and the status.
+    /// Returns the value, or its type's default, and the status.
     fn split_or_default(self) -> (T, Status)
     where
         T: Default;

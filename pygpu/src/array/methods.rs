@@ -331,7 +331,7 @@ impl GPUArray {
         wrap_view(slf, slf.get().array()?.view(dtype).or_raise()?, Some(descr.unbind()))
     }
 
-    /// Returns the view without axes of extent 1.
+    /// Returns a view without the axes of extent 1.
     fn squeeze<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         wrap_view(slf, slf.get().array()?.squeeze(), None)
     }

@@ -39,10 +39,10 @@ impl<T: Element> DeviceArray<T> {
         Self::from_shaped_on(device, &device.default_stream(), shape, values)
     }
 
-    /// As [`DeviceArray::from_shaped`], on a stream of the device.
+    /// Copies values to the device as [`DeviceArray::from_shaped`] does, on a stream of the device.
     ///
     /// # Errors
-    /// As [`DeviceArray::from_shaped`]; `InvalidArgument` if the stream is of another device.
+    /// Those of [`DeviceArray::from_shaped`]; `InvalidArgument` if the stream is of another device.
     pub fn from_shaped_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -73,7 +73,7 @@ impl<T: Element> DeviceArray<T> {
     /// Makes an array of zeros on a stream of the device.
     ///
     /// # Errors
-    /// As [`DeviceArray::full_on`].
+    /// Those of [`DeviceArray::full_on`].
     pub fn zeros_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -85,7 +85,7 @@ impl<T: Element> DeviceArray<T> {
     /// Makes an array of ones on the device's default stream.
     ///
     /// # Errors
-    /// As [`DeviceArray::zeros`].
+    /// Those of [`DeviceArray::zeros`].
     pub fn ones(device: &Arc<dyn Device>, shape: &[usize]) -> Result<Self> {
         Self::full(device, shape, T::ONE)
     }
@@ -93,7 +93,7 @@ impl<T: Element> DeviceArray<T> {
     /// Makes an array of ones on a stream of the device.
     ///
     /// # Errors
-    /// As [`DeviceArray::full_on`].
+    /// Those of [`DeviceArray::full_on`].
     pub fn ones_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,
@@ -105,7 +105,7 @@ impl<T: Element> DeviceArray<T> {
     /// Makes an array of one value on the device's default stream.
     ///
     /// # Errors
-    /// As [`DeviceArray::zeros`].
+    /// Those of [`DeviceArray::zeros`].
     pub fn full(device: &Arc<dyn Device>, shape: &[usize], value: T) -> Result<Self> {
         Self::full_on(device, &device.default_stream(), shape, value)
     }
@@ -113,7 +113,7 @@ impl<T: Element> DeviceArray<T> {
     /// Makes an array of one value on a stream of the device.
     ///
     /// # Errors
-    /// As [`DeviceArray::zeros`]; `InvalidArgument` if the stream is of another device.
+    /// Those of [`DeviceArray::zeros`]; `InvalidArgument` if the stream is of another device.
     pub fn full_on(
         device: &Arc<dyn Device>,
         stream: &Arc<dyn Stream>,

@@ -196,7 +196,7 @@ macro_rules! binary {
                 )]
                 ///
                 /// # Errors
-                /// As [`DeviceArray::zip`].
+                /// Those of [`DeviceArray::zip`].
                 pub fn $method(&self, other: &Self) -> Result<DeviceArray<$value>>
                 where
                     T: $bound,
@@ -273,7 +273,7 @@ macro_rules! reductions {
                 )]
                 ///
                 /// # Errors
-                /// As [`Array::reduce`](crate::Array::reduce).
+                /// Those of [`Array::reduce`](crate::Array::reduce).
                 pub fn $along(&self, axes: &[isize]) -> Result<DeviceArray<$value>> {
                     self.reduce($reduction, Some(axes))
                 }

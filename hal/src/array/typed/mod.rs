@@ -52,7 +52,7 @@ impl<T: Element> DeviceArray<T> {
         DeviceArray { array, element: PhantomData }
     }
 
-    /// The typed form of an array.
+    /// Returns the typed form of an array.
     ///
     /// # Errors
     /// `InvalidType` if its dtype is another.
@@ -66,17 +66,17 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(array))
     }
 
-    /// The array whose type is known at run time.
+    /// Returns the untyped array, whose dtype is known at run time, over the same elements.
     pub fn untyped(&self) -> &Array {
         &self.array
     }
 
-    /// The array whose type is known at run time.
+    /// Returns the untyped array, whose dtype is known at run time, over the same elements.
     pub fn into_untyped(self) -> Array {
         self.array
     }
 
-    /// Shape, strides and offset.
+    /// Returns the layout: shape, strides and offset, the latter two in bytes.
     pub fn layout(&self) -> &Layout {
         self.array.layout()
     }
@@ -86,28 +86,28 @@ impl<T: Element> DeviceArray<T> {
         self.array.shape()
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     pub fn size(&self) -> usize {
         self.array.size()
     }
 
-    /// The device that the array is on.
+    /// Returns the device that the array is on.
     pub fn device(&self) -> &Arc<dyn Device> {
         self.array.device()
     }
 
-    /// The stream that operations of this array are queued on.
+    /// Returns the stream that operations of this array are queued on.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         self.array.stream()
     }
 
-    /// The address of the first element, for kernels of other libraries. Work that uses it
+    /// Returns the address of the first element, for kernels of other libraries. Work that uses it
     /// must be ordered with this array's stream by the caller.
     pub fn as_device_pointer(&self) -> u64 {
         self.array.address()
     }
 
-    /// The same elements, with operations queued on another stream.
+    /// Returns an array over the same elements whose operations are queued on another stream.
     ///
     /// # Errors
     /// `InvalidArgument` if the stream is of another device.
@@ -115,7 +115,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.on(stream)?))
     }
 
-    /// The view that an index expression names: `a.index(&[(1..5).into(), 0.into()])`.
+    /// Returns the view that an index expression names: `a.index(&[(1..5).into(), 0.into()])`.
     ///
     /// # Errors
     /// As [`Layout::index`].
@@ -123,7 +123,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.index(items)?))
     }
 
-    /// The view with its axes in the order given; reversed without one.
+    /// Returns the view with its axes in the order given; reversed without one.
     ///
     /// # Errors
     /// `InvalidArgument` unless `axes` names every axis once.
@@ -131,7 +131,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.transpose(axes)?))
     }
 
-    /// The elements under another shape: a view where the strides allow it, else a copy.
+    /// Returns the elements under another shape: a view where the strides allow it, else a copy.
     ///
     /// # Errors
     /// `InvalidArgument` if the number of elements differs.
@@ -139,7 +139,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.reshape(shape, Order::C)?))
     }
 
-    /// The view repeated to a larger shape.
+    /// Returns a view that repeats the elements to a larger shape, by numpy's broadcasting rule.
     ///
     /// # Errors
     /// `InvalidArgument` if the shapes do not fit.
@@ -147,7 +147,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(Self::wrap(self.array.broadcast_to(shape)?))
     }
 
-    /// A copy without gaps.
+    /// Returns a copy without gaps.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -203,7 +203,7 @@ impl<T: Element> DeviceArray<T> {
     /// Stores `self[i] = function(self[i], other[i])`, with `other` broadcast.
     ///
     /// # Errors
-    /// As [`DeviceArray::zip`].
+    /// Those of [`DeviceArray::zip`].
     pub fn update<F: BinaryOf<T, Value = T>>(&mut self, _: F, other: &Self) -> Result<()> {
         self.array.set_binary(F::FUNCTION, (&self.array).into(), (&other.array).into())
     }
@@ -211,12 +211,13 @@ impl<T: Element> DeviceArray<T> {
     /// Stores `self[i] = function(self[i], value)`.
     ///
     /// # Errors
-    /// As [`DeviceArray::zip`].
+    /// Those of [`DeviceArray::zip`].
     pub fn update_scalar<F: BinaryOf<T, Value = T>>(&mut self, _: F, value: T) -> Result<()> {
         self.array.set_binary(F::FUNCTION, (&self.array).into(), Scalar::new(value).into())
     }
 
-    /// `criterion ? then : otherwise`, element by element, in a new array.
+    /// Returns `criterion ? then : otherwise`, element by element, in a new array. The shapes are
+    /// broadcast.
     ///
     /// # Errors
     /// `InvalidArgument` for shapes that do not fit.
@@ -232,7 +233,7 @@ impl<T: Element> DeviceArray<T> {
     /// those axes: `a.reduce(Sum, Some(&[0]))`.
     ///
     /// # Errors
-    /// As [`Array::reduce`].
+    /// Those of [`Array::reduce`].
     pub fn reduce<F: ReductionOf<T>>(
         &self,
         _: F,
@@ -241,7 +242,7 @@ impl<T: Element> DeviceArray<T> {
         DeviceArray::from_untyped(self.array.reduce(F::REDUCTION, T::DTYPE, axes, false)?)
     }
 
-    /// The sum of the products of corresponding elements. Waits for it.
+    /// Returns the sum of the products of corresponding elements. Waits for it.
     ///
     /// # Errors
     /// `InvalidArgument` unless the shapes are the same; a failure of queued work.
@@ -255,20 +256,20 @@ impl<T: Element> DeviceArray<T> {
     /// Computes the running values of a reduction along an axis, in a new array: `a.scan(Sum, 0)`.
     ///
     /// # Errors
-    /// As [`Array::scan`].
+    /// Those of [`Array::scan`].
     pub fn scan<F: RunningOf<T>>(&self, _: F, axis: isize) -> Result<Self> {
         Self::from_untyped(self.array.scan(F::REDUCTION, T::DTYPE, axis, false, None)?)
     }
 
-    /// The elements that `indices` names along an axis.
+    /// Returns the elements that `indices` names along an axis.
     ///
     /// # Errors
-    /// As [`Array::take`].
+    /// Those of [`Array::take`].
     pub fn take<I: Integer>(&self, indices: &DeviceArray<I>, axis: isize) -> Result<Self> {
         Self::from_untyped(self.array.take(&indices.array, axis)?)
     }
 
-    /// The only element. Waits for it.
+    /// Returns the only element. Waits for it.
     ///
     /// # Errors
     /// `InvalidArgument` unless there is exactly one; a failure of queued work.
@@ -278,7 +279,7 @@ impl<T: Element> DeviceArray<T> {
         Ok(value[0])
     }
 
-    /// The status of the last operation that this object took part in.
+    /// Returns the status of the last operation that this object took part in.
     pub fn last_status(&self) -> Status {
         self.array.last_status()
     }

@@ -29,7 +29,7 @@ unsafe fn normalize<T: Element>(values: *mut T, length: usize) {
 }
 
 impl<T: Element> DeviceArray<T> {
-    /// The elements, the last axis fastest. Waits for the work that produces them.
+    /// Returns the elements, the last axis fastest. Waits for the work that produces them.
     ///
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
@@ -225,7 +225,7 @@ impl<T: Element> PendingCopy<T> {
         Ok(self)
     }
 
-    /// True once the copy has run.
+    /// Returns true once the copy has run.
     ///
     /// # Errors
     /// A failure of queued work.

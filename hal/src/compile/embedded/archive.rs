@@ -46,7 +46,7 @@ pub struct PackedObject {
 }
 
 impl PackedObject {
-    /// The code of a unit made of these specifications.
+    /// Returns the code of a unit made of these specifications.
     pub fn new(specs: &[KernelSpec], code: &[u8]) -> PackedObject {
         PackedObject {
             keys: specs.iter().map(|spec| SourceKey::of(&spec.source())).collect(),
@@ -57,7 +57,7 @@ impl PackedObject {
     }
 }
 
-/// An archive of these objects: what [`EmbeddedTarget::new`](super::EmbeddedTarget::new)
+/// Returns an archive of these objects: what [`EmbeddedTarget::new`](super::EmbeddedTarget::new)
 /// takes.
 pub fn pack(objects: &[PackedObject]) -> Vec<u8> {
     let numbered = objects.iter().enumerate();

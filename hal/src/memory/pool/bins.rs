@@ -13,14 +13,14 @@ fn shift(value: usize, by: i32) -> usize {
     if by < 0 { value >> -by } else { value << by }
 }
 
-/// The number of the bin whose blocks serve requests of `size` bytes.
+/// Returns the number of the bin whose blocks serve requests of `size` bytes.
 pub fn bin_number(size: usize) -> u32 {
     let exponent = size.checked_ilog2().unwrap_or(0);
     let leading = shift(size, LEADING_BITS as i32 - exponent as i32) as u32;
     exponent << LEADING_BITS | leading & MANTISSA
 }
 
-/// The bytes of a bin's blocks; `None` for a bin that no size has.
+/// Returns the bytes of a bin's blocks; `None` for a bin that no size has.
 pub fn block_size(bin: u32) -> Option<usize> {
     let exponent = bin >> LEADING_BITS;
     if exponent >= usize::BITS {

@@ -95,13 +95,13 @@ impl State {
 }
 
 impl DevicePool {
-    /// A pool without blocks.
+    /// Returns a pool without blocks.
     pub const fn new() -> DevicePool {
         DevicePool::dropping_with(drop)
     }
 
-    /// A pool that hands blocks to be freed to `drop_blocks`: freeing them may wait for the device,
-    /// which a caller may want to do on another thread or without a lock of its own.
+    /// Returns a pool that hands blocks to be freed to `drop_blocks`: freeing them may wait for the
+    /// device, which a caller may want to do on another thread or without a lock of its own.
     pub const fn dropping_with(drop_blocks: fn(Vec<Arc<DeviceMemory>>)) -> DevicePool {
         DevicePool { state: ProcessMutex::new(State::new), drop_blocks }
     }

@@ -42,13 +42,13 @@ impl fmt::Debug for PinnedPool {
 }
 
 impl PinnedPool {
-    /// A pool without blocks, which are made with `options`.
+    /// Returns a pool without blocks, which are made with `options`.
     pub fn new(options: PinnedOptions) -> PinnedPool {
         PinnedPool::dropping_with(options, drop)
     }
 
-    /// A pool that hands blocks to be freed to `drop_blocks`: freeing them waits for the device,
-    /// which a caller may want to do on another thread or without a lock of its own.
+    /// Returns a pool that hands blocks to be freed to `drop_blocks`: freeing them waits for the
+    /// device, which a caller may want to do on another thread or without a lock of its own.
     pub fn dropping_with(options: PinnedOptions, drop_blocks: fn(Vec<PinnedMemory>)) -> PinnedPool {
         PinnedPool(Arc::new(State { bins: ProcessMutex::new(Bins::new), options, drop_blocks }))
     }
@@ -135,7 +135,7 @@ impl fmt::Debug for PooledPinned {
 }
 
 impl PooledPinned {
-    /// The memory that was allocated, at least as large as what was asked for.
+    /// Returns the memory that was allocated, at least as large as what was asked for.
     pub fn memory(&self) -> &PinnedMemory {
         self.memory.as_ref().expect("it is there until the drop")
     }

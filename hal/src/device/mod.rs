@@ -1,0 +1,454 @@
+//! Devices: memory, streams, events and modules of one GPU, or of the host.
+
+mod properties;
+
+pub use properties::{
+    DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+};
+
+use crate::compile::Compiled;
+use crate::error::{Error, Result};
+use crate::event::{Event, EventOptions};
+use crate::features::Features;
+use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
+use crate::stream::{Stream, StreamOptions};
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// One GPU, or the host as one. Every method may be called from any thread.
+///
+/// Allocations made here are usable on every stream at once; those made through
+/// [`Stream::allocate`] are ordered with the work of their stream. Prefer the owning types
+/// of [`crate::memory`] to these calls.
+///
+/// # Safety
+/// Safe code of this crate relies on what an implementation returns:
+/// - an allocation, on the device or page-locked on the host, has as many bytes as were asked for,
+///   shares none with another one, and stays until it is freed or [`Device::epoch`] changes;
+///   page-locked memory can be read and written by the host;
+/// - streams and events are those of this device and keep their own promises;
+/// - [`Device::id`] names one device only, and [`Device::synchronize`] returns after all its work.
+pub unsafe trait Device: Send + Sync + Debug {
+    /// Returns the identity of the device.
+    fn id(&self) -> DeviceId;
+
+    /// Returns the name, architecture, memory size and other properties, which were read when the
+    /// device was opened.
+    fn properties(&self) -> &DeviceProperties;
+
+    /// Returns a numbered attribute (`cuDeviceGetAttribute`, `hipDeviceGetAttribute`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a number that the device does not know.
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32>;
+
+    /// Returns which optional features the device supports. The answer comes from the functions
+    /// that the driver has and from the device's attributes, without creating a context. A driver
+    /// may have a function that refuses all work; then the call that uses it fails with
+    /// `Unsupported`.
+    fn features(&self) -> Features;
+
+    /// Returns the free and the total bytes of device memory (`cuMemGetInfo`, `hipMemGetInfo`).
+    ///
+    /// # Errors
+    /// The driver's, for example `DeviceLost`.
+    fn memory_info(&self) -> Result<MemoryInfo>;
+
+    /// Returns the stream that work goes to when none is named: the legacy default stream. It waits
+    /// for all streams created without `non_blocking`, and they wait for it. No context is created.
+    fn default_stream(&self) -> Arc<dyn Stream>;
+
+    /// Creates a stream (`cuStreamCreateWithPriority`, `hipStreamCreateWithPriority`). It is
+    /// destroyed with the returned object.
+    ///
+    /// # Errors
+    /// The driver's, for example `OutOfMemory` or `DeviceLost`.
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>>;
+
+    /// Creates an event (`cuEventCreate`, `hipEventCreateWithFlags`). It is destroyed with the
+    /// returned object.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for options that exclude each other; else the driver's.
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>>;
+
+    /// Allocates `bytes` bytes of device memory and returns the address, which is aligned for every
+    /// element type (`cuMemAlloc`, `hipMalloc`).
+    ///
+    /// # Errors
+    /// `OutOfMemory` that says how many bytes were requested, are in use and are available.
+    fn allocate(&self, bytes: usize) -> Result<u64>;
+
+    /// Frees memory of [`Device::allocate`], [`Device::allocate_pitched`] or
+    /// [`Device::allocate_managed`] (`cuMemFree`, `hipFree`). The call may wait for all work that
+    /// is queued on the device.
+    ///
+    /// # Errors
+    /// The driver's.
+    ///
+    /// # Safety
+    /// `address` and `bytes` are those of one such allocation that has not been freed since, and no
+    /// work that uses the memory is queued from now on.
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()>;
+
+    /// Returns true if the device can access the whole range, as far as the driver can tell without
+    /// touching it. Raw addresses that a program passes in are checked with this. A backend that
+    /// knows its allocations accepts only ranges inside one of them, or inside page-locked host
+    /// memory.
+    fn can_access(&self, address: u64, bytes: usize) -> bool;
+
+    /// Allocates `bytes` bytes of page-locked host memory, aligned to a page, and returns the
+    /// address (`cuMemHostAlloc`, `hipHostMalloc`).
+    ///
+    /// # Errors
+    /// `OutOfMemory` if the host has too little memory; else the driver's.
+    fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8>;
+
+    /// Frees page-locked memory of [`Device::allocate_pinned`] (`cuMemFreeHost`, `hipHostFree`).
+    /// The call may wait for all work that is queued on the device.
+    ///
+    /// # Errors
+    /// The driver's.
+    ///
+    /// # Safety
+    /// As for [`Device::free`].
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()>;
+
+    /// Returns the address at which the device sees page-locked host memory
+    /// (`cuMemHostGetDevicePointer`, `hipHostGetDevicePointer`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for memory that is not page-locked, or not mapped.
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64>;
+
+    /// Page-locks `bytes` bytes of host memory that the program allocated (`cuMemHostRegister`,
+    /// `hipHostRegister`).
+    ///
+    /// [`PinnedOptions::write_combined`] has no effect here.
+    ///
+    /// # Errors
+    /// The driver's, for example for a range that is registered already.
+    ///
+    /// # Safety
+    /// The range is allocated and stays so until it is unregistered.
+    unsafe fn register_host(
+        &self,
+        pointer: *mut u8,
+        bytes: usize,
+        options: PinnedOptions,
+    ) -> Result<()>;
+
+    /// Ends the page-locking of a range that [`Device::register_host`] registered
+    /// (`cuMemHostUnregister`, `hipHostUnregister`). The call may wait for all work that is queued
+    /// on the device.
+    ///
+    /// # Errors
+    /// The driver's, for a pointer that is not registered.
+    ///
+    /// # Safety
+    /// No work that uses the range is still to run.
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()>;
+
+    /// Loads a module of kernels from code, or compiles it from source first (`cuModuleLoadDataEx`,
+    /// `hipModuleLoadDataEx`).
+    ///
+    /// # Errors
+    /// `CompileFailed` with the compiler's log; `InvalidArgument` for a file that cannot be read,
+    /// or for bytes that are not code for a device; `Unsupported` where the backend runs no such
+    /// kernels.
+    fn load_module(
+        &self,
+        source: &ModuleSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        let _ = (source, options);
+        Err(Error::unsupported(
+            "load_module",
+            format!("device {} takes no kernels from source or image", self.id()),
+        ))
+    }
+
+    /// Compiles CUDA C to code that [`Device::load_module`] accepts as an image. `name` is the file
+    /// name in the compiler's messages, `options` are passed to NVRTC or hipRTC.
+    ///
+    /// # Errors
+    /// `CompileFailed` with the compiler's log; `Unsupported` where there is no compiler.
+    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+        let _ = (text, name, options);
+        Err(Error::unsupported("compile", format!("device {} compiles no kernels", self.id())))
+    }
+
+    /// Links code from several inputs to one image (`cuLinkCreate` and the functions that go with
+    /// it, `hipLinkCreate`).
+    ///
+    /// # Errors
+    /// `CompileFailed` with the linker's log; `Unsupported` where there is no linker.
+    fn link(&self, inputs: &[LinkInput<'_>], options: &LoadOptions) -> Result<Compiled> {
+        let _ = (inputs, options);
+        Err(Error::unsupported("link", format!("device {} links no code", self.id())))
+    }
+
+    /// Waits until all work of the device has run (`cuCtxSynchronize`, `hipDeviceSynchronize`).
+    ///
+    /// # Errors
+    /// A failure of that work, for example `LaunchFailed` or `DeviceLost`.
+    fn synchronize(&self) -> Result<()>;
+
+    /// Returns true if other libraries in the process can use a stream by its handle.
+    fn shares_streams(&self) -> bool {
+        false
+    }
+
+    /// Returns an object for a stream that another library created, or for one of the driver's
+    /// special handles: 1 is the legacy default stream, 2 the default stream of each thread. The
+    /// stream is not destroyed with the object.
+    ///
+    /// # Errors
+    /// `Unsupported` where streams have no handles; the driver's, if it refuses the handle.
+    ///
+    /// # Safety
+    /// `handle` is a stream of this device and lives as long as the object.
+    unsafe fn stream_from_handle(&self, handle: u64) -> Result<Arc<dyn Stream>> {
+        Err(Error::unsupported(
+            "stream_from_handle",
+            format!("device {} cannot take the stream {handle:#x}", self.id()),
+        ))
+    }
+
+    /// Returns the least and the greatest priority of streams; smaller numbers run first
+    /// (`cuCtxGetStreamPriorityRange`, `hipDeviceGetStreamPriorityRange`). Both are 0 where the
+    /// device has no priorities.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn priority_range(&self) -> Result<(i32, i32)> {
+        Ok((0, 0))
+    }
+
+    /// Allocates `height` rows of `width` bytes, each aligned for elements of `element` bytes (4, 8
+    /// or 16), and returns the base address and the row pitch in bytes (`cuMemAllocPitch`,
+    /// `hipMemAllocPitch`). The memory is freed with [`Device::free`] and `height` times the pitch.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another `element`; `Overflow` if the sizes do not fit; `OutOfMemory`.
+    fn allocate_pitched(
+        &self,
+        width: usize,
+        height: usize,
+        element: usize,
+    ) -> Result<(u64, usize)> {
+        if ![4, 8, 16].contains(&element) {
+            return Err(Error::invalid(
+                "allocate_pitched",
+                format!("element is {element} bytes; allowed are 4, 8 and 16"),
+            ));
+        }
+        let pitch = width.checked_next_multiple_of(512);
+        let Some((pitch, bytes)) = pitch.and_then(|p| Some((p, p.checked_mul(height)?))) else {
+            return Err(Error::overflow(
+                "allocate_pitched",
+                format!("width {width} times height {height} does not fit"),
+            ));
+        };
+        Ok((self.allocate(bytes)?, pitch))
+    }
+
+    /// Allocates `bytes` bytes of managed memory, which host and device share and which migrates to
+    /// the side that accesses it, and returns the address (`cuMemAllocManaged`,
+    /// `hipMallocManaged`). It is freed with [`Device::free`].
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no managed memory; `OutOfMemory`.
+    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
+        let _ = bytes;
+        Err(Error::unsupported("allocate_managed", format!("device {} has none", self.id())))
+    }
+
+    /// Returns the base address and the bytes of the allocation that contains `address`
+    /// (`cuMemGetAddressRange`, `hipMemGetAddressRange`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an address outside all allocations; `Unsupported` where the backend
+    /// does not know its allocations.
+    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        let _ = address;
+        Err(Error::unsupported("address_range", format!("device {} cannot tell", self.id())))
+    }
+
+    /// Returns true if kernels on this device could access memory of `other`
+    /// (`cuDeviceCanAccessPeer`, `hipDeviceCanAccessPeer`).
+    ///
+    /// # Errors
+    /// The driver's.
+    fn can_access_peer(&self, other: &dyn Device) -> Result<bool> {
+        let _ = other;
+        Ok(false)
+    }
+
+    /// Lets kernels on this device access memory of `other` (`cuCtxEnablePeerAccess`,
+    /// `hipDeviceEnablePeerAccess`). Enabling access that is enabled already succeeds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported`
+    /// where the backend has no peer access; the driver's, if the devices cannot access each other.
+    fn enable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        Err(Error::unsupported(
+            "enable_peer_access",
+            format!("device {} cannot access device {}", self.id(), other.id()),
+        ))
+    }
+
+    /// Ends the access that [`Device::enable_peer_access`] enabled (`cuCtxDisablePeerAccess`,
+    /// `hipDeviceDisablePeerAccess`). Disabling access that is not enabled succeeds.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a device of another backend or for this device itself; `Unsupported`
+    /// where the backend has no peer access.
+    fn disable_peer_access(&self, other: &dyn Device) -> Result<()> {
+        Err(Error::unsupported(
+            "disable_peer_access",
+            format!("device {} cannot access device {}", self.id(), other.id()),
+        ))
+    }
+
+    /// Returns the bytes of freed memory that are kept for later allocations, which
+    /// [`Device::trim_memory`] releases.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn kept_memory(&self) -> Result<usize> {
+        Ok(0)
+    }
+
+    /// Releases unused memory of the pool until it holds at most `keep` bytes (`cuMemPoolTrimTo`,
+    /// `hipMemPoolTrimTo`); with 0 also that of the streams' free lists and of staging. Does
+    /// nothing on a device without a pool.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn trim_memory(&self, keep: usize) -> Result<()> {
+        let _ = keep;
+        Ok(())
+    }
+
+    /// Sets how many bytes of freed memory the pool keeps when work is waited for
+    /// (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`). By default it keeps all.
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no pool.
+    fn set_release_threshold(&self, bytes: usize) -> Result<()> {
+        let _ = bytes;
+        Err(Error::unsupported(
+            "set_release_threshold",
+            format!("device {} has no pool", self.id()),
+        ))
+    }
+
+    /// Returns a handle with which another process can open memory of [`Device::allocate`]
+    /// (`cuIpcGetMemHandle`, `hipIpcGetMemHandle`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device cannot share memory; `InvalidArgument` for memory of a pool.
+    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
+        let _ = address;
+        Err(Error::unsupported("export_memory", format!("device {} shares none", self.id())))
+    }
+
+    /// Opens memory that another process exported, and returns its address here
+    /// (`cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device cannot share memory; the driver's, for a handle of this
+    /// process or of memory that has been freed.
+    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
+        let _ = handle;
+        Err(Error::unsupported("import_memory", format!("device {} shares none", self.id())))
+    }
+
+    /// Closes memory that [`Device::import_memory`] opened (`cuIpcCloseMemHandle`,
+    /// `hipIpcCloseMemHandle`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device cannot share memory; else the driver's.
+    ///
+    /// # Safety
+    /// No work that uses the memory is still to run.
+    unsafe fn close_imported(&self, address: u64) -> Result<()> {
+        let _ = address;
+        Err(Error::unsupported("close_imported", format!("device {} shares none", self.id())))
+    }
+
+    /// Returns a handle with which another process can open an event created with `interprocess`
+    /// (`cuIpcGetEventHandle`, `hipIpcGetEventHandle`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device cannot share events; the driver's, for an event created without
+    /// `interprocess`.
+    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
+        let _ = event;
+        Err(Error::unsupported("export_event", format!("device {} shares none", self.id())))
+    }
+
+    /// Opens an event that another process exported (`cuIpcOpenEventHandle`,
+    /// `hipIpcOpenEventHandle`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device cannot share events; else the driver's.
+    fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
+        let _ = handle;
+        Err(Error::unsupported("import_event", format!("device {} shares none", self.id())))
+    }
+
+    /// Returns a limit of the device's context; the numbers are those of `CUlimit`
+    /// (`cuCtxGetLimit`, `hipDeviceGetLimit`).
+    ///
+    /// # Errors
+    /// `Unsupported` for a limit that the device does not have.
+    fn limit(&self, limit: i32) -> Result<usize> {
+        Err(Error::unsupported("limit", format!("device {} has no limit {limit}", self.id())))
+    }
+
+    /// Sets a limit of the device's context; the driver may round the value (`cuCtxSetLimit`,
+    /// `hipDeviceSetLimit`).
+    ///
+    /// # Errors
+    /// `Unsupported` for a limit that the device does not have; `InvalidArgument` for a value that
+    /// the driver refuses.
+    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
+        let _ = value;
+        Err(Error::unsupported("set_limit", format!("device {} has no limit {limit}", self.id())))
+    }
+
+    /// Makes the device's context the current one of the calling thread, for other libraries' calls
+    /// on this thread (`cuCtxSetCurrent`, `hipSetDevice`). This library's own calls do not need it.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn make_current(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the number of resets of the device. Objects of an earlier epoch are invalid.
+    fn epoch(&self) -> u64 {
+        0
+    }
+
+    /// Destroys everything on the device: memory, streams, events and modules of this and all other
+    /// libraries in the process, and page-locked memory (`cuDevicePrimaryCtxReset`,
+    /// `hipDeviceReset`). Calls on older objects of this library then return `InvalidHandle`. A
+    /// program recovers with this from the failure of a kernel without ending the process.
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has nothing to reset.
+    ///
+    /// # Safety
+    /// Nobody reads or writes page-locked memory of the device from now on. No other library of the
+    /// process uses the device meanwhile, or later uses what it created before.
+    unsafe fn reset(&self) -> Result<()> {
+        Err(Error::unsupported("reset", format!("device {} cannot be reset", self.id())))
+    }
+
+    /// Returns the backend's own object, inside all decorators.
+    fn as_any(&self) -> &dyn Any;
+}

@@ -1,0 +1,177 @@
+//! What a device is: its identity, properties, attributes and memory sizes, and the options and
+//! handles of its memory.
+
+use std::fmt::{self, Debug};
+use std::hash::{Hash, Hasher};
+
+/// Identifies a device in this process: two objects with the same identity are the same device.
+#[derive(Clone, Copy, Debug, Eq)]
+pub struct DeviceId {
+    /// The name of its backend: `cuda`, `hip` or `host`.
+    pub backend: &'static str,
+    /// The number of the device in its backend, from 0.
+    pub ordinal: usize,
+}
+
+impl PartialEq for DeviceId {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        // Every operation compares devices, and their names are nearly always the same text.
+        self.ordinal == other.ordinal
+            && (std::ptr::eq(self.backend, other.backend) || self.backend == other.backend)
+    }
+}
+
+impl Hash for DeviceId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.backend.hash(state);
+        self.ordinal.hash(state);
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.backend, self.ordinal)
+    }
+}
+
+/// Describes a device. The values are read once, when the device is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceProperties {
+    /// The device's name.
+    pub name: String,
+    /// The address of the device on the PCI bus, as `domain:bus:device.function`.
+    pub pci_bus_id: String,
+    /// Major and minor number of the compute capability on CUDA, of the architecture elsewhere.
+    pub compute_capability: (u32, u32),
+    /// Bytes of device memory.
+    pub total_memory: usize,
+    /// The compilers' name of the device: `sm_90`, `gfx90a:sramecc+:xnack-`; empty for the host.
+    pub architecture: String,
+    /// The UUID, 16 bytes that no other device has; `None` where the driver has none.
+    pub uuid: Option<[u8; 16]>,
+}
+
+impl DeviceProperties {
+    /// Returns properties with an empty architecture and no UUID. `compute_capability` is the major
+    /// and the minor number, `total_memory` is in bytes.
+    pub fn new(
+        name: impl Into<String>,
+        pci_bus_id: impl Into<String>,
+        compute_capability: (u32, u32),
+        total_memory: usize,
+    ) -> Self {
+        DeviceProperties {
+            name: name.into(),
+            pci_bus_id: pci_bus_id.into(),
+            compute_capability,
+            total_memory,
+            architecture: String::new(),
+            uuid: None,
+        }
+    }
+
+    /// Returns the UUID as `GPU-` and lower-case hexadecimal digits in groups of 8, 4, 4, 4 and 12;
+    /// `None` for a device without one.
+    pub fn uuid_text(&self) -> Option<String> {
+        let digits: String = self.uuid?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let groups =
+            [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+        Some(format!("GPU-{}", groups.join("-")))
+    }
+}
+
+/// A numbered attribute of a device for [`Device::attribute`](super::Device::attribute). The
+/// numbers are those of `CUdevice_attribute` on every backend. Any other number of that enumeration
+/// may be used, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceAttribute(pub i32);
+
+impl DeviceAttribute {
+    /// Threads per block at most.
+    pub const MAX_THREADS_PER_BLOCK: Self = Self(1);
+    /// Block extent along x at most.
+    pub const MAX_BLOCK_DIM_X: Self = Self(2);
+    /// Block extent along y at most.
+    pub const MAX_BLOCK_DIM_Y: Self = Self(3);
+    /// Block extent along z at most.
+    pub const MAX_BLOCK_DIM_Z: Self = Self(4);
+    /// Grid extent along x at most.
+    pub const MAX_GRID_DIM_X: Self = Self(5);
+    /// Grid extent along y at most.
+    pub const MAX_GRID_DIM_Y: Self = Self(6);
+    /// Grid extent along z at most.
+    pub const MAX_GRID_DIM_Z: Self = Self(7);
+    /// Shared memory per block in bytes.
+    pub const MAX_SHARED_MEMORY_PER_BLOCK: Self = Self(8);
+    /// Constant memory in bytes.
+    pub const TOTAL_CONSTANT_MEMORY: Self = Self(9);
+    /// Threads of a warp or wavefront.
+    pub const WARP_SIZE: Self = Self(10);
+    /// Registers of one block at most, of 32 bits each.
+    pub const MAX_REGISTERS_PER_BLOCK: Self = Self(12);
+    /// Clock rate in kHz.
+    pub const CLOCK_RATE: Self = Self(13);
+    /// Multiprocessors, compute units or cores.
+    pub const MULTIPROCESSOR_COUNT: Self = Self(16);
+    /// 1 if the device shares the host's memory.
+    pub const INTEGRATED: Self = Self(18);
+    /// 1 if pinned host memory can be mapped into the device.
+    pub const CAN_MAP_HOST_MEMORY: Self = Self(19);
+    /// 1 if several kernels can run at once.
+    pub const CONCURRENT_KERNELS: Self = Self(31);
+    /// PCI bus number.
+    pub const PCI_BUS_ID: Self = Self(33);
+    /// PCI device number.
+    pub const PCI_DEVICE_ID: Self = Self(34);
+    /// Threads of one multiprocessor at most.
+    pub const MAX_THREADS_PER_MULTIPROCESSOR: Self = Self(39);
+    /// Engines that copy while kernels run.
+    pub const ASYNC_ENGINE_COUNT: Self = Self(40);
+    /// 1 if host and device share one address space.
+    pub const UNIFIED_ADDRESSING: Self = Self(41);
+    /// Major number of the compute capability.
+    pub const COMPUTE_CAPABILITY_MAJOR: Self = Self(75);
+    /// Minor number of the compute capability.
+    pub const COMPUTE_CAPABILITY_MINOR: Self = Self(76);
+    /// 1 if managed memory can be allocated.
+    pub const MANAGED_MEMORY: Self = Self(83);
+}
+
+/// The sizes of a device's memory, as [`Device::memory_info`](super::Device::memory_info) returns
+/// them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Bytes that can be allocated now.
+    pub free: usize,
+    /// Bytes in all.
+    pub total: usize,
+}
+
+/// Options of page-locked host memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PinnedOptions {
+    /// True if the memory is page-locked for the contexts of all devices
+    /// (`CU_MEMHOSTALLOC_PORTABLE`).
+    pub portable: bool,
+    /// True if kernels can use the memory, at the address that
+    /// [`Device::pinned_address`](super::Device::pinned_address) returns
+    /// (`CU_MEMHOSTALLOC_DEVICEMAP`).
+    pub mapped: bool,
+    /// True for write-combined memory, which the device reads faster and the host reads slowly
+    /// (`CU_MEMHOSTALLOC_WRITECOMBINED`).
+    pub write_combined: bool,
+}
+
+/// A handle with which another process opens memory or an event: 64 bytes that only the driver
+/// interprets (`CUipcMemHandle`, `CUipcEventHandle`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct IpcHandle(pub [u8; 64]);
+
+impl Debug for IpcHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IpcHandle({:02x?}...)", &self.0[..8])
+    }
+}
