@@ -121,6 +121,7 @@ impl Transfer {
 
 /// Names the side that managed memory migrates to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PrefetchTarget {
     /// The device of the stream.
     Device,
@@ -131,6 +132,7 @@ pub enum PrefetchTarget {
 /// Says which calls the driver refuses while a stream captures: those that a capture cannot
 /// contain, such as plain allocations. The values are those of `CUstreamCaptureMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CaptureMode {
     /// The calls of every thread are refused.
     Global,

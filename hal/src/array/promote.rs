@@ -10,6 +10,7 @@ use std::fmt;
 /// A number without a size, as programs write it: it takes the size of the array that it
 /// meets (numpy's rule since 2.0).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Number {
     /// A truth value.
     Bool(bool),
@@ -111,6 +112,7 @@ impl Number {
 
 /// An argument of an operation.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Argument<'a> {
     /// Elements of an array.
     Array(&'a Array),

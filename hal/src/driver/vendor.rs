@@ -160,6 +160,7 @@ pub trait Vendor: Send + Sync + Debug {
 
 /// What a failed call says of its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Lasting {
     /// The context is as it was.
     No,

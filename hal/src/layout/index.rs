@@ -17,6 +17,7 @@ pub struct SliceBounds {
 
 /// One entry of an index expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IndexItem {
     /// One index, which removes the axis; counts from the end if negative.
     At(isize),

@@ -48,6 +48,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Su
 
 /// The right operand of an update: an array or a number.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Operand<'a, T: Element> {
     /// Corresponding elements, broadcast.
     Array(&'a DeviceArray<T>),
