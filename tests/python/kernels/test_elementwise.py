@@ -129,6 +129,19 @@ def test_ranges(indices):
     assert (found.get() == expected).all()
 
 
+def test_numbers_of_64_bits_for_long_arrays():
+    kernel = ElementwiseKernel("const float *x, float *z", "z[i] = x[i] + i")
+    # What a call passes for strides that reach 2^31 bytes.
+    (function,) = kernel._build(ranged=False, packed=False, wide=True, ranks=(2, 0))
+    x = numbers((6, 10), np.float32)
+    geometry = np.int64([6, 5, -40, 8])
+    device, z = gpuarray.to_gpu(x), gpuarray.zeros(30, np.float32)
+    function.prepare(["P", "P", "Q", "32s"])
+    start = int(device.gpudata) + 5 * 40
+    function.prepared_call((2, 1), (256, 1, 1), start, z.gpudata, 30, geometry)
+    np.testing.assert_allclose(z.get(), x[::-1, ::2].ravel() + np.arange(30), rtol=1e-6)
+
+
 def test_one_array_for_several_arguments():
     (x, *_), (gx, *_) = arrays(100)
     LINEAR(2, gx, 3, gx, gx)

@@ -81,6 +81,14 @@ def test_operators_that_are_not_commutative(length):
     assert (exclusive(device).get() == shifted).all()
 
 
+def test_numbers_of_64_bits_for_long_arrays():
+    kernel = InclusiveScanKernel(np.int32, "a+b")
+    # As if the array had 2^31 elements.
+    kernel._compiled[driver.Context.get_device().ordinal, False] = kernel._compile(wide=True)
+    x = np.arange(70_000, dtype=np.int32) % 7
+    assert (kernel(gpuarray.to_gpu(x)[::-1], "new").get() == np.cumsum(x[::-1])).all()
+
+
 def test_complex_numbers():
     kernel = InclusiveScanKernel(np.complex128, "a+b")
     x = np.arange(5000) * (1 + 2j)
