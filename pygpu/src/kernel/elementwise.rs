@@ -1,6 +1,7 @@
 //! Calls of element-wise kernels around a program's statements.
 
-use super::signature::{Arrangement, Signature};
+use super::arrangement::Arrangement;
+use super::signature::Signature;
 use super::variants::{Variant, Variants, config, geometries, packable};
 use crate::current_device::current_device;
 use crate::errors::OrRaise;

@@ -1,6 +1,7 @@
 //! Kernels as Python objects that are called.
 
 mod arguments;
+mod arrangement;
 mod config;
 mod elementwise;
 mod fast;

@@ -1,6 +1,7 @@
 //! Calls of reductions of a program's expressions.
 
-use super::signature::{Arrangement, Signature};
+use super::arrangement::Arrangement;
+use super::signature::Signature;
 use super::variants::{Variant, Variants, config, geometries};
 use crate::allocator::ResultAllocator;
 use crate::array::{GPUArray, wrap_new};

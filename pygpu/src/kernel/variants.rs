@@ -2,7 +2,8 @@
 //! compiled when it is first needed.
 
 use super::Function;
-use super::signature::{Arrangement, Arrays};
+use super::arrangement::Arrangement;
+use super::signature::Arrays;
 use crate::current_device::CurrentDevice;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{DeviceId, LaunchConfig};
