@@ -109,7 +109,7 @@ impl Vendor for Cuda {
     }
 
     fn reset_context(&self, device: c_int) -> c_int {
-        // SAFETY: the driver gave the device's number.
+        // SAFETY: the device's number is the driver's.
         unsafe { (self.calls.reset)(device) }
     }
 
@@ -122,7 +122,7 @@ impl Vendor for Cuda {
     }
 
     fn set_current(&self, context: Handle) -> c_int {
-        // SAFETY: the driver gave the handle.
+        // SAFETY: the handle is the driver's.
         unsafe { (self.calls.set_current)(context) }
     }
 
@@ -200,12 +200,12 @@ impl Vendor for Cuda {
     }
 
     fn enable_peer(&self, _device: c_int, context: Handle) -> c_int {
-        // SAFETY: the driver gave the handle.
+        // SAFETY: the handle is the driver's.
         self.calls.enable_peer.map_or(NO_SYMBOL, |enable| unsafe { enable(context, 0) })
     }
 
     fn disable_peer(&self, _device: c_int, context: Handle) -> c_int {
-        // SAFETY: the driver gave the handle.
+        // SAFETY: the handle is the driver's.
         self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(context) })
     }
 

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 const AMD: std::ops::Range<i32> = hip::hipDeviceAttributeAmdSpecificBegin as i32
     ..hip::hipDeviceAttributeVendorSpecificBegin as i32;
 
-/// HIP's number of an attribute that CUDA gives the number `number`.
+/// Returns HIP's number of the attribute whose number is `number` in CUDA.
 pub(crate) fn of_hip(number: i32) -> Option<c_int> {
     if AMD.contains(&number) {
         return Some(number);

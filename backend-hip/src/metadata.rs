@@ -27,7 +27,7 @@ const NT_AMDGPU_METADATA: usize = 32;
 /// Segments of notes that are looked at; compilers make one.
 const NOTE_SEGMENTS: usize = 8;
 
-/// Returns the parameters that a caller gives to each kernel of a code object, by the kernel's
+/// Returns the parameters that a caller passes to each kernel of a code object, by the kernel's
 /// name. Of a bundle it is the code that suits the device best, whose architecture is `target`.
 ///
 /// `None` for everything else: bytes that are neither or are damaged, code for other devices,

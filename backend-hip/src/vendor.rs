@@ -158,7 +158,7 @@ impl Vendor for Hip {
         }
     }
 
-    /// `hipGetLastError` gives other libraries the thread's last failed call, whoever made it,
+    /// `hipGetLastError` returns to other libraries the thread's last failed call, whoever made it,
     /// and they check kernels' launches so. Up to ROCm 6 the next successful call erases it;
     /// since 7 it stays until somebody asks.
     fn forget_failure(&self) {
@@ -216,7 +216,7 @@ impl Vendor for Hip {
 
     fn set_current(&self, context: Handle) -> c_int {
         match context.checked_sub(1) {
-            // SAFETY: the number is one that the runtime gave.
+            // SAFETY: the number is one that the runtime returned.
             Some(device) => unsafe { (self.calls.set_device)(device as c_int) },
             None => Status::SUCCESS,
         }
@@ -288,12 +288,12 @@ impl Vendor for Hip {
     }
 
     fn enable_peer(&self, device: c_int, _context: Handle) -> c_int {
-        // SAFETY: the runtime gave the number.
+        // SAFETY: the number is the runtime's.
         self.own(self.calls.enable_peer.map_or(NO_SYMBOL, |enable| unsafe { enable(device, 0) }))
     }
 
     fn disable_peer(&self, device: c_int, _context: Handle) -> c_int {
-        // SAFETY: the runtime gave the number.
+        // SAFETY: the number is the runtime's.
         self.own(self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(device) }))
     }
 

@@ -223,7 +223,7 @@ impl Memory {
         })
     }
 
-    /// Frees what [`Memory::allocate_pages`] gave.
+    /// Frees memory of [`Memory::allocate_pages`].
     ///
     /// # Safety
     /// Address and size are those of one allocation, which nothing uses any longer.
@@ -296,7 +296,7 @@ impl Memory {
         Some(pointer as u64)
     }
 
-    /// Frees what [`Memory::allocate`] gave.
+    /// Frees memory of [`Memory::allocate`].
     ///
     /// # Safety
     /// Address and size are those of one allocation, which nothing uses any longer.

@@ -82,7 +82,7 @@ impl Search {
     ///
     /// # Errors
     /// One that lists all that was tried, each with the loader's reason or the detail of
-    /// `accept`'s error. Its status is the first that a library gave, if one did.
+    /// `accept`'s error. Its status is the first that a library returned, if one did.
     ///
     /// # Safety
     /// The initialisers of the candidates may run.

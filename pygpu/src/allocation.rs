@@ -210,7 +210,7 @@ pub(crate) fn mem_alloc_ordered(
 }
 
 /// Allocates `height` rows of `width` bytes for elements of `access_size` bytes (4, 8 or 16);
-/// gives the memory and the bytes from one row to the next.
+/// returns the memory and the row pitch in bytes.
 #[pyfunction]
 pub(crate) fn mem_alloc_pitch(
     width: &Bound<'_, PyAny>,

@@ -244,7 +244,7 @@ impl ExternalLibrary {
         self.stream.as_ref().unwrap()
     }
 
-    /// Captures as a library does that knows only the handle; gives the executable graph.
+    /// Captures as a library does that knows only the handle; returns the executable graph.
     fn capture(
         &self,
         work: impl FnOnce() -> Result<()>,

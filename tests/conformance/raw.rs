@@ -10,11 +10,11 @@ pub(crate) struct Raw {
     hip: bool,
 }
 
-/// A status, and what a function that gives it gave besides.
+/// Checks the status that a function returned.
 type Given<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn check(name: &str, code: c_int) -> Given<()> {
-    if code == 0 { Ok(()) } else { Err(format!("{name} gave status {code}").into()) }
+    if code == 0 { Ok(()) } else { Err(format!("{name} returned status {code}").into()) }
 }
 
 /// Calls `$name` of the library: `call!(self, "cuCtxGetCurrent", (*mut usize), (&mut handle))`.
@@ -82,7 +82,7 @@ impl Raw {
         call!(self, name, (usize, c_uint), (stream, thread_local))
     }
 
-    /// Ends the capture and gives the graph.
+    /// Ends the capture and returns the graph.
     pub(crate) fn end_capture(&self, stream: usize) -> Given<usize> {
         let mut graph = 0;
         let name = self.name("cuStreamEndCapture", "hipStreamEndCapture");

@@ -43,7 +43,7 @@ fn check_updates(array: &DeviceArray<i64>) -> Outcome {
     Ok(())
 }
 
-/// Runs a function on several threads and gives the first error.
+/// Runs a function on several threads and returns the first error.
 fn on_threads(function: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)

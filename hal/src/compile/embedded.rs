@@ -32,7 +32,7 @@ impl fmt::Debug for EmbeddedTarget {
 }
 
 impl EmbeddedTarget {
-    /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] gave it.
+    /// Code for the target of this name (see [`Target`]) by a compiler, as [`pack`] returned it.
     pub const fn new(
         name: &'static str,
         compiler: &'static str,

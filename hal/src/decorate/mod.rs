@@ -1,5 +1,5 @@
 //! Decorators: the same traits over an inner implementation, with an [`Interceptor`] that
-//! sees every call first. One mechanism gives fault injection, tracing and checking to every
+//! sees every call first. One mechanism provides fault injection, tracing and checking for every
 //! backend.
 
 mod device;
@@ -79,7 +79,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// Returns true if the call gives something back: it is carried out even when it is made to
+    /// Returns true if the call frees or ends something: it is carried out even when it is made to
     /// fail, as a driver that reports an earlier failure does.
     pub const fn releases(self) -> bool {
         matches!(self, Call::Free | Call::FreePinned | Call::UnregisterHost)

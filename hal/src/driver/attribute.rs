@@ -12,7 +12,7 @@ impl Context {
     pub(super) fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         let mut value = 0;
         let code = match self.driver.vendor.device_attribute(attribute.0) {
-            // SAFETY: the device is one that the driver gave; the result is written before
+            // SAFETY: the device is one that the driver returned; the result is written before
             // the call returns.
             Some(number) => unsafe {
                 (self.driver.calls.device_attribute)(&mut value, number, self.device)

@@ -79,7 +79,7 @@ impl DriverBackend {
         let check = |call, code| self.driver.check(call, code);
         let mut device = 0;
         // SAFETY: here and below, results are written before a call returns, and the device
-        // is one that the driver gave.
+        // is one that the driver returned.
         check("device", unsafe { (calls.device_get)(&mut device, ordinal as c_int) })?;
         // SAFETY: the buffer has so many bytes.
         let name = |buffer, bytes| unsafe { (calls.device_name)(buffer, bytes, device) };

@@ -40,7 +40,7 @@ struct Relaxed<'a> {
 impl Drop for Relaxed<'_> {
     fn drop(&mut self) {
         if let Some(exchange) = self.driver.calls.capture_exchange_mode {
-            // SAFETY: the mode is one that the driver gave.
+            // SAFETY: the mode is one that the driver returned.
             unsafe { exchange(&mut self.mode) };
         }
     }

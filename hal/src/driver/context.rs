@@ -141,7 +141,7 @@ impl Context {
         self.check("current", code)?;
         self.check("set_current", self.driver.vendor.set_current(handle))?;
         // A thread without any context keeps that of device 0, as the vendors' runtime
-        // libraries give it; every other thread gets its own back.
+        // libraries do; every other thread's own is restored.
         let previous = (current != 0 || self.ordinal != 0).then_some(current);
         Ok(Scope { driver: &self.driver, previous })
     }

@@ -307,7 +307,7 @@ impl Kernel for DriverKernel {
         let _scope = context.enter_for(self.module.epoch)?;
         let is_permission = attribute == KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if is_permission && context.driver.calls.function_set_attribute.is_none() {
-            // Where no call gives permission, none is needed.
+            // Without a call that sets the limit, none needs setting.
             let granted = self.attribute(attribute)?;
             return match (0..=granted).contains(&value) {
                 true => Ok(()),

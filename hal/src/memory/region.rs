@@ -20,7 +20,7 @@ enum Origin {
     Imported,
 }
 
-/// Addresses that the driver gave, and takes back once.
+/// A range that the driver allocated or opened, to be freed or closed once.
 struct Range {
     device: Arc<dyn Device>,
     address: u64,

@@ -236,7 +236,7 @@ pub(super) fn reset() -> Outcome {
     check_works(&device)
 }
 
-/// A reset gives back all memory, also of pools, of objects that live on, and of captures.
+/// A reset releases all memory, also of pools, of objects that live on, and of captures.
 pub(super) fn reset_gives_back() -> Outcome {
     let device = device()?;
     let options = StreamOptions { non_blocking: true, priority: 0 };

@@ -188,7 +188,7 @@ pub(super) fn fork_before_use() -> Outcome {
     Ok(())
 }
 
-/// The handle that the parent process gave.
+/// The handle that the parent process passed.
 fn handle() -> Result<IpcHandle> {
     let text = std::env::var(HANDLE_VARIABLE).unwrap_or_default();
     let mut handle = IpcHandle([0; 64]);

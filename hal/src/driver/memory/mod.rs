@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 #[derive(Debug)]
 pub(super) struct DeviceAllocator {
     pub(super) pool: Pool,
-    /// The lists of all streams, to give their blocks back when memory is short.
+    /// The lists of all streams, whose blocks are freed when memory is short.
     lists: Ranked<Vec<Weak<FreeList>>, LEAF>,
 }
 
@@ -83,7 +83,7 @@ impl DeviceAllocator {
 
     /// Gives every unused byte back to the driver. Waits for the device's work.
     pub(super) fn give_all_back(&self) -> Result<()> {
-        // What one stream cannot give keeps none of the others.
+        // A failure on one stream does not keep the blocks of the others.
         let mut result = Ok(());
         for list in self.lists() {
             result = result.and(list.give_back(&self.pool));

@@ -3,7 +3,7 @@
 use crate::operation::Strides;
 use crate::source::iteration_space::IterationSpace;
 
-/// Shared memory that every device gives a block.
+/// Bytes of shared memory that a block has on every device.
 const SHARED_BYTES: usize = 48 << 10;
 
 /// Shorter axes are read in place.
