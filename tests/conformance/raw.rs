@@ -10,10 +10,10 @@ pub(crate) struct Raw {
     hip: bool,
 }
 
-/// Checks the status that a function returned.
-type Given<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+/// The result of a driver call whose status has been checked.
+type DriverResult<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-fn check(name: &str, code: c_int) -> Given<()> {
+fn check(name: &str, code: c_int) -> DriverResult<()> {
     if code == 0 { Ok(()) } else { Err(format!("{name} returned status {code}").into()) }
 }
 
@@ -31,7 +31,7 @@ macro_rules! call {
 
 impl Raw {
     /// The library of the context's backend, which is loaded already.
-    pub(crate) fn new(context: &Context) -> Given<Raw> {
+    pub(crate) fn new(context: &Context) -> DriverResult<Raw> {
         let hip = context.backend.name() == "hip";
         let (variable, name) = match hip {
             true => ("PYGPU_HIP_LIBRARY", "libamdhip64.so"),
@@ -47,7 +47,7 @@ impl Raw {
     }
 
     /// Bytes that the driver has free, pools counted as used.
-    pub(crate) fn free_memory(&self) -> Given<usize> {
+    pub(crate) fn free_memory(&self) -> DriverResult<usize> {
         let (mut free, mut total) = (0, 0);
         let name = self.name("cuMemGetInfo_v2", "hipMemGetInfo");
         call!(self, name, (*mut usize, *mut usize), (&mut free, &mut total))?;
@@ -55,7 +55,7 @@ impl Raw {
     }
 
     /// A stream that the library under test does not know.
-    pub(crate) fn create_stream(&self) -> Given<usize> {
+    pub(crate) fn create_stream(&self) -> DriverResult<usize> {
         let (mut stream, non_blocking, priority) = (0, 1, 0);
         let name = self.name("cuStreamCreateWithPriority", "hipStreamCreateWithPriority");
         let stream_out = &mut stream;
@@ -64,26 +64,26 @@ impl Raw {
     }
 
     /// The end of it.
-    pub(crate) fn destroy_stream(&self, stream: usize) -> Given<()> {
+    pub(crate) fn destroy_stream(&self, stream: usize) -> DriverResult<()> {
         let name = self.name("cuStreamDestroy_v2", "hipStreamDestroy");
         call!(self, name, (usize), (stream))
     }
 
     /// True once all work of a stream has run: the handle is live.
-    pub(crate) fn synchronize_stream(&self, stream: usize) -> Given<()> {
+    pub(crate) fn synchronize_stream(&self, stream: usize) -> DriverResult<()> {
         let name = self.name("cuStreamSynchronize", "hipStreamSynchronize");
         call!(self, name, (usize), (stream))
     }
 
     /// Starts to capture, as the vendors' runtime libraries do without an option.
-    pub(crate) fn begin_capture(&self, stream: usize) -> Given<()> {
+    pub(crate) fn begin_capture(&self, stream: usize) -> DriverResult<()> {
         let (name, thread_local) =
             (self.name("cuStreamBeginCapture_v2", "hipStreamBeginCapture"), 1);
         call!(self, name, (usize, c_uint), (stream, thread_local))
     }
 
     /// Ends the capture and returns the graph.
-    pub(crate) fn end_capture(&self, stream: usize) -> Given<usize> {
+    pub(crate) fn end_capture(&self, stream: usize) -> DriverResult<usize> {
         let mut graph = 0;
         let name = self.name("cuStreamEndCapture", "hipStreamEndCapture");
         call!(self, name, (usize, *mut usize), (stream, &mut graph))?;
@@ -91,7 +91,7 @@ impl Raw {
     }
 
     /// An executable graph.
-    pub(crate) fn instantiate(&self, graph: usize) -> Given<usize> {
+    pub(crate) fn instantiate(&self, graph: usize) -> DriverResult<usize> {
         let (mut executable, flags) = (0, 0);
         let name = self.name("cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags");
         call!(self, name, (*mut usize, usize, c_ulonglong), (&mut executable, graph, flags))?;
@@ -99,24 +99,24 @@ impl Raw {
     }
 
     /// Queues it.
-    pub(crate) fn launch_graph(&self, executable: usize, stream: usize) -> Given<()> {
+    pub(crate) fn launch_graph(&self, executable: usize, stream: usize) -> DriverResult<()> {
         let name = self.name("cuGraphLaunch", "hipGraphLaunch");
         call!(self, name, (usize, usize), (executable, stream))
     }
 
     /// The end of a graph; executable ones that were made of it stay.
-    pub(crate) fn destroy_graph(&self, graph: usize) -> Given<()> {
+    pub(crate) fn destroy_graph(&self, graph: usize) -> DriverResult<()> {
         call!(self, self.name("cuGraphDestroy", "hipGraphDestroy"), (usize), (graph))
     }
 
     /// The end of an executable graph.
-    pub(crate) fn destroy_executable(&self, executable: usize) -> Given<()> {
+    pub(crate) fn destroy_executable(&self, executable: usize) -> DriverResult<()> {
         let name = self.name("cuGraphExecDestroy", "hipGraphExecDestroy");
         call!(self, name, (usize), (executable))
     }
 
     /// How many there are of a kind; of the double alone.
-    pub(crate) fn live(&self, kind: &str) -> Given<u64> {
+    pub(crate) fn live(&self, kind: &str) -> DriverResult<u64> {
         type Live = unsafe extern "C" fn(*const c_char) -> u64;
         let kind = CString::new(kind)?;
         // SAFETY: the type is that of the double's documentation.
@@ -126,19 +126,19 @@ impl Raw {
     }
 
     /// The calling thread's context; 0 for none.
-    pub(crate) fn current_context(&self) -> Given<usize> {
+    pub(crate) fn current_context(&self) -> DriverResult<usize> {
         let mut context = 0;
         call!(self, "cuCtxGetCurrent", (*mut usize), (&mut context))?;
         Ok(context)
     }
 
     /// Makes a context the calling thread's; 0 for none.
-    pub(crate) fn set_context(&self, context: usize) -> Given<()> {
+    pub(crate) fn set_context(&self, context: usize) -> DriverResult<()> {
         call!(self, "cuCtxSetCurrent", (usize), (context))
     }
 
     /// A context beside the primary one, which is the calling thread's from now on.
-    pub(crate) fn create_context(&self, device: usize) -> Given<usize> {
+    pub(crate) fn create_context(&self, device: usize) -> DriverResult<usize> {
         let (mut context, flags) = (0, 0);
         let device = device as c_int;
         let name = "cuCtxCreate_v2";
@@ -147,7 +147,7 @@ impl Raw {
     }
 
     /// The end of it.
-    pub(crate) fn destroy_context(&self, context: usize) -> Given<()> {
+    pub(crate) fn destroy_context(&self, context: usize) -> DriverResult<()> {
         call!(self, "cuCtxDestroy_v2", (usize), (context))
     }
 }
