@@ -15,7 +15,8 @@ import numpy as np
 
 __all__ = ["Struct", "calcsize", "error", "pack", "pack_into", "unpack", "unpack_from"]
 
-_COMPLEX = {"F": ("f", np.complex64), "D": ("d", np.complex128)}
+# The code of the two parts of a complex number.
+_COMPLEX = {"F": "f", "D": "d"}
 _CODE = re.compile(r"(\d*)([a-zA-Z?])")
 
 
@@ -42,30 +43,31 @@ class Struct:
 
     def __init__(self, format: str | bytes) -> None:
         self.format = format.decode() if isinstance(format, bytes) else format
-        # One entry for each value: the class of a complex number, or None.
-        self._classes: list[type[np.complexfloating[Any, Any]] | None] = []
+        # Whether each value is a complex number.
+        self._is_complex: list[bool] = []
         codes = ""
         if re.sub(_CODE, "", self.format).strip(" \t\n@=<>!"):
             raise error(f"bad char in struct format {self.format!r}")
         for count, code in _CODE.findall(self.format):
-            part, cls = _COMPLEX.get(code, (code, None))
             repeat = int(count or 1)
-            if cls is not None:
-                codes += f" {2 * repeat}{part}"
-                self._classes += [cls] * repeat
+            if code in _COMPLEX:
+                codes += f" {2 * repeat}{_COMPLEX[code]}"
+                self._is_complex += [True] * repeat
             else:
                 codes += f" {count}{code}"
-                self._classes += [None] * (1 if code in "sp" else 0 if code == "x" else repeat)
+                self._is_complex += [False] * (1 if code in "sp" else 0 if code == "x" else repeat)
         order = self.format.strip()[:1]
         self._struct = struct.Struct((order if order in "@=<>!" else "") + codes)
         self.size = self._struct.size
 
     def _flat(self, values: tuple[Any, ...]) -> list[Any]:
-        if len(values) != len(self._classes):
-            raise error(f"pack expected {len(self._classes)} items for packing (got {len(values)})")
+        if len(values) != len(self._is_complex):
+            raise error(
+                f"pack expected {len(self._is_complex)} items for packing (got {len(values)})"
+            )
         flat: list[Any] = []
-        for value, cls in zip(values, self._classes):
-            if cls is not None:
+        for value, is_complex in zip(values, self._is_complex):
+            if is_complex:
                 flat += (complex(value).real, complex(value).imag)
             elif isinstance(value, np.ndarray | np.void):
                 flat.append(value.tobytes())
@@ -89,8 +91,8 @@ class Struct:
         """Returns the values that a buffer holds, from an offset in bytes."""
         numbers = iter(self._struct.unpack_from(buffer, offset))
         return tuple(
-            next(numbers) if cls is None else complex(next(numbers), next(numbers))
-            for cls in self._classes
+            complex(next(numbers), next(numbers)) if is_complex else next(numbers)
+            for is_complex in self._is_complex
         )
 
 
