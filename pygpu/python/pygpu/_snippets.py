@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 THREADS = 256
 """The threads of each block of a generated kernel; the launchers of the core know it, too."""
@@ -135,6 +135,13 @@ class Usage:
         if not self.order_free or _WHOLE_GRID.search(self.operation) or len(self.operation) > 400:
             return {}
         return {it.name: self._transfers(it) for it in self._vectors if it.name in self.indexed}
+
+    def is_sequence(self, packs: Mapping[str, tuple[bool, bool]]) -> bool:
+        """Returns whether a store may come before another access, so that it matters if two of the
+        arrays share memory: a single assignment reads everything before it stores."""
+        body = self.operation.strip().rstrip(";").rstrip()
+        stores = sum(store for _, store in packs.values())
+        return stores > 1 or ";" in body or "{" in body
 
     def _transfers(self, declared: Declared) -> tuple[bool, bool]:
         element = self.accesses[declared.name]

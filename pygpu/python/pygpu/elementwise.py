@@ -184,7 +184,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
             _snippets.declaration(declared, usage),
             usage.order_free,
             self._pack,
-            len([it for it in _snippets.statements(usage.operation) if it.strip()]) > 1,
+            usage.is_sequence(self._packs),
         )
 
     def _build(

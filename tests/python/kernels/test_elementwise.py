@@ -148,8 +148,16 @@ def test_one_array_for_several_arguments():
     np.testing.assert_allclose(gx.get(), 5 * x, rtol=1e-6)
 
 
-def test_statements_see_what_those_before_have_stored():
-    kernel = ElementwiseKernel("float *x, float *y, float *z", "y[i] = 2*x[i]; z[i] = x[i] + 1")
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "y[i] = 2*x[i]; z[i] = x[i] + 1",
+        "{ y[i] = 2*x[i]; z[i] = x[i] + 1; }",
+        "y[i] = 2*x[i], z[i] = x[i] + 1",
+    ],
+)
+def test_statements_see_what_those_before_have_stored(statements):
+    kernel = ElementwiseKernel("float *x, float *y, float *z", statements)
     (x, *_), (gx, _, gz) = arrays(100)
     kernel(gx, gx, gz)
     np.testing.assert_allclose(gz.get(), 2 * x + 1, rtol=1e-6)
