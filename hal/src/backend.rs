@@ -70,7 +70,7 @@ pub trait Backend: Send + Sync + Debug {
         })
     }
 
-    /// The first device that `matches`; `what` and `value` name what was looked for.
+    /// Returns the first device that `matches`; `what` and `value` name what was looked for.
     #[doc(hidden)]
     fn find_device(
         &self,

@@ -4,7 +4,7 @@ use crate::dtype::{DType, Element, Kind};
 use crate::error::{Error, Result};
 use crate::{Complex, bf16, dtypes, f16};
 
-/// A number of single precision that rounds to the same binary16 as `value`: what single
+/// Returns a number of single precision that rounds to the same binary16 as `value`: what single
 /// precision cannot hold is rounded to odd, so that the second rounding is the only one.
 ///
 /// S. Boldo and G. Melquiond, "Emulation of FMA and Correctly Rounded Sums: Proved Algorithms
@@ -17,8 +17,8 @@ pub fn to_odd(value: f64) -> f32 {
     f64::from_bits((bits | sticky) & !LOST) as f32
 }
 
-/// The nearest binary16. `f16::from_f64` rounds twice on processors that convert by way of single
-/// precision.
+/// Returns the nearest binary16. `f16::from_f64` rounds twice on processors that convert by way of
+/// single precision.
 pub fn nearest_half(value: f64) -> f16 {
     f16::from_f32(to_odd(value))
 }
@@ -34,7 +34,7 @@ impl Scalar {
     /// The bytes of the largest scalar: those of a `Complex128`.
     pub const MAX_BYTES: usize = 16;
 
-    /// The value of a Rust number.
+    /// Returns the value of a Rust number.
     ///
     /// Elements of more than [`Scalar::MAX_BYTES`] bytes do not compile:
     ///
@@ -106,7 +106,7 @@ impl Scalar {
         Scalar { dtype: T::DTYPE, bits }
     }
 
-    /// The value whose bytes are `bytes`, in this machine's order.
+    /// Returns the value whose bytes are `bytes`, in this machine's order.
     ///
     /// # Errors
     /// `InvalidArgument` if `bytes` is not as long as the dtype or longer than
@@ -131,17 +131,17 @@ impl Scalar {
         Ok(Scalar { dtype, bits })
     }
 
-    /// The type of the value.
+    /// Returns the type of the value.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The bytes of the value, in this machine's order, as many as the dtype has.
+    /// Returns the bytes of the value, in this machine's order, as many as the dtype has.
     pub fn bytes(&self) -> &[u8] {
         &self.bits[..self.dtype.size()]
     }
 
-    /// The value as `T`, if that is its type.
+    /// Returns the value as `T`, if that is its type.
     pub fn get<T: Element>(&self) -> Option<T> {
         const { assert!(size_of::<T>() == T::DTYPE.size(), "Element::DTYPE has another size") };
         // SAFETY: the bytes are those of a valid `T` when the dtype is `T`'s, which no scalar of
@@ -149,8 +149,8 @@ impl Scalar {
         (self.dtype == T::DTYPE).then(|| unsafe { self.bits.as_ptr().cast::<T>().read_unaligned() })
     }
 
-    /// The value converted to another type: integers wrap, floating-point numbers round,
-    /// a complex number loses its imaginary part when it becomes real.
+    /// Returns the value converted to another type: integers wrap, floating-point numbers round, a
+    /// complex number loses its imaginary part when it becomes real.
     ///
     /// # Errors
     /// `InvalidType` between a record and anything else.
@@ -168,12 +168,12 @@ impl Scalar {
         Ok(Self::of_parts(dtype, real, imaginary).unwrap_or(*self))
     }
 
-    /// The value as a 64-bit float, without its imaginary part.
+    /// Returns the value as a 64-bit float, without its imaginary part.
     pub fn as_f64(&self) -> f64 {
         self.parts().0.float()
     }
 
-    /// True unless every part of the value is zero.
+    /// Returns true unless every part of the value is zero.
     pub fn is_true(&self) -> bool {
         let (real, imaginary) = self.parts();
         real.is_true() || imaginary != 0.0

@@ -139,12 +139,12 @@ impl Array {
         self.dtype
     }
 
-    /// Extents.
+    /// Returns the shape: the number of elements along each axis.
     pub fn shape(&self) -> &[usize] {
         self.layout.shape()
     }
 
-    /// Strides in bytes.
+    /// Returns the strides, in bytes.
     pub fn strides(&self) -> &[isize] {
         self.layout.strides()
     }

@@ -39,7 +39,7 @@ impl fmt::Display for Number {
 }
 
 impl Number {
-    /// Returns its family.
+    /// Returns the kind of the number: boolean, integer, floating-point or complex.
     pub fn kind(self) -> Kind {
         match self {
             Number::Bool(_) => Kind::Bool,

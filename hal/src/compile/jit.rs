@@ -73,7 +73,7 @@ impl JitOptions {
         Self::text(&self.info)
     }
 
-    /// Returns what was wrong.
+    /// Returns the error log of the loader or linker.
     pub fn errors(&self) -> String {
         Self::text(&self.error)
     }

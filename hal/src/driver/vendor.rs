@@ -76,7 +76,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Returns the context of a device, retained: what [`Vendor::set_current`] takes.
     fn retain_context(&self, device: c_int) -> (c_int, Handle);
 
-    /// Lets go of it.
+    /// Releases the retained context of a device.
     fn release_context(&self, device: c_int) -> c_int;
 
     /// Destroys everything in it. A use counted by [`Vendor::retain_context`] stays counted.
@@ -85,7 +85,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Returns the calling thread's context; 0 for none.
     fn current(&self) -> (c_int, Handle);
 
-    /// Sets it.
+    /// Makes a context the calling thread's current one; 0 for none.
     fn set_current(&self, context: Handle) -> c_int;
 
     /// Returns the compilers' name of the device, as the driver reports it.
@@ -124,7 +124,7 @@ pub trait Vendor: Send + Sync + Debug {
     /// Lets the current context use the memory of another device.
     fn enable_peer(&self, device: c_int, context: Handle) -> c_int;
 
-    /// Ends that.
+    /// Ends the access to a peer's memory that [`Vendor::enable_peer`] enabled.
     fn disable_peer(&self, device: c_int, context: Handle) -> c_int;
 
     /// Returns true if a host address is page-locked or managed: memory that the driver copies from

@@ -28,7 +28,7 @@ macro_rules! define {
             /// Every type that can be calculated with.
             pub const ALL: [DType; [$(DType::$variant),*].len()] = [$(DType::$variant),*];
 
-            /// Bytes per element.
+            /// Returns bytes per element.
             pub const fn size(self) -> usize {
                 match self {
                     $(DType::$variant => size_of::<$rust>(),)*
@@ -36,7 +36,7 @@ macro_rules! define {
                 }
             }
 
-            /// The family.
+            /// Returns the kind of the type: boolean, integer, floating-point or complex.
             pub const fn kind(self) -> Kind {
                 match self {
                     $(DType::$variant => Kind::$kind,)*
@@ -44,7 +44,7 @@ macro_rules! define {
                 }
             }
 
-            /// numpy's name.
+            /// Returns numpy's name of the type, as `float32`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(DType::$variant => $name,)*
@@ -52,8 +52,8 @@ macro_rules! define {
                 }
             }
 
-            /// The type in which sums and products of elements are kept until they are stored:
-            /// `Float32` for `Float16` and `BFloat16`, any other type itself.
+            /// Returns the type in which sums and products of elements are kept until they are
+            /// stored: `Float32` for `Float16` and `BFloat16`, any other type itself.
             pub const fn working(self) -> DType {
                 match self {
                     $(DType::$variant => DType::$working,)*
@@ -135,7 +135,7 @@ pub enum Kind {
 }
 
 impl DType {
-    /// The alignment in bytes that an element's address must have.
+    /// Returns the alignment in bytes that an element's address must have.
     pub const fn alignment(self) -> usize {
         match self.kind() {
             Kind::Complex => self.size() / 2,
@@ -144,22 +144,22 @@ impl DType {
         }
     }
 
-    /// True for signed and unsigned integers (not for bool).
+    /// Returns true for signed and unsigned integers (not for bool).
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned)
     }
 
-    /// True for complex numbers.
+    /// Returns true for complex numbers.
     pub const fn is_complex(self) -> bool {
         matches!(self.kind(), Kind::Complex)
     }
 
-    /// True for floating-point and complex numbers.
+    /// Returns true for floating-point and complex numbers.
     pub const fn is_inexact(self) -> bool {
         matches!(self.kind(), Kind::Float | Kind::Complex)
     }
 
-    /// The real type of a complex one; any other type itself.
+    /// Returns the real type of a complex one; any other type itself.
     pub const fn real(self) -> DType {
         match self {
             DType::Complex64 => DType::Float32,
@@ -168,7 +168,7 @@ impl DType {
         }
     }
 
-    /// The type in which a function that needs fractions computes on this one, by numpy's
+    /// Returns the type in which a function that needs fractions computes on this one, by numpy's
     /// rule: 8-bit integers and bool in `Float16`, 16-bit ones in `Float32`, wider ones in
     /// `Float64`, inexact types in themselves.
     pub const fn inexact(self) -> DType {
@@ -180,7 +180,7 @@ impl DType {
         }
     }
 
-    /// The type that both types convert to without loss, by numpy's table
+    /// Returns the type that both types convert to without loss, by numpy's table
     /// (`numpy.promote_types`), and for `BFloat16` by that of numpy's operations with the package
     /// `ml_dtypes`: with `Float16` and 16-bit integers `Float32`, with wider integers `Float64`.
     ///
@@ -226,7 +226,7 @@ impl DType {
         })
     }
 
-    /// The type of an operation between an array of this type and a Python number, which
+    /// Returns the type of an operation between an array of this type and a Python number, which
     /// has a kind but no size (numpy's rule since 2.0, NEP 50). A float beside `BFloat16` makes
     /// `Float32`, as it does in numpy with the package `ml_dtypes`.
     pub fn promote_python(self, number: Kind) -> DType {

@@ -20,7 +20,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans an operation.
+    /// Returns the kernels and the launches of an operation.
     ///
     /// # Errors
     /// `InvalidArgument` or `InvalidType` for an operation that contradicts its own

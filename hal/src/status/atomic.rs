@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct AtomicStatus(AtomicU64);
 
 impl AtomicStatus {
-    /// Returns a success.
+    /// Returns an object whose status is success.
     pub const fn new() -> AtomicStatus {
         // `Api::Host` is 0, as is the code of success.
         AtomicStatus(AtomicU64::new(0))
@@ -25,7 +25,7 @@ impl AtomicStatus {
         Status::new(api, bits as u32 as i32)
     }
 
-    /// Sets the status.
+    /// Stores the status of a call.
     #[inline]
     pub fn store(&self, status: Status) {
         let api = if status.is_success() { Api::Host } else { status.api };

@@ -175,7 +175,7 @@ impl Status {
         Status::new(Api::Cuda, code)
     }
 
-    /// Returns a `hipError_t`.
+    /// Returns the status of a number of `hipError_t`.
     pub const fn hip(code: i32) -> Self {
         Status::new(Api::Hip, code)
     }

@@ -81,7 +81,7 @@ impl<T: Element> DeviceArray<T> {
         self.array.layout()
     }
 
-    /// Extents.
+    /// Returns the shape: the number of elements along each axis.
     pub fn shape(&self) -> &[usize] {
         self.array.shape()
     }

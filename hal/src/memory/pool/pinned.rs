@@ -96,7 +96,7 @@ impl PinnedPool {
         found
     }
 
-    /// Counts of the pool.
+    /// Returns how many blocks of the pool are in use and how many are kept, with their bytes.
     pub fn counts(&self) -> PoolCounts {
         self.0.bins.lock().counts()
     }
