@@ -87,6 +87,16 @@ def test_views(view):
     check(gpuarray.from_dlpack(gpuarray.to_gpu(expected).T), expected.T)
 
 
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    expected = sample("f4").astype(ml_dtypes.bfloat16)
+    a = gpuarray.to_gpu(expected)
+    assert _core.dlpack_tensor(a.__dlpack__())[4] == (4, 16, 1)
+    b = gpuarray.from_dlpack(a)
+    assert (b.ptr, b.dtype) == (a.ptr, expected.dtype)
+    np.testing.assert_array_equal(b.get(), expected)
+
+
 def test_what_a_capsule_says():
     a = gpuarray.to_gpu(sample("f4"))[:, 1::2]
     for options, is_copied in (

@@ -25,6 +25,7 @@ _KINDS = {"cuda": _Kind(2, (3, 13)), "hip": _Kind(10, (11,)), "host": _Kind(_CPU
 
 # DLPack's codes of kinds of elements.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BFLOAT = 4
 
 # The numbers of the default streams in __cuda_array_interface__, and in DLPack for CUDA.
 _LEGACY, _PER_THREAD = 1, 2
@@ -32,6 +33,25 @@ _LEGACY, _PER_THREAD = 1, 2
 
 def _kind() -> _Kind:
     return _KINDS[_core.choose_backend()]
+
+
+def _code_of(dtype: np.dtype[Any]) -> int | None:
+    return _BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)
+
+
+def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
+    """Returns the dtype of elements of DLPack; None for those that numpy has not."""
+    letter = {code: letter for letter, code in _CODES.items()}.get(code)
+    try:
+        if (code, bits) == (_BFLOAT, 16):
+            from ml_dtypes import bfloat16
+
+            return np.dtype(bfloat16)
+        if letter is None or bits % 8:
+            return None
+        return np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
+    except (ImportError, TypeError):
+        return None
 
 
 # -- export --------------------------------------------------------------------------------
@@ -85,7 +105,8 @@ def dlpack(
         # It is numpy's from here on. Versions before 2.1 take no more than the stream.
         host = array.get()
         return host.__dlpack__(max_version=max_version) if is_versioned else host.__dlpack__()
-    if array.dtype.kind not in _CODES:
+    code = _code_of(array.dtype)
+    if code is None:
         raise BufferError(f"dtype is {array.dtype}; DLPack has no such elements")
     itemsize = array.dtype.itemsize
     if copy:
@@ -99,7 +120,7 @@ def dlpack(
     return _core.dlpack_capsule(
         array,
         device,
-        (_CODES[array.dtype.kind], 8 * itemsize),
+        (code, 8 * itemsize),
         [stride // itemsize for stride in array.strides],
         is_versioned,
         bool(copy),
@@ -225,16 +246,12 @@ def _from_capsule(capsule: Any) -> tuple[GPUArray, bool]:
     owner, address, shape, strides, (code, bits, lanes), device, is_read_only = _core.dlpack_tensor(
         capsule
     )
-    letter = {code: letter for letter, code in _CODES.items()}.get(code)
-    try:
-        if letter is None or lanes != 1 or bits % 8:
-            raise TypeError
-        dtype = np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
-    except TypeError:
+    dtype = _dtype_of(code, bits) if lanes == 1 else None
+    if dtype is None:
         raise BufferError(
             f"the elements have code {code}, {bits} bits and {lanes} lanes, for which there is "
             "no dtype"
-        ) from None
+        )
     kind = _kind()
     if device[0] not in (kind.own, *kind.others):
         raise BufferError(f"the capsule's memory is on the device {device} of DLPack")
