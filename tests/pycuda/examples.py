@@ -36,7 +36,6 @@ LEFT_OUT = {
     "2d_fft": "pyfft, whose last release (2012) is for Python 2",
     "demo_meta_matrixmul_cheetah": "a template that the source package does not hold",
     "thrust_interop": "codepy, which compiles with nvcc and Boost.Python",
-    "demo_meta_codepy": "codepy, which compiles with a host compiler and Boost.Python",
     "simple_rgb2gray": "scipy.misc.imread, which scipy 1.2 took out",
     "cai_cupy_arrays": "CuPy, which needs a real NVIDIA GPU",
     "cai_numba": "Numba's CUDA target, which needs a real NVIDIA GPU",
