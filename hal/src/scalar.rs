@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn halves_are_rounded_once() {
-        let (unit, last) = (2f64.powi(-10), 2f64.powi(-24));
+        let (unit, last) = (1.0 / 1024.0, 1.0 / 16_777_216.0);
         // Just above and just below the middle of two numbers: single precision holds the middle.
         for (value, bits) in [
             (1.0 + 0.5 * unit, 0x3c00),

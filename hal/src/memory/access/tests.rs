@@ -194,6 +194,7 @@ fn explore(programs: &[Vec<Step>]) -> usize {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a model, without unsafe code, that runs too long there")]
 fn no_two_operations_wait_for_each_other() {
     let kinds = [Kind::AtHome, Kind::Elsewhere, Kind::Copy, Kind::Free, Kind::Capture];
     let uses: [&[usize]; 5] = [&[0, 1], &[1, 0], &[1, 2, 0], &[2, 2, 1], &[0]];
