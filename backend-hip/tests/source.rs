@@ -9,7 +9,7 @@ extern crate hal as gpuarray_hal;
 #[path = "../../hal/tests/source/operations.rs"]
 mod operations;
 
-use hal::source::{KernelSpec, unit};
+use hal::source::unit;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::process::Command;
@@ -35,8 +35,7 @@ fn text() -> &'static str {
 fn preprocessed() -> String {
     let mut seen = HashSet::new();
     let operations = operations::all();
-    let specs =
-        operations.iter().map(|operation| KernelSpec::of(operation).expect("a specification"));
+    let specs = operations.iter().map(|operation| operations::plan(operation).spec());
     let text = unit(specs.filter(|spec| seen.insert(*spec)));
     assert!(seen.len() > 1500 && text.contains("__CUDA_ARCH__"));
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hip-source.cpp");

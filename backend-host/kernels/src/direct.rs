@@ -91,9 +91,8 @@ unsafe fn apply(operation: &Elementwise, length: usize, workers: &Workers<'_>) -
     let Elementwise { function, compute, inputs, output, .. } = operation;
     let size = compute.size();
     let result = output.dtype;
-    let is_plain = inputs.len() == function.arity()
-        && function.result(*compute) == result
-        && output.strides[0] == result.size() as isize;
+    let is_plain =
+        function.result(*compute) == result && output.strides[0] == result.size() as isize;
     if !is_plain || matches!(compute, DType::Opaque(_)) {
         return false;
     }
@@ -111,9 +110,6 @@ unsafe fn apply(operation: &Elementwise, length: usize, workers: &Workers<'_>) -
                 arguments[index].0 = operand.address as usize;
             }
             Input::Scalar(scalar) => {
-                if scalar.dtype() != *compute {
-                    return false;
-                }
                 cells[index].0[..size].copy_from_slice(scalar.bytes());
                 arguments[index].0 = (&raw const cells[index]).expose_provenance();
                 repeated |= u32::from(length > 1) << index;

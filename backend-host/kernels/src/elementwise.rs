@@ -14,7 +14,7 @@ use super::tile::{Argument, BUFFER, Output, ROW, Scratch};
 use super::unsupported;
 use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand, Shape};
-use hal::{DType, Error, Kind, Result, Scalar};
+use hal::{DType, Kind, Result, Scalar};
 
 /// Columns of a tile that is read across its rows.
 const SQUARE: usize = 64;
@@ -118,10 +118,6 @@ fn prepare<'a>(
 ) -> Result<bool> {
     let Elementwise { function, compute, inputs, output, .. } = operation;
     let arity = function.arity();
-    if inputs.len() != arity || arity > 4 {
-        let detail = format!("{function:?} takes {arity} inputs, not {}", inputs.len());
-        return Err(Error::invalid("elementwise", detail));
-    }
     let copy = *function == Function::Unary(UnaryFunction::Copy);
     let same = copy && inputs[0].dtype() == output.dtype && *compute == output.dtype;
     program.arity = arity;
@@ -138,11 +134,7 @@ fn prepare<'a>(
                 }
                 arguments[index].staged = operand.address == output.address;
             }
-            Input::Scalar(scalar) => {
-                let value = match function {
-                    Function::SelectPositive if condition => Scalar::new(is_positive(scalar)),
-                    _ => scalar.cast(wanted)?,
-                };
+            Input::Scalar(value) => {
                 cells[index].0[..wanted.size()].copy_from_slice(value.bytes());
                 arguments[index].address = (&raw const cells[index]).expose_provenance();
                 arguments[index].size = wanted.size();
@@ -177,16 +169,6 @@ fn prepare<'a>(
     program.step = Step::Call(kernel);
     program.output = Output::new(output, result);
     Ok(true)
-}
-
-fn is_positive(scalar: &Scalar) -> bool {
-    match scalar.get::<hal::Complex<f64>>() {
-        Some(value) => value.re > 0.0 || (value.re == 0.0 && value.im > 0.0),
-        None => match scalar.get::<hal::Complex<f32>>() {
-            Some(value) => value.re > 0.0 || (value.re == 0.0 && value.im > 0.0),
-            None => scalar.as_f64() > 0.0,
-        },
-    }
 }
 
 impl Program<'_> {

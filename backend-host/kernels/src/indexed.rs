@@ -4,9 +4,8 @@ use super::copy::{Place, copy_tile, pointer};
 use super::nest::{count, for_each, offset, widest, without};
 use super::parallel::Workers;
 use super::tile::{Argument, BUFFER, Buffer, Output, Scratch};
-use super::unsupported;
+use hal::DType;
 use hal::operation::{Gather, Indexed, Input, Scatter};
-use hal::{DType, Kind, Result};
 use std::ptr;
 
 /// The elements that indices name.
@@ -143,22 +142,12 @@ pub(super) fn tile_columns(largest: usize) -> usize {
     (BUFFER / largest.max(size_of::<i64>())).min(1024)
 }
 
-/// Records may be larger than a buffer; they are moved one by one.
-fn check(source: DType, target: DType) -> Result<()> {
-    let opaque = |dtype: DType| dtype.kind() == Kind::Opaque;
-    if source != target && (opaque(source) || opaque(target)) {
-        return Err(unsupported(format!("a conversion of dtype {source} to {target}")));
-    }
-    Ok(())
-}
-
 /// Executes a gather.
 ///
 /// # Safety
 /// See [`hal::operation`].
-pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) -> Result<()> {
+pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
     let Gather { shape, source, output } = operation;
-    check(source.base.dtype, output.dtype)?;
     let picker = Picker::new(source);
     let output = Output::new(output, source.base.dtype);
     // The last axis is cut into tiles; where nothing is converted, into any size.
@@ -221,17 +210,15 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) -> Result
     let axis = widest(shape);
     let work = count(shape).saturating_mul(4);
     workers.split(shape.get(axis).copied().unwrap_or(1), 1, work, &|range| part(axis, range));
-    Ok(())
 }
 
 /// Executes a scatter, on one thread: several could store to the same element at once.
 ///
 /// # Safety
 /// See [`hal::operation`].
-pub(super) unsafe fn scatter(operation: &Scatter) -> Result<()> {
+pub(super) unsafe fn scatter(operation: &Scatter) {
     let Scatter { shape, input, target } = operation;
     let dtype = target.base.dtype;
-    check(input.dtype(), dtype)?;
     let picker = Picker::new(target);
     let cell;
     let source = match input {
@@ -239,8 +226,7 @@ pub(super) unsafe fn scatter(operation: &Scatter) -> Result<()> {
         Input::Scalar(scalar) => {
             // Two words, so that the value is aligned for every type.
             let mut words = [0u64; 2];
-            let value = scalar.cast(dtype)?;
-            for (index, &byte) in value.bytes().iter().enumerate() {
+            for (index, &byte) in scalar.bytes().iter().enumerate() {
                 words[index / 8] |= u64::from(byte) << (index % 8 * 8);
             }
             cell = words.map(u64::to_le);
@@ -283,5 +269,4 @@ pub(super) unsafe fn scatter(operation: &Scatter) -> Result<()> {
             column += number;
         }
     });
-    Ok(())
 }

@@ -39,7 +39,7 @@ mod tile;
 mod unary;
 mod vector;
 
-use hal::operation::Operation;
+use hal::operation::{Description, Operation};
 use hal::{Error, Result};
 use rayon::ThreadPool;
 use std::sync::Arc;
@@ -50,8 +50,7 @@ use std::sync::Arc;
 /// the calling thread does everything. The result is the same.
 ///
 /// # Errors
-/// `Unsupported` for a function that this backend does not have or that is not defined for
-/// the dtype, `InvalidArgument` for a wrong number of inputs. Nothing has been written then.
+/// `Unsupported` for a function that this backend does not have. Nothing has been written then.
 ///
 /// # Safety
 /// The operation must be as [`hal::operation`] describes: every element that shapes and
@@ -64,13 +63,19 @@ pub unsafe fn execute(
     let workers = parallel::Workers::new(pool);
     // SAFETY: passed on to the caller.
     unsafe {
-        match operation {
-            Operation::Elementwise(operation) => elementwise::run(operation, &workers),
-            Operation::Reduce(operation) => reduce::run(operation, &workers),
-            Operation::Scan(operation) => scan::run(operation, &workers),
-            Operation::Gather(operation) => indexed::gather(operation, &workers),
-            Operation::Scatter(operation) => indexed::scatter(operation),
-            Operation::Sequence(operation) => sequence::run(operation, &workers),
+        match operation.description() {
+            Description::Elementwise(operation) => elementwise::run(operation, &workers),
+            Description::Reduce(operation) => reduce::run(operation, &workers),
+            Description::Scan(operation) => scan::run(operation, &workers),
+            Description::Gather(operation) => {
+                indexed::gather(operation, &workers);
+                Ok(())
+            }
+            Description::Scatter(operation) => {
+                indexed::scatter(operation);
+                Ok(())
+            }
+            Description::Sequence(operation) => sequence::run(operation, &workers),
             other => Err(unsupported(format!("{other:?}"))),
         }
     }

@@ -17,7 +17,7 @@ use super::unsupported;
 use super::vector::Loop;
 use hal::function::Reduction;
 use hal::operation::{Reduce, Shape};
-use hal::{DType, Kind, Result, Scalar};
+use hal::{DType, Result, Scalar};
 use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,10 +64,7 @@ struct Reducer<'a> {
 /// # Safety
 /// See [`hal::operation`].
 pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()> {
-    let Reduce { reduction, compute, shape, output, .. } = operation;
-    if compute.kind() == Kind::Opaque {
-        return Err(unsupported(format!("{reduction:?} of dtype {compute}")));
-    }
+    let Reduce { reduction, shape, output, .. } = operation;
     let mut kept = shape.clone();
     let mut folded = shape.clone();
     for axis in 0..shape.len() {

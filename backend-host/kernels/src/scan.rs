@@ -39,8 +39,7 @@ pub(super) unsafe fn run(operation: &Scan, workers: &Workers<'_>) -> Result<()> 
     }
     let mut cell = Cell([0; 16]);
     if *exclusive {
-        let value = initial.cast(*compute)?;
-        cell.0[..compute.size()].copy_from_slice(value.bytes());
+        cell.0[..compute.size()].copy_from_slice(initial.bytes());
     }
     let input = Argument::new(input, *compute);
     let distance = |axis: usize| stride(input.strides, axis).unsigned_abs();

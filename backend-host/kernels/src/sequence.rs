@@ -43,8 +43,7 @@ select_variant!(fill<T: Number, W: Number>, fill_body, Fill,
 
 fn read<T: Number>(scalar: &Scalar) -> T {
     let mut bytes = [0; 16];
-    let value = scalar.cast(T::DTYPE).unwrap_or(*scalar);
-    for (byte, &given) in bytes.iter_mut().zip(value.bytes()) {
+    for (byte, &given) in bytes.iter_mut().zip(scalar.bytes()) {
         *byte = given;
     }
     // SAFETY: as many bytes as the type has, and every pattern of them is valid.

@@ -39,7 +39,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Read and written.
     pub(crate) bytes: f64,
-    pub(crate) operation: Operation,
+    pub(crate) operation: Description,
     pub(crate) reference: Reference,
 }
 
@@ -59,9 +59,9 @@ pub(crate) fn elementwise(
     shape: &[usize],
     inputs: &[Input],
     output: Operand,
-) -> Operation {
+) -> Description {
     let (shape, inputs) = (shape.into(), inputs.iter().cloned().collect());
-    Operation::Elementwise(Elementwise { function, compute, shape, inputs, output })
+    Description::Elementwise(Elementwise { function, compute, shape, inputs, output })
 }
 
 pub(crate) fn reduce(
@@ -70,8 +70,8 @@ pub(crate) fn reduce(
     shape: &[usize],
     input: Mapped,
     output: Operand,
-) -> Operation {
-    Operation::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+) -> Description {
+    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
 }
 
 const ADD: Function = Function::Binary(BinaryFunction::Add);
@@ -137,7 +137,7 @@ fn push(
     list: &mut Vec<Case>,
     name: impl Into<String>,
     bytes: usize,
-    operation: Operation,
+    operation: Description,
     reference: Reference,
 ) {
     list.push(Case { name: name.into(), bytes: bytes as f64, operation, reference });
@@ -190,7 +190,7 @@ fn contiguous(at: &Buffers, list: &mut Vec<Case>) {
     let value = u64::from(2_f32.to_bits());
     let reference = flat("fill", N / 4, vec![at.out, value, N as u64 / 4], BYTES);
     push(list, "fill", BYTES, fill, reference);
-    let sequence = Operation::Sequence(Sequence {
+    let sequence = Description::Sequence(Sequence {
         length: N,
         start: Scalar::new(0_f32),
         step: Scalar::new(1_f32),
@@ -330,7 +330,7 @@ fn reductions(at: &Buffers, list: &mut Vec<Case>) {
 
 fn scans(at: &Buffers, list: &mut Vec<Case>) {
     let mut scan = |name: &str, compute: DType, shape: &[usize], strides: &[isize], axis| {
-        let operation = Operation::Scan(Scan {
+        let operation = Description::Scan(Scan {
             reduction: Reduction::Sum,
             compute,
             shape: shape.into(),
@@ -360,16 +360,16 @@ fn indexed(at: &Buffers, list: &mut Vec<Case>) {
     let source = pick(&[0], at.indices, &[1], N);
     let mut target = source.clone();
     let gather =
-        Operation::Gather(Gather { shape: [N][..].into(), source, output: at.out(F32, &[1]) });
+        Description::Gather(Gather { shape: [N][..].into(), source, output: at.out(F32, &[1]) });
     let reference = flat("gather", N, arguments.clone(), 3 * BYTES);
     push(list, "gather", 3 * BYTES, gather, reference);
     target.base.address = at.out;
     let input = at.x(F32, &[1]);
-    let scatter = Operation::Scatter(Scatter { shape: [N][..].into(), input, target });
+    let scatter = Description::Scatter(Scatter { shape: [N][..].into(), input, target });
     let reference = flat("scatter", N, arguments, 3 * BYTES);
     push(list, "scatter", 3 * BYTES, scatter, reference);
     let shape = [ROWS, N / ROWS];
-    let gather = Operation::Gather(Gather {
+    let gather = Description::Gather(Gather {
         shape: shape[..].into(),
         source: pick(&[0, 1], at.rows, &[1, 0], ROWS),
         output: at.out(F32, &[shape[1] as isize, 1]),
@@ -378,7 +378,7 @@ fn indexed(at: &Buffers, list: &mut Vec<Case>) {
 }
 
 /// Operations of 1024 elements or the like, to see what a call costs, and longer reductions.
-pub(crate) fn small(at: &Buffers) -> Vec<(&'static str, Operation)> {
+pub(crate) fn small(at: &Buffers) -> Vec<(&'static str, Description)> {
     let sum = |count: usize| {
         let input = Mapped::Identity(operand(at.x, F32, &[1]));
         reduce(Reduction::Sum, F32, &[count], input, operand(at.out, F32, &[0]))

@@ -18,7 +18,7 @@ mod cuda;
 
 use cases::{BYTES, Buffers, N, ROWS, Reference};
 use cuda::{Gpu, Handle};
-use gpuarray_hal::operation::Operation;
+use gpuarray_hal::operation::{Description, Operation};
 use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use std::collections::HashSet;
 use std::error::Error;
@@ -48,7 +48,8 @@ fn main() -> Outcome<()> {
 fn planning() -> Outcome<()> {
     let at = Buffers { x: 1 << 20, y: 2 << 20, indices: 3 << 20, rows: 4 << 20, out: 5 << 20 };
     println!("{:<40} {:>8}", "planning on the host", "ns");
-    for (name, operation) in cases::small(&at) {
+    for (name, description) in cases::small(&at) {
+        let operation = Operation::new(description)?;
         let turn = || -> Outcome<usize> {
             let mut plan = Plan::new(black_box(&operation))?;
             plan.set_workspace(4096);
@@ -129,7 +130,7 @@ impl<'a> Bench<'a> {
         let mut seen = HashSet::new();
         let mut specs = Vec::new();
         for operation in plans {
-            let spec = KernelSpec::of(operation)?;
+            let spec = KernelSpec::of(&Operation::new(operation.clone())?)?;
             if seen.insert(spec) {
                 specs.push(spec);
             }
@@ -195,8 +196,8 @@ impl<'a> Bench<'a> {
         start.elapsed().as_secs_f64() / f64::from(count)
     }
 
-    fn generated(&self, module: Handle, operation: &Operation) -> Outcome<Work<'_>> {
-        let mut plan = Plan::new(operation)?;
+    fn generated(&self, module: Handle, operation: &Description) -> Outcome<Work<'_>> {
+        let mut plan = Plan::new(&Operation::new(operation.clone())?)?;
         assert!(plan.workspace_bytes() <= WORKSPACE, "a larger workspace");
         plan.set_workspace(self.workspace);
         let names = plan.spec().kernel_names();

@@ -166,16 +166,10 @@ impl Array {
         if length > 0 {
             let strides = Strides::from_slice(&[dtype.size() as isize]);
             let output = array.operand(strides, 0);
+            let operation = Operation::new(Sequence { length, start, step, output })?;
             array.stream().wait_for_room();
             // SAFETY: the output is a new array of `length` elements.
-            unsafe {
-                array.stream().execute(&Operation::Sequence(Sequence {
-                    length,
-                    start,
-                    step,
-                    output,
-                }))?
-            };
+            unsafe { array.stream().execute(&operation)? };
         }
         Ok(array)
     }

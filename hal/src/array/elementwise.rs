@@ -333,7 +333,7 @@ impl Array {
             let inputs = inputs(function, compute, arguments, along)?;
             Elementwise { function, compute, shape, inputs, output }
         };
-        let operation = Operation::Elementwise(operation);
+        let operation = Operation::new(operation)?;
         self.stream().wait_for_room();
         let _guard = AccessGuard::acquire(self.stream(), &uses)?;
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
@@ -343,8 +343,8 @@ impl Array {
     }
 }
 
-/// The inputs of an operation: arrays as `operand` describes them in turn, numbers in the type
-/// that it computes in.
+/// The inputs of an operation: arrays as `operand` describes them in turn, numbers without a type in
+/// the one that the function takes.
 #[inline]
 fn inputs(
     function: Function,
@@ -354,13 +354,12 @@ fn inputs(
 ) -> Result<SmallVec<[Input; 2]>> {
     let mut inputs = SmallVec::new();
     for (position, argument) in arguments.iter().enumerate() {
-        let wanted = function.argument(position, compute);
-        inputs.push(match (argument, wanted) {
-            (Argument::Array(array), _) => Input::Array(operand(array)),
-            (Argument::Scalar(scalar), None) => Input::Scalar(*scalar),
-            (Argument::Scalar(scalar), Some(wanted)) => Input::Scalar(scalar.cast(wanted)?),
-            (Argument::Number(number), wanted) => {
-                Input::Scalar(number.to_scalar(wanted.unwrap_or(compute))?)
+        inputs.push(match argument {
+            Argument::Array(array) => Input::Array(operand(array)),
+            Argument::Scalar(scalar) => Input::Scalar(*scalar),
+            Argument::Number(number) => {
+                let wanted = function.argument(position, compute).unwrap_or(compute);
+                Input::Scalar(number.to_scalar(wanted)?)
             }
         });
     }

@@ -64,11 +64,11 @@ impl Array {
         if output.size() == 0 {
             return Ok(());
         }
-        let operation = Operation::Gather(Gather {
+        let operation = Operation::new(Gather {
             shape: Shape::from_slice(output.shape()),
             source,
             output: output.operand(Strides::from_slice(output.strides()), 0),
-        });
+        })?;
         output.queue(&operation, &[self, indices])
     }
 
@@ -91,11 +91,11 @@ impl Array {
             if shape.contains(&0) {
                 return Ok(());
             }
-            let operation = Operation::Scatter(Scatter {
+            let operation = Operation::new(Scatter {
                 shape,
                 input: Input::Array(values.operand(Strides::from_slice(from.strides()), 0)),
                 target,
-            });
+            })?;
             let uses: SmallVec<[_; 3]> = SmallVec::from_slice(&[
                 (&self.memory, Access::Write),
                 (&values.memory, Access::Read),

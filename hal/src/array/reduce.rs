@@ -46,13 +46,13 @@ impl Array {
                 let [to, from] = all;
                 let input = Mapped::Identity(self.operand(from, moved[1]));
                 let output_operand = output.operand(to, moved[0]);
-                let operation = Operation::Reduce(Reduce {
+                let operation = Operation::new(Reduce {
                     reduction,
                     compute,
                     shape,
                     input,
                     output: output_operand,
-                });
+                })?;
                 output.queue(&operation, &[self])?;
             }
             if !keep_axes {
@@ -93,13 +93,13 @@ impl Array {
             let (shape, moved) = simplify(self.shape(), &mut all);
             let to = SmallVec::from_elem(0, shape.len());
             let [a, b] = all;
-            let operation = Operation::Reduce(Reduce {
+            let operation = Operation::new(Reduce {
                 reduction: Reduction::Sum,
                 compute,
                 shape,
                 input: Mapped::Product(self.operand(a, moved[0]), other.operand(b, moved[1])),
                 output: output.operand(to, 0),
-            });
+            })?;
             output.queue(&operation, &[self, other])?;
             Ok(output)
         })())
@@ -123,13 +123,13 @@ impl Array {
             let source = flat.indexed(subset, 0)?;
             subset.check_not_empty(reduction, &[])?;
             let output = self.new_result(&[], reduction.result(compute))?;
-            let operation = Operation::Reduce(Reduce {
+            let operation = Operation::new(Reduce {
                 reduction,
                 compute,
                 shape: Shape::from_slice(subset.shape()),
                 input: Mapped::Indexed(source),
                 output: output.operand(SmallVec::from_elem(0, subset.ndim()), 0),
-            });
+            })?;
             output.queue(&operation, &[&flat, subset])?;
             Ok(output)
         })())
@@ -172,7 +172,7 @@ impl Array {
             };
             let output = self.empty_like(compute)?;
             if output.size() > 0 {
-                let operation = Operation::Scan(Scan {
+                let operation = Operation::new(Scan {
                     reduction,
                     compute,
                     shape: Shape::from_slice(self.shape()),
@@ -181,7 +181,7 @@ impl Array {
                     initial,
                     input: self.operand(Strides::from_slice(self.strides()), 0),
                     output: output.operand(Strides::from_slice(output.strides()), 0),
-                });
+                })?;
                 output.queue(&operation, &[self])?;
             }
             Ok(output)

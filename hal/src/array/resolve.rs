@@ -36,7 +36,7 @@ pub(super) fn resolve<'a>(
         _ => common_dtype(&[left, right])?,
     };
     if function.is_comparison() {
-        if let Some(resolved) = resolve_out_of_range(function, left, right, common) {
+        if let Some(resolved) = resolve_whole(function, left, right, common) {
             return Ok(resolved);
         }
         if let Some(resolved) = resolve_mixed(function, left, right, common) {
@@ -114,9 +114,9 @@ fn resolve_mixed<'a>(
     Some((Function::CompareMixed(function), SmallVec::from_slice(&arguments), DType::Int64))
 }
 
-/// A comparison with a whole number that the array's integer type cannot hold has an answer,
-/// though arithmetic with it has none: that of an infinity of the same sign.
-fn resolve_out_of_range<'a>(
+/// A comparison of integers. A whole number that the array's type cannot hold has an answer, though
+/// arithmetic with it has none: that of an infinity of the same sign.
+fn resolve_whole<'a>(
     function: BinaryFunction,
     left: Argument<'a>,
     right: Argument<'a>,
@@ -127,20 +127,23 @@ fn resolve_out_of_range<'a>(
     if !common.is_integer() || ![left, right].iter().all(is_typed) {
         return None;
     }
-    let widen = |argument: Argument<'a>| {
-        let is_negative = match argument {
-            Argument::Number(Number::Integer(value)) => value < 0,
-            Argument::Number(Number::Huge(value)) => value < 0.0,
-            _ => return None,
+    let mut compute = common;
+    let mut convert = |argument: Argument<'a>| {
+        let Argument::Number(number) = argument else { return argument };
+        let is_negative = match number {
+            Number::Integer(value) => value < 0,
+            Number::Huge(value) => value < 0.0,
+            _ => return argument,
         };
-        let Argument::Number(number) = argument else { return None };
-        let side = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
-        number.to_scalar(common).is_err().then_some(Argument::Number(Number::Float(side)))
+        match number.to_scalar(common) {
+            Ok(value) => Argument::Scalar(value),
+            Err(_) => {
+                compute = DType::Float64;
+                let side = if is_negative { f64::NEG_INFINITY } else { f64::INFINITY };
+                Argument::Number(Number::Float(side))
+            }
+        }
     };
-    let (wide_left, wide_right) = (widen(left), widen(right));
-    if wide_left.is_none() && wide_right.is_none() {
-        return None;
-    }
-    let arguments = [wide_left.unwrap_or(left), wide_right.unwrap_or(right)];
-    Some((Function::Binary(function), SmallVec::from_slice(&arguments), DType::Float64))
+    let arguments = [convert(left), convert(right)];
+    Some((Function::Binary(function), SmallVec::from_slice(&arguments), compute))
 }

@@ -162,6 +162,19 @@ impl Function {
         }
     }
 
+    /// Returns true if the function computes in `compute`, which no record is.
+    pub(crate) fn computes_in(self, compute: DType) -> bool {
+        let admits = |properties: &Properties| {
+            properties.kinds.contain(compute.kind()) && properties.compute.of(compute) == compute
+        };
+        match self {
+            Function::Unary(function) => admits(function.properties()),
+            Function::Binary(function) => admits(function.properties()),
+            Function::CompareMixed(function) => function.is_comparison() && compute == DType::Int64,
+            Function::Select | Function::SelectPositive | Function::LinearCombination => true,
+        }
+    }
+
     /// Returns the type that the argument of a position is converted to when the function computes
     /// in `compute`; none for the condition of a selection, which keeps its own.
     pub const fn argument(self, position: usize, compute: DType) -> Option<DType> {

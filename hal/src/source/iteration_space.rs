@@ -42,12 +42,6 @@ impl IterationSpace {
         strides: &[&[isize]],
         takes: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        if strides.iter().any(|list| list.len() != shape.len()) {
-            return Err(Error::invalid(
-                "operation",
-                format!("every operand needs {} strides, one per axis", shape.len()),
-            ));
-        }
         if shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent)).is_none() {
             return Err(Error::overflow("operation", "the number of elements does not fit"));
         }

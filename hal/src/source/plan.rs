@@ -4,7 +4,7 @@ use super::kernel_spec::{Family, KernelSpec};
 use super::launches::{Launch, Launches};
 use super::{elementwise, indexed, reduce, scan, sequence};
 use crate::error::Result;
-use crate::operation::Operation;
+use crate::operation::{Description, Operation};
 use smallvec::SmallVec;
 use std::ffi::c_void;
 
@@ -23,20 +23,19 @@ impl Plan {
     /// Returns the kernels and the launches of an operation.
     ///
     /// # Errors
-    /// `InvalidArgument` or `InvalidType` for an operation that contradicts its own
-    /// description, `Overflow` for extents whose product does not fit, `Unsupported` for one
-    /// with more than 64 axes that cannot be merged.
+    /// `Overflow` for extents whose product does not fit, `Unsupported` for an operation with more
+    /// than 64 axes that cannot be merged.
     pub fn new(operation: &Operation) -> Result<Plan> {
         // The families fill what lies here already: to return it would copy it.
         let mut launches = Launches::default();
         let all = &mut launches;
-        let family = match operation {
-            Operation::Elementwise(it) => Family::Elementwise(elementwise::plan(it, all)?),
-            Operation::Reduce(it) => Family::Reduce(reduce::plan(it, all)?),
-            Operation::Scan(it) => Family::Scan(scan::plan(it, all)?),
-            Operation::Gather(it) => Family::Gather(indexed::plan_gather(it, all)?),
-            Operation::Scatter(it) => Family::Scatter(indexed::plan_scatter(it, all)?),
-            Operation::Sequence(it) => Family::Sequence(sequence::plan(it, all)?),
+        let family = match operation.description() {
+            Description::Elementwise(it) => Family::Elementwise(elementwise::plan(it, all)?),
+            Description::Reduce(it) => Family::Reduce(reduce::plan(it, all)?),
+            Description::Scan(it) => Family::Scan(scan::plan(it, all)?),
+            Description::Gather(it) => Family::Gather(indexed::plan_gather(it, all)?),
+            Description::Scatter(it) => Family::Scatter(indexed::plan_scatter(it, all)?),
+            Description::Sequence(it) => Family::Sequence(sequence::plan(it, all)),
         };
         Ok(Plan { spec: KernelSpec::from(family), launches })
     }

@@ -4,8 +4,7 @@ use super::ctype;
 use super::kernel_key::KernelKey;
 use super::launches::{Launches, THREADS, blocks};
 use super::prelude::Prelude;
-use crate::dtype::{DType, Kind};
-use crate::error::{Error, Result};
+use crate::dtype::DType;
 use crate::operation::Sequence;
 
 /// Everything that changes the code of a sequence.
@@ -16,28 +15,19 @@ pub(super) struct Key {
 }
 
 /// Adds the launch of a sequence and returns the key of its kernel.
-pub(super) fn plan(operation: &Sequence, launches: &mut Launches) -> Result<Key> {
+pub(super) fn plan(operation: &Sequence, launches: &mut Launches) -> Key {
     let Sequence { length, start, step, output } = operation;
-    if output.dtype.kind() == Kind::Opaque {
-        return Err(Error::invalid_type("sequence", "records have no sequence"));
-    }
-    let [stride] = output.strides[..] else {
-        return Err(Error::invalid(
-            "sequence",
-            format!("the output has one stride, not {}", output.strides.len()),
-        ));
-    };
-    let (start, step) = (start.cast(output.dtype)?, step.cast(output.dtype)?);
+    let stride = output.strides[0];
     let length = *length as u64;
     let reach = length.saturating_mul(stride.unsigned_abs().max(1) as u64);
     let key = Key { dtype: output.dtype, wide: reach >= 1 << 31 };
     if length > 0 {
         let work = length.div_ceil(u64::from(THREADS) * BATCH);
         let mut launch = launches.launch(0, blocks(work));
-        launch.index(length, key.wide).scalar(&start).scalar(&step);
+        launch.index(length, key.wide).scalar(start).scalar(step);
         launch.address(output.address).long(stride as i64);
     }
-    Ok(key)
+    key
 }
 
 /// Elements of a thread in a row.

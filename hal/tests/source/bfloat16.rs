@@ -4,12 +4,12 @@ use super::elementwise::binary;
 use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
-use gpuarray_hal::operation::{Elementwise, Input, Operand, Operation};
+use gpuarray_hal::operation::{Description, Elementwise, Input, Operand};
 use gpuarray_hal::{DType, bf16, f16};
 
 /// Converts an array.
-fn cast(input: Operand, output: Operand, length: usize) -> Operation {
-    Operation::Elementwise(Elementwise {
+fn cast(input: Operand, output: Operand, length: usize) -> Description {
+    Description::Elementwise(Elementwise {
         function: Function::Unary(UnaryFunction::Copy),
         compute: output.dtype,
         shape: [length][..].into(),

@@ -5,7 +5,7 @@ use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::Complex;
 use gpuarray_hal::function::{BinaryFunction, UnaryFunction};
-use gpuarray_hal::operation::Operation;
+use gpuarray_hal::operation::Description;
 
 /// The functions that the prelude writes out itself against those of `num-complex`.
 macro_rules! complex_test {
@@ -49,7 +49,7 @@ macro_rules! complex_test {
                 two.iter().map(|_| Memory::zeros(values.len().pow(2))).collect();
             let modulus = Memory::<$R>::zeros(values.len());
             let less = Memory::<bool>::zeros(values.len().pow(2));
-            let mut operations: Vec<Operation> =
+            let mut operations: Vec<Description> =
                 one.iter().zip(&singles).map(|((f, _), out)| unary(*f, &single, out)).collect();
             operations.extend(two.iter().zip(&outs).map(|((f, _), out)| binary(*f, &x, &y, out)));
             operations.push(unary(Absolute, &single, &modulus));

@@ -1,10 +1,9 @@
 //! Every way through memory at its edges: alignments, tails, tiles, divisions.
 
 use super::run;
-use crate::harness::Memory;
+use crate::harness::{Memory, plan};
 use gpuarray_hal::function::{BinaryFunction, Function};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::KernelSpec;
 use gpuarray_hal::{Complex, DType, Element};
 use std::fmt::Debug;
 
@@ -59,7 +58,7 @@ fn sums<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T, 
     for sum in list {
         let arrays = [(&sum.x, 1), (&sum.y, 2), (&sum.out, 3)];
         let [x, y, out] = arrays.map(|(place, first)| array(&sum.shape, place, first));
-        let operation = Operation::Elementwise(Elementwise {
+        let operation = Description::Elementwise(Elementwise {
             function: ADD,
             compute: T::DTYPE,
             shape: sum.shape[..].into(),
@@ -68,7 +67,7 @@ fn sums<T: Element + Debug>(make: impl Fn(usize) -> T, add: impl Fn(T, T) -> T, 
                 .collect(),
             output: operand(&out, &sum.out),
         });
-        let name = KernelSpec::of(&operation).unwrap().kernel_names()[0].clone();
+        let name = plan(&operation).spec().kernel_names()[0].clone();
         assert!(name.contains(sum.way), "{name}: {:?}", sum.shape);
         operations.push(operation);
         memories.push((x, y, out.values(), out));
@@ -220,14 +219,14 @@ fn three_arrays_read_through_tiles_of_one_block() {
     });
     let out = Memory::<f32>::zeros(side * side);
     let turned = [1, side as isize];
-    let operation = Operation::Elementwise(Elementwise {
+    let operation = Description::Elementwise(Elementwise {
         function: Function::Select,
         compute: DType::Float32,
         shape: [side, side][..].into(),
         inputs: [&a, &b, &c].into_iter().map(|it| Input::Array(it.operand(&turned))).collect(),
         output: out.operand(&[side as isize, 1]),
     });
-    assert!(KernelSpec::of(&operation).unwrap().kernel_names()[0].contains("tiled2m7s32"));
+    assert!(plan(&operation).spec().kernel_names()[0].contains("tiled2m7s32"));
     if !run(&[operation]) {
         return;
     }

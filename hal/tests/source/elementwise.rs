@@ -3,7 +3,7 @@
 use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
-use gpuarray_hal::operation::{Elementwise, Input, Operation};
+use gpuarray_hal::operation::{Description, Elementwise, Input};
 use gpuarray_hal::{Complex, DType, Element, Scalar, f16};
 
 pub(crate) fn binary<T: Element, R: Element>(
@@ -11,8 +11,8 @@ pub(crate) fn binary<T: Element, R: Element>(
     x: &Memory<T>,
     y: &Memory<T>,
     out: &Memory<R>,
-) -> Operation {
-    Operation::Elementwise(Elementwise {
+) -> Description {
+    Description::Elementwise(Elementwise {
         function: Function::Binary(function),
         compute: T::DTYPE,
         shape: [x.values().len()][..].into(),
@@ -27,8 +27,8 @@ pub(crate) fn unary<T: Element, R: Element>(
     function: UnaryFunction,
     x: &Memory<T>,
     out: &Memory<R>,
-) -> Operation {
-    Operation::Elementwise(Elementwise {
+) -> Description {
+    Description::Elementwise(Elementwise {
         function: Function::Unary(function),
         compute: T::DTYPE,
         shape: [x.values().len()][..].into(),
@@ -119,7 +119,7 @@ macro_rules! integer_test {
             ];
             let outs: Vec<Memory<$T>> =
                 table.iter().map(|_| Memory::zeros(values.len().pow(2))).collect();
-            let mut operations: Vec<Operation> =
+            let mut operations: Vec<Description> =
                 table.iter().zip(&outs).map(|((f, _), out)| binary(*f, &x, &y, out)).collect();
             let less = Memory::<bool>::zeros(values.len().pow(2));
             operations.push(binary(Less, &x, &y, &less));
@@ -244,7 +244,7 @@ fn float64() {
     let length = REALS.len().pow(2);
     let outs: Vec<Memory<f64>> = two.iter().map(|_| Memory::zeros(length)).collect();
     let singles: Vec<Memory<f64>> = one.iter().map(|_| Memory::zeros(length)).collect();
-    let mut operations: Vec<Operation> =
+    let mut operations: Vec<Description> =
         two.iter().zip(&outs).map(|((f, _), out)| binary(*f, &x, &y, out)).collect();
     operations.extend(one.iter().zip(&singles).map(|((f, _), out)| unary(*f, &x, out)));
     let (mantissa, exponent, joined) =
@@ -305,7 +305,7 @@ fn float16_converts_and_rounds_as_the_standard_says() {
     let coarse_out = Memory::<f16>::zeros(fine.len());
     let sum = Memory::<f16>::zeros(1 << 16);
     let cast = |x: Input, length: usize, out| {
-        Operation::Elementwise(Elementwise {
+        Description::Elementwise(Elementwise {
             function: Function::Unary(UnaryFunction::Copy),
             compute: x.dtype(),
             shape: [length][..].into(),
@@ -364,7 +364,7 @@ fn conversions_selections_and_scalars() {
     let (chosen, positive) = (Memory::<f32>::zeros(37), Memory::<f32>::zeros(37));
     let (combined, filled) = (Memory::<f32>::zeros(37), Memory::<f16>::zeros(37));
     let make = |function, compute, inputs: &[Input], output| {
-        Operation::Elementwise(Elementwise {
+        Description::Elementwise(Elementwise {
             function,
             compute,
             shape: [37][..].into(),

@@ -4,7 +4,7 @@ use super::elementwise::{binary, pairs, unary};
 use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::{BinaryFunction, UnaryFunction};
-use gpuarray_hal::operation::Operation;
+use gpuarray_hal::operation::Description;
 use gpuarray_hal::{Complex, bf16, f16};
 use std::f64::consts::{LN_2, PI};
 
@@ -105,7 +105,7 @@ macro_rules! float_test {
             let doubles = TWO.map(|_| Memory::<$T>::zeros(x.values().len()));
             let known = PUBLISHED.map(|_| Memory::<$T>::zeros(1));
             let next = Memory::<$T>::zeros(x.values().len());
-            let mut operations: Vec<Operation> = Vec::new();
+            let mut operations: Vec<Description> = Vec::new();
             let outs = ONE.iter().zip(&singles);
             operations.extend(outs.map(|((function, _), out)| unary(*function, &single, out)));
             let outs = TWO.iter().zip(&doubles);
@@ -273,7 +273,7 @@ macro_rules! complex_test {
             let odd = Memory::new(&odd);
             let tests = [IsInfinite, IsFinite, IsNan];
             let truths = tests.map(|_| Memory::<bool>::zeros(3));
-            let mut operations: Vec<Operation> =
+            let mut operations: Vec<Description> =
                 one.iter().zip(&outs).map(|((f, _), out)| unary(*f, &x, out)).collect();
             operations.extend(tests.iter().zip(&truths).map(|(f, out)| unary(*f, &odd, out)));
             if !run(&operations) {

@@ -5,8 +5,8 @@
 //! the cases are skipped, unless `GPUARRAY_REQUIRE` (names with commas between) lists `cuda`.
 
 use crate::cuda::{Gpu, Handle};
-use crate::harness::blocks;
-use gpuarray_hal::operation::{Indexed, Input, Mapped, Operand, Operation};
+use crate::harness::{blocks, plan};
+use gpuarray_hal::operation::{Description, Indexed, Input, Mapped, Operand};
 use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use std::collections::HashSet;
 use std::ffi::{CString, c_void};
@@ -19,7 +19,7 @@ static RUN: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs the operations in order; false, with the reason printed, where there is no GPU.
 #[must_use]
-pub(crate) fn run(operations: &[Operation]) -> bool {
+pub(crate) fn run(operations: &[Description]) -> bool {
     let gpu = match &*GPU {
         Ok(gpu) => gpu,
         Err(reason) => {
@@ -33,8 +33,7 @@ pub(crate) fn run(operations: &[Operation]) -> bool {
     // SAFETY: the context is retained for the life of the process.
     gpu.check("cuCtxSetCurrent", unsafe { (gpu.driver.cuCtxSetCurrent)(gpu.context) });
     let mirrors: Vec<Mirror> = blocks().into_iter().map(|host| Mirror::new(gpu, host)).collect();
-    let mut plans: Vec<Plan> =
-        operations.iter().map(|it| Plan::new(&moved(it, &mirrors)).unwrap()).collect();
+    let mut plans: Vec<Plan> = operations.iter().map(|it| plan(&moved(it, &mirrors))).collect();
     let mut seen = HashSet::new();
     let specs: Vec<KernelSpec> =
         plans.iter().map(Plan::spec).filter(|spec| seen.insert(*spec)).collect();
@@ -156,7 +155,7 @@ impl Drop for Module<'_> {
 }
 
 /// The operation with its addresses in the mirrors.
-fn moved(operation: &Operation, mirrors: &[Mirror]) -> Operation {
+fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
     let mut operation = operation.clone();
     let shift = |operand: &mut Operand| {
         let offset = |mirror: &Mirror| operand.address.checked_sub(mirror.host.0);
@@ -170,11 +169,11 @@ fn moved(operation: &Operation, mirrors: &[Mirror]) -> Operation {
     };
     let indexed = |it: &mut Indexed| [&mut it.base, &mut it.indices].into_iter().for_each(shift);
     match &mut operation {
-        Operation::Elementwise(it) => {
+        Description::Elementwise(it) => {
             it.inputs.iter_mut().for_each(input);
             shift(&mut it.output);
         }
-        Operation::Reduce(it) => {
+        Description::Reduce(it) => {
             match &mut it.input {
                 Mapped::Identity(x) => shift(x),
                 Mapped::Product(x, y) => [x, y].into_iter().for_each(shift),
@@ -182,16 +181,16 @@ fn moved(operation: &Operation, mirrors: &[Mirror]) -> Operation {
             }
             shift(&mut it.output);
         }
-        Operation::Scan(it) => [&mut it.input, &mut it.output].into_iter().for_each(shift),
-        Operation::Gather(it) => {
+        Description::Scan(it) => [&mut it.input, &mut it.output].into_iter().for_each(shift),
+        Description::Gather(it) => {
             indexed(&mut it.source);
             shift(&mut it.output);
         }
-        Operation::Scatter(it) => {
+        Description::Scatter(it) => {
             input(&mut it.input);
             indexed(&mut it.target);
         }
-        Operation::Sequence(it) => shift(&mut it.output),
+        Description::Sequence(it) => shift(&mut it.output),
         _ => panic!("an operation that this harness does not know"),
     }
     operation

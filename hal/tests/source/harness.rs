@@ -1,7 +1,8 @@
 //! The tests' arrays, and generated source compiled with the system's C++ compiler and run on
 //! the host.
 
-use gpuarray_hal::operation::{Operand, Operation};
+pub(crate) use crate::operations::plan;
+use gpuarray_hal::operation::{Description, Operand};
 use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use gpuarray_hal::{DType, Element};
 use std::cell::RefCell;
@@ -109,8 +110,8 @@ pub(crate) fn records(memory: &Memory<u8>, bytes: u32, offset: u64, strides: &[i
 
 /// Runs the operations in order; false, with the reason printed, where there is no compiler.
 #[must_use]
-pub(crate) fn run(operations: &[Operation]) -> bool {
-    let mut plans: Vec<Plan> = operations.iter().map(|it| Plan::new(it).unwrap()).collect();
+pub(crate) fn run(operations: &[Description]) -> bool {
+    let mut plans: Vec<Plan> = operations.iter().map(plan).collect();
     let is_new = |spec: &KernelSpec| COMPILED.with_borrow(|compiled| !compiled.contains_key(spec));
     let mut seen = HashSet::new();
     let specs = plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(*spec));

@@ -1,10 +1,9 @@
 //! Strided, tiled and packed access, records, gather, scatter and sequences.
 
 use super::run;
-use crate::harness::{Memory, records};
+use crate::harness::{Memory, plan, records};
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::KernelSpec;
 use gpuarray_hal::{Complex, DType, Element, Scalar, f16};
 
 fn elementwise(
@@ -13,8 +12,8 @@ fn elementwise(
     shape: &[usize],
     inputs: Vec<Input>,
     output: Operand,
-) -> Operation {
-    Operation::Elementwise(Elementwise {
+) -> Description {
+    Description::Elementwise(Elementwise {
         function,
         compute,
         shape: shape.into(),
@@ -30,8 +29,8 @@ fn count(length: usize) -> Vec<i32> {
     (0..length as i32).collect()
 }
 
-fn kernel(operation: &Operation) -> String {
-    KernelSpec::of(operation).unwrap().kernel_names()[0].clone()
+fn kernel(operation: &Description) -> String {
+    plan(operation).spec().kernel_names()[0].clone()
 }
 
 #[test]
@@ -199,12 +198,12 @@ fn records_move_whole() {
             vec![Input::Scalar(value)],
             records(&filled, 12, 12, &[24]),
         ),
-        Operation::Gather(Gather {
+        Description::Gather(Gather {
             shape: [3][..].into(),
             source: indexed(&source),
             output: records(&gathered, 7, 0, &[7]),
         }),
-        Operation::Scatter(Scatter {
+        Description::Scatter(Scatter {
             shape: [3][..].into(),
             input: Input::Array(records(&source, 7, 1, &[7])),
             target: indexed(&scattered),
@@ -240,14 +239,14 @@ fn gather_and_scatter_ignore_what_lies_outside() {
     };
     let fixed = [0];
     let gather = |indices, output| {
-        Operation::Gather(Gather {
+        Description::Gather(Gather {
             shape: [5][..].into(),
             source: indexed(base.operand(&fixed), indices),
             output,
         })
     };
     let scatter =
-        |input, target| Operation::Scatter(Scatter { shape: [5][..].into(), input, target });
+        |input, target| Description::Scatter(Scatter { shape: [5][..].into(), input, target });
     let input = Memory::new(&[10.0_f64, 11.0, 12.0, 13.0, 14.0]);
     if !run(&[
         gather(signed.operand(&[1]), first.operand(&[1])),
@@ -278,8 +277,8 @@ fn sequences_of_each_type() {
         out: &Memory<T>,
         stride: isize,
         length: usize,
-    ) -> Operation {
-        Operation::Sequence(Sequence {
+    ) -> Description {
+        Description::Sequence(Sequence {
             length,
             start: Scalar::new(start),
             step: Scalar::new(step),

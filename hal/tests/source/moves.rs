@@ -1,10 +1,9 @@
 //! Elements and rows that are only moved, by indices and in words, and far apart.
 
 use super::run;
-use crate::harness::Memory;
+use crate::harness::{Memory, plan};
 use gpuarray_hal::function::{Function, Reduction, UnaryFunction};
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::KernelSpec;
 use gpuarray_hal::{DType, Element, Scalar};
 
 const COPY: Function = Function::Unary(UnaryFunction::Copy);
@@ -27,7 +26,7 @@ fn gathers_and_scatters_of_more_than_a_batch() {
     let scattered = Memory::<i32>::zeros(count * 2);
     let row = width as isize;
     if !run(&[
-        Operation::Gather(Gather {
+        Description::Gather(Gather {
             shape: [count, width][..].into(),
             source: Indexed {
                 base: base.operand(&[0, 1]),
@@ -37,7 +36,7 @@ fn gathers_and_scatters_of_more_than_a_batch() {
             },
             output: gathered.operand(&[row, 1]),
         }),
-        Operation::Scatter(Scatter {
+        Description::Scatter(Scatter {
             shape: [count][..].into(),
             input: Input::Array(indices.operand(&[1])),
             target: Indexed {
@@ -81,14 +80,14 @@ fn rows_of_bytes_move_as_words() {
             (Memory::<u8>::zeros(rows * width), Memory::<u8>::zeros(count * width));
         let scattered = Memory::<u8>::zeros(20 * 64);
         let shape = [rows, width];
-        let copy = Operation::Elementwise(Elementwise {
+        let copy = Description::Elementwise(Elementwise {
             function: COPY,
             compute: DType::UInt8,
             shape: shape[..].into(),
             inputs: [Input::Array(operand(&bytes, start, &[64, 1]))].into_iter().collect(),
             output: copied.operand(&[row, 1]),
         });
-        let gather = Operation::Gather(Gather {
+        let gather = Description::Gather(Gather {
             shape: [count, width][..].into(),
             source: Indexed {
                 base: operand(&bytes, start, &[0, 1]),
@@ -98,7 +97,7 @@ fn rows_of_bytes_move_as_words() {
             },
             output: gathered.operand(&[row, 1]),
         });
-        let scatter = Operation::Scatter(Scatter {
+        let scatter = Description::Scatter(Scatter {
             shape: [20, width][..].into(),
             input: Input::Array(operand(&bytes, start, &[64, 1])),
             target: Indexed {
@@ -109,12 +108,12 @@ fn rows_of_bytes_move_as_words() {
             },
         });
         for operation in [&gather, &scatter] {
-            let name = KernelSpec::of(operation).unwrap().kernel_names()[0].clone();
+            let name = plan(operation).spec().kernel_names()[0].clone();
             assert!(name.contains(&format!("_{word}_at_")), "{name}, {width} from {start}");
         }
         cases.push((width, start, copied, gathered, scattered, [copy, gather, scatter]));
     }
-    let operations: Vec<Operation> = cases.iter().flat_map(|case| case.5.clone()).collect();
+    let operations: Vec<Description> = cases.iter().flat_map(|case| case.5.clone()).collect();
     if !run(&operations) {
         return;
     }
@@ -155,14 +154,14 @@ fn offsets_of_more_than_two_gibibytes() {
         let to = to.operand(&[(shape[1] * shape[2]) as isize, shape[2] as isize, 1]);
         let inputs = [Input::Array(memory.operand(from))].into_iter().collect();
         let (compute, shape) = (DType::Int32, shape[..].into());
-        Operation::Elementwise(Elementwise { function: COPY, compute, shape, inputs, output: to })
+        Description::Elementwise(Elementwise { function: COPY, compute, shape, inputs, output: to })
     };
     let sum = |shape: &[usize], from: &[isize], to: Operand| {
         let (reduction, compute) = (Reduction::Sum, DType::Int32);
         let (shape, input) = (shape.into(), Mapped::Identity(memory.operand(from)));
-        Operation::Reduce(Reduce { reduction, compute, shape, input, output: to })
+        Description::Reduce(Reduce { reduction, compute, shape, input, output: to })
     };
-    let scan = Operation::Scan(Scan {
+    let scan = Description::Scan(Scan {
         reduction: Reduction::Sum,
         compute: DType::Int32,
         shape: [2, 71][..].into(),
@@ -181,7 +180,7 @@ fn offsets_of_more_than_two_gibibytes() {
         scan,
     ];
     for (operation, way) in list.iter().zip(["packed3_64", "strided3_64", "tiled3m1s64_64"]) {
-        let name = KernelSpec::of(operation).unwrap().kernel_names()[0].clone();
+        let name = plan(operation).spec().kernel_names()[0].clone();
         assert!(name.contains(way), "{name}");
     }
     if !run(&list) {

@@ -7,6 +7,11 @@ use gpuarray_hal::operation::*;
 use gpuarray_hal::source::{KernelSpec, Plan};
 use std::collections::HashSet;
 
+/// Plans an operation that a test describes.
+pub(crate) fn plan(description: &Description) -> Plan {
+    Plan::new(&Operation::new(description.clone()).unwrap()).unwrap()
+}
+
 /// An operand at `address`.
 pub(crate) fn operand(address: u64, dtype: DType, strides: &[isize]) -> Operand {
     Operand { address, dtype, strides: strides.into() }
@@ -66,15 +71,15 @@ pub(crate) fn elementwise(function: Function, dtype: DType, shape: &[usize]) -> 
 }
 
 /// One of every family of kernels, for every dtype.
-pub(crate) fn all() -> Vec<Operation> {
+pub(crate) fn all() -> Vec<Description> {
     let mut list = Vec::new();
     for (function, dtype) in functions() {
         let contiguous = elementwise(function, dtype, &[1 << 12]);
         // No whole packs along the last axis.
         let mut strided = elementwise(function, dtype, &[3, 40, 71]);
         strided.output.strides[0] += 64;
-        list.push(Operation::Elementwise(strided));
-        list.push(Operation::Elementwise(contiguous));
+        list.push(Description::Elementwise(strided));
+        list.push(Description::Elementwise(contiguous));
     }
     for dtype in DType::ALL {
         let size = dtype.size() as isize;
@@ -84,16 +89,16 @@ pub(crate) fn all() -> Vec<Operation> {
             if let Input::Array(input) = &mut tiled.inputs[1] {
                 input.strides.reverse();
             }
-            list.push(Operation::Elementwise(tiled));
+            list.push(Description::Elementwise(tiled));
         }
         let mut rows = elementwise(add, dtype, &[3, 40, 64]);
         rows.output.strides[0] += 64;
-        list.push(Operation::Elementwise(rows));
+        list.push(Description::Elementwise(rows));
         for to in DType::ALL {
             let mut cast = elementwise(Function::Unary(UnaryFunction::Copy), dtype, &[1 << 12]);
             cast.output.dtype = to;
             cast.output.strides[0] = to.size() as isize;
-            list.push(Operation::Elementwise(cast));
+            list.push(Description::Elementwise(cast));
         }
         for (rank, extent) in [(6, 3), (12, 2)] {
             let mut folded = elementwise(add, dtype, &vec![extent; rank]);
@@ -102,7 +107,7 @@ pub(crate) fn all() -> Vec<Operation> {
             }
             folded.output.strides[rank - 1] = size;
             folded.inputs[0] = Input::Scalar(zero(dtype));
-            list.push(Operation::Elementwise(folded));
+            list.push(Description::Elementwise(folded));
         }
         for reduction in Reduction::ALL {
             let result = reduction.result(dtype);
@@ -115,7 +120,7 @@ pub(crate) fn all() -> Vec<Operation> {
                 }
                 for product in [false, true] {
                     let input = operand(0x10000, dtype, &strides);
-                    list.push(Operation::Reduce(Reduce {
+                    list.push(Description::Reduce(Reduce {
                         reduction,
                         compute: dtype,
                         shape: shape[..].into(),
@@ -140,7 +145,7 @@ pub(crate) fn all() -> Vec<Operation> {
                 if let Some(axis) = kept {
                     output[axis] = result.size() as isize;
                 }
-                list.push(Operation::Reduce(Reduce {
+                list.push(Description::Reduce(Reduce {
                     reduction,
                     compute: dtype,
                     shape: shape[..].into(),
@@ -148,7 +153,7 @@ pub(crate) fn all() -> Vec<Operation> {
                     output: operand(0x20000, result, &output),
                 }));
             }
-            list.push(Operation::Reduce(Reduce {
+            list.push(Description::Reduce(Reduce {
                 reduction,
                 compute: dtype,
                 shape: [100][..].into(),
@@ -163,7 +168,7 @@ pub(crate) fn all() -> Vec<Operation> {
             {
                 for exclusive in [false, true] {
                     let place = operand(0x20000, dtype, &c_order(&shape, dtype));
-                    list.push(Operation::Scan(Scan {
+                    list.push(Description::Scan(Scan {
                         reduction,
                         compute: dtype,
                         shape: shape[..].into(),
@@ -177,7 +182,7 @@ pub(crate) fn all() -> Vec<Operation> {
             }
         }
         let gaps = operand(0x20000, dtype, &[2 * size]);
-        list.push(Operation::Scan(Scan {
+        list.push(Description::Scan(Scan {
             reduction: Reduction::Sum,
             compute: dtype,
             shape: [3000][..].into(),
@@ -192,26 +197,30 @@ pub(crate) fn all() -> Vec<Operation> {
         rows.indices.strides = [8, 0][..].into();
         rows.axis_stride = 64 * size;
         let output = operand(0x20000, dtype, &[64 * size, size]);
-        list.push(Operation::Gather(Gather { shape: [100, 64][..].into(), source: rows, output }));
+        list.push(Description::Gather(Gather {
+            shape: [100, 64][..].into(),
+            source: rows,
+            output,
+        }));
         for index in DType::ALL.into_iter().filter(|dtype| dtype.is_integer()) {
             let source = indexed(dtype, index);
-            list.push(Operation::Gather(Gather {
+            list.push(Description::Gather(Gather {
                 shape: [100][..].into(),
                 source: source.clone(),
                 output: operand(0x20000, dtype, &[size]),
             }));
-            list.push(Operation::Scatter(Scatter {
+            list.push(Description::Scatter(Scatter {
                 shape: [100][..].into(),
                 input: Input::Array(operand(0x20000, DType::Float16, &[2])),
                 target: source.clone(),
             }));
-            list.push(Operation::Scatter(Scatter {
+            list.push(Description::Scatter(Scatter {
                 shape: [100][..].into(),
                 input: Input::Scalar(zero(dtype)),
                 target: source,
             }));
         }
-        list.push(Operation::Sequence(Sequence {
+        list.push(Description::Sequence(Sequence {
             length: 100,
             start: zero(dtype),
             step: zero(dtype),
@@ -220,9 +229,9 @@ pub(crate) fn all() -> Vec<Operation> {
     }
     // A space too large for 32-bit indices.
     let mut large = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[1 << 33]);
-    list.push(Operation::Elementwise(large.clone()));
+    list.push(Description::Elementwise(large.clone()));
     large.output.strides[0] = 8;
-    list.push(Operation::Elementwise(large));
+    list.push(Description::Elementwise(large));
     list
 }
 
@@ -243,7 +252,7 @@ fn indexed(dtype: DType, index: DType) -> Indexed {
 pub(crate) fn plans() -> Vec<(KernelSpec, Plan)> {
     let every = std::env::var("PYGPU_EVERY_KERNEL").is_ok_and(|it| it == "1");
     let mut seen = HashSet::new();
-    let plans = all().into_iter().map(|operation| Plan::new(&operation).expect("a plan"));
+    let plans = all().into_iter().map(|operation| plan(&operation));
     let distinct = plans.map(|plan| (plan.spec(), plan)).filter(|(spec, _)| seen.insert(*spec));
     let chosen: Vec<_> = distinct.step_by(if every { 1 } else { 37 }).collect();
     assert!(chosen.len() > if every { 1500 } else { 40 }, "{}", chosen.len());

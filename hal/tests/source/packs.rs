@@ -1,10 +1,9 @@
 //! Reductions in packs, and scans in tiles and chunks: lengths, alignments, order.
 
 use super::run;
-use crate::harness::Memory;
+use crate::harness::{Memory, plan};
 use gpuarray_hal::function::Reduction;
 use gpuarray_hal::operation::*;
-use gpuarray_hal::source::{KernelSpec, Plan};
 use gpuarray_hal::{Complex, DType, Element, Scalar, f16};
 use std::fmt::Debug;
 
@@ -14,8 +13,8 @@ fn reduce(
     shape: &[usize],
     input: Mapped,
     output: Operand,
-) -> Operation {
-    Operation::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+) -> Description {
+    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
 }
 
 fn moved(mut operand: Operand, elements: usize) -> Operand {
@@ -23,8 +22,8 @@ fn moved(mut operand: Operand, elements: usize) -> Operand {
     operand
 }
 
-fn name(operation: &Operation) -> String {
-    KernelSpec::of(operation).unwrap().kernel_names()[0].clone()
+fn name(operation: &Description) -> String {
+    plan(operation).spec().kernel_names()[0].clone()
 }
 
 /// Sums of whole arrays whose exact value is `exact` of the indices' small values.
@@ -52,7 +51,7 @@ fn sums<T: Element, R: Element + PartialEq + Debug>(
             cases.push((length, shift, out, sum));
         }
     }
-    let operations: Vec<Operation> = cases.iter().map(|case| case.3.clone()).collect();
+    let operations: Vec<Description> = cases.iter().map(|case| case.3.clone()).collect();
     if !run(&operations) {
         return;
     }
@@ -85,7 +84,7 @@ fn the_order_of_additions_does_not_depend_on_the_address() {
         })
         .collect();
     let sums = Memory::<f32>::zeros(8);
-    let operations: Vec<Operation> = (0..8)
+    let operations: Vec<Description> = (0..8)
         .map(|i| {
             let input = Mapped::Identity(moved(memories[i % 4].operand(&[1]), i % 4));
             let output = moved(sums.operand(&[0]), i);
@@ -194,7 +193,7 @@ fn columns_few_and_many() {
         );
         cases.push((rows, columns, values, input, out, sum));
     }
-    let operations: Vec<Operation> = cases.iter().map(|case| case.5.clone()).collect();
+    let operations: Vec<Description> = cases.iter().map(|case| case.5.clone()).collect();
     if !run(&operations) {
         return;
     }
@@ -284,7 +283,7 @@ fn short_sums_take_one_launch() {
             Operand { address: 1 << 20, dtype, strides: [dtype.size() as isize][..].into() };
         let output = Operand { address: 1 << 30, dtype, strides: [0][..].into() };
         let sum = reduce(Reduction::Sum, dtype, &[length], Mapped::Identity(input), output);
-        let plan = Plan::new(&sum).unwrap();
+        let plan = plan(&sum);
         (plan.launches().len(), plan.launches()[0].config.grid[0])
     };
     for length in [0, 1, 7, 1024, 32 << 10] {
@@ -312,7 +311,7 @@ fn scans<T: Element, R: Element + PartialEq + Debug>(
             for axis in (1..shape.len()).rev() {
                 strides[axis - 1] = strides[axis] * shape[axis] as isize;
             }
-            let scan = Operation::Scan(Scan {
+            let scan = Description::Scan(Scan {
                 reduction: Reduction::Sum,
                 compute: R::DTYPE,
                 shape: (*shape).into(),

@@ -3,7 +3,7 @@
 use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::Reduction;
-use gpuarray_hal::operation::{Indexed, Mapped, Operation, Reduce, Scan};
+use gpuarray_hal::operation::{Description, Indexed, Mapped, Reduce, Scan};
 use gpuarray_hal::{Complex, DType, Scalar, f16};
 
 fn reduce(
@@ -12,8 +12,8 @@ fn reduce(
     shape: &[usize],
     input: Mapped,
     output: gpuarray_hal::operation::Operand,
-) -> Operation {
-    Operation::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+) -> Description {
+    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
 }
 
 /// Numbers without a pattern, from -500 to 499.
@@ -223,7 +223,7 @@ fn scans_along_each_axis_of_short_and_long_rows() {
                 let output = Memory::<i64>::zeros(values.len());
                 let strides = [shape[1] as isize, 1];
                 let initial = if reduction == Reduction::Sum { 0_i64 } else { -7 };
-                operations.push(Operation::Scan(Scan {
+                operations.push(Description::Scan(Scan {
                     reduction,
                     compute: DType::Int64,
                     shape: shape[..].into(),
@@ -274,7 +274,7 @@ fn scans_in_place_and_of_other_types() {
     let complexes =
         Memory::new(&[Complex::new(1.0, 5.0), Complex::new(1.0, 4.0), Complex::new(2.0, 0.0)]);
     let scan = |reduction, compute, length: usize, initial, input, output| {
-        Operation::Scan(Scan {
+        Description::Scan(Scan {
             reduction,
             compute,
             shape: [length][..].into(),

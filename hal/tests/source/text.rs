@@ -1,5 +1,6 @@
 //! What the sources and plans look like.
 
+use crate::harness::plan;
 use crate::operations::{all, c_order, elementwise, operand};
 use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
 use gpuarray_hal::operation::{Elementwise, Input, Operation, Shape};
@@ -9,8 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 #[test]
 fn every_function_and_dtype_has_source_and_distinct_names() {
-    let specs: HashSet<KernelSpec> =
-        all().iter().map(|operation| KernelSpec::of(operation).unwrap()).collect();
+    let specs: HashSet<KernelSpec> = all().iter().map(|operation| plan(operation).spec()).collect();
     let mut owners = HashMap::new();
     for spec in &specs {
         let source = spec.source();
@@ -29,7 +29,7 @@ fn a_spec_depends_on_code_not_on_values() {
     let add = |length, address| {
         let mut it = elementwise(Function::Binary(BinaryFunction::Add), DType::Float32, &[length]);
         it.output.address = address;
-        KernelSpec::of(&Operation::Elementwise(it)).unwrap()
+        plan(&it.into()).spec()
     };
     assert_eq!(add(1000, 0x10000), add(70, 0x90000));
     // Alignment is looked at by the kernel.
@@ -37,7 +37,7 @@ fn a_spec_depends_on_code_not_on_values() {
     let fill = |scalar: Scalar| {
         let mut it = elementwise(Function::Unary(UnaryFunction::Copy), DType::Float32, &[100]);
         it.inputs[0] = Input::Scalar(scalar);
-        KernelSpec::of(&Operation::Elementwise(it)).unwrap()
+        plan(&it.into()).spec()
     };
     assert_eq!(fill(Scalar::new(1_i8)), fill(Scalar::new(2.5_f64)));
 }
@@ -51,7 +51,7 @@ fn sixty_four_axes_fit_and_more_are_refused() {
             .chain(std::iter::repeat_n(1, rank.saturating_sub(60)));
         let shape: Shape = shape.collect();
         let strides = c_order(&shape, DType::UInt8);
-        Plan::new(&Operation::Elementwise(Elementwise {
+        let operation = Operation::new(Elementwise {
             function: Function::Unary(UnaryFunction::Copy),
             compute: DType::UInt8,
             shape,
@@ -59,7 +59,8 @@ fn sixty_four_axes_fit_and_more_are_refused() {
                 .into_iter()
                 .collect(),
             output: operand(0x2000, DType::UInt8, &strides),
-        }))
+        });
+        Plan::new(&operation.unwrap())
     };
     assert!(plan(60).is_ok());
     assert!(plan(64).is_ok());
@@ -70,7 +71,7 @@ fn sixty_four_axes_fit_and_more_are_refused() {
         inputs: [Input::Array(operand(0x1000, DType::UInt8, &[1; 65]))].into_iter().collect(),
         output: operand(0x2000, DType::UInt8, &(0..65).map(|i| 1000 - 3 * i).collect::<Vec<_>>()),
     };
-    let error = Plan::new(&Operation::Elementwise(wide)).unwrap_err();
+    let error = Plan::new(&Operation::new(wide).unwrap()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
 
@@ -78,14 +79,14 @@ fn sixty_four_axes_fit_and_more_are_refused() {
 fn contradictory_operations_are_errors() {
     let mut few = elementwise(Function::Binary(BinaryFunction::Add), DType::Int8, &[3]);
     few.inputs.pop();
-    let error = Plan::new(&Operation::Elementwise(few)).unwrap_err();
+    let error = Operation::new(few).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let mut strides = elementwise(Function::Binary(BinaryFunction::Add), DType::Int8, &[3]);
     strides.output.strides.clear();
-    let error = Plan::new(&Operation::Elementwise(strides)).unwrap_err();
+    let error = Operation::new(strides).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let sine = elementwise(Function::Unary(UnaryFunction::Sin), DType::Int32, &[3]);
-    let error = Plan::new(&Operation::Elementwise(sine)).unwrap_err();
+    let error = Operation::new(sine).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidType);
 }
 
@@ -99,7 +100,7 @@ fn write_sources() {
     let mut seen = HashSet::new();
     let specs: Vec<KernelSpec> = all()
         .iter()
-        .map(|operation| KernelSpec::of(operation).unwrap())
+        .map(|operation| plan(operation).spec())
         .filter(|spec| seen.insert(*spec))
         .collect();
     for (number, part) in specs.chunks(100).enumerate() {

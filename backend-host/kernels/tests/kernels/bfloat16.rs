@@ -1,8 +1,8 @@
 //! bfloat16 in all its 65,536 values, bit by bit.
 
-use gpuarray_host_kernels::execute;
+use super::run;
 use hal::function::{BinaryFunction, Function, UnaryFunction};
-use hal::operation::{Elementwise, Input, Operand, Operation};
+use hal::operation::{Elementwise, Input, Operand};
 use hal::{DType, Element, bf16, f16};
 
 /// Returns the values of a function of arrays, computed in the type of the first one unless it is a
@@ -26,8 +26,7 @@ fn values<T: Element, R: Element>(
     let output = operand(values.as_mut_ptr().expose_provenance(), R::DTYPE);
     let shape = [length][..].into();
     let operation = Elementwise { function, compute, shape, inputs, output };
-    // SAFETY: arrays of that many elements, which live until the call returns.
-    unsafe { execute(&Operation::Elementwise(operation), &|| None) }.expect("execute");
+    run(&operation.into());
     values
 }
 

@@ -4,7 +4,7 @@ use super::arrays::{Array, Order, read};
 use super::run;
 use gpuarray_host_kernels::loops::{narrow, widen};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
-use hal::operation::{Elementwise, Input, Operation, Shape};
+use hal::operation::{Description, Elementwise, Input, Shape};
 use hal::{Complex, DType, Element, Scalar, f16};
 
 fn values<T: Element, R: Element>(function: Function, arguments: &[&[T]]) -> Vec<R> {
@@ -17,7 +17,7 @@ fn values<T: Element, R: Element>(function: Function, arguments: &[&[T]]) -> Vec
         .collect();
     let mut output = Array::zeros(R::DTYPE, &[length], Order::Rows);
     let output = output.operand();
-    run(&Operation::Elementwise(Elementwise {
+    run(&Description::Elementwise(Elementwise {
         function,
         compute: T::DTYPE,
         shape: Shape::from_slice(&[length]),
@@ -179,7 +179,7 @@ fn no_dtype_panics_at_its_extremes() {
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let (mut left, mut right) = (Array::of(&x), Array::of(&y));
             let mut output = Array::zeros(signature.result, &[36], Order::Rows);
-            run(&Operation::Elementwise(Elementwise {
+            run(&Description::Elementwise(Elementwise {
                 function: Function::Binary(function),
                 compute: signature.compute,
                 shape: Shape::from_slice(&[36]),

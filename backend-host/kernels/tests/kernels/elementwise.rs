@@ -3,7 +3,7 @@
 use super::arrays::{Array, ORDERS, Order, random};
 use super::{check, pool, run, run_with};
 use hal::function::{BinaryFunction, Function, UnaryFunction};
-use hal::operation::{Elementwise, Input, Operation, Shape};
+use hal::operation::{Description, Elementwise, Input, Shape};
 use hal::{DType, Scalar};
 
 fn operation(
@@ -12,10 +12,10 @@ fn operation(
     shape: &[usize],
     inputs: &mut [Array],
     output: &mut Array,
-) -> Operation {
+) -> Description {
     let inputs = inputs.iter_mut().map(|array| Input::Array(array.operand())).collect();
     let shape = Shape::from_slice(shape);
-    Operation::Elementwise(Elementwise {
+    Description::Elementwise(Elementwise {
         function,
         compute,
         shape,
@@ -55,7 +55,7 @@ fn every_function_of_every_dtype() {
             let array = operation(function, compute, &shape, &mut inputs, &mut output);
             check(&array);
             // Each argument once as a scalar, and all of them.
-            let Operation::Elementwise(array) = array else { unreachable!() };
+            let Description::Elementwise(array) = array else { unreachable!() };
             let mut state = 11;
             for scalars in 1..1 << function.arity() {
                 let mut mixed = array.clone();
@@ -64,7 +64,7 @@ fn every_function_of_every_dtype() {
                         *input = Input::Scalar(random(dtype, &mut state));
                     }
                 }
-                check(&Operation::Elementwise(mixed));
+                check(&Description::Elementwise(mixed));
             }
         }
     }
@@ -151,7 +151,7 @@ fn copies_of_any_size_and_order() {
             &mut [Array::zeros(dtype, &[31], Order::Rows)],
             &mut output,
         );
-        let Operation::Elementwise(inner) = &mut fill else { unreachable!() };
+        let Description::Elementwise(inner) = &mut fill else { unreachable!() };
         inner.inputs[0] = Input::Scalar(random(dtype, &mut 77));
         check(&fill);
     }
@@ -173,7 +173,7 @@ fn results_replace_an_input() {
                 let mut output = inputs[position].operand();
                 output.dtype = out;
                 let inputs = inputs.each_mut().map(|array| Input::Array(array.operand()));
-                check(&Operation::Elementwise(Elementwise {
+                check(&Description::Elementwise(Elementwise {
                     function: Function::Binary(function),
                     compute,
                     shape: Shape::from_slice(&shape),
@@ -210,7 +210,8 @@ fn little_work_asks_for_no_threads() {
     let negative = Function::Unary(UnaryFunction::Negative);
     let operation = operation(negative, DType::Float32, &[4096], &mut input, &mut output);
     // SAFETY: the arrays are alive.
-    let result = unsafe { super::execute(&operation, &|| panic!("asked for threads")) };
+    let result =
+        unsafe { super::execute(&super::sealed(&operation), &|| panic!("asked for threads")) };
     result.expect("execute");
 }
 

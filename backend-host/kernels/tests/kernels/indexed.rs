@@ -3,7 +3,9 @@
 use super::arrays::{Array, Order, random};
 use super::{check, run};
 use hal::function::Reduction;
-use hal::operation::{Gather, Indexed, Input, Mapped, Operation, Reduce, Scatter, Sequence, Shape};
+use hal::operation::{
+    Description, Gather, Indexed, Input, Mapped, Reduce, Scatter, Sequence, Shape,
+};
 use hal::{DType, Scalar};
 
 /// Indices of an axis of 7 elements, some of them outside.
@@ -36,7 +38,7 @@ fn gathers_read_zero_outside() {
                     let source =
                         Indexed { base, indices: indices.operand(), axis_length: 7, axis_stride };
                     let shape = Shape::from_slice(&[10]);
-                    check(&Operation::Gather(Gather { shape, source, output: output.operand() }));
+                    check(&Description::Gather(Gather { shape, source, output: output.operand() }));
                 }
             }
         }
@@ -62,14 +64,14 @@ fn gathers_and_scatters_along_an_axis() {
             let mut indices = indices(DType::Int16);
             let (shape, source) = rows(&mut source, &mut indices, axis);
             let mut output = Array::zeros(DType::Int32, &shape, order);
-            check(&Operation::Gather(Gather {
+            check(&Description::Gather(Gather {
                 shape: shape.clone(),
                 source: source.clone(),
                 output: output.operand(),
             }));
             let mut input = Array::random(DType::Float32, &shape, Order::Rows, 9);
             let input = Input::Array(input.operand());
-            check(&Operation::Scatter(Scatter {
+            check(&Description::Scatter(Scatter {
                 shape: shape.clone(),
                 input,
                 target: source.clone(),
@@ -78,7 +80,7 @@ fn gathers_and_scatters_along_an_axis() {
             let mut sum = Array::zeros(DType::Int64, &[shape[1 - axis]], Order::Rows);
             let mut output = sum.operand();
             output.strides.insert(axis, 0);
-            check(&Operation::Reduce(Reduce {
+            check(&Description::Reduce(Reduce {
                 reduction,
                 compute,
                 shape,
@@ -104,7 +106,11 @@ fn scatters_skip_what_is_outside() {
                 Input::Array(array.operand())
             };
             let target = Indexed { base, indices: indices.operand(), axis_length: 7, axis_stride };
-            check(&Operation::Scatter(Scatter { shape: Shape::from_slice(&[10]), input, target }));
+            check(&Description::Scatter(Scatter {
+                shape: Shape::from_slice(&[10]),
+                input,
+                target,
+            }));
         }
     }
 }
@@ -122,7 +128,7 @@ fn long_gathers_pass_several_tiles() {
         let indices = indices.operand();
         let source = Indexed { base, indices, axis_length: count, axis_stride: 4 };
         let shape = Shape::from_slice(&[count]);
-        check(&Operation::Gather(Gather { shape, source, output: output.operand() }));
+        check(&Description::Gather(Gather { shape, source, output: output.operand() }));
     }
 }
 
@@ -136,10 +142,10 @@ fn sequences_of_every_dtype() {
                 Scalar::new(value).cast(dtype).expect("cast")
             });
             let output = output.operand();
-            check(&Operation::Sequence(Sequence { length: 100, start, step, output }));
+            check(&Description::Sequence(Sequence { length: 100, start, step, output }));
         }
     }
     let mut none = Array::zeros(DType::Int8, &[0], Order::Rows);
     let [start, step] = [0i8, 1].map(Scalar::new);
-    run(&Operation::Sequence(Sequence { length: 0, start, step, output: none.operand() }));
+    run(&Description::Sequence(Sequence { length: 0, start, step, output: none.operand() }));
 }

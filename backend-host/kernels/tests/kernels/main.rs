@@ -16,21 +16,25 @@ mod saturate;
 mod scalar;
 
 use gpuarray_host_kernels::execute;
-use hal::operation::Operation;
+use hal::operation::{Description, Operation};
 use hal::{DType, Scalar};
 use rayon::ThreadPool;
 use std::sync::Arc;
 
+fn sealed(operation: &Description) -> Operation {
+    Operation::new(operation.clone()).expect("an operation")
+}
+
 /// Executes an operation on this thread alone.
-fn run(operation: &Operation) {
+fn run(operation: &Description) {
     // SAFETY: the tests make operations on arrays that are alive.
-    unsafe { execute(operation, &|| None) }.expect("execute");
+    unsafe { execute(&sealed(operation), &|| None) }.expect("execute");
 }
 
 /// Executes an operation with some threads.
-fn run_with(operation: &Operation, pool: &Arc<ThreadPool>) {
+fn run_with(operation: &Description, pool: &Arc<ThreadPool>) {
     // SAFETY: the tests make operations on arrays that are alive.
-    unsafe { execute(operation, &|| Some(pool.clone())) }.expect("execute");
+    unsafe { execute(&sealed(operation), &|| Some(pool.clone())) }.expect("execute");
 }
 
 fn pool(threads: usize) -> Arc<ThreadPool> {
@@ -38,7 +42,7 @@ fn pool(threads: usize) -> Arc<ThreadPool> {
 }
 
 /// Executes an operation and compares each element of its output with the interpreter's.
-fn check(operation: &Operation) {
+fn check(operation: &Description) {
     let expected = naive::values(operation);
     run(operation);
     for (address, expected) in expected {

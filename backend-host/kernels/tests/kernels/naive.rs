@@ -3,17 +3,17 @@
 use super::arrays::{at, indices, read};
 use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction};
-use hal::operation::{Elementwise, Indexed, Input, Mapped, Operation, Reduce, Scan};
+use hal::operation::{Description, Elementwise, Indexed, Input, Mapped, Reduce, Scan};
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
 
 /// The values that an operation stores, by address.
-pub(super) fn values(operation: &Operation) -> BTreeMap<u64, Scalar> {
+pub(super) fn values(operation: &Description) -> BTreeMap<u64, Scalar> {
     match operation {
-        Operation::Elementwise(operation) => elementwise(operation),
-        Operation::Reduce(operation) => reduce(operation),
-        Operation::Scan(operation) => scan(operation),
-        Operation::Gather(operation) => indices(&operation.shape)
+        Description::Elementwise(operation) => elementwise(operation),
+        Description::Reduce(operation) => reduce(operation),
+        Description::Scan(operation) => scan(operation),
+        Description::Gather(operation) => indices(&operation.shape)
             .iter()
             .map(|index| {
                 let value = indexed(&operation.source, index)
@@ -21,14 +21,14 @@ pub(super) fn values(operation: &Operation) -> BTreeMap<u64, Scalar> {
                 (at(&operation.output, index), cast(&value, operation.output.dtype))
             })
             .collect(),
-        Operation::Scatter(operation) => indices(&operation.shape)
+        Description::Scatter(operation) => indices(&operation.shape)
             .iter()
             .filter_map(|index| {
                 let (_, address) = indexed(&operation.target, index)?;
                 Some((address, cast(&input(&operation.input, index), operation.target.base.dtype)))
             })
             .collect(),
-        Operation::Sequence(operation) => (0..operation.length)
+        Description::Sequence(operation) => (0..operation.length)
             .map(|index| {
                 let dtype = operation.output.dtype;
                 let arithmetic = |function, x, y| apply(Function::Binary(function), dtype, &[x, y]);

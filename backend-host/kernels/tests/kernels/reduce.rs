@@ -3,7 +3,7 @@
 use super::arrays::{Array, ORDERS, Order, read};
 use super::{check, pool, run, run_with};
 use hal::function::Reduction;
-use hal::operation::{Mapped, Operand, Operation, Reduce, Scan, Shape};
+use hal::operation::{Description, Mapped, Operand, Reduce, Scan, Shape};
 use hal::{DType, Scalar};
 
 /// The output of a reduction over the axes whose bits are set.
@@ -24,8 +24,14 @@ fn reduce(
     shape: &[usize],
     input: Mapped,
     output: Operand,
-) -> Operation {
-    Operation::Reduce(Reduce { reduction, compute, shape: Shape::from_slice(shape), input, output })
+) -> Description {
+    Description::Reduce(Reduce {
+        reduction,
+        compute,
+        shape: Shape::from_slice(shape),
+        input,
+        output,
+    })
 }
 
 #[test]
@@ -189,7 +195,7 @@ fn check_scan(
     let initial = Scalar::new(3i8).cast(compute).expect("cast");
     // The interpreter takes quadratic time.
     let shape = Shape::from_iter(shape.iter().map(|&length| length.min(300)));
-    check(&Operation::Scan(Scan {
+    check(&Description::Scan(Scan {
         reduction,
         compute,
         shape,
@@ -207,7 +213,7 @@ fn scans_replace_their_input_and_pass_buffers() {
     for exclusive in [false, true] {
         let mut array = Array::of(&vec![Scalar::new(1i32); count]);
         let operand = array.operand();
-        run(&Operation::Scan(Scan {
+        run(&Description::Scan(Scan {
             reduction: Reduction::Sum,
             compute: DType::Int32,
             shape: Shape::from_slice(&[count]),

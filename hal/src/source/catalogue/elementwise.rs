@@ -5,7 +5,7 @@ use super::operands::{ArrayLayout, number};
 use crate::dtype::DType;
 use crate::dtype::DType::{Bool, Complex64, Complex128, Float32, Float64, Int32, Int64, UInt8};
 use crate::function::{BinaryFunction, Cost, Function, Properties, UnaryFunction, Usage};
-use crate::operation::{Elementwise, Input, Operation};
+use crate::operation::{Description, Elementwise, Input};
 
 /// An argument of a function.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ fn elementwise(
     arguments: &[Argument],
     output: DType,
     layout: ArrayLayout,
-) -> Operation {
+) -> Description {
     let (shape, output) = layout.operand(output, 0);
     let mut arrays = 0;
     let inputs = arguments
@@ -34,7 +34,7 @@ fn elementwise(
             Number(dtype) => Input::Scalar(number(dtype)),
         })
         .collect();
-    Operation::Elementwise(Elementwise { function, compute, shape: shape.into(), inputs, output })
+    Description::Elementwise(Elementwise { function, compute, shape: shape.into(), inputs, output })
 }
 
 /// Returns true for what is worth its size. On dtypes that are mostly stored and seldom calculated
@@ -44,7 +44,7 @@ fn is_worth(cost: Cost, compute: DType, dtype: DType) -> bool {
 }
 
 /// Returns the calls of a function of one argument of a dtype.
-pub(super) fn unary(function: UnaryFunction, dtype: DType) -> Vec<Operation> {
+pub(super) fn unary(function: UnaryFunction, dtype: DType) -> Vec<Description> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let Properties { cost, usage, .. } = *function.properties();
     if usage == Usage::Seldom || !is_worth(cost, signature.compute, dtype) {
@@ -77,7 +77,7 @@ fn layouts(dtype: DType, arithmetic: bool) -> &'static [ArrayLayout] {
 }
 
 /// Returns the calls of a function of two arguments of a dtype, or of one and a number.
-pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Operation> {
+pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Description> {
     let Ok(signature) = function.signature(dtype) else { return Vec::new() };
     let (compute, result) = (signature.compute, signature.result);
     let Properties { cost, usage, .. } = *function.properties();
@@ -106,7 +106,7 @@ pub(super) fn binary(function: BinaryFunction, dtype: DType) -> Vec<Operation> {
 }
 
 /// Returns arithmetic of arrays of two types, and of whole numbers with a fraction.
-pub(super) fn mixed(function: BinaryFunction) -> Vec<Operation> {
+pub(super) fn mixed(function: BinaryFunction) -> Vec<Description> {
     let arrays = [
         (Float32, Float64),
         (Int32, Float32),
@@ -148,7 +148,7 @@ pub(super) fn mixed(function: BinaryFunction) -> Vec<Operation> {
 }
 
 /// Returns the conversions to a dtype.
-pub(super) fn casts(to: DType) -> Vec<Operation> {
+pub(super) fn casts(to: DType) -> Vec<Description> {
     let copy = Function::Unary(UnaryFunction::Copy);
     let worth = |&from: &DType| from != to && !(is_rare(from) && is_rare(to));
     let others = DType::ALL.into_iter().filter(worth);
@@ -156,7 +156,7 @@ pub(super) fn casts(to: DType) -> Vec<Operation> {
 }
 
 /// Returns selections and linear combinations.
-pub(super) fn ternary(dtype: DType) -> Vec<Operation> {
+pub(super) fn ternary(dtype: DType) -> Vec<Description> {
     if !is_main(dtype) && !dtype.is_complex() && dtype != UInt8 {
         return Vec::new();
     }
@@ -184,7 +184,7 @@ pub(super) fn ternary(dtype: DType) -> Vec<Operation> {
 }
 
 /// Returns copies and fills of words.
-pub(super) fn moves(word: DType) -> Vec<Operation> {
+pub(super) fn moves(word: DType) -> Vec<Description> {
     let copy = Function::Unary(UnaryFunction::Copy);
     let copied = [
         ArrayLayout::Contiguous,

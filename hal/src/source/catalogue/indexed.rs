@@ -3,10 +3,10 @@
 use super::dtypes::INDICES;
 use super::operands::{indexed, number, operand};
 use crate::dtype::DType;
-use crate::operation::{Gather, Input, Operation, Scatter};
+use crate::operation::{Description, Gather, Input, Scatter};
 
 /// Returns the gathers and scatters of a machine word.
-pub(super) fn gathers_and_scatters(word: DType) -> Vec<Operation> {
+pub(super) fn gathers_and_scatters(word: DType) -> Vec<Description> {
     let mut operations = Vec::new();
     for indices in INDICES {
         for axes in [1, 2] {
@@ -14,10 +14,10 @@ pub(super) fn gathers_and_scatters(word: DType) -> Vec<Operation> {
             let elements: &[isize] = if axes == 1 { &[1] } else { &[64, 1] };
             let array = operand(word, elements);
             let (source, output) = (indexed(word, indices, axes), array.clone());
-            operations.push(Operation::Gather(Gather { shape, source, output }));
+            operations.push(Description::Gather(Gather { shape, source, output }));
             for input in [Input::Array(array), Input::Scalar(number(word))] {
                 let (shape, target) = ([512, 64][..axes].into(), indexed(word, indices, axes));
-                operations.push(Operation::Scatter(Scatter { shape, input, target }));
+                operations.push(Description::Scatter(Scatter { shape, input, target }));
             }
         }
     }

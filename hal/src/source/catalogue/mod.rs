@@ -12,7 +12,7 @@ mod reduce;
 
 use crate::dtype::DType;
 use crate::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
-use crate::operation::{Operation, Sequence};
+use crate::operation::{Description, Operation, Sequence};
 use crate::source::{KernelSpec, Plan};
 use dtypes::{DTYPE_FAMILIES, WORDS, is_main};
 use elementwise::{binary, casts, mixed, moves, ternary, unary};
@@ -83,8 +83,9 @@ struct Catalogue {
 
 impl Catalogue {
     /// Adds a group of what is new among the operations that are defined.
-    fn add(&mut self, name: String, operations: impl IntoIterator<Item = Operation>) {
-        let plans = operations.into_iter().filter_map(|operation| Plan::new(&operation).ok());
+    fn add(&mut self, name: String, operations: impl IntoIterator<Item = Description>) {
+        let checked = operations.into_iter().filter_map(|it| Operation::new(it).ok());
+        let plans = checked.filter_map(|operation| Plan::new(&operation).ok());
         let plans: Vec<Plan> = plans.filter(|plan| self.seen.insert(plan.spec())).collect();
         if !plans.is_empty() {
             self.groups.push(Group { name: name.to_ascii_lowercase(), plans });
@@ -92,8 +93,8 @@ impl Catalogue {
     }
 }
 
-fn sequence(dtype: DType) -> Operation {
+fn sequence(dtype: DType) -> Description {
     let (start, step) = (number(dtype), number(dtype));
     let output = operand(dtype, &[1]);
-    Operation::Sequence(Sequence { length: 4096, start, step, output })
+    Description::Sequence(Sequence { length: 4096, start, step, output })
 }

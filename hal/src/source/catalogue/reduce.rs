@@ -5,7 +5,7 @@ use super::operands::{indexed, number, operand};
 use crate::dtype::DType;
 use crate::dtype::DType::{Bool, UInt8};
 use crate::function::Reduction;
-use crate::operation::{Mapped, Operation, Reduce, Scan};
+use crate::operation::{Description, Mapped, Reduce, Scan};
 
 /// Lengths below 4096 that are reduced in a way of their own each.
 const FEW: [usize; 4] = [1000, 100, 8, 5];
@@ -18,13 +18,13 @@ fn reduction(
     shape: &[usize],
     input: Mapped,
     output: &[isize],
-) -> Operation {
+) -> Description {
     let output = operand(reduction.result(compute), output);
-    Operation::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
 }
 
 /// Returns the reductions of arrays of a dtype.
-pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
+pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Description> {
     let of = |shape: &[usize], input: &[isize], output: &[isize]| {
         let input = Mapped::Identity(operand(dtype, input));
         reduction(function, dtype, shape, input, output)
@@ -74,9 +74,9 @@ pub(super) fn reduce(function: Reduction, dtype: DType) -> Vec<Operation> {
 }
 
 /// Returns the scans of arrays of a dtype.
-pub(super) fn scans(reduction: Reduction, dtype: DType) -> Vec<Operation> {
+pub(super) fn scans(reduction: Reduction, dtype: DType) -> Vec<Description> {
     let of = |shape: &[usize], strides: &[isize], axis: usize, exclusive: bool| {
-        Operation::Scan(Scan {
+        Description::Scan(Scan {
             reduction,
             compute: dtype,
             shape: shape.into(),

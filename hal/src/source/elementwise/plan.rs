@@ -2,8 +2,7 @@
 
 use super::key::{Access, Key};
 use super::tiles;
-use crate::Complex;
-use crate::dtype::{DType, Kind};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{Function, UnaryFunction};
 use crate::operation::{Elementwise, Input, Operand, Strides};
@@ -34,10 +33,8 @@ enum Argument<'a> {
     Scalar(Scalar),
 }
 
-/// Adds the launches of an operation and returns the key of their kernel. Records become words,
-/// scalars values of the computing type.
+/// Adds the launches of an operation and returns the key of their kernel. Records become words.
 pub(in crate::source) fn plan(operation: &Elementwise, launches: &mut Launches) -> Result<Key> {
-    check(operation)?;
     let Elementwise { function, compute, shape, inputs, output } = operation;
     let target = View::of(output);
     let copy = *function == Function::Unary(UnaryFunction::Copy);
@@ -51,7 +48,7 @@ pub(in crate::source) fn plan(operation: &Elementwise, launches: &mut Launches) 
             let mut shape = shape.clone();
             shape.push(bytes as usize / unit.size());
             let input = Argument::Array(View::of(&input));
-            assemble(launches, *function, unit, &shape, &[input], View::of(&output), &[])
+            assemble(launches, *function, unit, &shape, [input].into_iter(), View::of(&output), &[])
         }
         (DType::Opaque(bytes), Input::Scalar(value)) => {
             let unit = machine_word::of_record(bytes, machine_word::address_terms(output, shape));
@@ -61,7 +58,15 @@ pub(in crate::source) fn plan(operation: &Elementwise, launches: &mut Launches) 
                 return Err(Error::invalid("elementwise", "a record of no bytes"));
             };
             let target = View { dtype: unit, ..target };
-            assemble(launches, *function, unit, shape, &[Argument::Scalar(first)], target, &pieces)
+            assemble(
+                launches,
+                *function,
+                unit,
+                shape,
+                [Argument::Scalar(first)].into_iter(),
+                target,
+                &pieces,
+            )
         }
         (dtype, Input::Array(input)) if copy && input.dtype == dtype => {
             // Through another type a copy between equal types may lose something.
@@ -71,49 +76,50 @@ pub(in crate::source) fn plan(operation: &Elementwise, launches: &mut Launches) 
             };
             let input = Argument::Array(View { dtype, ..View::of(input) });
             let target = View { dtype, ..target };
-            assemble(launches, *function, compute, shape, &[input], target, &[])
+            assemble(launches, *function, compute, shape, [input].into_iter(), target, &[])
         }
         (dtype, Input::Scalar(value)) if copy => {
-            let value = value.cast(*compute)?.cast(dtype)?;
             let unit = machine_word::of(dtype);
             let value = Scalar::from_bytes(unit, value.bytes())?;
             let target = View { dtype: unit, ..target };
-            assemble(launches, *function, unit, shape, &[Argument::Scalar(value)], target, &[])
+            assemble(
+                launches,
+                *function,
+                unit,
+                shape,
+                [Argument::Scalar(value)].into_iter(),
+                target,
+                &[],
+            )
         }
         _ => {
-            let mut arguments: SmallVec<[Argument<'_>; 4]> = SmallVec::new();
-            for input in inputs {
-                arguments.push(match input {
-                    Input::Array(operand) => Argument::Array(View::of(operand)),
-                    Input::Scalar(value) => match function.argument(arguments.len(), *compute) {
-                        Some(wanted) => Argument::Scalar(value.cast(wanted)?),
-                        None => Argument::Scalar(criterion(*function, value)?),
-                    },
-                });
-            }
-            assemble(launches, *function, *compute, shape, &arguments, target, &[])
+            let arguments = inputs.iter().map(|input| match input {
+                Input::Array(operand) => Argument::Array(View::of(operand)),
+                Input::Scalar(value) => Argument::Scalar(*value),
+            });
+            assemble(launches, *function, *compute, shape, arguments, target, &[])
         }
     }
 }
 
 /// Adds the launches of a function of arguments that are ready. `pieces` are values that replace
 /// a scalar one after the other, each behind the one before in the output.
-fn assemble(
+fn assemble<'a>(
     launches: &mut Launches,
     function: Function,
     compute: DType,
     shape: &[usize],
-    arguments: &[Argument<'_>],
+    arguments: impl Iterator<Item = Argument<'a>> + Clone,
     output: View<'_>,
     pieces: &[Scalar],
 ) -> Result<Key> {
     let mut inputs = [InputType::Unused; 4];
     let mut views: SmallVec<[View<'_>; 5]> = SmallVec::new();
     views.push(output);
-    for (input, argument) in inputs.iter_mut().zip(arguments) {
+    for (input, argument) in inputs.iter_mut().zip(arguments.clone()) {
         *input = match argument {
             Argument::Array(view) => {
-                views.push(*view);
+                views.push(view);
                 InputType::Array(view.dtype)
             }
             Argument::Scalar(value) => InputType::Scalar(value.dtype()),
@@ -142,13 +148,13 @@ fn assemble(
 }
 
 /// Adds a launch, or one for each of the pieces.
-fn launch(
+fn launch<'a>(
     launches: &mut Launches,
     key: Key,
     count: u64,
     space: Option<&IterationSpace>,
     views: &[View<'_>],
-    arguments: &[Argument<'_>],
+    arguments: impl Iterator<Item = Argument<'a>> + Clone,
     pieces: &[Scalar],
 ) {
     if count == 0 {
@@ -175,53 +181,13 @@ fn launch(
         let mut addresses = views.iter().map(|view| view.address);
         let offset = (round * key.output.size()) as u64;
         launch.address(addresses.next().unwrap_or(0).wrapping_add(offset));
-        for argument in arguments {
+        for argument in arguments.clone() {
             match argument {
                 Argument::Array(_) => launch.address(addresses.next().unwrap_or(0)),
-                Argument::Scalar(value) => launch.scalar(pieces.get(round).unwrap_or(value)),
+                Argument::Scalar(value) => launch.scalar(pieces.get(round).unwrap_or(&value)),
             };
         }
     }
-}
-
-/// The operation agrees with its own description: numbers of inputs and strides, dtypes.
-fn check(operation: &Elementwise) -> Result<()> {
-    let Elementwise { function, compute, inputs, output, .. } = operation;
-    if inputs.len() != function.arity() {
-        return Err(Error::invalid(
-            "elementwise",
-            format!("{function:?} takes {} inputs, not {}", function.arity(), inputs.len()),
-        ));
-    }
-    let types = || inputs.iter().map(Input::dtype).chain([output.dtype, *compute]);
-    let defined = if types().any(|dtype| dtype.kind() == Kind::Opaque) {
-        let copy = *function == Function::Unary(UnaryFunction::Copy);
-        copy && types().all(|dtype| dtype == output.dtype)
-    } else {
-        match function {
-            Function::Unary(unary) => unary.signature(*compute)?.compute == *compute,
-            Function::Binary(binary) => binary.signature(*compute)?.compute == *compute,
-            Function::CompareMixed(binary) => binary.is_comparison() && *compute == DType::Int64,
-            _ => true,
-        }
-    };
-    if defined {
-        return Ok(());
-    }
-    Err(Error::invalid_type(
-        "elementwise",
-        format!("{function:?} does not compute in dtype {compute} for these inputs and output"),
-    ))
-}
-
-/// The condition of a selection as the kernel takes it: only its truth matters.
-fn criterion(function: Function, value: &Scalar) -> Result<Scalar> {
-    if function == Function::Select {
-        return Ok(Scalar::new(value.is_true()));
-    }
-    let value: Option<Complex<f64>> = value.cast(DType::Complex128)?.get();
-    let positive = |z: Complex<f64>| z.re > 0.0 || (z.re == 0.0 && z.im > 0.0);
-    Ok(Scalar::new(value.is_some_and(positive)))
 }
 
 fn access_of(key: &mut Key, space: &mut IterationSpace, views: &[View<'_>]) -> Access {

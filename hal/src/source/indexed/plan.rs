@@ -2,7 +2,7 @@
 
 use super::key::{BATCH, GatherKey, ScatterKey};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::operation::{Gather, Indexed, Input, Operand, Scatter, Shape};
 use crate::scalar::Scalar;
 use crate::source::iteration_space::IterationSpace;
@@ -36,23 +36,6 @@ fn repeat(indices: &Operand) -> Operand {
     let mut indices = indices.clone();
     indices.strides.push(0);
     indices
-}
-
-fn check(indexed: &Indexed, other: DType, call: &'static str) -> Result<()> {
-    let record = |dtype| matches!(dtype, DType::Opaque(_));
-    if !indexed.indices.dtype.is_integer() {
-        return Err(Error::invalid_type(
-            call,
-            format!("indices are integers, not {}", indexed.indices.dtype),
-        ));
-    }
-    if (record(indexed.base.dtype) || record(other)) && indexed.base.dtype != other {
-        return Err(Error::invalid_type(
-            call,
-            format!("{} and {other} do not convert to each other", indexed.base.dtype),
-        ));
-    }
-    Ok(())
 }
 
 /// The words that move an element of `indexed` and of the operand beside it.
@@ -97,7 +80,6 @@ pub(in crate::source) fn plan_scatter(
 impl PreparedGather {
     fn new(operation: &Gather) -> Result<Self> {
         let Gather { shape, source, output } = operation;
-        check(source, output.dtype, "gather")?;
         if let DType::Opaque(bytes) = output.dtype {
             let unit = unit(source, Some(output), bytes, shape);
             let (base, output) =
@@ -157,7 +139,6 @@ impl PreparedGather {
 impl PreparedScatter {
     fn new(operation: &Scatter) -> Result<Self> {
         let Scatter { shape, input, target } = operation;
-        check(target, input.dtype(), "scatter")?;
         match (target.base.dtype, input) {
             (DType::Opaque(bytes), Input::Array(input)) => {
                 let unit = unit(target, Some(input), bytes, shape);
@@ -176,8 +157,8 @@ impl PreparedScatter {
             (_, Input::Array(input)) => {
                 Self::assemble(shape, &target.base, &target.indices, Ok(input), target)
             }
-            (dtype, Input::Scalar(value)) => {
-                let values = SmallVec::from_slice(&[value.cast(dtype)?]);
+            (_, Input::Scalar(value)) => {
+                let values = SmallVec::from_slice(&[*value]);
                 Self::assemble(shape, &target.base, &target.indices, Err(values), target)
             }
         }

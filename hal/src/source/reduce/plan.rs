@@ -1,8 +1,7 @@
 //! Launches of reductions: one, or two where an output's elements are many.
 
 use super::key::{Access, Key, MappedTypes};
-use crate::dtype::Kind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::operation::{Mapped, Operand, Reduce};
 use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
@@ -68,13 +67,6 @@ pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Re
     };
     let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
     operands.extend(inputs);
-    let mut types = operands.iter().map(|operand| operand.dtype).chain([*compute]);
-    if types.any(|dtype| dtype.kind() == Kind::Opaque) {
-        return Err(Error::invalid_type("reduce", "records cannot be reduced"));
-    }
-    if operands.iter().any(|operand| operand.strides.len() != shape.len()) {
-        return Err(Error::invalid("reduce", "every operand needs one stride per axis"));
-    }
     let strides: SmallVec<[&[isize]; 3]> =
         operands.iter().map(|operand| &operand.strides[..]).collect();
     let (mut kept, mut reduced) = (IterationSpace::default(), IterationSpace::default());

@@ -2,9 +2,8 @@
 //! and few.
 
 use super::key::{Key, Method};
-use crate::dtype::{DType, Kind};
-use crate::error::{Error, Result};
-use crate::function::Reduction;
+use crate::dtype::DType;
+use crate::error::Result;
 use crate::operation::{Scan, Shape, Strides};
 use crate::scalar::Scalar;
 use crate::source::ctype;
@@ -54,19 +53,6 @@ pub(in crate::source) fn plan(operation: &Scan, launches: &mut Launches) -> Resu
 impl Prepared {
     fn new(operation: &Scan) -> Result<Self> {
         let Scan { reduction, compute, shape, axis, exclusive, initial, input, output } = operation;
-        if [*compute, input.dtype, output.dtype].iter().any(|dtype| dtype.kind() == Kind::Opaque) {
-            return Err(Error::invalid_type("scan", "records cannot be scanned"));
-        }
-        if matches!(reduction, Reduction::Any | Reduction::All) {
-            return Err(Error::invalid("scan", format!("{reduction:?} has no running form")));
-        }
-        let matching = [input, output].iter().all(|operand| operand.strides.len() == shape.len());
-        if *axis >= shape.len() || !matching {
-            return Err(Error::invalid(
-                "scan",
-                format!("axis {axis} of {} axes, or strides of another number", shape.len()),
-            ));
-        }
         let mut rest: Shape = shape.clone();
         let length = rest.remove(*axis) as u64;
         let mut strides = [output.strides.clone(), input.strides.clone()];
@@ -100,7 +86,7 @@ impl Prepared {
             length,
             chunk,
             chunks,
-            initial: initial.cast(*compute)?,
+            initial: *initial,
         })
     }
 

@@ -1,13 +1,18 @@
 //! Builtin operations as values: what a backend executes natively or compiles from source.
 //!
-//! An operation has been validated and simplified by the array layer: shapes agree, every
-//! address that the strides reach lies inside a live allocation, outputs do not partly
-//! overlap inputs, and axes that can be merged are merged ([`crate::iteration`]). A backend
-//! relies on that, so executing one is `unsafe`.
+//! An [`Operation`] is sealed: [`Operation::new`] checks a [`Description`] and brings its scalars
+//! into the types that kernels take, and nothing changes it afterwards. Backends neither check nor
+//! convert again. What no description shows, the array layer answers for: shapes agree, every
+//! address that the strides reach lies inside a live allocation, outputs do not partly overlap
+//! inputs, and axes that can be merged are merged ([`crate::iteration`]). So executing an
+//! operation is `unsafe`.
 //!
 //! Strides are in bytes, one per axis of `shape`; zero repeats an element along the axis.
 
+mod check;
+
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::function::{Function, Reduction};
 use crate::scalar::Scalar;
 use smallvec::SmallVec;
@@ -34,7 +39,9 @@ pub struct Operand {
 pub enum Input {
     /// Elements in device memory.
     Array(Operand),
-    /// One value for every element.
+    /// One value for every element. In an [`Operation`] it has the type that the function takes
+    /// (see [`Function::argument`]), of a copy that of the output, and of a selection's condition
+    /// [`DType::Bool`]: whether it selects.
     Scalar(Scalar),
 }
 
@@ -116,7 +123,8 @@ pub struct Scan {
     /// True if element `i` of the result excludes element `i` of the input; the first one is
     /// then `initial`.
     pub exclusive: bool,
-    /// What an exclusive scan starts with, of type `compute`; the identity where there is one.
+    /// What an exclusive scan starts with, in an [`Operation`] of type `compute`; the identity where
+    /// there is one.
     pub initial: Scalar,
     /// The elements.
     pub input: Operand,
@@ -170,18 +178,18 @@ pub struct Scatter {
 pub struct Sequence {
     /// The number of elements.
     pub length: usize,
-    /// The first value, of the output's dtype.
+    /// The first value, in an [`Operation`] of the output's dtype.
     pub start: Scalar,
-    /// The difference, of the output's dtype.
+    /// The difference, likewise.
     pub step: Scalar,
     /// Where the values go: one stride.
     pub output: Operand,
 }
 
-/// A builtin operation.
+/// What an operation does, with which memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Operation {
+pub enum Description {
     /// A function of corresponding elements: arithmetic, cast, fill, copy, comparison, select.
     Elementwise(Elementwise),
     /// Axes combined into one element.
@@ -194,4 +202,42 @@ pub enum Operation {
     Scatter(Scatter),
     /// Evenly spaced values.
     Sequence(Sequence),
+}
+
+macro_rules! described {
+    ($($family:ident)*) => {$(
+        impl From<$family> for Description {
+            #[inline]
+            fn from(family: $family) -> Self {
+                Description::$family(family)
+            }
+        }
+    )*};
+}
+described!(Elementwise Reduce Scan Gather Scatter Sequence);
+
+/// A builtin operation that has been checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation(Description);
+
+impl Operation {
+    /// Checks a description and seals it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another number of inputs or strides than the function and the shape
+    /// have, or an axis that there is not; `InvalidType` for a function that is not defined for the
+    /// computing type, for records that are calculated with or converted, and for indices that are
+    /// not integers.
+    #[inline]
+    pub fn new(description: impl Into<Description>) -> Result<Self> {
+        let mut operation = Operation(description.into());
+        operation.0.check()?;
+        Ok(operation)
+    }
+
+    /// Returns what the operation does.
+    #[inline]
+    pub fn description(&self) -> &Description {
+        &self.0
+    }
 }

@@ -1,0 +1,204 @@
+//! The checks of operations: everything that a description shows.
+
+use super::{
+    Description, Elementwise, Gather, Indexed, Input, Mapped, Operand, Reduce, Scan, Scatter,
+    Sequence,
+};
+use crate::Complex;
+use crate::dtype::{DType, Kind};
+use crate::error::{Error, Result};
+use crate::function::{Function, Reduction, UnaryFunction};
+use crate::scalar::Scalar;
+
+impl Description {
+    #[inline]
+    pub(super) fn check(&mut self) -> Result<()> {
+        match self {
+            Description::Elementwise(it) => it.check(),
+            Description::Reduce(it) => it.check(),
+            Description::Scan(it) => it.check(),
+            Description::Gather(it) => it.check(),
+            Description::Scatter(it) => it.check(),
+            Description::Sequence(it) => it.check(),
+        }
+    }
+}
+
+const fn is_record(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Opaque)
+}
+
+/// Refuses operands with another number of strides than the shape has axes.
+#[inline]
+fn check_strides<'a>(
+    call: &'static str,
+    axes: usize,
+    operands: impl IntoIterator<Item = &'a Operand>,
+) -> Result<()> {
+    for operand in operands {
+        if operand.strides.len() != axes {
+            return Err(wrong_strides(call, axes, operand.strides.len()));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong_strides(call: &'static str, axes: usize, given: usize) -> Error {
+    Error::invalid(call, format!("every operand needs {axes} strides, one per axis, not {given}"))
+}
+
+impl Elementwise {
+    #[inline]
+    fn check(&mut self) -> Result<()> {
+        let Elementwise { function, compute, shape, inputs, output } = self;
+        if inputs.len() != function.arity() {
+            return Err(wrong_inputs(*function, inputs.len()));
+        }
+        check_strides("elementwise", shape.len(), [&*output])?;
+        let is_copy = *function == Function::Unary(UnaryFunction::Copy);
+        let mut has_records = is_record(output.dtype) || is_record(*compute);
+        let mut is_uniform = *compute == output.dtype;
+        for input in &*inputs {
+            let dtype = input.dtype();
+            has_records |= is_record(dtype);
+            is_uniform &= dtype == output.dtype;
+            if let Input::Array(operand) = input {
+                check_strides("elementwise", shape.len(), [operand])?;
+            }
+        }
+        let is_defined =
+            if has_records { is_copy && is_uniform } else { function.computes_in(*compute) };
+        if !is_defined {
+            return Err(undefined(*function, *compute));
+        }
+        for (position, input) in inputs.iter_mut().enumerate() {
+            let Input::Scalar(value) = input else { continue };
+            if is_copy {
+                *value = value.cast(*compute)?.cast(output.dtype)?;
+                *compute = output.dtype;
+                continue;
+            }
+            *value = match function.argument(position, *compute) {
+                Some(wanted) => value.cast(wanted)?,
+                None => Scalar::new(selects(*function, value)),
+            };
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn wrong_inputs(function: Function, given: usize) -> Error {
+    let detail = format!("{function:?} takes {} inputs, not {given}", function.arity());
+    Error::invalid("elementwise", detail)
+}
+
+#[cold]
+fn undefined(function: Function, compute: DType) -> Error {
+    Error::invalid_type(
+        "elementwise",
+        format!("{function:?} does not compute in dtype {compute} for these inputs and output"),
+    )
+}
+
+/// Returns true if a number as the condition of a selection selects the second argument.
+fn selects(function: Function, value: &Scalar) -> bool {
+    if function != Function::SelectPositive || value.dtype() == DType::Bool {
+        return value.is_true();
+    }
+    let value = value.cast(DType::Complex128).ok().and_then(|value| value.get::<Complex<f64>>());
+    value.is_some_and(|value| value.re > 0.0 || (value.re == 0.0 && value.im > 0.0))
+}
+
+impl Reduce {
+    fn check(&self) -> Result<()> {
+        let Reduce { compute, shape, input, output, .. } = self;
+        let (first, second) = match input {
+            Mapped::Identity(a) => (a, None),
+            Mapped::Product(a, b) => (a, Some(b)),
+            Mapped::Indexed(it) => {
+                it.check("reduce")?;
+                (&it.base, Some(&it.indices))
+            }
+        };
+        let operands = || [Some(output), Some(first), second].into_iter().flatten();
+        if is_record(*compute) || operands().any(|operand| is_record(operand.dtype)) {
+            return Err(Error::invalid_type("reduce", "records cannot be reduced"));
+        }
+        check_strides("reduce", shape.len(), operands())
+    }
+}
+
+impl Scan {
+    fn check(&mut self) -> Result<()> {
+        let Scan { reduction, compute, shape, axis, initial, input, output, .. } = self;
+        if [*compute, input.dtype, output.dtype].into_iter().any(is_record) {
+            return Err(Error::invalid_type("scan", "records cannot be scanned"));
+        }
+        if matches!(reduction, Reduction::Any | Reduction::All) {
+            return Err(Error::invalid("scan", format!("{reduction:?} has no running form")));
+        }
+        if *axis >= shape.len() {
+            return Err(Error::invalid("scan", format!("axis {axis} of {} axes", shape.len())));
+        }
+        check_strides("scan", shape.len(), [&*input, &*output])?;
+        *initial = initial.cast(*compute)?;
+        Ok(())
+    }
+}
+
+impl Indexed {
+    fn check(&self, call: &'static str) -> Result<()> {
+        if self.indices.dtype.is_integer() {
+            return Ok(());
+        }
+        let detail = format!("indices are integers, not {}", self.indices.dtype);
+        Err(Error::invalid_type(call, detail))
+    }
+
+    /// Refuses elements that do not convert to or from those of another type.
+    fn check_with(&self, other: DType, call: &'static str) -> Result<()> {
+        self.check(call)?;
+        let own = self.base.dtype;
+        if own != other && (is_record(own) || is_record(other)) {
+            let detail = format!("{own} and {other} do not convert to each other");
+            return Err(Error::invalid_type(call, detail));
+        }
+        Ok(())
+    }
+}
+
+impl Gather {
+    fn check(&self) -> Result<()> {
+        let Gather { shape, source, output } = self;
+        source.check_with(output.dtype, "gather")?;
+        check_strides("gather", shape.len(), [&source.base, &source.indices, output])
+    }
+}
+
+impl Scatter {
+    fn check(&mut self) -> Result<()> {
+        let Scatter { shape, input, target } = self;
+        target.check_with(input.dtype(), "scatter")?;
+        check_strides("scatter", shape.len(), [&target.base, &target.indices])?;
+        match input {
+            Input::Array(operand) => check_strides("scatter", shape.len(), [&*operand])?,
+            Input::Scalar(value) => *value = value.cast(target.base.dtype)?,
+        }
+        Ok(())
+    }
+}
+
+impl Sequence {
+    fn check(&mut self) -> Result<()> {
+        let Sequence { start, step, output, .. } = self;
+        if is_record(output.dtype) {
+            return Err(Error::invalid_type("sequence", "records have no sequence"));
+        }
+        check_strides("sequence", 1, [&*output])?;
+        *start = start.cast(output.dtype)?;
+        *step = step.cast(output.dtype)?;
+        Ok(())
+    }
+}
