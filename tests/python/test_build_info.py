@@ -77,17 +77,18 @@ def info(monkeypatch, capsys):
 
 def test_info_shows_what_is_embedded(info):
     lines = info(EMBEDDED).splitlines()
-    assert lines[-4:-1] == [
+    assert lines[-5:-2] == [
         "embedded: gfx90a:xnack-, 12 kernels, 1.8 MB, clang 19",
         "embedded: sm_90, 13 kernels, 0.0 MB, release 12.9",
         "preferred: hip (set when pygpu was built)",
     ]
-    assert lines[-1].startswith(f"chosen: {choose_backend()} (")
+    assert lines[-2].startswith(f"chosen: {choose_backend()} (")
+    assert lines[-1].startswith("pycuda: ")
 
 
 def test_info_says_that_nothing_is_embedded(info):
     lines = info(NOTHING).splitlines()
-    embedded, preferred, chosen = lines[-3:]
+    embedded, preferred, chosen, _pycuda = lines[-4:]
     assert embedded.startswith("embedded: nothing")
     assert preferred == "preferred: none (the first one present of cuda, hip, host)"
     assert chosen.startswith(f"chosen: {choose_backend()} (")
@@ -95,8 +96,8 @@ def test_info_says_that_nothing_is_embedded(info):
 
 def test_info_shows_a_preference_without_targets(info):
     lines = info(NOTHING | {"default_backend": "cuda"}).splitlines()
-    assert lines[-3].startswith("embedded: nothing")
-    assert lines[-2] == "preferred: cuda (set when pygpu was built)"
+    assert lines[-4].startswith("embedded: nothing")
+    assert lines[-3] == "preferred: cuda (set when pygpu was built)"
 
 
 @pytest.mark.parametrize("build", [EMBEDDED, NOTHING])

@@ -32,8 +32,9 @@ OF_ANY_OBJECT = {
     "mintypecode",
     "typename",
 }
-# They write text, change numpy's settings or wait for a program.
+# They write text, change numpy's settings or wait for a program; one is exchange by its own name.
 NOT_OF_ARRAYS = {
+    "from_dlpack",
     "get_include",
     "info",
     "printoptions",
