@@ -154,9 +154,15 @@ def vendor_folder(name: str) -> str | None:
     return None if folder is None else str(folder)
 
 
+def of_vendor(source: str) -> list[str]:
+    """Returns the headers that a source includes and that are NVIDIA's and here."""
+    names = (name for name in includes(source) if name.startswith(_OF_NVIDIA))
+    return [name for name in dict.fromkeys(names) if vendor_folder(name) is not None]
+
+
 def vendor_folders(source: str) -> list[str]:
     """Returns the folders of NVIDIA's headers that a source includes, and of those behind them."""
-    names = [name for name in includes(source) if name.startswith(_OF_NVIDIA)]
+    names = of_vendor(source)
     if not names:
         return []
     folders = map(vendor_folder, [*names, "cuda_runtime.h"])

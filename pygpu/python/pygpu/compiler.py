@@ -110,7 +110,11 @@ def compile(
         raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
     flags = _nvcc.without_host_options(flags)
     text = _headers.insert(source, _FILE, folders)
-    wrapper = ('extern "C" {\n', "\n}\n") if not no_extern_c else ("", "")
+    wrapper = ("", "")
+    if not no_extern_c:
+        # Headers of NVIDIA's have templates: they come first, and their own lines add nothing.
+        first = "".join(f"#include <{name}>\n" for name in _headers.of_vendor(text))
+        wrapper = (f'{first}extern "C" {{\n', "\n}\n")
     text = f'{_UNASKED}{wrapper[0]}#line 1 "{_FILE}"\n{text}{wrapper[1]}'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())

@@ -179,9 +179,12 @@ def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         (folder / header).write_text(f"#define FOUND_{component} 1\n")
     (tmp_path / "nvidia/curand/include/curand_kernel.h").write_text(
-        "#include <cuda_runtime.h>\n#define VALUE (40 + FOUND_cuda_runtime)\n"
+        "#ifndef CURAND_KERNEL_H\n#define CURAND_KERNEL_H\n#include <cuda_runtime.h>\n"
+        "template <class T> __device__ T forty() { return 40; }\n"
+        "#define VALUE (forty<float>() + FOUND_cuda_runtime)\n#endif\n"
     )
     monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.setattr("pygpu._headers.toolkits", lambda: iter(()))
     source = "#include <curand_kernel.h>\n__global__ void f(float *x) { *x = VALUE; }"
     x = gpuarray.zeros((), np.float32)
     SourceModule(source).get_function("f")(x, block=(1, 1, 1), grid=(1, 1))
