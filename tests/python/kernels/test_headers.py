@@ -174,18 +174,23 @@ def test_a_header_that_is_missing_is_named_with_its_package():
 
 
 def test_headers_of_the_vendor_are_found_in_packages(tmp_path, monkeypatch):
-    for component, header in (("curand", "curand_kernel.h"), ("cuda_runtime", "cuda_runtime.h")):
-        folder = tmp_path / "nvidia" / component / "include"
-        folder.mkdir(parents=True)
-        (folder / header).write_text(f"#define FOUND_{component} 1\n")
-    (tmp_path / "nvidia/curand/include/curand_kernel.h").write_text(
-        "#ifndef CURAND_KERNEL_H\n#define CURAND_KERNEL_H\n#include <cuda_runtime.h>\n"
-        "template <class T> __device__ T forty() { return 40; }\n"
-        "#define VALUE (forty<float>() + FOUND_cuda_runtime)\n#endif\n"
-    )
+    # Names that no compiler has built in.
+    headers = {
+        "cuda_runtime/include/cuda_runtime.h": "",
+        "cuda_runtime/include/cuda_of_test.h": "#define BEHIND 1\n",
+        "curand/include/curand_of_test.h": (
+            "#ifndef CURAND_OF_TEST_H\n#define CURAND_OF_TEST_H\n#include <cuda_of_test.h>\n"
+            "template <class T> __device__ T forty() { return 40; }\n"
+            "#define VALUE (forty<float>() + BEHIND)\n#endif\n"
+        ),
+    }
+    for name, text in headers.items():
+        path = tmp_path / "nvidia" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     monkeypatch.setattr("pygpu._headers.toolkits", lambda: iter(()))
-    source = "#include <curand_kernel.h>\n__global__ void f(float *x) { *x = VALUE; }"
+    source = "#include <curand_of_test.h>\n__global__ void f(float *x) { *x = VALUE; }"
     x = gpuarray.zeros((), np.float32)
     SourceModule(source).get_function("f")(x, block=(1, 1, 1), grid=(1, 1))
     assert x.get() == 41
