@@ -1,7 +1,7 @@
 //! Calls of element-wise kernels around a program's statements.
 
 use super::arrangement::Arrangement;
-use super::signature::Signature;
+use super::signature::{Signature, refuse_keywords};
 use super::variants::{Variant, Variants, config, geometries, packable};
 use crate::current_device::current_device;
 use crate::errors::OrRaise;
@@ -115,13 +115,7 @@ impl ElementwiseLauncher {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
         let py = slf.py();
-        if let Some(names) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
-            let names: Vec<_> = names.keys().iter().map(|name| name.to_string()).collect();
-            return Err(PyTypeError::new_err(format!(
-                "invalid keyword arguments specified: {}",
-                names.join(", ")
-            )));
-        }
+        refuse_keywords(kwargs)?;
         let content = slf.get().content.get().ok_or_else(|| {
             PyRuntimeError::new_err("ElementwiseKernel.__init__ has not been called")
         })?;

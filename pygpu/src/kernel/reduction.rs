@@ -1,7 +1,7 @@
 //! Calls of reductions of a program's expressions.
 
 use super::arrangement::Arrangement;
-use super::signature::Signature;
+use super::signature::{Signature, refuse_keywords};
 use super::variants::{Variant, Variants, config, geometries};
 use crate::allocator::ResultAllocator;
 use crate::array::{GPUArray, wrap_new};
@@ -115,13 +115,7 @@ impl ReductionLauncher {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if let Some(names) = kwargs.filter(|kwargs| !kwargs.is_empty()) {
-            let names: Vec<_> = names.keys().iter().map(|name| name.to_string()).collect();
-            return Err(PyTypeError::new_err(format!(
-                "invalid keyword arguments specified: {}",
-                names.join(", ")
-            )));
-        }
+        refuse_keywords(kwargs)?;
         let content = slf.get().content.get().ok_or_else(|| {
             PyRuntimeError::new_err("ReductionKernel.__init__ has not been called")
         })?;

@@ -10,7 +10,7 @@ use gpuarray::memory::Access;
 use gpuarray::{Array, DType, Kind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 /// One declared argument.
@@ -189,4 +189,13 @@ fn interchangeable(given: DType, declared: DType) -> bool {
     let record = |dtype: DType| dtype.kind() == Kind::Opaque;
     given.size() == declared.size()
         && ((whole(given) && whole(declared)) || record(given) || record(declared))
+}
+
+/// Refuses keywords that a launcher's call does not have.
+pub(super) fn refuse_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    let Some(keywords) = keywords.filter(|keywords| !keywords.is_empty()) else {
+        return Ok(());
+    };
+    let names: Vec<_> = keywords.keys().iter().map(|name| name.to_string()).collect();
+    Err(PyTypeError::new_err(format!("invalid keyword arguments specified: {}", names.join(", "))))
 }
