@@ -101,6 +101,14 @@ pub(crate) fn device_architecture(
     Ok(handle(ordinal)?.properties().architecture.clone())
 }
 
+/// How often the device was reset: what was compiled before a reset is gone.
+#[pyfunction]
+pub(crate) fn device_epoch(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<u64> {
+    Ok(handle(ordinal)?.epoch())
+}
+
 /// The least and the greatest priority that streams of a device can have.
 #[pyfunction]
 pub(crate) fn stream_priority_range(

@@ -217,11 +217,12 @@ class _ScanKernel:
                 "scanned"
             )
         self._size = size
-        self._compiled: dict[tuple[int, bool], tuple[_core.Function, ...]] = {}
+        self._compiled: dict[tuple[int, int, bool], tuple[_core.Function, ...]] = {}
 
     def _functions(self, wide: bool) -> tuple[_core.Function, ...]:
-        """The kernels for the current device, whose contexts are one."""
-        key = (Context.get_device().ordinal, wide)
+        """The kernels for the current device, whose contexts are one until it is reset."""
+        ordinal = Context.get_device().ordinal
+        key = (ordinal, _core.device_epoch(ordinal), wide)
         if key not in self._compiled:
             self._compiled[key] = self._compile(wide)
         return self._compiled[key]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from device import IS_DOUBLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,3 +143,11 @@ def test_bad_calls_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(x)
     assert (x.get() == np.arange(4)).all()
+
+
+@pytest.mark.skipif(not IS_DOUBLE, reason="a GPU is not reset while other tests use it")
+def test_kernels_are_compiled_again_after_a_reset():
+    add = InclusiveScanKernel(np.int32, "a + b", name_prefix="reset")
+    for _ in range(2):
+        np.testing.assert_array_equal(add(gpuarray.to_gpu(np.int32([1, 2, 3]))).get(), [1, 3, 6])
+        driver.Device(0).reset()
