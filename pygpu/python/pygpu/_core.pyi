@@ -57,6 +57,7 @@ __all__ = [
     "device_attribute",
     "device_by_name",
     "device_count",
+    "device_epoch",
     "device_properties",
     "device_uuid",
     "dlpack_capsule",
