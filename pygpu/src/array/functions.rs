@@ -3,7 +3,7 @@
 use super::arguments::{
     Value, expect_array, expect_value, optional_array, parse_order, parse_shape,
 };
-use super::methods::fill_with;
+use super::indexing::fill_with;
 use super::reductions::PyReduction;
 use super::transfer::on_stream;
 use super::{GPUArray, run, wrap_like, wrap_new, wrap_with_allocator};

@@ -1,7 +1,8 @@
 //! Arrays joined along an axis.
 
 use super::arguments::expect_array;
-use super::{GPUArray, descr_for, run, wrap_new};
+use super::results::descr_for;
+use super::{GPUArray, run, wrap_new};
 use crate::allocator::ResultAllocator;
 use crate::dtypes;
 use crate::errors::OrRaise;

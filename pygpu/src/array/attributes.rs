@@ -1,0 +1,223 @@
+//! The attributes of an array.
+
+use super::GPUArray;
+use crate::allocator::{allocation_object, mem_alloc_object};
+use crate::errors::OrRaise;
+use crate::status;
+use crate::stream::{LEGACY, PER_THREAD};
+use gpuarray::Layout;
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+
+/// Which memory orders an array's elements have.
+#[pyclass(frozen, module = "pygpu.gpuarray")]
+pub(crate) struct ArrayFlags {
+    /// The last axis is the fastest, without gaps.
+    #[pyo3(get)]
+    c_contiguous: bool,
+    /// The first axis is the fastest, without gaps.
+    #[pyo3(get)]
+    f_contiguous: bool,
+    /// Either of the two.
+    #[pyo3(get)]
+    forc: bool,
+}
+
+impl ArrayFlags {
+    fn of(layout: &Layout) -> ArrayFlags {
+        let (c, f) = (layout.is_c_contiguous(), layout.is_f_contiguous());
+        ArrayFlags { c_contiguous: c, f_contiguous: f, forc: c || f }
+    }
+}
+
+#[pymethods]
+impl ArrayFlags {
+    fn __repr__(&self) -> String {
+        let python = |flag| if flag { "True" } else { "False" };
+        format!(
+            "  C_CONTIGUOUS : {}\n  F_CONTIGUOUS : {}",
+            python(self.c_contiguous),
+            python(self.f_contiguous)
+        )
+    }
+}
+
+#[pymethods]
+impl GPUArray {
+    #[classattr]
+    fn __array_priority__() -> i32 {
+        100
+    }
+
+    /// Neither locks nor counts references. There is nothing to clear: all that an array refers
+    /// to is older than the array, so a cycle goes through something else that can be cleared.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.content.get().map_or(Ok(()), |content| content.traverse(&visit))
+    }
+
+    /// The extents of the axes, as numpy's `shape`.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.array()?.shape())
+    }
+
+    /// The distances in bytes between neighbours along each axis, as numpy's `strides`.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.array()?.strides())
+    }
+
+    /// The type of the elements, as a numpy dtype.
+    #[getter]
+    fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyArrayDescr>> {
+        Ok(self.content()?.descr.clone_ref(py))
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> PyResult<usize> {
+        Ok(self.array()?.size())
+    }
+
+    /// The number of elements: PyCUDA's other name of `size`.
+    #[getter]
+    fn mem_size(&self) -> PyResult<usize> {
+        self.size()
+    }
+
+    /// The bytes of all elements; gaps between them do not count.
+    #[getter]
+    fn nbytes(&self) -> PyResult<usize> {
+        Ok(self.array()?.layout().nbytes())
+    }
+
+    /// The bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> PyResult<usize> {
+        Ok(self.array()?.dtype().size())
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> PyResult<usize> {
+        Ok(self.array()?.ndim())
+    }
+
+    /// Which memory orders the elements have: an object with `c_contiguous`, `f_contiguous` and
+    /// `forc` (either of the two).
+    #[getter]
+    fn flags(&self) -> PyResult<ArrayFlags> {
+        Ok(ArrayFlags::of(self.array()?.layout()))
+    }
+
+    /// The callable that results of this array get their memory from: what was given when it was
+    /// made, else `driver.mem_alloc`.
+    #[getter]
+    fn allocator(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match &self.content()?.allocator {
+            Some(allocator) => Ok(allocator.clone_ref(py)),
+            None => mem_alloc_object(py),
+        }
+    }
+
+    /// The array that this one is a view of, or the object given as `base`; else None.
+    #[getter]
+    fn base(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        Ok(self.content()?.base.as_ref().map(|base| base.clone_ref(py)))
+    }
+
+    /// What stands for the memory: an allocation, an address for a view, `None` without
+    /// elements.
+    #[getter]
+    fn gpudata(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let content = self.content()?;
+        let array = &content.array;
+        if array.size() == 0 {
+            return Ok(py.None());
+        }
+        if let Some(object) = content.gpudata.get() {
+            return Ok(object.clone_ref(py));
+        }
+        let object = if content.base.is_some() {
+            array.address().into_pyobject(py)?.into_any().unbind()
+        } else {
+            let bytes = array.layout().nbytes();
+            allocation_object(py, array.memory(), content.ticket.pool(), bytes)?
+        };
+        Ok(content.gpudata.get_or_init(|| object).clone_ref(py))
+    }
+
+    /// The device address of the first element; 0 without elements.
+    #[getter]
+    fn ptr(&self) -> PyResult<u64> {
+        Ok(self.array()?.address())
+    }
+
+    /// The status of the last operation that this object took part in.
+    #[getter]
+    fn last_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        status::object(py, self.array()?.last_status())
+    }
+
+    /// The description of the array that other libraries read, version 3.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let content = self.content()?;
+        let interface = PyDict::new(py);
+        interface.set_item("shape", self.shape(py)?)?;
+        interface.set_item("strides", self.strides(py)?)?;
+        interface.set_item("data", (content.array.address(), false))?;
+        interface.set_item("typestr", content.descr.bind(py).getattr("str")?)?;
+        let is_record = content.descr.bind(py).has_fields();
+        if is_record {
+            interface.set_item("descr", content.descr.bind(py).getattr("descr")?)?;
+        }
+        interface.set_item("stream", self.stream_for_others(py)?)?;
+        interface.set_item("version", 3)?;
+        Ok(interface)
+    }
+
+    /// The grid of a launch with a thread or more for each element; see `gpuarray.splay`.
+    #[getter]
+    fn _grid(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.splay(py, 0)
+    }
+
+    /// The block of a launch with a thread or more for each element; see `gpuarray.splay`.
+    #[getter]
+    fn _block(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.splay(py, 1)
+    }
+}
+
+impl GPUArray {
+    /// The handle of the stream behind whose work others may use the array; `None` if nothing is
+    /// queued, and on the host, where no stream has a handle.
+    fn stream_for_others(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let array = self.array()?;
+        if array.size() == 0 || !array.device().shares_streams() {
+            return Ok(None);
+        }
+        let handle = || {
+            let stream = array.memory().stream_in_order()?;
+            if !stream.is_capturing()? && stream.query()? {
+                return Ok(None);
+            }
+            if stream.has_handle(PER_THREAD) {
+                // The number means another stream on the thread that reads it.
+                stream.synchronize()?;
+                return Ok(None);
+            }
+            // The interface's number of the default stream is not 0.
+            Ok(Some(stream.handle().max(LEGACY)))
+        };
+        py.detach(handle).or_raise()
+    }
+
+    fn splay(&self, py: Python<'_>, part: usize) -> PyResult<Py<PyAny>> {
+        let pair = py.import("pygpu.gpuarray")?.call_method1("splay", (self.size()?,))?;
+        Ok(pair.get_item(part)?.unbind())
+    }
+}

@@ -1,0 +1,191 @@
+//! Elements by their indices: views, assignment and filling.
+
+use super::arguments::{Value, expect_value, parse_index};
+use super::transfer::{on_stream, store};
+use super::views::view;
+use super::{GPUArray, run, wrap_view};
+use crate::dtypes;
+use crate::errors::OrRaise;
+use crate::numpy_array;
+use gpuarray::{Array, DType, Error, Kind, Number, Order, Scalar};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PyIterator, PyString};
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// Sets every element of an array to a number, or to a record of its dtype.
+pub(super) fn fill_with(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    if let DType::Opaque(_) = array.dtype() {
+        return fill_with_record(array, value);
+    }
+    let scalar = match expect_value("value", value)? {
+        // The element of an array wraps in numpy; a scalar must fit.
+        Value::Scalar(scalar) if value.is_instance_of::<PyUntypedArray>() => scalar,
+        Value::Scalar(scalar) => fitting(scalar, array.dtype()).or_raise()?,
+        Value::Number(Number::Float(number)) => {
+            fitting(Scalar::new(number), array.dtype()).or_raise()?
+        }
+        Value::Number(number) => number.to_scalar(array.dtype()).or_raise()?,
+        Value::Array(other) => {
+            let other = other.get().array()?;
+            return run(py, array.size(), || array.assign(other));
+        }
+    };
+    run(py, array.size(), || array.fill(scalar))
+}
+
+/// A scalar that is to become an element of `dtype`. Set into integers, a fraction is cut off, and
+/// what does not fit is refused, as by numpy's assignment.
+fn fitting(scalar: Scalar, dtype: DType) -> gpuarray::Result<Scalar> {
+    if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
+        return Ok(scalar);
+    }
+    let whole = match scalar.dtype().kind() {
+        Kind::Signed => scalar.cast(DType::Int64)?.get::<i64>().map(i128::from),
+        Kind::Unsigned => scalar.cast(DType::UInt64)?.get::<u64>().map(i128::from),
+        Kind::Float => {
+            let number = scalar.as_f64();
+            if number.is_nan() {
+                let text = format!("value is NaN, which cannot become an element of {dtype}");
+                return Err(Error::invalid("scalar", text));
+            }
+            if number.abs() >= 1e30 {
+                let text = format!("number {number} out of bounds for {dtype}");
+                return Err(Error::overflow("scalar", text));
+            }
+            Some(number as i128)
+        }
+        _ => None,
+    };
+    whole.map_or(Ok(scalar), |whole| Number::Integer(whole).to_scalar(dtype))
+}
+
+fn fill_with_record(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let from = numpy_array::expect_array("value", value)?;
+    let (_, dtype) = numpy_array::dtype_of(&from)?;
+    if dtype != array.dtype() || from.len() != 1 {
+        return Err(PyTypeError::new_err(format!(
+            "value is {value}; one record of {} bytes is needed",
+            array.dtype().size()
+        )));
+    }
+    let one = Array::empty(array.device(), &[], dtype, Order::C).or_raise()?;
+    store(py, &one, &from, true)?;
+    run(py, array.size(), || array.assign(&one))
+}
+
+/// The view of one field of each record.
+fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object<'py> {
+    let py = slf.py();
+    let content = slf.get().content()?;
+    let descr = content.descr.bind(py);
+    if !descr.has_fields() {
+        return Err(PyIndexError::new_err(format!(
+            "index is {:?}, the name of a field; elements of {descr} have no fields",
+            name.to_string()
+        )));
+    }
+    let fields = descr.getattr("fields")?;
+    let Ok(found) = fields.get_item(name) else {
+        return Err(PyValueError::new_err(format!(
+            "no field of name {}; the fields are {}",
+            name.repr()?,
+            descr.getattr("names")?
+        )));
+    };
+    let part = found.get_item(0)?.cast_into::<PyArrayDescr>()?;
+    if !part.getattr("subdtype")?.is_none() {
+        return Err(PyTypeError::new_err(format!(
+            "field {} is of {part}, an array in each record; view the whole with a dtype without it",
+            name.repr()?
+        )));
+    }
+    let dtype = dtypes::from_numpy(&part)?;
+    let array = content.array.field(found.get_item(1)?.extract()?, dtype).or_raise()?;
+    wrap_view(slf, array, Some(part.unbind()))
+}
+
+#[pymethods]
+impl GPUArray {
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> Object<'py> {
+        if let Ok(name) = index.cast::<PyString>() {
+            return field(slf, name);
+        }
+        let items = parse_index(index)?;
+        view(slf, slf.get().array()?.index(&items))
+    }
+
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        index: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        if let Ok(name) = index.cast::<PyString>() {
+            let everything = PyEllipsis::get(py).to_owned().into_any();
+            let part = field(slf, name)?.cast_into::<GPUArray>()?;
+            return Self::__setitem__(&part, &everything, value);
+        }
+        let target = slf.get().array()?.index(&parse_index(index)?).or_raise()?;
+        let Ok(given) = value.cast::<PyUntypedArray>() else {
+            return fill_with(&target, value);
+        };
+        // A numpy array: sent over as it is, then converted and broadcast on the device.
+        let (_, dtype) = numpy_array::dtype_of(given)?;
+        target.layout().broadcast_to(target.shape()).or_raise()?;
+        let layout = numpy_array::dense_like(given, dtype.size())?;
+        layout.trim_leading(target.ndim()).broadcast_to(target.shape()).or_raise()?;
+        if dtype == target.dtype() && given.shape() == target.shape() {
+            return store(py, &target, given, true);
+        }
+        let staged =
+            Array::with_new_memory(target.device(), target.stream(), layout, dtype).or_raise()?;
+        store(py, &staged, given, true)?;
+        run(py, target.size(), || target.assign(&staged))
+    }
+
+    fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyIndexError::new_err("elements of an array cannot be deleted"))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        if slf.get().array()?.shape().is_empty() {
+            return Err(PyTypeError::new_err("iteration over an array without axes"));
+        }
+        // SAFETY: the object is live; the call returns a new iterator, or null with an exception.
+        unsafe {
+            let iterator = ffi::PySeqIter_New(slf.as_ptr());
+            Ok(Bound::from_owned_ptr_or_err(slf.py(), iterator)?.cast_into_unchecked())
+        }
+    }
+
+    /// Sets every element to a value, and returns the array.
+    ///
+    /// Parameters
+    /// ----------
+    /// value : number, GPUArray or record
+    ///     Converted to the dtype of the array as by numpy's assignment.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     A whole number outside the range of the dtype.
+    /// TypeError
+    ///     What is no number, or a complex number for a real dtype.
+    #[pyo3(signature = (value, stream = None))]
+    fn fill<'py>(
+        slf: Bound<'py, Self>,
+        value: &Bound<'py, PyAny>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        fill_with(&on_stream(slf.get().array()?, stream)?, value)?;
+        Ok(slf)
+    }
+}

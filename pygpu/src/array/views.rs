@@ -1,0 +1,163 @@
+//! The same elements under another shape, order of axes or dtype.
+
+use super::arguments::{parse_new_shape, parse_order};
+use super::{GPUArray, run, wrap_like, wrap_view};
+use crate::dtypes;
+use crate::errors::OrRaise;
+use gpuarray::{Array, Order};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// Returns a view of `slf` as an object of its class.
+pub(super) fn view<'py>(slf: &Bound<'py, GPUArray>, array: gpuarray::Result<Array>) -> Object<'py> {
+    wrap_view(slf, array.or_raise()?, None)
+}
+
+/// A result of `reshape`: a view, or a copy where the strides allow no view.
+///
+/// The elements are those of numpy. An array without gaps stays one, in the order asked for,
+/// as PyCUDA promises; numpy would keep a view in the other order.
+fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> Object<'py> {
+    let array = slf.get().array()?;
+    let is_dense = array.layout().is_c_contiguous() || array.layout().is_f_contiguous();
+    let result = run(slf.py(), array.size(), || {
+        let view = array.reshape(shape, order)?;
+        if is_dense && !view.layout().is_contiguous(order) {
+            view.contiguous(order)
+        } else {
+            Ok(view)
+        }
+    })?;
+    if std::sync::Arc::ptr_eq(result.memory(), array.memory()) {
+        return wrap_view(slf, result, None);
+    }
+    wrap_like(slf, result, None)
+}
+
+/// "C", "F", or "A": Fortran's order for an array that has that order only.
+fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>) -> PyResult<Order> {
+    if !matches!(order, Some("A" | "a")) {
+        return parse_order(order);
+    }
+    let layout = slf.get().array()?.layout();
+    let fortran = layout.is_f_contiguous() && !layout.is_c_contiguous();
+    Ok(if fortran { Order::F } else { Order::C })
+}
+
+/// The elements along one axis, as they follow each other in memory.
+fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
+    let array = slf.get().array()?;
+    let dense = array.layout().dense_like(1).or_raise()?;
+    let mut axes: Vec<usize> = (0..array.ndim()).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(dense.strides()[axis]));
+    let sorted = array.transpose(Some(&axes)).or_raise()?;
+    let flat = run(slf.py(), array.size(), || sorted.reshape(&[-1], Order::C))?;
+    if std::sync::Arc::ptr_eq(flat.memory(), array.memory()) {
+        return wrap_view(slf, flat, None);
+    }
+    wrap_like(slf, flat, None)
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Returns the elements under another shape: a view where strides allow it, else a copy.
+    ///
+    /// Parameters
+    /// ----------
+    /// *shape : int, or one sequence of int
+    ///     The extents; one may be -1, which is worked out from the others.
+    /// order : {"C", "F", "A"}, optional
+    ///     The order in which elements are read and placed; "A" is "F" for an array that has
+    ///     Fortran's order only. The result of an array without gaps has none either, in that
+    ///     order, where numpy may return a view in another.
+    #[pyo3(signature = (*shape, order = "C"))]
+    fn reshape<'py>(
+        slf: &Bound<'py, Self>,
+        shape: &Bound<'py, PyTuple>,
+        order: Option<&str>,
+    ) -> Object<'py> {
+        if shape.is_empty() {
+            return Err(PyTypeError::new_err("reshape needs a shape"));
+        }
+        reshaped(slf, &parse_new_shape(shape)?, order_for(slf, order)?)
+    }
+
+    /// Returns the elements along one axis: a view where strides allow it, else a copy.
+    ///
+    /// Parameters
+    /// ----------
+    /// order : {"C", "F", "A", "K"}, optional
+    ///     The order in which elements are read; "A" is "F" for an array that has Fortran's order
+    ///     only, "K" the order in memory.
+    #[pyo3(signature = (order = "C"))]
+    fn ravel<'py>(slf: &Bound<'py, Self>, order: Option<&str>) -> Object<'py> {
+        if matches!(order, Some("K" | "k")) {
+            return in_memory_order(slf);
+        }
+        reshaped(slf, &[-1], order_for(slf, order)?)
+    }
+
+    /// Returns a view of the same bytes as elements of another dtype.
+    ///
+    /// Parameters
+    /// ----------
+    /// dtype : dtype, optional
+    ///     The type of the view's elements: that of the array if left out or None. The extent of
+    ///     the axis with the smallest stride changes with the size of an element.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The bytes of that axis are no whole number of the new elements, or not aligned.
+    #[pyo3(signature = (dtype = None))]
+    fn view<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> Object<'py> {
+        let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
+            return wrap_view(slf, slf.get().array()?.clone(), None);
+        };
+        let (descr, dtype) = dtypes::parse(dtype)?;
+        wrap_view(slf, slf.get().array()?.view(dtype).or_raise()?, Some(descr.unbind()))
+    }
+
+    /// Returns a view without the axes of extent 1.
+    fn squeeze<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        wrap_view(slf, slf.get().array()?.squeeze(), None)
+    }
+
+    /// Returns the view with its axes in another order.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positions : int, or one sequence of int
+    ///     The axes in their new order; reversed without them.
+    /// axes : sequence of int, optional
+    ///     The same by keyword.
+    #[pyo3(signature = (*positions, axes = None))]
+    fn transpose<'py>(
+        slf: &Bound<'py, Self>,
+        positions: &Bound<'py, PyTuple>,
+        axes: Option<&Bound<'py, PyAny>>,
+    ) -> Object<'py> {
+        let array = slf.get().array()?;
+        let named = axes.map(|axes| PyTuple::new(slf.py(), [axes])).transpose()?;
+        let axes = named.as_ref().unwrap_or(positions);
+        let whole = axes.is_empty() || (axes.len() == 1 && axes.get_item(0)?.is_none());
+        if whole {
+            return view(slf, array.transpose(None));
+        }
+        let axes = parse_new_shape(axes)?
+            .iter()
+            .map(|&axis| array.layout().normalize_axis(axis))
+            .collect::<gpuarray::Result<Vec<_>>>()
+            .map_err(|_| PyValueError::new_err(format!("axes {axes} don't match array")))?;
+        view(slf, array.transpose(Some(&axes)))
+    }
+
+    /// The view with its axes reversed.
+    #[getter(T)]
+    fn transposed<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
+        view(slf, slf.get().array()?.transpose(None))
+    }
+}
