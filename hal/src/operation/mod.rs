@@ -110,6 +110,9 @@ pub struct Reduce {
 }
 
 /// A running sum, product, minimum or maximum along one axis.
+///
+/// The order in which elements are combined depends on shapes, strides and dtypes only, so that
+/// results repeat to the last bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scan {
     /// `Sum`, `Product`, `Minimum` or `Maximum`.

@@ -16,7 +16,9 @@
 //! that neither the device nor, in a run, the address has a part in.
 //!
 //! The source needs no header, no fast-math option and no wavefront size: blocks have 256
-//! threads and meet in shared memory only. Products and sums must not be contracted into
+//! threads that meet in shared memory only. Blocks of one launch are independent of each other
+//! but for those of a scan of long rows, which wait for blocks that have begun before them.
+//! Products and sums must not be contracted into
 //! fused multiply-adds, or [`Function::LinearCombination`](crate::function::Function) and
 //! complex products would round once instead of twice: compile with [`NVRTC_OPTIONS`],
 //! [`HIPRTC_OPTIONS`] or [`CLANG_OPTIONS`].

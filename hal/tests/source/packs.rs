@@ -352,15 +352,15 @@ fn scans_at_the_edges_of_tiles_and_chunks() {
         (&[4096], 0, "_blocks"),
         (&[4097], 0, "_blocks"),
         (&[4 * 4096], 0, "_blocks"),
-        (&[4 * 4096 + 1], 0, "_block_chunks"),
-        (&[3, 50_000], 1, "_block_chunks"),
+        (&[4 * 4096 + 1], 0, "_tiles"),
+        (&[3, 50_000], 1, "_tiles"),
         (&[2, 5, 300], 2, "_blocks"),
     ];
     scans(&long, |x| x as f32, |sum| sum as f32);
-    scans(&[(&[2049], 0, "_blocks"), (&[40_001], 0, "_chunks")], |x| x as u8, |sum| sum);
+    scans(&[(&[2049], 0, "_blocks"), (&[40_001], 0, "_tiles")], |x| x as u8, |sum| sum);
     let complex = |sum: i64| Complex::new(sum as f64, 0.0);
     scans(
-        &[(&[1025], 0, "_blocks"), (&[5000], 0, "_chunks")],
+        &[(&[1025], 0, "_blocks"), (&[5000], 0, "_tiles")],
         |x| Complex::new(f64::from(x), 0.0),
         complex,
     );

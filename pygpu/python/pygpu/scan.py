@@ -1,7 +1,8 @@
 """Running results of a program's expression, with the names of ``pycuda.scan``.
 
 The functions that scans are made of are those of ``gpuarray.cumsum`` and the like; the operator is
-the program's."""
+the program's. An array is read and written once. Elements are combined in an order that depends on
+the length and the dtype alone, so that a scan of floating-point numbers repeats to the last bit."""
 
 from __future__ import annotations
 
@@ -17,52 +18,21 @@ from ._snippets import THREADS
 
 __all__ = ["ExclusiveScanKernel", "InclusiveScanKernel"]
 
-# Arrays of at most so many tiles are one chunk, and chunks are at least as long.
-_CHUNK_TILES = 4
-# The most chunks, whose totals one block scans.
-_MOST_CHUNKS = 4096
+# Arrays of at most so many tiles are scanned by one block, in one launch.
+_BLOCK_TILES = 4
+# Tiles whose blocks are a team, and the most blocks of a launch: those of the core.
+_TEAM = 256
+_MOST_BLOCKS = 1 << 20
 # A larger value does not fit shared memory as often as a block needs it.
 _LARGEST_VALUE = 56
 
 
-# The total of a range in the order of its elements, for every thread of the block. The operators of
-# the core's own scans are commutative, so that their totals need no order.
-_ORDERED_TOTAL = """
-template <class Op, class Index, class Read>
-static __device__ typename Op::value pygpu_ordered_total(const Read &read, Index begin, Index end)
-{
-    typedef typename Op::value A;
-    constexpr unsigned COUNT = gpuarray::Neighbours<A>::count;
-    __shared__ A items[256 * (COUNT + gpuarray::Neighbours<A>::gap)];
-    __shared__ A totals[256];
-    const unsigned thread = threadIdx.x;
-    A total = Op::identity();
-    for (Index base = begin; base < end; base += 256 * COUNT) {
-        const Index first = base + thread;
-#pragma unroll
-        for (unsigned k = 0; k < COUNT; ++k) {
-            items[gpuarray::bank<A>(k * 256 + thread)] =
-                first + k * 256 < end ? read(first + k * 256) : Op::identity();
-        }
-        __syncthreads();
-        A own = items[gpuarray::bank<A>(COUNT * thread)];
-#pragma unroll
-        for (unsigned k = 1; k < COUNT; ++k) {
-            own = Op::combine(own, items[gpuarray::bank<A>(COUNT * thread + k)]);
-        }
-        totals[thread] = own;
-        __syncthreads();
-        for (unsigned reach = 1; reach < 256; reach *= 2) {
-            if (thread % (2 * reach) == 0) {
-                totals[thread] = Op::combine(totals[thread], totals[thread + reach]);
-            }
-            __syncthreads();
-        }
-        total = Op::combine(total, totals[0]);
-        __syncthreads();
-    }
-    return total;
-}
+# The widest word that the alignment of a type allows.
+_WORDS = """
+template <unsigned ALIGNMENT> struct pygpu_word { typedef unsigned long long type; };
+template <> struct pygpu_word<1> { typedef unsigned char type; };
+template <> struct pygpu_word<2> { typedef unsigned short type; };
+template <> struct pygpu_word<4> { typedef unsigned type; };
 """
 
 
@@ -74,14 +44,14 @@ def _scan_functions() -> str:
 #pragma nv_diag_default 177
 #undef DEVICE
 #undef METHOD
-"""
+{_WORDS}"""
 
 
-def _operator(name: str, ctype: str, expression: str, neutral: Any, plain: bool) -> str:
-    """Returns the operator as the functions of scans take it.
+def _operator(name: str, ctype: str, expression: str, start: Any, plain: bool) -> str:
+    """Returns the operator as the functions of scans take it; ``start`` is what an exclusive scan
+    begins with.
 
-    Without a neutral element a value may be absent. A structure with constructors is kept as bytes,
-    since none can run in shared memory.
+    A structure with constructors is kept as words, since none can run in shared memory.
     """
     text = f"""
 typedef {ctype} {name}_type;
@@ -90,99 +60,99 @@ static __device__ inline {name}_type {name}_apply({name}_type a, {name}_type b)
     return {_snippets.part("scan_expr", expression)};
 }}
 """
-    if plain and neutral is not None:
-        return f"""{text}
-struct {name}_operator {{
-    typedef {name}_type value;
-    static __device__ value of({name}_type x) {{ return x; }}
-    static __device__ {name}_type item(value x) {{ return x; }}
-    static __device__ value identity() {{ return {neutral}; }}
-    static __device__ value combine(value a, value b) {{ return {name}_apply(a, b); }}
-}};
-"""
-    absent, neither, some = "", "", ""
-    identity = f"return of({neutral});"
-    if neutral is None:
-        absent, some = "    bool some;\n", "        held.some = true;\n"
-        identity = "value held;\n        held.some = false;\n        return held;"
-        neither = "if (!a.some) return b;\n        if (!b.some) return a;\n        "
-    return f"""{text}
+    if plain:
+        value, begin = f"{name}_type", f"return {start};"
+        combine = f"return {name}_apply(a, b);"
+    else:
+        value, begin = f"{name}_value", f"return of({start});"
+        combine = f"return of({name}_apply(*(const {name}_type *)&a, *(const {name}_type *)&b));"
+        text += f"""
+typedef pygpu_word<alignof({name}_type)>::type {name}_word;
 struct {name}_value {{
-    alignas({name}_type) unsigned char bytes[sizeof({name}_type)];
-{absent}}};
+    alignas({name}_type) {name}_word words[sizeof({name}_type) / sizeof({name}_word)];
+}};
+"""
+    begins = f"    static __device__ value start() {{ {begin} }}\n" if start is not None else ""
+    return f"""{text}
 struct {name}_operator {{
-    typedef {name}_value value;
-    static __device__ value of(const {name}_type &x)
-    {{
-        value held;
-        *({name}_type *)held.bytes = x;
-{some}        return held;
-    }}
-    static __device__ {name}_type item(const value &x) {{ return *(const {name}_type *)x.bytes; }}
-    static __device__ value identity()
-    {{
-        {identity}
-    }}
-    static __device__ value combine(const value &a, const value &b)
-    {{
-        {neither}return of({name}_apply(item(a), item(b)));
-    }}
+    typedef {value} value;
+    static __device__ value of(const {name}_type &x) {{ return *(const value *)&x; }}
+{begins}    static __device__ value combine(value a, value b) {{ {combine} }}
 }};
 """
 
 
-def _kernels(name: str, exclusive: bool, index: str) -> str:
-    """Returns the kernels: totals of chunks, their scan, the values."""
-    scan = f"gpuarray::scan_range<{name}_operator, {'true' if exclusive else 'false'}, {index}>"
+def _kernels(name: str, exclusive: bool) -> str:
+    """Returns the kernels: a scan by one block; the clearing of the state of a scan by many, and
+    that scan."""
+    operator = f"{name}_operator, {'true' if exclusive else 'false'}"
+    start = f"{name}_operator::start()" if exclusive else f"{name}_operator::value()"
     return f"""
 struct {name}_read {{
     const char *in;
     long long stride;
-    __device__ {name}_operator::value operator()({index} i) const
+    __device__ {name}_operator::value operator()(unsigned long long i) const
     {{
-        return {name}_operator::of(*(const {name}_type *)(in + (long long)i * stride));
+        return *(const {name}_operator::value *)(in + (long long)i * stride);
     }}
+    __device__ bool packs() const
+    {{
+        typedef {name}_operator::value value;
+        return stride == sizeof(value) &&
+               (unsigned long long)in % (gpuarray::Tile<value>::width * sizeof(value)) == 0;
+    }}
+    template <unsigned COUNT>
+    __device__ void pack(unsigned i, {name}_operator::value *own) const
+    {{
+        gpuarray::Neighbours<{name}_operator::value, COUNT>::get(
+            own, (const {name}_operator::value *)in + i);
+    }}
+    __device__ void advance(long long by) {{ in += by * stride; }}
 }};
 struct {name}_write {{
     char *out;
     long long stride;
-    __device__ void operator()({index} i, const {name}_operator::value &value) const
+    __device__ void operator()(unsigned long long i, const {name}_operator::value &value) const
     {{
-        *({name}_type *)(out + (long long)i * stride) = {name}_operator::item(value);
+        *({name}_operator::value *)(out + (long long)i * stride) = value;
     }}
+    __device__ bool packs() const
+    {{
+        typedef {name}_operator::value value;
+        return stride == sizeof(value) &&
+               (unsigned long long)out % (gpuarray::Tile<value>::width * sizeof(value)) == 0;
+    }}
+    template <unsigned COUNT>
+    __device__ void pack(unsigned i, const {name}_operator::value *own) const
+    {{
+        gpuarray::Neighbours<{name}_operator::value, COUNT>::put(
+            ({name}_operator::value *)out + i, own);
+    }}
+    __device__ void advance(long long by) {{ out += by * stride; }}
 }};
-extern "C" __global__ void {name}_totals(
-    const char *in, long long stride, unsigned long long length, unsigned long long chunk,
-    {name}_operator::value *carries)
+extern "C" __global__ void __launch_bounds__({THREADS}) {name}_block(
+    char *out, long long out_stride, const char *in, long long in_stride, unsigned length)
 {{
-    const {index} begin = blockIdx.x * ({index})chunk;
-    const {index} end = length - begin < chunk ? ({index})length : begin + ({index})chunk;
-    const {name}_read read = {{in, stride}};
-    const {name}_operator::value total =
-        pygpu_ordered_total<{name}_operator, {index}>(read, begin, end);
-    if (threadIdx.x == 0) {{
-        carries[blockIdx.x] = total;
-    }}
-}}
-extern "C" __global__ void {name}_carries(unsigned chunks, {name}_operator::value *carries)
-{{
-    gpuarray::Carries<{name}_operator::value, unsigned> carry;
-    carry.values = carries;
-    carry.step = 1;
-    gpuarray::scan_range<{name}_operator, true, unsigned>(
-        carry, carry, 0u, chunks, {name}_operator::identity());
-}}
-extern "C" __global__ void {name}_values(
-    char *out, long long out_stride, const char *in, long long in_stride,
-    unsigned long long length, unsigned long long chunk, const {name}_operator::value *carries)
-{{
-    // What was read last may still be in a cache.
-    const {index} part = gridDim.x - 1 - blockIdx.x;
-    const {index} begin = part * ({index})chunk;
-    const {index} end = length - begin < chunk ? ({index})length : begin + ({index})chunk;
     const {name}_read read = {{in, in_stride}};
     const {name}_write write = {{out, out_stride}};
-    {scan}(read, write, begin, end, carries ? carries[part] : {name}_operator::identity());
+    gpuarray::scan_range<{operator}, unsigned>(read, write, length, {start});
+}}
+extern "C" __global__ void __launch_bounds__({THREADS}) {name}_clear(
+    unsigned long long *state, unsigned long long words)
+{{
+    gpuarray::clear_state(state, words);
+}}
+extern "C" __global__ void __launch_bounds__({THREADS}) {name}_tiles(
+    char *out, long long out_stride, const char *in, long long in_stride,
+    unsigned long long length, unsigned long long tiles, unsigned long long *state)
+{{
+    const {name}_read read = {{in, in_stride}};
+    const {name}_write write = {{out, out_stride}};
+    unsigned long long tile;
+    for (bool first = true; gpuarray::take_tile(state, tiles, first, &tile); first = false) {{
+        gpuarray::scan_tile<{operator}>(
+            read, write, length, tile, tiles, tile, tiles, state, {start});
+    }}
 }}
 """
 
@@ -205,40 +175,37 @@ class _ScanKernel:
         _snippets.check_text(scan_expr=scan_expr, name_prefix=name_prefix, preamble=preamble)
         self.dtype = np.dtype(dtype)
         self.neutral = neutral
-        self._plain = self.dtype.kind in "biuf"
         self._texts = (name_prefix, dtype_to_ctype(self.dtype), scan_expr, preamble, options)
-        # The size of a value, with its flag and what aligns it.
         size = self.dtype.itemsize
-        if neutral is None:
-            size += size if self._plain else min(size, 16)
         if size > _LARGEST_VALUE:
             raise Unsupported(
                 f"values of dtype {self.dtype} take {size} bytes; at most {_LARGEST_VALUE} can be "
                 "scanned"
             )
-        self._size = size
-        self._compiled: dict[tuple[int, int, bool], tuple[_core.Function, ...]] = {}
+        self._tile = THREADS * (64 // size if size > 4 else 16)
+        self._words = -(-size // 4)
+        self._compiled: dict[tuple[int, int], tuple[_core.Function, ...]] = {}
 
-    def _functions(self, wide: bool) -> tuple[_core.Function, ...]:
+    def _functions(self) -> tuple[_core.Function, ...]:
         """The kernels for the current device, whose contexts are one until it is reset."""
         ordinal = Context.get_device().ordinal
-        key = (ordinal, _core.device_epoch(ordinal), wide)
+        key = (ordinal, _core.device_epoch(ordinal))
         if key not in self._compiled:
-            self._compiled[key] = self._compile(wide)
+            self._compiled[key] = self._compile()
         return self._compiled[key]
 
-    def _compile(self, wide: bool) -> tuple[_core.Function, ...]:
+    def _compile(self) -> tuple[_core.Function, ...]:
         from .compiler import SourceModule
 
         name, ctype, expression, preamble, options = self._texts
-        source = "#include <pycuda-complex.hpp>\n" + _scan_functions() + _ORDERED_TOTAL
+        source = "#include <pycuda-complex.hpp>\n" + _scan_functions()
         source += _snippets.part("preamble", preamble)
-        source += _operator(name, ctype, expression, self.neutral, self._plain)
-        index = "unsigned long long" if wide else "unsigned"
-        source += _kernels(name, self._exclusive, index)
+        start = self.neutral if self._exclusive else None
+        source += _operator(name, ctype, expression, start, self.dtype.kind in "biuf")
+        source += _kernels(name, self._exclusive)
         module = SourceModule(source, options=options, no_extern_c=True)
-        functions = [module.get_function(f"{name}_{it}") for it in ("totals", "carries", "values")]
-        for function, arguments in zip(functions, ("PqQQP", "IP", "PqPqQQP"), strict=True):
+        functions = [module.get_function(f"{name}_{it}") for it in ("block", "clear", "tiles")]
+        for function, arguments in zip(functions, ("PqPqI", "PQ", "PqPqQQP"), strict=True):
             function.prepare(arguments)
         return tuple(functions)
 
@@ -291,26 +258,21 @@ class _ScanKernel:
                 f"{output_ary.shape}"
             )
         (length,) = input_ary.shape
-        arrays = (input_ary, output_ary)
-        reach = max(length * max(abs(array.strides[0]), 1) for array in arrays)
-        totals, carries, values = self._functions(max(reach, length) >= 2**31)
         if length == 0:
             return output_ary
-        tile = THREADS * (64 // self._size if self._size > 4 else 16)
-        source = (input_ary, input_ary.strides[0])
-        target = (output_ary, output_ary.strides[0])
+        by_block, clear, by_tiles = self._functions()
+        operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0])
         block = (THREADS, 1, 1)
-        if length <= _CHUNK_TILES * tile:
-            values.prepared_async_call((1, 1), block, stream, *target, *source, length, length, 0)
+        if length <= _BLOCK_TILES * self._tile:
+            by_block.prepared_async_call((1, 1), block, stream, *operands, length)
             return output_ary
-        chunk = max(-(-length // _MOST_CHUNKS), _CHUNK_TILES * tile)
-        chunk = -(-chunk // tile) * tile
-        chunks = -(-length // chunk)
-        kept = gpuarray.empty(chunks * self._size, np.uint8, allocator=allocator)
-        totals.prepared_async_call((chunks, 1), block, stream, *source, length, chunk, kept)
-        carries.prepared_async_call((1, 1), block, stream, chunks, kept)
-        grid = (chunks, 1)
-        values.prepared_async_call(grid, block, stream, *target, *source, length, chunk, kept)
+        tiles = -(-length // self._tile)
+        words = 1 + (-(-tiles // _TEAM) + tiles) * self._words
+        state = gpuarray.empty(words, np.uint64, allocator=allocator)
+        grid = (min(-(-words // THREADS), _MOST_BLOCKS), 1)
+        clear.prepared_async_call(grid, block, stream, state, words)
+        grid = (min(tiles, _MOST_BLOCKS), 1)
+        by_tiles.prepared_async_call(grid, block, stream, *operands, length, tiles, state)
         return output_ary
 
 
@@ -325,7 +287,7 @@ class InclusiveScanKernel(_ScanKernel):
         An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a + b"``. It has
         to be associative, and need not be commutative.
     neutral : str or number, optional
-        What combined with a value ``x`` is ``x``. With it a scan takes less shared memory.
+        What combined with a value ``x`` is ``x``. An inclusive scan does not need it.
     name_prefix : str
         The start of the kernels' names.
     options : sequence of str, optional

@@ -82,12 +82,29 @@ def test_operators_that_are_not_commutative(length):
     assert (exclusive(device).get() == shifted).all()
 
 
-def test_numbers_of_64_bits_for_long_arrays():
-    kernel = InclusiveScanKernel(np.int32, "a+b")
-    # As if the array had 2^31 elements.
-    kernel._compiled[driver.Context.get_device().ordinal, False] = kernel._compile(wide=True)
-    x = np.arange(70_000, dtype=np.int32) % 7
-    assert (kernel(gpuarray.to_gpu(x)[::-1], "new").get() == np.cumsum(x[::-1])).all()
+@pytest.mark.parametrize("code", ["i1", "i8", "c16"])
+def test_several_teams_of_tiles(code):
+    # 256 tiles of 64 bytes for each of 256 threads, but of at most 16 elements, are a team.
+    size = np.dtype(code).itemsize
+    length = 2 * 256 * 256 * min(16, 64 // size) + 777
+    if IS_DOUBLE:
+        length //= 2
+    x = (np.arange(length) * 7 % 11 - 5).astype(code)
+    kernel = InclusiveScanKernel(code, "a + b")
+    assert (kernel(gpuarray.to_gpu(x), "new").get() == np.cumsum(x, dtype=code)).all()
+    before = ExclusiveScanKernel(code, "a + b", 3)
+    expected = np.cumsum(x, dtype=code) - x + np.array(3, code)
+    assert (before(gpuarray.to_gpu(x)).get() == expected).all()
+
+
+def test_sums_of_floating_point_numbers_repeat():
+    x = np.random.default_rng(5).normal(size=1 << 20).astype(np.float32)
+    kernel = InclusiveScanKernel(np.float32, "a + b")
+    device = gpuarray.to_gpu(x)
+    first = kernel(device, "new").get()
+    np.testing.assert_allclose(first, np.cumsum(x, dtype=np.float64), rtol=1e-3, atol=0.01)
+    for _ in range(3):
+        assert (kernel(device, "new").get() == first).all()
 
 
 def test_complex_numbers():

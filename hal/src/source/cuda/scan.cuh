@@ -1,91 +1,330 @@
-// Running values: tiles in shared memory, some neighbours for each of 256 threads.
+// Running values. Blocks of 256 threads scan tiles: some neighbours for each thread, 64 bytes of
+// them, at most 16. `tile` in scan/plan.rs and `_tile` in scan.py know this.
+//
+// An operator is a struct with the type `value` and the static function `combine(value, value)`, the
+// first of which is the earlier operand. It need not be commutative, and has no identity.
 
-// Neighbours of a thread: 64 bytes of them, at most 16. `scan::tile` in scan.rs knows this.
 template <class A>
-struct Neighbours {
+struct Tile {
+    // Elements of a thread.
     static constexpr u32 count = sizeof(A) > 4 ? (u32)(64 / sizeof(A)) : 16;
-    // Elements between those of one thread and of the next: a word, or one element if that is
-    // larger. So each thread's begin at a word, and may be moved in words, and the distance is an
-    // odd number of them (of pairs for 8 bytes), which spreads the threads over the banks. Wider
-    // accesses of AMD's compilers need not be aligned: for amdhsa they are told that the hardware is
-    // set so (`unaligned-access-mode`, "User Guide for AMDGPU Backend" of LLVM).
-    static constexpr u32 gap = sizeof(A) < 4 ? (u32)(4 / sizeof(A)) : 1;
+    // Elements that shared memory takes in one access.
+    static constexpr u32 width =
+        sizeof(A) == 1 || sizeof(A) == 2 || sizeof(A) == 4 || sizeof(A) == 8 ? (u32)(16 / sizeof(A)) : 1;
+    // Elements between those of one thread and of the next, which spreads the threads over the banks.
+    static constexpr u32 gap = count > 1 ? width : 0;
+    static constexpr u32 size = 256 * count;
 };
 
+// The shared memory of a block that scans tiles.
 template <class A>
-DEVICE u32 bank(u32 item) {
-    return item + item / Neighbours<A>::count * Neighbours<A>::gap;
+struct TileMemory {
+    alignas(16) A items[256 * (Tile<A>::count + Tile<A>::gap)];
+    // Of each thread, with a gap behind sixteen: the total, then what precedes it among its sixteen.
+    A totals[272];
+    A groups[16];
+    // What precedes each sixteen threads in the tile, then the total of the tile.
+    A before[17];
+};
+
+// `WIDTH` neighbours in one access of 16 bytes.
+template <class A, u32 WIDTH>
+struct Neighbours {
+    static METHOD void put(A* to, const A* from) {
+        Pack<A, (int)WIDTH> pack;
+#pragma unroll
+        for (u32 k = 0; k < WIDTH; ++k) {
+            pack.item[k] = from[k];
+        }
+        *(Pack<A, (int)WIDTH>*)to = pack;
+    }
+    static METHOD void get(A* to, const A* from) {
+        const Pack<A, (int)WIDTH> pack = *(const Pack<A, (int)WIDTH>*)from;
+#pragma unroll
+        for (u32 k = 0; k < WIDTH; ++k) {
+            to[k] = pack.item[k];
+        }
+    }
+};
+template <class A>
+struct Neighbours<A, 1> {
+    static METHOD void put(A* to, const A* from) { *to = *from; }
+    static METHOD void get(A* to, const A* from) { *to = *from; }
+};
+
+// Combines sixteen neighbours, or fewer, in their order.
+template <class Op>
+DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 count) {
+    typename Op::value total = items[0];
+#pragma unroll
+    for (u32 k = 1; k < 16; ++k) {
+        if (k < count) {
+            total = Op::combine(total, items[k]);
+        }
+    }
+    return total;
 }
 
-// The threads' totals are combined sixteen by sixteen: within each sixteen, then the sixteens.
-template <class Op, bool EXCLUSIVE, class Index, class Read, class Write>
-DEVICE void scan_range(const Read& read, const Write& write, Index begin, Index end,
-                       typename Op::value carry) {
+// Reads the `limit` elements of a tile, scans those of each thread, and returns what precedes them
+// in the tile, which is nothing for the first thread. Elements that are not there repeat the last
+// one: no result depends on them. After it the block's `before[16]` is the total of the tile.
+template <class Op, class Read>
+DEVICE typename Op::value scan_in_tile(const Read& read, u32 limit, TileMemory<typename Op::value>& memory,
+                                       typename Op::value* own) {
     typedef typename Op::value A;
-    constexpr u32 COUNT = Neighbours<A>::count;
-    __shared__ A items[256 * (COUNT + Neighbours<A>::gap)];
-    __shared__ A totals[256];
-    __shared__ A groups[16];
+    typedef Tile<A> T;
     const u32 thread = threadIdx.x;
     const u32 group = thread / 16;
-    for (Index base = begin; base < end; base += 256 * COUNT) {
-        A own[COUNT];
-        const Index first = base + thread;
+    if (limit == T::size && read.packs()) {
 #pragma unroll
-        for (u32 k = 0; k < COUNT; ++k) {
-            own[k] = first + k * 256 < end ? read(first + k * 256) : Op::identity();
+        for (u32 k = 0; k < T::count; k += T::width) {
+            read.template pack<T::width>(k * 256 + thread * T::width, own + k);
         }
+    } else {
 #pragma unroll
-        for (u32 k = 0; k < COUNT; ++k) {
-            items[bank<A>(k * 256 + thread)] = own[k];
+        for (u32 k = 0; k < T::count; ++k) {
+            const u32 item = (k - k % T::width) * 256 + thread * T::width + k % T::width;
+            own[k] = read(item < limit ? item : limit - 1);
         }
-        __syncthreads();
-        own[0] = items[bank<A>(COUNT * thread)];
+    }
 #pragma unroll
-        for (u32 k = 1; k < COUNT; ++k) {
-            own[k] = Op::combine(own[k - 1], items[bank<A>(COUNT * thread + k)]);
-        }
-        totals[thread] = own[COUNT - 1];
-        __syncthreads();
-        A before = Op::identity();
+    for (u32 k = 0; k < T::count; k += T::width) {
+        const u32 item = k * 256 + thread * T::width;
+        Neighbours<A, T::width>::put(memory.items + item + item / T::count * T::gap, own + k);
+    }
+    __syncthreads();
+    const A* const row = memory.items + thread * (T::count + T::gap);
 #pragma unroll
-        for (u32 k = 0; k < 15; ++k) {
-            if (k < thread % 16) {
-                before = Op::combine(before, totals[group * 16 + k]);
-            }
-        }
-        if (thread % 16 == 15) {
-            groups[group] = Op::combine(before, own[COUNT - 1]);
-        }
-        __syncthreads();
-        A outside = carry;
+    for (u32 k = 0; k < T::count; k += T::width) {
+        Neighbours<A, T::width>::get(own + k, row + k);
+    }
+#pragma unroll
+    for (u32 k = 1; k < T::count; ++k) {
+        own[k] = Op::combine(own[k - 1], own[k]);
+    }
+    memory.totals[thread + group] = own[T::count - 1];
+    __syncthreads();
+    if (thread < 16) {
+        A item[16];
 #pragma unroll
         for (u32 k = 0; k < 16; ++k) {
-            if (k == group) {
-                outside = carry;
-            }
-            carry = Op::combine(carry, groups[k]);
+            item[k] = memory.totals[thread * 17 + k];
         }
-        before = thread % 16 > 0 ? Op::combine(outside, before) : outside;
 #pragma unroll
-        for (u32 k = 0; k < COUNT; ++k) {
-            items[bank<A>(COUNT * thread + k)] =
-                !EXCLUSIVE ? Op::combine(before, own[k])
-                : k > 0    ? Op::combine(before, own[k > 0 ? k - 1 : 0])
-                           : before;
+        for (u32 k = 1; k < 16; ++k) {
+            memory.totals[thread * 17 + k] = item[0];
+            item[0] = Op::combine(item[0], item[k]);
         }
-        __syncthreads();
+        memory.groups[thread] = item[0];
+    }
+    __syncthreads();
+    if (thread < 16) {
+        memory.before[thread + 1] = fold_in_order<Op>(memory.groups, thread + 1);
+    }
+    __syncthreads();
+    A before = own[0];
+    if (thread % 16 > 0) {
+        before = memory.totals[thread + group];
+        if (group > 0) {
+            before = Op::combine(memory.before[group], before);
+        }
+    } else if (group > 0) {
+        before = memory.before[group];
+    }
+    return before;
+}
+
+// Writes a tile: `carried` says whether anything precedes it, which is `carry`.
+template <class Op, bool EXCLUSIVE, class Write>
+DEVICE void write_tile(const Write& write, u32 limit, TileMemory<typename Op::value>& memory,
+                       typename Op::value* own, typename Op::value before, bool carried,
+                       const typename Op::value& carry) {
+    typedef typename Op::value A;
+    typedef Tile<A> T;
+    const u32 thread = threadIdx.x;
+    if (carried) {
+        before = thread > 0 ? Op::combine(carry, before) : carry;
+    }
+    if (EXCLUSIVE) {
 #pragma unroll
-        for (u32 k = 0; k < COUNT; ++k) {
-            if (first + k * 256 < end) {
-                write(first + k * 256, items[bank<A>(k * 256 + thread)]);
+        for (u32 k = T::count - 1; k > 0; --k) {
+            own[k] = Op::combine(before, own[k - 1]);
+        }
+        own[0] = before;
+    } else if (carried || thread > 0) {
+#pragma unroll
+        for (u32 k = 0; k < T::count; ++k) {
+            own[k] = Op::combine(before, own[k]);
+        }
+    }
+    A* const row = memory.items + thread * (T::count + T::gap);
+#pragma unroll
+    for (u32 k = 0; k < T::count; k += T::width) {
+        Neighbours<A, T::width>::put(row + k, own + k);
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < T::count; k += T::width) {
+        const u32 item = k * 256 + thread * T::width;
+        Neighbours<A, T::width>::get(own + k, memory.items + item + item / T::count * T::gap);
+    }
+    if (limit == T::size && write.packs()) {
+#pragma unroll
+        for (u32 k = 0; k < T::count; k += T::width) {
+            write.template pack<T::width>(k * 256 + thread * T::width, own + k);
+        }
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < T::count; ++k) {
+            const u32 item = (k - k % T::width) * 256 + thread * T::width + k % T::width;
+            if (item < limit) {
+                write(item, own[k]);
             }
         }
-        __syncthreads();
+    }
+    __syncthreads();
+}
+
+// One block for a range, a tile after the other.
+template <class Op, bool EXCLUSIVE, class Index, class Read, class Write>
+DEVICE void scan_range(Read read, Write write, Index length, typename Op::value carry) {
+    typedef typename Op::value A;
+    __shared__ TileMemory<A> memory;
+    for (Index base = 0; base < length; base += Tile<A>::size) {
+        const u32 limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
+        A own[Tile<A>::count];
+        const A before = scan_in_tile<Op>(read, limit, memory, own);
+        const A total = memory.before[16];
+        const bool carried = EXCLUSIVE || base > 0;
+        write_tile<Op, EXCLUSIVE>(write, limit, memory, own, before, carried, carry);
+        carry = carried ? Op::combine(carry, total) : total;
+        read.advance(Tile<A>::size);
+        write.advance(Tile<A>::size);
     }
 }
 
-// One thread for a range, eight elements at a time.
+// Scans in one pass, in which a block takes what precedes its tile from the blocks before it: after
+// "Single-pass Parallel Prefix Scan with Decoupled Look-back" (Merrill and Garland, 2016), but with
+// an order of combination that does not depend on time. 256 tiles are a team. A tile publishes its
+// total; what precedes a tile is what precedes its team, then the totals of the earlier tiles of the
+// team, sixteen by sixteen; the last tile of a team publishes what precedes the next team. Tiles are
+// numbered as blocks take them, so that every tile that a block waits for is done or under way.
+//
+// The state is made of words of 64 bits that are zero at first: how many tiles have been taken, then
+// what precedes each team but the first of each row, then the total of each tile. A word has 32 bits
+// of a value, and a mark: so a value of any size is complete once all of its words have the mark,
+// and no fence is needed.
+constexpr u32 TEAM = 256;
+
+template <class A>
+struct Published {
+    static constexpr u32 words = (u32)((sizeof(A) + 3) / 4);
+    union Parts {
+        A value;
+        u32 part[words];
+        METHOD Parts() { part[words - 1] = 0; }
+    };
+
+    static METHOD void put(volatile u64* to, const A& value) {
+        Parts parts;
+        parts.value = value;
+#pragma unroll
+        for (u32 k = 0; k < words; ++k) {
+            to[k] = (u64)1 << 32 | parts.part[k];
+        }
+    }
+
+    static METHOD A wait(const volatile u64* from) {
+        Parts parts;
+        for (u64 marks = 0; marks == 0;) {
+            marks = (u64)1 << 32;
+#pragma unroll
+            for (u32 k = 0; k < words; ++k) {
+                const u64 word = from[k];
+                marks &= word;
+                parts.part[k] = (u32)word;
+            }
+        }
+        return parts.value;
+    }
+};
+
+// Clears the state, which has to be another launch.
+DEVICE void clear_state(u64* state, u64 words) {
+    const u64 step = (u64)gridDim.x * 256;
+    for (u64 word = (u64)blockIdx.x * 256 + threadIdx.x; word < words; word += step) {
+        state[word] = 0;
+    }
+}
+
+// Takes the next tile; false if there is none, or if each block has been meant for one.
+DEVICE bool take_tile(u64* state, u64 tiles, bool first, u64* tile) {
+    __shared__ u64 taken;
+    if (!first && tiles <= gridDim.x) {
+        return false;
+    }
+    if (threadIdx.x == 0) {
+        taken = atomicAdd(state, (u64)1);
+    }
+    __syncthreads();
+    *tile = taken;
+    return *tile < tiles;
+}
+
+// Scans tile `part` of the `parts` of a row; `tile` is its number among all `tiles`. `read` and
+// `write` are those of the row, `start` is what an exclusive scan begins with.
+template <class Op, bool EXCLUSIVE, class Read, class Write>
+DEVICE void scan_tile(Read read, Write write, u64 length, u64 part, u64 parts, u64 tile, u64 tiles,
+                      u64* state, const typename Op::value& start) {
+    typedef typename Op::value A;
+    typedef Published<A> Word;
+    __shared__ TileMemory<A> memory;
+    __shared__ A seen[272];
+    __shared__ A carry;
+    const u32 thread = threadIdx.x;
+    const u64 row = (tile - part) / parts;
+    const u64 teams = (parts + TEAM - 1) / TEAM;
+    const u64 team = part / TEAM;
+    const u32 rank = (u32)(part % TEAM);
+    u64* const prefix = state + 1 + (row * teams + team) * Word::words;
+    u64* const totals = state + 1 + (tiles / parts * teams + tile) * Word::words;
+    const u64 base = part * Tile<A>::size;
+    const u32 limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
+    read.advance((i64)base);
+    write.advance((i64)base);
+    A own[Tile<A>::count];
+    const A before = scan_in_tile<Op>(read, limit, memory, own);
+    const bool carried = EXCLUSIVE || part > 0;
+    if (parts > 1) {
+        if (thread == 0 && part + 1 < parts) {
+            Word::put(totals, memory.before[16]);
+        }
+        if (thread < rank) {
+            seen[thread + thread / 16] = Word::wait(totals - (rank - thread) * Word::words);
+        }
+        __syncthreads();
+        if (thread * 16 < rank) {
+            memory.groups[thread] = fold_in_order<Op>(seen + thread * 17, rank - thread * 16);
+        }
+        __syncthreads();
+    }
+    if (thread == 0) {
+        if (EXCLUSIVE || team > 0) {
+            carry = team > 0 ? Word::wait(prefix) : start;
+        }
+        if (rank > 0) {
+            const A earlier = fold_in_order<Op>(memory.groups, (rank + 15) / 16);
+            carry = EXCLUSIVE || team > 0 ? Op::combine(carry, earlier) : earlier;
+        }
+        if (rank == TEAM - 1 && part + 1 < parts) {
+            Word::put(prefix + Word::words, Op::combine(carry, memory.before[16]));
+        }
+    }
+    __syncthreads();
+    write_tile<Op, EXCLUSIVE>(write, limit, memory, own, before, carried, carry);
+}
+
+// One thread for a range, eight elements at a time; the operator has an identity.
 template <class Op, bool EXCLUSIVE, class Index, class Read, class Write>
 DEVICE void scan_serial(const Read& read, const Write& write, Index begin, Index end,
                         typename Op::value running) {
@@ -105,25 +344,6 @@ DEVICE void scan_serial(const Read& read, const Write& write, Index begin, Index
             }
         }
     }
-}
-
-// The total of a range, for every thread of the block.
-template <class Op, class Index, class Read>
-DEVICE typename Op::value scan_total(const Read& read, Index begin, Index end) {
-    typedef typename Op::value A;
-    __shared__ A scratch[256];
-    const u32 thread = threadIdx.x;
-    scratch[thread] = accumulate_elements<Op>(read, begin + thread, end, (Index)256);
-    __syncthreads();
-    for (u32 half = 128; half > 0; half /= 2) {
-        if (thread < half) {
-            scratch[thread] = Op::combine(scratch[thread], scratch[thread + half]);
-        }
-        __syncthreads();
-    }
-    const A total = scratch[0];
-    __syncthreads();
-    return total;
 }
 
 // The totals of one row's chunks, `step` apart, which become what precedes each chunk.

@@ -12,8 +12,8 @@ pub(super) enum Method {
     Blocks,
     /// Totals of chunks, their scan, then a thread for each chunk.
     ThreadChunks,
-    /// Totals of chunks, their scan, then a block for each chunk.
-    BlockChunks,
+    /// A block for each tile, which takes what precedes it from the blocks before it.
+    Tiles,
 }
 
 /// Everything that changes the code of the kernels of a scan.
@@ -29,11 +29,4 @@ pub(in crate::source) struct Key {
     pub(super) dense: bool,
     pub(super) rank: u8,
     pub(super) wide: bool,
-}
-
-impl Key {
-    /// Returns true if three kernels run: totals of chunks, their scan, the values.
-    pub(super) const fn staged(&self) -> bool {
-        matches!(self.method, Method::ThreadChunks | Method::BlockChunks)
-    }
 }

@@ -1,5 +1,5 @@
-//! Launches of scans: a thread or a block for each row, or three launches where rows are long
-//! and few.
+//! Launches of scans: a thread or a block for each row, a block for each tile of long rows, or three
+//! launches where rows that lie beside one another are long and few.
 
 use super::key::{Key, Method};
 use crate::dtype::DType;
@@ -23,21 +23,20 @@ struct Prepared {
     initial: Scalar,
 }
 
-/// Elements of a tile that a block scans at once: the same 64 bytes for each thread as
-/// `Neighbours` in scan.cuh.
+/// The elements of a tile: `Tile` in scan.cuh.
 const fn tile(accumulator: DType) -> u64 {
     let size = accumulator.size() as u64;
     THREADS as u64 * if size > 4 { 64 / size } else { 16 }
 }
 
-/// Rows of at most so many tiles are one chunk, and chunks are at least as long.
-const CHUNK_TILES: u64 = 4;
+/// Tiles whose blocks are a team: `TEAM` in scan.cuh.
+const TEAM: u64 = 256;
 
-/// The most chunks of a row, whose totals a block or a thread scans.
+/// Rows of at most so many tiles have a block each.
+const ROW_TILES: u64 = 4;
+
+/// The most chunks of a row, whose totals a thread scans.
 const MOST_CHUNKS: u64 = 4096;
-
-/// So many rows fill a device with a block each.
-const ENOUGH_ROWS: u64 = 256;
 
 /// So many threads fill a device, and the fewest elements worth one.
 const ENOUGH_THREADS: u64 = 1 << 18;
@@ -61,7 +60,8 @@ impl Prepared {
         let count = rows.count();
         let nearest = |list: &Strides| list.iter().map(|stride| stride.unsigned_abs()).min();
         let across = nearest(&rows.strides[0]).is_some_and(|row| row < along[0].unsigned_abs());
-        let (method, chunk) = method(across, count, length, tile(compute.working()));
+        let (method, chunk) =
+            method(across, count, length, tile(ctype::accumulator(*reduction, *compute)));
         let chunks = length.div_ceil(chunk);
         let reach = |stride: &isize| stride.unsigned_abs() as u128 * u128::from(length);
         let wide = rows.wide()
@@ -95,22 +95,28 @@ impl Prepared {
         if rows == 0 || self.length == 0 {
             return;
         }
-        let threads = u64::from(THREADS);
-        let (work, carries) = match self.key.method {
-            Method::Threads | Method::ThreadChunks => {
-                ((rows * self.chunks).div_ceil(threads), rows.div_ceil(threads))
+        let (wide, threads) = (self.key.wide, u64::from(THREADS));
+        let accumulator = ctype::accumulator(self.key.reduction, self.key.compute);
+        let parts = rows * self.chunks;
+        match self.key.method {
+            Method::Threads => self.values(launches, 0, rows.div_ceil(threads)),
+            Method::Blocks => self.values(launches, 0, rows),
+            Method::Tiles => {
+                let words =
+                    1 + (rows * self.chunks.div_ceil(TEAM) + parts) * published_words(accumulator);
+                launches.launch(0, blocks(words.div_ceil(threads))).workspace().long(words as i64);
+                self.values(launches, 1, parts);
+                launches.need_workspace(words as usize * size_of::<u64>());
             }
-            Method::Blocks | Method::BlockChunks => (rows * self.chunks, rows),
-        };
-        self.values(launches, 0, work);
-        if self.key.staged() {
-            let mut launch = launches.launch(1, blocks(carries));
-            launch.index(rows, self.key.wide).index(self.chunks, self.key.wide);
-            launch.scalar(&self.initial).workspace();
-            drop(launch);
-            self.values(launches, 2, work);
-            let size = ctype::accumulator(self.key.reduction, self.key.compute).size();
-            launches.need_workspace((rows * self.chunks) as usize * size);
+            Method::ThreadChunks => {
+                self.values(launches, 0, parts.div_ceil(threads));
+                let mut launch = launches.launch(1, blocks(rows.div_ceil(threads)));
+                launch.index(rows, wide).index(self.chunks, wide);
+                launch.scalar(&self.initial).workspace();
+                drop(launch);
+                self.values(launches, 2, parts.div_ceil(threads));
+                launches.need_workspace(parts as usize * accumulator.size());
+            }
         }
     }
 
@@ -129,10 +135,15 @@ impl Prepared {
         for address in self.addresses {
             launch.address(address);
         }
-        if self.key.staged() {
+        if matches!(self.key.method, Method::ThreadChunks | Method::Tiles) {
             launch.workspace();
         }
     }
+}
+
+/// Words of 64 bits that publish a value: `Published` in scan.cuh.
+const fn published_words(accumulator: DType) -> u64 {
+    (accumulator.size() as u64).div_ceil(4)
 }
 
 /// The method, and the elements of a chunk. Rows are neighbours in memory if `across`.
@@ -145,9 +156,8 @@ fn method(across: bool, rows: u64, length: u64, tile: u64) -> (Method, u64) {
             false => (Method::Threads, length.max(1)),
         };
     }
-    if length <= CHUNK_TILES * tile || rows >= ENOUGH_ROWS {
+    if length <= ROW_TILES * tile {
         return (Method::Blocks, length.max(1));
     }
-    let chunk = length.div_ceil(MOST_CHUNKS).max(CHUNK_TILES * tile).next_multiple_of(tile);
-    (Method::BlockChunks, chunk)
+    (Method::Tiles, tile)
 }

@@ -21,7 +21,7 @@ impl KernelKey for Key {
                 Method::Threads => "threads",
                 Method::Blocks => "blocks",
                 Method::ThreadChunks => "thread_chunks",
-                Method::BlockChunks => "block_chunks",
+                Method::Tiles => "tiles",
             },
             if self.dense { "_dense" } else { "" },
             self.rank,
@@ -30,7 +30,11 @@ impl KernelKey for Key {
     }
 
     fn suffixes(&self) -> &'static [&'static str] {
-        if self.staged() { &["_totals", "_carries", "_values"] } else { &[""] }
+        match self.method {
+            Method::Threads | Method::Blocks => &[""],
+            Method::ThreadChunks => &["_totals", "_carries", "_values"],
+            Method::Tiles => &["_clear", "_values"],
+        }
     }
 
     fn prelude(&self) -> Prelude {
@@ -38,75 +42,109 @@ impl KernelKey for Key {
     }
 
     fn kernels(&self, name: &str) -> String {
-        let (index, offset) = ctype::index(self.wide);
-        let accumulator = ctype::value(ctype::accumulator(self.reduction, self.compute));
-        let compute = ctype::value(self.compute);
-        let initial = ctype::stored(self.compute);
-        let (input, output) = (ctype::value(self.input), ctype::value(self.output));
-        let space = type_name(self.rank, 2, self.wide);
-        let exclusive = self.exclusive;
-        let start = if exclusive {
-            format!("convert<{accumulator}>(Stored<{compute}>::get(initial))")
+        let accumulator = self.accumulator();
+        let start = if self.exclusive {
+            format!("convert<{accumulator}>(Stored<{}>::get(initial))", ctype::value(self.compute))
         } else {
             format!("{name}_operator::identity()")
         };
+        let mut text = ctype::operator(name, self.reduction, self.compute);
+        text += &self.accesses(name);
+        text += &match self.method {
+            Method::Threads => self.threads(name, &start),
+            Method::Blocks => self.blocks(name, &start),
+            Method::ThreadChunks => self.thread_chunks(name, &start),
+            Method::Tiles => self.tiles(name, &start),
+        };
+        text
+    }
+}
+
+impl Key {
+    fn accumulator(&self) -> &'static str {
+        ctype::value(ctype::accumulator(self.reduction, self.compute))
+    }
+
+    /// The functors that read and write the elements of a row.
+    fn accesses(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (accumulator, compute) = (self.accumulator(), ctype::value(self.compute));
+        let (input, output) = (ctype::value(self.input), ctype::value(self.output));
+        let (read, written) = (ctype::stored(self.input), ctype::stored(self.output));
         let step = |dtype: DType| match self.dense {
             true => format!("({offset})sizeof({})", ctype::stored(dtype)),
             false => "stride".to_owned(),
         };
-        let mut text = ctype::operator(name, self.reduction, self.compute);
-        text += &format!(
+        let packs = |stored: &str, address: &str| match self.dense {
+            true => format!("packable<{stored}, Tile<{accumulator}>::width>({address})"),
+            false => "false".to_owned(),
+        };
+        format!(
             "struct {name}_read {{
     const char* in;
     {offset} stride;
-    METHOD {accumulator} operator()({index} i) const {{
-        return convert<{accumulator}>(convert<{compute}>(load<{input}>(in + ({offset})i * {from})));
+    static METHOD {accumulator} value({read} x) {{
+        return convert<{accumulator}>(convert<{compute}>(Stored<{input}>::get(x)));
     }}
+    METHOD {accumulator} operator()({index} i) const {{
+        return value(*(const {read}*)(in + ({offset})i * {from}));
+    }}
+    METHOD bool packs() const {{ return {read_packs}; }}
+    template <u32 COUNT>
+    METHOD void pack({index} i, {accumulator}* own) const {{
+        const Pack<{read}, (int)COUNT> pack = *(const Pack<{read}, (int)COUNT>*)(in + ({offset})i * {from});
+#pragma unroll
+        for (u32 k = 0; k < COUNT; ++k) {{
+            own[k] = value(pack.item[k]);
+        }}
+    }}
+    METHOD void advance(i64 by) {{ in += by * {from}; }}
 }};
 struct {name}_write {{
     char* out;
     {offset} stride;
-    METHOD void operator()({index} i, {accumulator} value) const {{
-        store<{output}>(out + ({offset})i * {to}, convert<{output}>(convert<{compute}>(value)));
+    static METHOD {written} value({accumulator} x) {{
+        return Stored<{output}>::put(convert<{output}>(convert<{compute}>(x)));
     }}
+    METHOD void operator()({index} i, {accumulator} x) const {{
+        *({written}*)(out + ({offset})i * {to}) = value(x);
+    }}
+    METHOD bool packs() const {{ return {write_packs}; }}
+    template <u32 COUNT>
+    METHOD void pack({index} i, const {accumulator}* own) const {{
+        Pack<{written}, (int)COUNT> pack;
+#pragma unroll
+        for (u32 k = 0; k < COUNT; ++k) {{
+            pack.item[k] = value(own[k]);
+        }}
+        *(Pack<{written}, (int)COUNT>*)(out + ({offset})i * {to}) = pack;
+    }}
+    METHOD void advance(i64 by) {{ out += by * {to}; }}
 }};
 ",
             from = step(self.input),
             to = step(self.output),
-        );
-        let head = |suffix: &str| {
-            let carries = match self.staged() {
-                true => format!(", {accumulator}* carries"),
-                false => String::new(),
-            };
-            format!(
-                "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{suffix}({space} rows, \
-                 {index} length, {index} chunk, {index} chunks, i64 out_stride, i64 in_stride, \
-                 {initial} initial, char* out, const char* in{carries}) {{\n"
-            )
-        };
-        let by_thread = matches!(self.method, Method::Threads | Method::ThreadChunks);
-        let share = match by_thread {
-            true => format!(
-                "({index})blockIdx.x * {THREADS} + threadIdx.x; turn < works; \
-                 turn += ({index})gridDim.x * {THREADS}"
-            ),
-            false => "blockIdx.x; turn < works; turn += gridDim.x".to_owned(),
-        };
-        // Threads beside one another have rows beside one another.
-        let part = match by_thread {
-            true => "work / rows.count, row = work - part * rows.count",
-            false => "work - work / chunks * chunks, row = work / chunks",
-        };
-        let row_loop = |order: &str| {
-            format!(
-                "    const {index} works = rows.count * chunks;
-    for ({index} turn = {share}) {{
-        const {index} work = {order};
-        const {index} part = {part};
-        const {index} begin = part * chunk;
-        const {index} end = length - begin < chunk ? length : begin + chunk;
-        {offset} offset[2];
+            read_packs = packs(read, "in"),
+            write_packs = packs(written, "out"),
+        )
+    }
+
+    /// The beginning of a kernel over the rows, up to its body.
+    fn head(&self, name: &str, suffix: &str, workspace: &str) -> String {
+        let (index, _) = ctype::index(self.wide);
+        let (space, initial) = (type_name(self.rank, 2, self.wide), ctype::stored(self.compute));
+        format!(
+            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{suffix}({space} rows, \
+             {index} length, {index} chunk, {index} chunks, i64 out_stride, i64 in_stride, \
+             {initial} initial, char* out, const char* in{workspace}) {{\n"
+        )
+    }
+
+    /// Declares what reads and writes `row`.
+    fn at_row(&self, name: &str) -> String {
+        let (_, offset) = ctype::index(self.wide);
+        format!(
+            "        {offset} offset[2];
         rows.locate(row, offset);
         {name}_read read;
         read.in = in + offset[1];
@@ -115,61 +153,96 @@ struct {name}_write {{
         write.out = out + offset[0];
         write.stride = ({offset})out_stride;
 "
-            )
-        };
-        let function = if by_thread { "scan_serial" } else { "scan_range" };
-        let range = format!("{function}<{name}_operator, {exclusive}, {index}>");
-        if !self.staged() {
-            text += &head("");
-            text += &row_loop("turn");
-            text += &format!("        {range}(read, write, begin, end, {start});\n    }}\n}}\n");
-            return text;
-        }
-        text += &head("_totals");
-        text += &row_loop("turn");
-        text += &match by_thread {
-            true => format!(
-                "        carries[work] = accumulate_elements<{name}_operator>(read, begin, end, ({index})1);
+        )
+    }
+
+    /// A loop of threads over chunks, up to its work: threads beside one another have rows beside
+    /// one another.
+    fn chunk_loop(&self, name: &str, order: &str) -> String {
+        let (index, _) = ctype::index(self.wide);
+        format!(
+            "    const {index} works = rows.count * chunks;
+    for ({index} turn = ({index})blockIdx.x * {THREADS} + threadIdx.x; turn < works; \
+             turn += ({index})gridDim.x * {THREADS}) {{
+        const {index} work = {order};
+        const {index} part = work / rows.count, row = work - part * rows.count;
+        const {index} begin = part * chunk;
+        const {index} end = length - begin < chunk ? length : begin + chunk;
+{}",
+            self.at_row(name)
+        )
+    }
+
+    fn serial(&self, name: &str) -> String {
+        let (index, _) = ctype::index(self.wide);
+        format!("scan_serial<{name}_operator, {}, {index}>", self.exclusive)
+    }
+
+    fn threads(&self, name: &str, start: &str) -> String {
+        format!(
+            "{}{}        {}(read, write, begin, end, {start});\n    }}\n}}\n",
+            self.head(name, "", ""),
+            self.chunk_loop(name, "turn"),
+            self.serial(name),
+        )
+    }
+
+    fn blocks(&self, name: &str, start: &str) -> String {
+        let (index, _) = ctype::index(self.wide);
+        format!(
+            "{}    for ({index} row = blockIdx.x; row < rows.count; row += gridDim.x) {{
+{}        scan_range<{name}_operator, {}, {index}>(read, write, length, {start});\n    }}\n}}\n",
+            self.head(name, "", ""),
+            self.at_row(name),
+            self.exclusive,
+        )
+    }
+
+    fn tiles(&self, name: &str, start: &str) -> String {
+        let (index, _) = ctype::index(self.wide);
+        format!(
+            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_clear(u64* state, u64 words) {{
+    clear_state(state, words);
+}}
+{}    const u64 tiles = (u64)rows.count * chunks;
+    u64 tile;
+    for (bool first = true; take_tile(state, tiles, first, &tile); first = false) {{
+        const {index} row = ({index})(tile / chunks);
+        const u64 part = tile - (u64)row * chunks;
+{}        scan_tile<{name}_operator, {}>(read, write, length, part, chunks, tile, tiles, state, {start});
     }}
 }}
-"
-            ),
-            false => format!(
-                "        const {accumulator} total = scan_total<{name}_operator, {index}>(read, begin, end);
-        if (threadIdx.x == 0) {{
-            carries[work] = total;
-        }}
+",
+            self.head(name, "_values", ", u64* state"),
+            self.at_row(name),
+            self.exclusive,
+        )
+    }
+
+    fn thread_chunks(&self, name: &str, start: &str) -> String {
+        let (index, _) = ctype::index(self.wide);
+        let (accumulator, initial) = (self.accumulator(), ctype::stored(self.compute));
+        let workspace = format!(", {accumulator}* carries");
+        format!(
+            "{}{}        carries[work] = accumulate_elements<{name}_operator>(read, begin, end, ({index})1);
     }}
 }}
-"
-            ),
-        };
-        let (row, first, step) = match by_thread {
-            true => (
-                format!(
-                    "({index})blockIdx.x * {THREADS} + threadIdx.x; row < rows; \
-                     row += ({index})gridDim.x * {THREADS}"
-                ),
-                "row",
-                "rows",
-            ),
-            false => ("blockIdx.x; row < rows; row += gridDim.x".to_owned(), "row * chunks", "1"),
-        };
-        text += &format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_carries({index} rows, {index} chunks, {initial} initial, {accumulator}* carries) {{
-    for ({index} row = {row}) {{
+extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_carries({index} rows, {index} chunks, {initial} initial, {accumulator}* carries) {{
+    for ({index} row = ({index})blockIdx.x * {THREADS} + threadIdx.x; row < rows; \
+             row += ({index})gridDim.x * {THREADS}) {{
         Carries<{accumulator}, {index}> carry;
-        carry.values = carries + {first};
-        carry.step = {step};
-        {function}<{name}_operator, true, {index}>(carry, carry, ({index})0, chunks, {start});
+        carry.values = carries + row;
+        carry.step = rows;
+        scan_serial<{name}_operator, true, {index}>(carry, carry, ({index})0, chunks, {start});
     }}
 }}
-"
-        );
-        // What was read last may still be in a cache.
-        text += &head("_values");
-        text += &row_loop("works - 1 - turn");
-        text += &format!("        {range}(read, write, begin, end, carries[work]);\n    }}\n}}\n");
-        text
+{}{}        {}(read, write, begin, end, carries[work]);\n    }}\n}}\n",
+            self.head(name, "_totals", &workspace),
+            self.chunk_loop(name, "turn"),
+            self.head(name, "_values", &workspace),
+            // What was read last may still be in a cache.
+            self.chunk_loop(name, "works - 1 - turn"),
+            self.serial(name),
+        )
     }
 }
