@@ -7,7 +7,9 @@ use super::neighbour::Neighbour as _;
 use super::number::{Convert as _, Number, Truth, with_kind, with_number};
 use super::sums::Sums as _;
 use super::unary::{Own, Test, ValueOn};
-use super::vector::{Loop, elements, map_pairs, operands, places, select_masked, select_variant};
+use super::vector::{
+    Loop, elements, map_pairs, operands, select_masked, select_variant, step_pairs,
+};
 use super::{divide, power};
 use hal::function::BinaryFunction;
 use hal::{DType, bf16, f16};
@@ -100,24 +102,12 @@ unsafe fn stepped<T: Number, F: Binary<T>>(
     repeated: u32,
     length: usize,
 ) {
-    let step = |argument: u32| usize::from(repeated >> argument & 1 == 0);
-    let (step_x, step_y) = (step(0), step(1));
     // SAFETY: passed on to the caller.
-    let value = unsafe { places::<F::Value>(value, length) };
-    for (index, value) in value.iter_mut().enumerate() {
-        // SAFETY: the index is less than the length, and stays 0 where there is one element.
-        let (x, y) = unsafe {
-            (
-                *arguments[0].cast::<T>().add(index * step_x),
-                *arguments[1].cast::<T>().add(index * step_y),
-            )
-        };
-        value.write(F::apply(x, y));
-    }
+    unsafe { step_pairs(value, [arguments[0], arguments[1]], repeated, length, F::apply) }
 }
 
 select_variant!(select_wide<T: Number, F: Binary<T>>, wide_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
 
 select_masked!(select_masked_wide<T: Number, F: Binary<T>>, wide_body, select_wide, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
@@ -129,8 +119,7 @@ fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
         Code::Vector if !is_narrow => select_wide::<T, F>(),
         Code::Vector | Code::Masked => select_masked_wide::<T, F>(),
     };
-    let is_vector = F::CODE != Code::Stepped;
-    Kernel { run, cheap: is_vector, in_place: is_vector }
+    Kernel { run, cheap: F::CODE != Code::Stepped, in_place: true }
 }
 
 /// Implements [`Binary`] for one function and some types: the elements are given as a `$through`.
@@ -258,4 +247,41 @@ pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel>
     divide::kernel(function, compute)
         .or_else(|| power::kernel(function, compute))
         .or_else(|| plain(function, compute))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a loop makes of `x` and `y`; with `in_place` the values lie where `x` lies.
+    fn values(run: Loop, x: &[i16], y: &[i16], repeated: u32, in_place: bool) -> Vec<i16> {
+        let mut own = x.to_vec();
+        let mut value = vec![0_i16; 37];
+        let place = if in_place { own.as_mut_ptr() } else { value.as_mut_ptr() }.cast::<u8>();
+        let first = if in_place { place.cast_const() } else { x.as_ptr().cast() };
+        let arguments = [first, y.as_ptr().cast(), first, first];
+        // SAFETY: all have 37 elements, or one where they are repeated.
+        unsafe { run(place, &arguments, repeated, 37) };
+        if in_place { own } else { value }
+    }
+
+    #[test]
+    fn compact_loops_compute_what_vector_loops_do() {
+        let [x, y] = [7, -11].map(|it: i16| (0..37).map(|i| it.wrapping_mul(i * 977)).collect());
+        let (x, y): (Vec<i16>, Vec<i16>) = (x, y);
+        for repeated in 0..4 {
+            let expected: Vec<i16> = (0..37)
+                .map(|i| {
+                    let at = |argument: u32| if repeated >> argument & 1 == 1 { 0 } else { i };
+                    x[at(0)].wrapping_sub(y[at(1)])
+                })
+                .collect();
+            for run in [stepped::<i16, Subtract> as Loop, select_wide::<i16, Subtract>()] {
+                assert_eq!(values(run, &x, &y, repeated, false), expected, "{repeated}");
+                if repeated & 1 == 0 {
+                    assert_eq!(values(run, &x, &y, repeated, true), expected, "{repeated}");
+                }
+            }
+        }
+    }
 }

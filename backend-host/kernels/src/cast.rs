@@ -2,7 +2,7 @@
 
 use super::copy::pointer;
 use super::number::{Number, Truth, with_number};
-use super::vector::{Loop, elements, places, select_masked, select_variant};
+use super::vector::{Loop, elements, places, select_masked, select_variant, step_single};
 use hal::DType;
 
 /// The values of a function of the elements of one argument.
@@ -63,8 +63,21 @@ unsafe fn positive_body<S: Number>(
     unsafe { map::<S, Truth>(value, arguments, repeated, length, positive) }
 }
 
+/// # Safety
+/// See [`Loop`].
+unsafe fn stepped<S: Number, D: Number>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    let convert = |element: S| -> D { element.convert() };
+    // SAFETY: passed on to the caller.
+    unsafe { step_single(value, arguments[0], repeated, length, convert) }
+}
+
 select_variant!(select_convert<S: Number, D: Number>, convert_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
 select_variant!(select_positive<S: Number>, positive_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 

@@ -4,7 +4,7 @@ use super::exponent::Parts as _;
 use super::kernel::Kernel;
 use super::math::{self, complex};
 use super::number::{Convert, Number, Truth, with_kind, with_number};
-use super::vector::{Loop, elements, places, select_variant};
+use super::vector::{Loop, elements, places, select_variant, step_single};
 use hal::function::UnaryFunction;
 use hal::{Complex, DType, bf16, f16};
 
@@ -51,23 +51,25 @@ unsafe fn unary_body<T: Number, F: Unary<T>>(
     }
 }
 
+/// The same, where wider vectors do not pay.
+///
 /// # Safety
 /// See [`Loop`].
-unsafe fn unary_plain<T: Number, F: Unary<T>>(
+unsafe fn stepped<T: Number, F: Unary<T>>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { unary_body::<T, F>(value, arguments, repeated, length) }
+    unsafe { step_single(value, arguments[0], repeated, length, F::apply) }
 }
 
 select_variant!(select_unary<T: Number, F: Unary<T>>, unary_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
 
 fn kernel_of<T: Number, F: Unary<T>>() -> Kernel {
-    let run: Loop = if F::WIDE { select_unary::<T, F>() } else { unary_plain::<T, F> };
+    let run: Loop = if F::WIDE { select_unary::<T, F>() } else { stepped::<T, F> };
     Kernel { run, cheap: F::WIDE, in_place: true }
 }
 

@@ -1,7 +1,8 @@
 //! Loops over contiguous elements, compiled for several levels of the processor, one of which is
 //! chosen when the program runs.
 //!
-//! Arithmetic has two variants, for every processor of the target and for those with AVX2, and
+//! Arithmetic has two variants, for every processor of the target and for those with AVX2 (on x86
+//! the former is a compact loop, where one for each processor would double the code), and
 //! comparisons and conversions of floating-point numbers a third for AVX-512, which round alike:
 //! fused multiply-add stays off. Elementary functions rely on fused multiply-add and
 //! have variants for AVX2 and AVX-512, which round alike as well.
@@ -29,15 +30,25 @@ pub(super) fn has_avx2() -> bool {
 }
 
 /// Defines a function that selects the variant of a loop for this processor. The loop's body
-/// must be `#[inline(always)]`.
+/// must be `#[inline(always)]`. Loops of which there are hundreds name a compact one (`or`), which
+/// x86 processors without AVX2 run instead of one of their own.
 macro_rules! select_variant {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
      $pointer:ty, ($($argument:ident: $type:ty),*)) => {
+        select_variant!($(#[$doc])* $select<$($generic: $bound),*>, $body, $pointer,
+            ($($argument: $type),*), or $body);
+    };
+    ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
+     $pointer:ty, ($($argument:ident: $type:ty),*), or $compact:ident) => {
         $(#[$doc])*
         fn $select<$($generic: $bound),*>() -> $pointer {
             /// # Safety
             /// As for the body.
             unsafe fn baseline<$($generic: $bound),*>($($argument: $type),*) {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: passed on to the caller.
+                unsafe { $compact::<$($generic),*>($($argument),*) }
+                #[cfg(not(target_arch = "x86_64"))]
                 // SAFETY: passed on to the caller.
                 unsafe { $body::<$($generic),*>($($argument),*) }
             }
@@ -227,6 +238,56 @@ pub(super) unsafe fn operands<'a, X, Y, V>(
             elements::<X>(arguments[0], given(0)),
             elements::<Y>(arguments[1], given(1)),
         )
+    }
+}
+
+/// Writes the values of a function of two arguments' elements, in one loop for all combinations of
+/// repeated arguments. The value's own elements may be an argument.
+///
+/// # Safety
+/// See [`Loop`]; the arguments have elements of `X`, the value of `V`.
+#[inline(always)]
+pub(super) unsafe fn step_pairs<X: Copy, V>(
+    value: *mut u8,
+    arguments: [*const u8; 2],
+    repeated: u32,
+    length: usize,
+    apply: impl Fn(X, X) -> V,
+) {
+    let [mut x, mut y] = arguments.map(|it| it.cast::<X>());
+    let (step_x, step_y) = (usize::from(repeated & 1 == 0), usize::from(repeated & 2 == 0));
+    let mut value = value.cast::<V>();
+    for _ in 0..length {
+        // SAFETY: passed on to the caller; elements are read before their place is written, and
+        // the last step ends behind the last element.
+        unsafe {
+            value.write(apply(x.read(), y.read()));
+            (value, x, y) = (value.add(1), x.add(step_x), y.add(step_y));
+        }
+    }
+}
+
+/// As [`step_pairs`] for one argument.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn step_single<X: Copy, V>(
+    value: *mut u8,
+    argument: *const u8,
+    repeated: u32,
+    length: usize,
+    apply: impl Fn(X) -> V,
+) {
+    let mut x = argument.cast::<X>();
+    let step = usize::from(repeated & 1 == 0);
+    let mut value = value.cast::<V>();
+    for _ in 0..length {
+        // SAFETY: as in `step_pairs`.
+        unsafe {
+            value.write(apply(x.read()));
+            (value, x) = (value.add(1), x.add(step));
+        }
     }
 }
 
