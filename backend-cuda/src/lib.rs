@@ -4,18 +4,14 @@
 //! Types and signatures are those of `cudarc`; its own loader is not used, because it panics
 //! where a library or a symbol is missing and returns statuses as a closed enumeration.
 
+mod abi;
 pub mod nvrtc;
 mod table;
 mod vendor;
 
-use hal::driver::calls::Calls;
-use hal::library::{Library, Search};
-use hal::{Backend, Result, setting};
-use nvrtc::Nvrtc;
-use std::ffi::c_int;
+use hal::{Backend, Result, driver, setting};
 use std::path::Path;
 use std::sync::Arc;
-use table::{NAMES, OwnCalls};
 use vendor::Cuda;
 
 /// The environment variable that names the driver's library.
@@ -33,12 +29,12 @@ const LIBRARIES: &[&str] = &["nvcuda.dll"];
 /// `BackendUnavailable` with every path and symbol tried, or with the driver's status if it
 /// cannot be initialised or has no device.
 pub fn open() -> Result<Arc<dyn Backend>> {
-    let search = Search::new("the CUDA driver")
+    let search = driver::search::<Cuda>()
         .explicit(LIBRARY_VARIABLE, setting::trusted(LIBRARY_VARIABLE))
         .candidates(LIBRARIES.iter().copied())
         .advice("it comes with NVIDIA's GPU driver");
     // SAFETY: the names are those of NVIDIA's driver, or the user chose the file.
-    unsafe { search.open(open_library) }
+    unsafe { driver::open::<Cuda>(&search) }
 }
 
 /// Opens the driver in a file.
@@ -49,29 +45,12 @@ pub fn open() -> Result<Arc<dyn Backend>> {
 /// # Safety
 /// The file is NVIDIA's driver, or a library that behaves like it.
 pub unsafe fn open_file(path: &Path) -> Result<Arc<dyn Backend>> {
-    let search = Search::new("the CUDA driver").candidates([path]);
     // SAFETY: the caller's promise.
-    unsafe { search.open(open_library) }
+    unsafe { driver::open_file::<Cuda>(path) }
 }
 
 /// Returns the symbols of the driver that this crate looks for: those that it needs, and those
 /// without which one call is unsupported.
 pub fn symbols() -> (Vec<&'static str>, Vec<&'static str>) {
-    let mut required = NAMES.required();
-    required.extend(OwnCalls::REQUIRED);
-    let mut optional = NAMES.optional();
-    optional.extend(OwnCalls::OPTIONAL);
-    (required, optional)
-}
-
-fn open_library(library: Library) -> Result<Arc<dyn Backend>> {
-    // SAFETY: the types of both tables are checked against cudarc's declarations.
-    let (calls, own) = unsafe { (Calls::find(&NAMES, library)?, OwnCalls::find(library)?) };
-    let mut version: c_int = 0;
-    // SAFETY: the number is written before the call returns; needs no initialisation.
-    unsafe { (calls.driver_version)(&mut version) };
-    let compiler = Arc::new(Nvrtc::new(version));
-    // SAFETY: the table was found in the library that the program named, or in the driver,
-    // and is checked against cudarc's declarations.
-    unsafe { hal::driver::open(Box::new(Cuda { calls: own, compiler }), calls) }
+    driver::symbols::<Cuda>()
 }

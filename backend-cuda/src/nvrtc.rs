@@ -9,16 +9,16 @@
 
 mod search;
 
+use crate::vendor::Cuda;
 use cudarc::nvrtc::sys;
-use hal::compile::program::{
-    AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
-};
+use hal::compile::program::ProgramCalls;
 use hal::compile::{Compilation, Compiled, Compiler};
+use hal::driver::abi::check_function;
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
 use search::SearchPaths;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -223,45 +223,20 @@ impl LoadedNvrtc {
 /// `nvrtcGetNumSupportedArchs` and `nvrtcGetSupportedArchs`.
 type Numbers = unsafe extern "C" fn(*mut c_int) -> c_int;
 
-/// A function pointer that has the arguments of the declaration `D` in cudarc's bindings, and
-/// an int for the status, which there is a closed enumeration.
-trait Declared<D> {}
-
-macro_rules! declared {
-    ($($argument:ident)*) => {
-        impl<$($argument),*> Declared<unsafe fn($($argument),*) -> sys::nvrtcResult>
-            for unsafe extern "C" fn($($argument),*) -> c_int {}
-    };
+hal::check_program_calls! {
+    Cuda, Program, "Rust";
+    version: sys::nvrtcVersion, create: sys::nvrtcCreateProgram,
+    destroy: sys::nvrtcDestroyProgram, compile: sys::nvrtcCompileProgram,
+    add_name: sys::nvrtcAddNameExpression, lowered_name: sys::nvrtcGetLoweredName,
+    error_string: sys::nvrtcGetErrorString,
+    sizes: [sys::nvrtcGetProgramLogSize, sys::nvrtcGetCUBINSize, sys::nvrtcGetPTXSize],
+    outputs: [sys::nvrtcGetProgramLog, sys::nvrtcGetCUBIN, sys::nvrtcGetPTX],
 }
-declared!(A);
-declared!(A B);
-declared!(A B C);
-declared!(A B C D E F);
 
-const fn check<F: Declared<D>, D: Copy>(_: D) {}
-
-// Each type of function is that of cudarc's declaration, or this does not compile.
 const _: () = {
-    type F1<A> = unsafe fn(A) -> sys::nvrtcResult;
-    type F2<A, B> = unsafe fn(A, B) -> sys::nvrtcResult;
-    type F3<A, B, C> = unsafe fn(A, B, C) -> sys::nvrtcResult;
-    type F6<A, B, C, D, E, F> = unsafe fn(A, B, C, D, E, F) -> sys::nvrtcResult;
-    check::<Version, F2<_, _>>(sys::nvrtcVersion);
-    check::<Create<Program>, F6<_, _, _, _, _, _>>(sys::nvrtcCreateProgram);
-    check::<Call<*mut Program>, F1<_>>(sys::nvrtcDestroyProgram);
-    check::<Compile<Program>, F3<_, _, _>>(sys::nvrtcCompileProgram);
-    check::<AddName<Program>, F2<_, _>>(sys::nvrtcAddNameExpression);
-    check::<GetName<Program>, F3<_, _, _>>(sys::nvrtcGetLoweredName);
-    check::<GetSize<Program>, F2<_, _>>(sys::nvrtcGetProgramLogSize);
-    check::<GetOutput<Program>, F2<_, _>>(sys::nvrtcGetProgramLog);
-    check::<GetSize<Program>, F2<_, _>>(sys::nvrtcGetCUBINSize);
-    check::<GetOutput<Program>, F2<_, _>>(sys::nvrtcGetCUBIN);
-    check::<GetSize<Program>, F2<_, _>>(sys::nvrtcGetPTXSize);
-    check::<GetOutput<Program>, F2<_, _>>(sys::nvrtcGetPTX);
-    check::<Numbers, F1<_>>(sys::nvrtcGetNumSupportedArchs);
-    check::<Numbers, F1<_>>(sys::nvrtcGetSupportedArchs);
-    let _: unsafe fn(sys::nvrtcResult) -> *const c_char = sys::nvrtcGetErrorString;
-    assert!(size_of::<sys::nvrtcResult>() == size_of::<c_int>());
+    type Declaration = unsafe fn(*mut c_int) -> sys::nvrtcResult;
+    check_function::<Cuda, Numbers, Declaration>(sys::nvrtcGetNumSupportedArchs);
+    check_function::<Cuda, Numbers, Declaration>(sys::nvrtcGetSupportedArchs);
 };
 
 #[cfg(test)]

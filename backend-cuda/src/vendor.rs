@@ -4,8 +4,10 @@ use crate::nvrtc::Nvrtc;
 use crate::table::{NAMES, OwnCalls};
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
 use hal::compile::{Compiled, Compiler, JitOptions, Target};
+use hal::driver::DriverLibrary;
 use hal::driver::calls::{Calls, Handle, Names};
-use hal::driver::vendor::Vendor;
+use hal::driver::vendor::{NO_SYMBOL, Vendor};
+use hal::library::Library;
 use hal::source::NVRTC_OPTIONS;
 use hal::{
     Api, Direction, Error, Feature, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer,
@@ -16,27 +18,20 @@ use std::sync::Arc;
 /// NVIDIA's driver.
 #[derive(Debug)]
 pub(crate) struct Cuda {
-    pub(crate) calls: OwnCalls,
-    pub(crate) compiler: Arc<Nvrtc>,
+    calls: OwnCalls,
+    compiler: Arc<Nvrtc>,
 }
 
-/// Results of a call that has no symbol.
-const NO_SYMBOL: c_int = Status::NOT_SUPPORTED;
+impl DriverLibrary for Cuda {
+    const LIBRARY: &'static str = "the CUDA driver";
+    const NAMES: &'static Names = &NAMES;
+    type Own = OwnCalls;
 
-impl Cuda {
-    fn link_error(&self, call: &'static str, code: c_int) -> Error {
-        let name = self.status_name(code).unwrap_or("a status without a name");
-        Error::new(self.kind(code), Status::new(Api::Cuda, code), call, name)
-    }
-
-    /// True if the driver knows an address.
-    fn knows(&self, address: u64) -> bool {
-        let mut kind = 0_u32;
-        let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int;
-        // SAFETY: this attribute is an unsigned int; the driver only looks the address up.
-        let code =
-            unsafe { (self.calls.pointer_attribute)((&raw mut kind).cast(), attribute, address) };
-        code == Status::SUCCESS
+    fn new(own: OwnCalls, calls: &Calls, _library: Library) -> Cuda {
+        let mut version = 0;
+        // SAFETY: the number is written before the call returns; needs no initialisation.
+        unsafe { (calls.driver_version)(&mut version) };
+        Cuda { calls: own, compiler: Arc::new(Nvrtc::new(version)) }
     }
 }
 
@@ -92,10 +87,6 @@ impl Vendor for Cuda {
         &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts]
     }
 
-    fn names(&self) -> &'static Names {
-        &NAMES
-    }
-
     fn retain_context(&self, device: c_int) -> (c_int, Handle) {
         let mut context = 0;
         // SAFETY: the handle is written before the call returns.
@@ -132,7 +123,7 @@ impl Vendor for Cuda {
             // SAFETY: the number is written before the call returns.
             match unsafe { (calls.device_attribute)(&mut value, attribute as c_int, device) } {
                 Status::SUCCESS => Ok(value),
-                code => Err(self.link_error("architecture", code)),
+                code => Err(self.error("architecture", code, "")),
             }
         };
         use sys::CUdevice_attribute_enum as Attribute;
@@ -152,9 +143,7 @@ impl Vendor for Cuda {
             Direction::DeviceToHost => (HOST, DEVICE),
             Direction::DeviceToDevice => (DEVICE, DEVICE),
         };
-        let slices = |slice: usize, pitch: usize| {
-            if transfer.depth == 1 { transfer.height } else { slice / pitch }
-        };
+        let (destination_height, source_height) = transfer.slice_heights();
         let null: *mut c_void = std::ptr::null_mut();
         let description = CUDA_MEMCPY3D {
             srcXInBytes: 0,
@@ -167,7 +156,7 @@ impl Vendor for Cuda {
             srcArray: null.cast(),
             reserved0: null,
             srcPitch: transfer.source_pitch,
-            srcHeight: slices(transfer.source_slice, transfer.source_pitch),
+            srcHeight: source_height,
             dstXInBytes: 0,
             dstY: 0,
             dstZ: 0,
@@ -178,7 +167,7 @@ impl Vendor for Cuda {
             dstArray: null.cast(),
             reserved1: null,
             dstPitch: transfer.destination_pitch,
-            dstHeight: slices(transfer.destination_slice, transfer.destination_pitch),
+            dstHeight: destination_height,
             WidthInBytes: transfer.width,
             Height: transfer.height,
             Depth: transfer.depth,
@@ -209,12 +198,13 @@ impl Vendor for Cuda {
         self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(context) })
     }
 
-    fn is_pinned(&self, pointer: u64) -> bool {
-        self.knows(pointer)
-    }
-
-    fn is_device_address(&self, address: u64) -> bool {
-        self.knows(address)
+    fn knows(&self, address: u64) -> bool {
+        let mut kind = 0_u32;
+        let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as c_int;
+        // SAFETY: this attribute is an unsigned int; the driver only looks the address up.
+        let code =
+            unsafe { (self.calls.pointer_attribute)((&raw mut kind).cast(), attribute, address) };
+        code == Status::SUCCESS
     }
 
     fn compiler(&self) -> Result<Arc<dyn Compiler>> {
@@ -238,14 +228,10 @@ impl Vendor for Cuda {
         // SAFETY: options and logs live until the linker is destroyed, below.
         let code = unsafe { create(count, keys, values, &mut state) };
         if code != Status::SUCCESS {
-            return Err(self.link_error("link", code));
+            return Err(self.error("link", code, ""));
         }
         let link = Link { cuda: self, state };
-        let failed = |code| {
-            let error = self.link_error("link", code);
-            let detail = format!("{}: {}", error.detail(), jit.errors());
-            Error::new(error.kind(), error.status(), "link", detail)
-        };
+        let failed = |code| self.error("link", code, &jit.errors());
         for input in inputs {
             use sys::CUjitInputType as Kind;
             let kind = match input.kind {

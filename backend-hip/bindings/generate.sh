@@ -50,6 +50,9 @@ alternatives() { printf '%s' "$1" | tr '\n' '|'; }
     --disable-header-comment \
     --raw-line '// Made by `make bindings` from the headers of HIP 6.2, which are' \
     --raw-line '// Copyright (c) Advanced Micro Devices, Inc., under the MIT licence. Do not edit.' \
+    --raw-line '' \
+    --raw-line '#![allow(dead_code, missing_docs, non_camel_case_types, non_snake_case)]' \
+    --raw-line '#![allow(non_upper_case_globals, unreachable_pub, reason = "made from headers")]' \
     --formatter rustfmt --rustfmt-configuration-file "$here/../../rustfmt.toml" \
     --output "$work/bindings.rs" \
     -- -D__HIP_PLATFORM_AMD__ -I "$work/hip-headers/6.2/include"

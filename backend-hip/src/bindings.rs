@@ -1,6 +1,8 @@
 // Made by `make bindings` from the headers of HIP 6.2, which are
 // Copyright (c) Advanced Micro Devices, Inc., under the MIT licence. Do not edit.
 
+#![allow(dead_code, missing_docs, non_camel_case_types, non_snake_case)]
+#![allow(non_upper_case_globals, unreachable_pub, reason = "made from headers")]
 pub const hipIpcMemLazyEnablePeerAccess: u32 = 1;
 pub const hipStreamNonBlocking: u32 = 1;
 pub const hipEventBlockingSync: u32 = 1;

@@ -8,14 +8,12 @@
 //! Options may have the names of NVIDIA's compilers where clang has an equal; `options.rs`
 //! lists them.
 
-use crate::abi;
 use crate::bindings as sys;
 use crate::comgr::Comgr;
 use crate::options::translate;
 use crate::search::{COMPILER_VARIABLE, SearchPaths};
-use hal::compile::program::{
-    AddName, Call, Compile, Create, GetName, GetOutput, GetSize, ProgramCalls, Version,
-};
+use crate::vendor::Hip;
+use hal::compile::program::ProgramCalls;
 use hal::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
@@ -215,28 +213,15 @@ impl LoadedHiprtc {
     }
 }
 
-// Each type of function is that of the header's declaration, or this does not compile.
-const _: () = {
-    type F1<A, R> = unsafe extern "C" fn(A) -> R;
-    type F2<A, B, R> = unsafe extern "C" fn(A, B) -> R;
-    type F3<A, B, C, R> = unsafe extern "C" fn(A, B, C) -> R;
-    type F6<A, B, C, D, E, F, R> = unsafe extern "C" fn(A, B, C, D, E, F) -> R;
-    type Size = GetSize<Program>;
-    type Output = GetOutput<Program>;
-    abi::function::<Version, F2<_, _, _>>(sys::hiprtcVersion);
-    abi::function::<Create<Program>, F6<_, _, _, _, _, _, _>>(sys::hiprtcCreateProgram);
-    abi::function::<Call<*mut Program>, F1<_, _>>(sys::hiprtcDestroyProgram);
-    abi::function::<Compile<Program>, F3<_, _, _, _>>(sys::hiprtcCompileProgram);
-    abi::function::<AddName<Program>, F2<_, _, _>>(sys::hiprtcAddNameExpression);
-    abi::function::<GetName<Program>, F3<_, _, _, _>>(sys::hiprtcGetLoweredName);
-    abi::function::<Size, F2<_, _, _>>(sys::hiprtcGetProgramLogSize);
-    abi::function::<Output, F2<_, _, _>>(sys::hiprtcGetProgramLog);
-    abi::function::<Size, F2<_, _, _>>(sys::hiprtcGetCodeSize);
-    abi::function::<Output, F2<_, _, _>>(sys::hiprtcGetCode);
-    abi::function::<unsafe extern "C" fn(c_int) -> *const std::ffi::c_char, F1<_, _>>(
-        sys::hiprtcGetErrorString,
-    );
-};
+hal::check_program_calls! {
+    Hip, Program, "C";
+    version: sys::hiprtcVersion, create: sys::hiprtcCreateProgram,
+    destroy: sys::hiprtcDestroyProgram, compile: sys::hiprtcCompileProgram,
+    add_name: sys::hiprtcAddNameExpression, lowered_name: sys::hiprtcGetLoweredName,
+    error_string: sys::hiprtcGetErrorString,
+    sizes: [sys::hiprtcGetProgramLogSize, sys::hiprtcGetCodeSize],
+    outputs: [sys::hiprtcGetProgramLog, sys::hiprtcGetCode],
+}
 
 #[cfg(test)]
 mod tests {

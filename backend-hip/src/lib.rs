@@ -15,15 +15,6 @@
 
 mod abi;
 mod attribute;
-#[allow(
-    dead_code,
-    missing_docs,
-    non_camel_case_types,
-    non_snake_case,
-    non_upper_case_globals,
-    unreachable_pub,
-    reason = "made from headers"
-)]
 mod bindings;
 mod comgr;
 pub mod hiprtc;
@@ -33,14 +24,10 @@ mod search;
 mod table;
 mod vendor;
 
-use hal::driver::calls::Calls;
-use hal::library::{Library, Search};
-use hal::{Backend, Result};
-use hiprtc::Hiprtc;
+use hal::{Backend, Result, driver};
 use search::{DRIVER_VARIABLE, SearchPaths};
 use std::path::Path;
 use std::sync::Arc;
-use table::{NAMES, OwnCalls};
 use vendor::Hip;
 
 /// Opens AMD's HIP runtime. Makes no context.
@@ -54,12 +41,12 @@ use vendor::Hip;
 /// cannot be initialised or has no device.
 pub fn open() -> Result<Arc<dyn Backend>> {
     let paths = SearchPaths::of_environment();
-    let search = Search::new("the HIP runtime")
+    let search = driver::search::<Hip>()
         .explicit(DRIVER_VARIABLE, paths.driver.clone())
         .candidates(paths.drivers())
         .advice(paths.advice("it", DRIVER_VARIABLE));
     // SAFETY: the names are those of AMD's runtime, or the user chose the file.
-    unsafe { search.open(open_library) }
+    unsafe { driver::open::<Hip>(&search) }
 }
 
 /// Opens the runtime in a file.
@@ -70,26 +57,12 @@ pub fn open() -> Result<Arc<dyn Backend>> {
 /// # Safety
 /// The file is AMD's HIP runtime, or a library that behaves like it.
 pub unsafe fn open_file(path: &Path) -> Result<Arc<dyn Backend>> {
-    let search = Search::new("the HIP runtime").candidates([path]);
     // SAFETY: the caller's promise.
-    unsafe { search.open(open_library) }
+    unsafe { driver::open_file::<Hip>(path) }
 }
 
 /// Returns the symbols of the runtime that this crate looks for: those that it needs, and those
 /// without which one call is unsupported.
 pub fn symbols() -> (Vec<&'static str>, Vec<&'static str>) {
-    let mut required = NAMES.required();
-    required.extend(OwnCalls::REQUIRED);
-    let mut optional = NAMES.optional();
-    optional.extend(OwnCalls::OPTIONAL);
-    (required, optional)
-}
-
-fn open_library(library: Library) -> Result<Arc<dyn Backend>> {
-    // SAFETY: the types of both tables are checked against the bindings.
-    let (calls, own) = unsafe { (Calls::find(&NAMES, library)?, OwnCalls::find(library)?) };
-    let compiler = Arc::new(Hiprtc::new(library.file(NAMES.init)));
-    // SAFETY: the table was found in the library that the program named, or in the runtime,
-    // and is checked against the bindings.
-    unsafe { hal::driver::open(Box::new(Hip { calls: own, compiler }), calls) }
+    driver::symbols::<Hip>()
 }

@@ -5,41 +5,14 @@
 //! has: `hipMemcpy3DAsync`, because the members of `HIP_MEMCPY3D` were 32 bits wide in ROCm 5;
 //! `hipDeviceReset`, because `hipDevicePrimaryCtxReset` is deprecated.
 
-use crate::abi;
 use crate::bindings as sys;
-use hal::driver::calls::{Calls, Handle, Names};
-use hal::library::Library;
+use crate::vendor::Hip;
+use hal::driver::calls::Handle;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-macro_rules! names {
-    (
-        required { $($field:ident: $symbol:ident($($argument:tt),*);)* }
-        optional { $($other:ident: $other_symbol:ident($($other_argument:tt),*);)* }
-        absent { $($absent:ident;)* }
-    ) => {
-        /// The symbols of `libamdhip64`.
-        pub(crate) static NAMES: Names = Names {
-            $($field: stringify!($symbol),)*
-            $($other: stringify!($other_symbol),)*
-            $($absent: "",)*
-        };
-
-        // Does not compile if a field has another type than the function.
-        const _: () = {
-            $(
-                let declared: unsafe extern "C" fn($($argument),*) -> _ = sys::$symbol;
-                abi::required(|calls: &Calls| calls.$field, declared);
-            )*
-            $(
-                let declared: unsafe extern "C" fn($($other_argument),*) -> _ = sys::$other_symbol;
-                abi::optional(|calls: &Calls| calls.$other, declared);
-            )*
-        };
-    };
-}
-
-names! {
-    required {
+hal::driver_names! {
+    Hip, sys, "C";
+    checked {
         init: hipInit(_);
         driver_version: hipRuntimeGetVersion(_);
         device_count: hipGetDeviceCount(_);
@@ -83,8 +56,6 @@ names! {
         module_global: hipModuleGetGlobal(_, _, _, _);
         launch: hipModuleLaunchKernel(_, _, _, _, _, _, _, _, _, _, _);
         function_attribute: hipFuncGetAttribute(_, _, _);
-    }
-    optional {
         device_uuid: hipDeviceGetUuid(_, _);
         priority_range: hipDeviceGetStreamPriorityRange(_, _);
         limit: hipDeviceGetLimit(_, _);
@@ -127,65 +98,17 @@ names! {
         profiler_start: hipProfilerStart();
         profiler_stop: hipProfilerStop();
     }
-    absent {
+    unchecked {
         // hipFuncSetAttribute takes the address of a kernel linked into the program, not a
         // function of a module, whose shared memory needs no permission either.
-        function_set_attribute;
-        function_parameter;
+        function_set_attribute: "";
+        function_parameter: "";
     }
 }
 
-/// Functions of HIP alone, or whose types differ from CUDA's.
-macro_rules! own_calls {
-    (
-        required { $($name:ident: $symbol:ident($($argument:tt: $raw:ty),*) -> $result:ty;)* }
-        optional {
-            $($other:ident: $other_symbol:ident($($other_argument:tt: $other_raw:ty),*)
-                -> $other_result:ty;)*
-        }
-    ) => {
-        /// What the vendor's quirks call.
-        #[derive(Clone, Copy, Debug)]
-        pub(crate) struct OwnCalls {
-            $(pub(crate) $name: unsafe extern "C" fn($($raw),*) -> $result,)*
-            $(pub(crate) $other: Option<unsafe extern "C" fn($($other_raw),*) -> $other_result>,)*
-        }
-
-        const _: () = {
-            $(
-                let declared: unsafe extern "C" fn($($argument),*) -> _ = sys::$symbol;
-                abi::required(|calls: &OwnCalls| calls.$name, declared);
-            )*
-            $(
-                let declared: unsafe extern "C" fn($($other_argument),*) -> _ = sys::$other_symbol;
-                abi::optional(|calls: &OwnCalls| calls.$other, declared);
-            )*
-        };
-
-        impl OwnCalls {
-            pub(crate) const REQUIRED: &'static [&'static str] = &[$(stringify!($symbol)),*];
-            pub(crate) const OPTIONAL: &'static [&'static str] = &[$(stringify!($other_symbol)),*];
-
-            /// Finds them in `libamdhip64`.
-            ///
-            /// # Safety
-            /// The library is AMD's HIP runtime, or one that behaves like it.
-            pub(crate) unsafe fn find(library: Library) -> hal::Result<Self> {
-                let mut symbols = library.symbols();
-                // SAFETY: the types are checked against the bindings above, here and below.
-                $(let $name = unsafe { symbols.required(stringify!($symbol)) };)*
-                let all = || Some(OwnCalls {
-                    $($name: $name?,)*
-                    // SAFETY: as above.
-                    $($other: unsafe { symbols.optional(stringify!($other_symbol)) },)*
-                });
-                symbols.complete(all())
-            }
-        }
-    };
-}
-
-own_calls! {
+// The functions of HIP alone, and those whose types differ from CUDA's.
+hal::driver_calls! {
+    Hip, sys, "C";
     required {
         set_device: hipSetDevice(_: c_int) -> c_int;
         device: hipGetDevice(_: *mut c_int) -> c_int;

@@ -10,8 +10,10 @@ use crate::hiprtc::{self, Hiprtc};
 use crate::metadata;
 use crate::table::{NAMES, OwnCalls};
 use hal::compile::{Compiled, Compiler};
+use hal::driver::DriverLibrary;
 use hal::driver::calls::{Calls, Handle, Names};
-use hal::driver::vendor::{KernelParameters, Lasting, Vendor, common_lasting};
+use hal::driver::vendor::{KernelParameters, Lasting, NO_SYMBOL, Vendor, common_lasting};
+use hal::library::Library;
 use hal::source::HIPRTC_OPTIONS;
 use hal::status::common_kind;
 use hal::{
@@ -24,12 +26,19 @@ use std::sync::Arc;
 /// AMD's HIP runtime.
 #[derive(Debug)]
 pub(crate) struct Hip {
-    pub(crate) calls: OwnCalls,
-    pub(crate) compiler: Arc<Hiprtc>,
+    calls: OwnCalls,
+    compiler: Arc<Hiprtc>,
 }
 
-/// Results of a call that has no symbol.
-const NO_SYMBOL: c_int = Status::NOT_SUPPORTED;
+impl DriverLibrary for Hip {
+    const LIBRARY: &'static str = "the HIP runtime";
+    const NAMES: &'static Names = &NAMES;
+    type Own = OwnCalls;
+
+    fn new(own: OwnCalls, _calls: &Calls, library: Library) -> Hip {
+        Hip { calls: own, compiler: Arc::new(Hiprtc::new(library.file(NAMES.init))) }
+    }
+}
 
 /// The numbers of `hipError_t` for arguments that the other vendor has no number for, or
 /// another one.
@@ -54,19 +63,6 @@ impl Hip {
         code
     }
 
-    /// True if the runtime knows an address. Runtimes differ in what they say of one that they
-    /// do not know, a status or a type, and in the numbers of the types; none returns addresses.
-    fn knows(&self, address: u64) -> bool {
-        let mut all = MaybeUninit::<sys::hipPointerAttribute_t>::zeroed();
-        // SAFETY: the struct is of the header's layout; the runtime only looks the address up.
-        let code =
-            unsafe { (self.calls.pointer_attributes)(all.as_mut_ptr(), address as *const c_void) };
-        // SAFETY: zeros are valid for every field.
-        let all = unsafe { all.assume_init() };
-        let known = !all.devicePointer.is_null() || !all.hostPointer.is_null();
-        self.own(code) == Status::SUCCESS && known
-    }
-
     /// A text of the properties of a device that `read` fills, which `text` is taken from.
     fn property<P, const N: usize>(
         read: unsafe extern "C" fn(*mut P, c_int) -> c_int,
@@ -81,12 +77,6 @@ impl Hip {
         let bytes = text(&properties).map(|it| it as u8);
         let text = CStr::from_bytes_until_nul(&bytes).map(CStr::to_string_lossy);
         (code, text.unwrap_or_default().into_owned())
-    }
-
-    fn error(&self, call: &'static str, code: c_int) -> Error {
-        let name = self.status_name(code).unwrap_or("a status without a name");
-        let detail = format!("the driver returned {name}");
-        Error::new(self.kind(self.own(code)), Status::new(Api::Hip, code), call, detail)
     }
 }
 
@@ -125,10 +115,6 @@ impl Vendor for Hip {
 
     fn features(&self) -> &'static [Feature] {
         &[]
-    }
-
-    fn names(&self) -> &'static Names {
-        &NAMES
     }
 
     fn kind(&self, code: i32) -> ErrorKind {
@@ -228,7 +214,7 @@ impl Vendor for Hip {
             (None, Some(read)) => Hip::property(read, device, |it| &it.gcnArchName),
             (None, None) => (NO_SYMBOL, String::new()),
         };
-        if code == Status::SUCCESS { Ok(name) } else { Err(self.error("architecture", code)) }
+        if code == Status::SUCCESS { Ok(name) } else { Err(self.error("architecture", code, "")) }
     }
 
     fn is_architecture(&self, text: &str) -> bool {
@@ -237,28 +223,22 @@ impl Vendor for Hip {
 
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {
         use sys::hipMemcpyKind as Kind;
-        let slices = |slice: usize, pitch: usize| {
-            if transfer.depth == 1 { transfer.height } else { slice / pitch }
-        };
-        let rows = |address: u64, pitch: usize, slice: usize| sys::hipPitchedPtr {
+        let rows = |address: u64, pitch: usize, height: usize| sys::hipPitchedPtr {
             ptr: address as *mut c_void,
             pitch,
             xsize: transfer.width,
-            ysize: slices(slice, pitch),
+            ysize: height,
         };
+        let (destination_height, source_height) = transfer.slice_heights();
         let start = sys::hipPos { x: 0, y: 0, z: 0 };
         let Transfer { width, height, depth, .. } = *transfer;
         let description = sys::hipMemcpy3DParms {
             srcArray: std::ptr::null_mut(),
             srcPos: start,
-            srcPtr: rows(transfer.source, transfer.source_pitch, transfer.source_slice),
+            srcPtr: rows(transfer.source, transfer.source_pitch, source_height),
             dstArray: std::ptr::null_mut(),
             dstPos: start,
-            dstPtr: rows(
-                transfer.destination,
-                transfer.destination_pitch,
-                transfer.destination_slice,
-            ),
+            dstPtr: rows(transfer.destination, transfer.destination_pitch, destination_height),
             extent: sys::hipExtent { width, height, depth },
             kind: match transfer.direction {
                 Direction::HostToDevice => Kind::hipMemcpyHostToDevice,
@@ -297,12 +277,17 @@ impl Vendor for Hip {
         self.own(self.calls.disable_peer.map_or(NO_SYMBOL, |disable| unsafe { disable(device) }))
     }
 
-    fn is_pinned(&self, pointer: u64) -> bool {
-        self.knows(pointer)
-    }
-
-    fn is_device_address(&self, address: u64) -> bool {
-        self.knows(address)
+    /// Runtimes differ in what they say of an address that they do not know, a status or a type,
+    /// and in the numbers of the types; none returns addresses.
+    fn knows(&self, address: u64) -> bool {
+        let mut all = MaybeUninit::<sys::hipPointerAttribute_t>::zeroed();
+        // SAFETY: the struct is of the header's layout; the runtime only looks the address up.
+        let code =
+            unsafe { (self.calls.pointer_attributes)(all.as_mut_ptr(), address as *const c_void) };
+        // SAFETY: zeros are valid for every field.
+        let all = unsafe { all.assume_init() };
+        let known = !all.devicePointer.is_null() || !all.hostPointer.is_null();
+        self.own(code) == Status::SUCCESS && known
     }
 
     fn compiler(&self) -> Result<Arc<dyn Compiler>> {

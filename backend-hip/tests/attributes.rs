@@ -8,15 +8,6 @@
 
 #[path = "../src/attribute.rs"]
 mod attribute;
-#[allow(
-    dead_code,
-    missing_docs,
-    non_camel_case_types,
-    non_snake_case,
-    non_upper_case_globals,
-    unreachable_pub,
-    reason = "made from headers"
-)]
 #[path = "../src/bindings.rs"]
 mod bindings;
 mod fetched;

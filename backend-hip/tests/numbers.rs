@@ -1,14 +1,5 @@
 //! The numbers that `hal` hands to either vendor's driver are HIP's too.
 
-#[allow(
-    dead_code,
-    missing_docs,
-    non_camel_case_types,
-    non_snake_case,
-    non_upper_case_globals,
-    unreachable_pub,
-    reason = "made from headers"
-)]
 #[path = "../src/bindings.rs"]
 mod bindings;
 

@@ -117,6 +117,16 @@ impl Transfer {
             wait,
         }
     }
+
+    /// Returns the rows from one slice to the next, of the destination and of the source: the
+    /// heights that a driver's description of a copy has. Rows and slices of one memory have whole
+    /// rows between them.
+    pub const fn slice_heights(&self) -> (usize, usize) {
+        if self.depth == 1 {
+            return (self.height, self.height);
+        }
+        (self.destination_slice / self.destination_pitch, self.source_slice / self.source_pitch)
+    }
 }
 
 /// Names the side that managed memory migrates to.

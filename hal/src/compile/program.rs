@@ -39,6 +39,46 @@ pub type GetSize<P> = unsafe extern "C" fn(*mut P, *mut usize) -> c_int;
 /// `nvrtcGetCUBIN` and the like: program, buffer of that size.
 pub type GetOutput<P> = unsafe extern "C" fn(*mut P, *mut c_char) -> c_int;
 
+/// `nvrtcGetErrorString`: returns the text of a status.
+pub type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
+
+/// Checks the types of this module against the declarations of a vendor's compiler.
+///
+/// The head has the vendor's marker type of [`driver::abi`](crate::driver::abi), the type of a
+/// program, and the calling convention of the declarations: `"C"`, or `"Rust"` where the
+/// bindings load a function when it is first called. `sizes` has the functions that return a size, `outputs` those
+/// that write so many bytes.
+#[macro_export]
+macro_rules! check_program_calls {
+    (
+        $vendor:ty, $program:ty, $abi:literal;
+        version: $version:path, create: $create:path, destroy: $destroy:path,
+        compile: $compile:path, add_name: $add_name:path, lowered_name: $lowered_name:path,
+        error_string: $error_string:path,
+        sizes: [$($size:path),*], outputs: [$($output:path),*],
+    ) => {
+        // Does not compile if a function has another type than its declaration.
+        const _: () = {
+            use $crate::compile::program as ours;
+            use $crate::driver::abi::check_function as check;
+            type P = $program;
+            type F1<A, R> = unsafe extern $abi fn(A) -> R;
+            type F2<A, B, R> = unsafe extern $abi fn(A, B) -> R;
+            type F3<A, B, C, R> = unsafe extern $abi fn(A, B, C) -> R;
+            type F6<A, B, C, D, E, F, R> = unsafe extern $abi fn(A, B, C, D, E, F) -> R;
+            check::<$vendor, ours::Version, F2<_, _, _>>($version);
+            check::<$vendor, ours::Create<P>, F6<_, _, _, _, _, _, _>>($create);
+            check::<$vendor, ours::Call<*mut P>, F1<_, _>>($destroy);
+            check::<$vendor, ours::Compile<P>, F3<_, _, _, _>>($compile);
+            check::<$vendor, ours::AddName<P>, F2<_, _, _>>($add_name);
+            check::<$vendor, ours::GetName<P>, F3<_, _, _, _>>($lowered_name);
+            check::<$vendor, ours::ErrorString, F1<_, _>>($error_string);
+            $(check::<$vendor, ours::GetSize<P>, F2<_, _, _>>($size);)*
+            $(check::<$vendor, ours::GetOutput<P>, F2<_, _, _>>($output);)*
+        };
+    };
+}
+
 /// Something that a program has after it was compiled: a log, code.
 #[derive(Debug)]
 struct Output<P> {
@@ -53,7 +93,7 @@ pub struct ProgramCalls<P> {
     api: Api,
     prefix: &'static str,
     version: Version,
-    error_string: Option<unsafe extern "C" fn(c_int) -> *const c_char>,
+    error_string: Option<ErrorString>,
     create: Create<P>,
     destroy: Call<*mut P>,
     compile: Compile<P>,

@@ -32,7 +32,7 @@ struct DriverBackend {
 /// The functions of the table do what the vendor documents of those that bear their names, with
 /// the parameters of [`Calls`]; the vendor's part returns what the driver returned. Everything else
 /// of this crate trusts their answers: addresses, sizes, handles.
-pub unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
+pub(super) unsafe fn open(vendor: Box<dyn Vendor>, calls: Calls) -> Result<Arc<dyn Backend>> {
     process::watch();
     let driver = Arc::new(Driver::new(vendor, calls));
     let unavailable = |code: c_int, what: &str| {

@@ -69,6 +69,8 @@ macro_rules! calls {
         /// The driver's functions, found by [`Names`].
         #[derive(Clone, Copy, Debug)]
         pub struct Calls {
+            /// The symbols that the functions were looked for under.
+            pub names: &'static Names,
             $($(#[$doc])* pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
             $(
                 $(#[$optional_doc])*
@@ -104,12 +106,13 @@ macro_rules! calls {
             ///
             /// # Safety
             /// The library's functions of these names have the types that the table declares.
-            pub unsafe fn find(names: &Names, library: Library) -> Result<Calls> {
+            pub unsafe fn find(names: &'static Names, library: Library) -> Result<Calls> {
                 let mut symbols = library.symbols();
                 // SAFETY: the caller's promise, here and below.
                 $(let $name = unsafe { symbols.required(names.$name) };)*
                 let all = || {
                     Some(Calls {
+                        names,
                         $($name: $name?,)*
                         $(
                             $optional: match names.$optional {

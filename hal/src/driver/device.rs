@@ -161,7 +161,7 @@ unsafe impl Device for DriverDevice {
             return address.checked_add(bytes as u64).is_some_and(|end| end - start <= size as u64);
         }
         // Host memory that the device sees has no range that the driver would tell.
-        self.context.driver.vendor.is_device_address(address)
+        self.context.driver.vendor.knows(address)
     }
 
     fn allocate_pinned(&self, bytes: usize, options: PinnedOptions) -> Result<*mut u8> {

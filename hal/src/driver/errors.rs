@@ -45,13 +45,7 @@ impl Driver {
     /// The error for a status number, explained in the caller's words.
     #[cold]
     pub(super) fn error_with(&self, call: &'static str, code: c_int, detail: &str) -> Error {
-        let kind = self.kind(code);
-        let name = self.vendor.status_name(code).unwrap_or("a status without a name");
-        let detail = match detail {
-            "" => format!("the driver returned {name}"),
-            detail => format!("{detail} ({name})"),
-        };
-        Error::new(kind, Status::new(self.vendor.api(), code), call, detail)
+        self.vendor.error(call, code, detail)
     }
 
     /// The error for a function that this driver does not have.
@@ -87,7 +81,7 @@ impl Driver {
 /// The optional function of a driver, or an error that names it.
 macro_rules! optional {
     ($driver:expr, $field:ident, $call:literal) => {
-        $driver.calls.$field.ok_or_else(|| $driver.missing($call, $driver.vendor.names().$field))
+        $driver.calls.$field.ok_or_else(|| $driver.missing($call, $driver.calls.names.$field))
     };
 }
 pub(super) use optional;

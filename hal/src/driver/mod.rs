@@ -1,10 +1,13 @@
 //! The one implementation of devices, streams, events, modules and kernels that CUDA and HIP
 //! share, over a table of driver calls.
 //!
-//! A vendor's crate finds the functions of [`calls::Calls`] in its library by
-//! [`calls::Names`], implements [`vendor::Vendor`] for what the two drivers do differently,
-//! and gets a [`crate::Backend`] from [`open`].
+//! A vendor's crate has three parts: the symbols of the functions of [`calls::Calls`]
+//! ([`driver_names!`](crate::driver_names)); the functions that the vendor alone has
+//! ([`driver_calls!`](crate::driver_calls)); and a type that implements [`vendor::Vendor`] for what
+//! the drivers do differently, and [`DriverLibrary`] for how the library is opened. [`open`] returns
+//! the [`crate::Backend`] over them.
 
+pub mod abi;
 mod attribute;
 mod backend;
 mod builtin;
@@ -20,6 +23,7 @@ mod kernel;
 mod launch;
 mod memory;
 mod module;
+mod open;
 mod peer;
 mod query_support;
 mod staging;
@@ -27,4 +31,4 @@ mod state;
 mod stream;
 pub mod vendor;
 
-pub use backend::open;
+pub use open::{DriverLibrary, VendorCalls, open, open_file, search, symbols};

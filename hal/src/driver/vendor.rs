@@ -2,10 +2,10 @@
 
 use super::calls::{Calls, Handle};
 use crate::compile::{Compiled, Compiler};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions, Parameter};
-use crate::status::{Api, common_kind};
+use crate::status::{Api, Status, common_kind};
 use crate::stream::Transfer;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 /// The parameters of kernels by the kernels' names.
 pub type KernelParameters = HashMap<String, Vec<Parameter>>;
+
+/// What a method of [`Vendor`] returns in place of a call whose symbol is missing.
+pub const NO_SYMBOL: c_int = Status::NOT_SUPPORTED;
 
 /// A vendor's quirks. Codes are the driver's status numbers; every method may be called from
 /// any thread.
@@ -33,9 +36,6 @@ pub trait Vendor: Send + Sync + Debug {
     /// Features that the table of calls does not show.
     fn features(&self) -> &'static [Feature];
 
-    /// Returns the table's names, for messages.
-    fn names(&self) -> &'static super::calls::Names;
-
     /// Returns the kind of error that a status number stands for.
     fn kind(&self, code: i32) -> ErrorKind {
         common_kind(code)
@@ -51,6 +51,19 @@ pub trait Vendor: Send + Sync + Debug {
     fn explain(&self, code: i32) -> Option<&'static str> {
         let _ = code;
         None
+    }
+
+    /// Returns the error for a status number that `call` returned: `detail`, or the driver's words
+    /// without one, and the vendor's name of the number. The driver forgets the failure.
+    #[cold]
+    fn error(&self, call: &'static str, code: c_int, detail: &str) -> Error {
+        self.forget_failure();
+        let name = self.status_name(code).unwrap_or("a status without a name");
+        let detail = match detail {
+            "" => format!("the driver returned {name}"),
+            detail => format!("{detail} ({name})"),
+        };
+        Error::new(self.kind(code), Status::new(self.api(), code), call, detail)
     }
 
     /// Makes the driver forget a failed call of this thread, where it keeps the failure for
@@ -127,12 +140,10 @@ pub trait Vendor: Send + Sync + Debug {
     /// Ends the access to a peer's memory that [`Vendor::enable_peer`] enabled.
     fn disable_peer(&self, device: c_int, context: Handle) -> c_int;
 
-    /// Returns true if a host address is page-locked or managed: memory that the driver copies from
-    /// and to without waiting.
-    fn is_pinned(&self, pointer: u64) -> bool;
-
-    /// Returns true if the driver knows the address as memory that a device can access.
-    fn is_device_address(&self, address: u64) -> bool;
+    /// Returns true if the driver knows the address (`cuPointerGetAttribute`,
+    /// `hipPointerGetAttributes`): memory of a device, page-locked or managed memory. The driver
+    /// copies from and to such memory of the host without waiting.
+    fn knows(&self, address: u64) -> bool;
 
     /// Returns the run-time compiler.
     ///

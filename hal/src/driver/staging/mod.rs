@@ -125,7 +125,7 @@ impl Staging {
         }
         // A library that shares the stream may capture it.
         let is_captured = || stream != 0 && !matches!(context.capture_of(stream), Ok(None));
-        if context.driver.vendor.is_pinned(host) || is_captured() {
+        if context.driver.vendor.knows(host) || is_captured() {
             return Ok(false);
         }
         let (direction, bytes) = (transfer.direction, transfer.width);

@@ -138,7 +138,7 @@ impl DriverStream {
             Direction::DeviceToHost => transfer.destination,
             Direction::DeviceToDevice => return Ok(()),
         };
-        if self.context().driver.vendor.is_pinned(pointer) {
+        if self.context().driver.vendor.knows(pointer) {
             return Ok(());
         }
         self.refuse_in_capture(

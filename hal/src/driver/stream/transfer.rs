@@ -29,7 +29,7 @@ pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer)
         // What a capture takes is pinned.
         is_unread = transfer.direction == Direction::HostToDevice
             && !vendor.reads_rows_at_once()
-            && !vendor.is_pinned(transfer.source);
+            && !vendor.knows(transfer.source);
     }
     if transfer.wait || is_unread { stream.synchronize() } else { Ok(()) }
 }

@@ -1,0 +1,124 @@
+//! Checks, when a vendor's crate is compiled, that the types of the driver layer's functions are
+//! those of the vendor's declarations.
+//!
+//! A vendor has a marker type `V`, by which it states with [`abi_passes!`](crate::abi_passes) which
+//! of its types are passed as which of the table's. All else follows: a function of the table fits a
+//! declaration if each of its arguments, and its result, passes as the declared one. The macros
+//! [`driver_names!`](crate::driver_names) and [`driver_calls!`](crate::driver_calls) make these
+//! checks for every function.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// A value that is passed to the vendor `V`, and lies in memory, as a `T` does in the C ABI of
+/// 64-bit systems.
+pub trait Passes<V, T> {}
+
+/// States that values of types are passed to a vendor as values of other types, and checks that
+/// their sizes and alignments agree.
+///
+/// ```ignore
+/// hal::abi_passes! {
+///     Cuda:
+///     IpcHandle as sys::CUipcMemHandle, sys::CUipcEventHandle;
+/// }
+/// ```
+#[macro_export]
+macro_rules! abi_passes {
+    ($vendor:ty: $($type:ty as $($other:ty),+;)*) => {
+        $($(
+            impl $crate::driver::abi::Passes<$vendor, $other> for $type {}
+            const _: () = {
+                assert!(size_of::<$type>() == size_of::<$other>());
+                assert!(align_of::<$type>() >= align_of::<$other>());
+            };
+        )+)*
+    };
+}
+
+macro_rules! itself {
+    ($($type:ty),*) => {
+        $(impl<V> Passes<V, $type> for $type {})*
+    };
+}
+itself!(c_char, u8, u16, f32, usize, u64, c_int, c_uint, c_void);
+
+/// Enumerations are ints in C; bindings make them signed or unsigned.
+impl<V> Passes<V, c_uint> for c_int {}
+impl<V> Passes<V, c_int> for c_uint {}
+
+/// Handles are pointers to what only the driver reads.
+impl<V, T> Passes<V, *mut T> for usize {}
+impl<V, A: Passes<V, B>, B> Passes<V, *mut B> for *mut A {}
+impl<V, A: Passes<V, B>, B> Passes<V, *const B> for *mut A {}
+impl<V, A: Passes<V, B>, B> Passes<V, *mut B> for *const A {}
+impl<V, A: Passes<V, B>, B> Passes<V, *const B> for *const A {}
+
+/// A pointer to a function that calls what the vendor `V` declares as `D`.
+pub trait Declared<V, D>: Copy {}
+
+/// A function that may be missing.
+impl<V, F: Declared<V, D>, D> Declared<V, D> for Option<F> {}
+
+macro_rules! declared {
+    ($($ours:ident as $theirs:ident),*) => {
+        impl<V, $($ours: Passes<V, $theirs>, $theirs,)* R: Passes<V, S>, S>
+            Declared<V, unsafe extern "C" fn($($theirs),*) -> S>
+            for unsafe extern "C" fn($($ours),*) -> R {}
+
+        // As bindings declare a function that they load themselves.
+        impl<V, $($ours: Passes<V, $theirs>, $theirs,)* R: Passes<V, S>, S>
+            Declared<V, unsafe fn($($theirs),*) -> S>
+            for unsafe extern "C" fn($($ours),*) -> R {}
+    };
+}
+declared!();
+declared!(A as B);
+declared!(A as B, C as D);
+declared!(A as B, C as D, E as F);
+declared!(A as B, C as D, E as F, G as H);
+declared!(A as B, C as D, E as F, G as H, I as J);
+declared!(A as B, C as D, E as F, G as H, I as J, K as L);
+declared!(A as B, C as D, E as F, G as H, I as J, K as L, M as N, O as P);
+declared!(A as B, C as D, E as F, G as H, I as J, K as L, M as N, O as P, Q as T, U as W);
+declared!(A as B, C as D, E as F, G as H, I as J, K as L, M as N, O as P, Q as T, U as W, X as Y);
+
+/// Compiles if a field of the table `T` may call what the vendor `V` declares as `D`.
+pub const fn check_field<V, T, F: Declared<V, D>, D: Copy>(_: fn(&T) -> F, _: D) {}
+
+/// Compiles if a function of type `F` may call what the vendor `V` declares as `D`.
+pub const fn check_function<V, F: Declared<V, D>, D: Copy>(_: D) {}
+
+/// Checks that the fields of [`PoolProperties`](crate::driver::calls::PoolProperties) and
+/// [`PoolAccess`](crate::driver::calls::PoolAccess) lie where a vendor's header has them, whose
+/// structs are the arguments: a pool's properties, a location, and an access.
+#[macro_export]
+macro_rules! check_pool_layouts {
+    ($properties:ty, $location:ty, $access:ty) => {
+        const _: () = {
+            use std::mem::offset_of;
+            use $crate::driver::calls::{PoolAccess, PoolProperties};
+            type Properties = $properties;
+            type Location = $location;
+            type Access = $access;
+            let (kind, id) = (offset_of!(Location, type_), offset_of!(Location, id));
+            let of_pool = offset_of!(Properties, location);
+            assert!(
+                offset_of!(PoolProperties, allocation_type) == offset_of!(Properties, allocType)
+            );
+            assert!(
+                offset_of!(PoolProperties, handle_types) == offset_of!(Properties, handleTypes)
+            );
+            assert!(offset_of!(PoolProperties, location_type) == of_pool + kind);
+            assert!(offset_of!(PoolProperties, location_id) == of_pool + id);
+            assert!(
+                offset_of!(PoolProperties, win32_security)
+                    == offset_of!(Properties, win32SecurityAttributes)
+            );
+            assert!(offset_of!(PoolProperties, max_size) == offset_of!(Properties, maxSize));
+            let of_access = offset_of!(Access, location);
+            assert!(offset_of!(PoolAccess, location_type) == of_access + kind);
+            assert!(offset_of!(PoolAccess, location_id) == of_access + id);
+            assert!(offset_of!(PoolAccess, flags) == offset_of!(Access, flags));
+        };
+    };
+}
