@@ -1,8 +1,8 @@
 //! What a code object says of its kernels' parameters: the HIP runtime has no call that does.
 //!
-//! The layouts are those of ELF-64; of notes of type `NT_AMDGPU_METADATA`, which code objects
-//! have since version 3 ("User Guide for AMDGPU Backend" of LLVM); of MessagePack, which such
-//! a note is written in; and of plain bundles ("Clang Offload Bundler").
+//! The layouts are those of notes of type `NT_AMDGPU_METADATA`, which code objects have since
+//! version 3 ("User Guide for AMDGPU Backend" of LLVM), and of MessagePack, which such a note is
+//! written in.
 //!
 //! Users hand in any bytes: each read is checked, nothing recurses, and no room is made for
 //! more than was read.
@@ -12,20 +12,11 @@
 //! damaged note can have one in each byte.
 
 use hal::Parameter;
-use hal::compile::Target;
+use hal::compile::format;
 use hal::driver::vendor::KernelParameters;
 
-/// What a bundle of code for several devices begins with.
-const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-
-/// The beginning of a 64-bit ELF file of little-endian numbers.
-const ELF: &[u8] = b"\x7fELF\x02\x01";
-const EM_AMDGPU: usize = 224;
-const PT_NOTE: usize = 4;
-const NT_AMDGPU_METADATA: usize = 32;
-
-/// Segments of notes that are looked at; compilers make one.
-const NOTE_SEGMENTS: usize = 8;
+const EM_AMDGPU: u16 = 224;
+const NT_AMDGPU_METADATA: u32 = 32;
 
 /// Returns the parameters that a caller passes to each kernel of a code object, by the kernel's
 /// name. Of a bundle it is the code that suits the device best, whose architecture is `target`.
@@ -33,9 +24,10 @@ const NOTE_SEGMENTS: usize = 8;
 /// `None` for everything else: bytes that are neither or are damaged, code for other devices,
 /// a compressed bundle.
 pub fn parameters(image: &[u8], target: &str) -> Option<KernelParameters> {
-    let object = if image.starts_with(BUNDLE) { bundled(image, target)? } else { image };
+    let object = format::code_for(image, target)?;
+    let metadata = format::note(object, EM_AMDGPU, "AMDGPU", NT_AMDGPU_METADATA)?;
     let mut kernels = None;
-    Reader(metadata(object)?).fields(|key, value| {
+    Reader(metadata).fields(|key, value| {
         match key {
             b"amdhsa.kernels" => kernels = Some(value.list(kernel)?),
             _ => value.skip()?,
@@ -43,68 +35,6 @@ pub fn parameters(image: &[u8], target: &str) -> Option<KernelParameters> {
         Some(())
     })?;
     Some(kernels?.into_iter().collect())
-}
-
-fn part(bytes: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
-    bytes.get(offset..offset.checked_add(size)?)
-}
-
-fn little_endian(bytes: &[u8], offset: usize, size: usize) -> Option<usize> {
-    let bytes = part(bytes, offset, size)?.iter().rev();
-    usize::try_from(bytes.fold(0, |all: u64, byte| all << 8 | u64::from(*byte))).ok()
-}
-
-/// The code object in a bundle that suits a device best.
-fn bundled<'a>(bundle: &'a [u8], target: &str) -> Option<&'a [u8]> {
-    let device: Target = target.parse().ok()?;
-    let mut best: Option<(Option<u32>, usize, usize)> = None;
-    let mut entry = BUNDLE.len() + 8;
-    for _ in 0..little_endian(bundle, BUNDLE.len(), 8)? {
-        let field = |offset| little_endian(bundle, entry + offset, 8);
-        let (offset, size, length) = (field(0)?, field(8)?, field(16)?);
-        let name = part(bundle, entry + 24, length)?;
-        entry += 24 + length;
-        // As in hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-; the host has an entry, too.
-        let name = std::str::from_utf8(name).ok().filter(|it| it.starts_with("hip"));
-        let code = name.and_then(|it| it[it.find("-gfx")? + 1..].parse().ok());
-        let fit = code.and_then(|it: Target| it.fit(&device));
-        if fit.is_some() && best.is_none_or(|(known, ..)| known < fit) {
-            best = Some((fit, offset, size));
-        }
-    }
-    let (_, offset, size) = best?;
-    part(bundle, offset, size)
-}
-
-/// The metadata of a code object, found through its program headers.
-fn metadata(object: &[u8]) -> Option<&[u8]> {
-    if !object.starts_with(ELF) || little_endian(object, 0x12, 2)? != EM_AMDGPU {
-        return None;
-    }
-    // e_phoff, e_phentsize, e_phnum.
-    let (offset, size) = (little_endian(object, 0x20, 8)?, little_endian(object, 0x36, 2)?);
-    let headers = object.get(offset..)?.chunks_exact(size.max(56));
-    let headers = headers.take(little_endian(object, 0x38, 2)?);
-    let notes = headers.filter(|header| little_endian(header, 0, 4) == Some(PT_NOTE));
-    notes.take(NOTE_SEGMENTS).find_map(|header| {
-        // p_offset, p_filesz.
-        let (offset, size) = (little_endian(header, 0x08, 8)?, little_endian(header, 0x20, 8)?);
-        metadata_among(part(object, offset, size)?)
-    })
-}
-
-fn metadata_among(mut notes: &[u8]) -> Option<&[u8]> {
-    loop {
-        let field = |offset| little_endian(notes, offset, 4);
-        let (name_size, size, kind) = (field(0)?, field(4)?, field(8)?);
-        let name = part(notes, 12, name_size)?;
-        let start = 12 + name_size.checked_next_multiple_of(4)?;
-        let description = part(notes, start, size)?;
-        if kind == NT_AMDGPU_METADATA && name == b"AMDGPU\0" {
-            return Some(description);
-        }
-        notes = notes.get(start + size.checked_next_multiple_of(4)?..)?;
-    }
 }
 
 fn kernel(reader: &mut Reader<'_>) -> Option<(String, Vec<Parameter>)> {

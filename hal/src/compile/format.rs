@@ -49,6 +49,28 @@ pub fn examine(bytes: &[u8]) -> Result<Format> {
     })
 }
 
+/// Returns the code in an image that suits a device best: an ELF file itself, or the entry of a plain
+/// bundle of clang. The image may be any bytes.
+///
+/// `None` for everything else: bytes that are neither or are damaged, code for other devices, a
+/// compressed bundle, and a bundle where `device` is no [`Target`].
+pub fn code_for<'a>(image: &'a [u8], device: &str) -> Option<&'a [u8]> {
+    match image {
+        _ if image.starts_with(elf::MAGIC) => Some(image),
+        _ if image.starts_with(bundle::PLAIN) => bundle::code_for(image, &device.parse().ok()?),
+        _ => None,
+    }
+}
+
+/// Returns the content of the first note of type `kind` that `owner` wrote into an ELF file for a
+/// machine, by the file's program headers. The file may be any bytes.
+///
+/// `None` without such a note, for a file of 32 bits, of big-endian numbers or for another machine,
+/// and for damaged bytes.
+pub fn note<'a>(file: &'a [u8], machine: u16, owner: &str, kind: u32) -> Option<&'a [u8]> {
+    elf::note(file, machine.into(), owner.as_bytes(), kind.into())
+}
+
 fn is_ptx(bytes: &[u8]) -> bool {
     let text = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     let is_text = text.iter().all(|&byte| byte >= b' ' || b"\t\r\n\x0c".contains(&byte));

@@ -2,6 +2,7 @@
 //! Offload Bundler" of LLVM's documentation; for compressed ones also its `OffloadBundler.cpp`).
 
 use super::{Checked, elf, number, part};
+use crate::compile::Target;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 
 pub(super) const PLAIN: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -15,22 +16,55 @@ const DEFLATE_RATIO: u64 = 1032;
 const ZSTD_BLOCK: u64 = 128 << 10;
 const ZSTD_MAGIC: u64 = 0xfd2f_b528;
 
-/// Checks that every entry of a plain bundle lies inside.
-pub(super) fn check(bytes: &[u8]) -> Checked {
+/// An entry of a plain bundle: what it is for, as in `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`, and
+/// its code.
+struct Entry<'a> {
+    name: &'a [u8],
+    code: &'a [u8],
+}
+
+impl Entry<'_> {
+    /// True for a device's code; the host has an entry, too.
+    fn is_for_device(&self) -> bool {
+        self.name.starts_with(b"hip")
+    }
+}
+
+/// The entries of a plain bundle. The last one is an error if the bundle is damaged from there on.
+fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, String>> {
     let cut = || "is a bundle of clang cut short".to_owned();
     let mut at = PLAIN.len() as u64;
-    let count = number(bytes, at, 8).ok_or_else(cut)?;
+    let mut left = number(bytes, at, 8).ok_or_else(cut);
     at += 8;
-    for index in 0..count {
+    let mut index = 0;
+    let mut entry = move || {
         let field = |offset| number(bytes, at.checked_add(offset)?, 8);
-        let entry = field(0).zip(field(8)).zip(field(16));
-        let ((offset, size), length) = entry.ok_or_else(cut)?;
+        let header = field(0).zip(field(8)).zip(field(16));
+        let ((offset, size), length) = header.ok_or_else(cut)?;
         let name = part(bytes, at + 24, length).ok_or_else(cut)?;
         at += 24 + length;
         let code = part(bytes, offset, size).ok_or_else(|| {
             format!("is a damaged bundle of clang: entry {index} does not lie inside")
         })?;
-        if name.starts_with(b"hip") && !code.is_empty() {
+        index += 1;
+        Ok(Entry { name, code })
+    };
+    std::iter::from_fn(move || {
+        let read = match std::mem::replace(&mut left, Ok(0)) {
+            Ok(0) => return None,
+            Ok(count) => entry().inspect(|_| left = Ok(count - 1)),
+            Err(error) => Err(error),
+        };
+        Some(read)
+    })
+}
+
+/// Checks that every entry of a plain bundle lies inside.
+pub(super) fn check(bytes: &[u8]) -> Checked {
+    for (index, entry) in entries(bytes).enumerate() {
+        let entry = entry?;
+        let code = entry.code;
+        if entry.is_for_device() && !code.is_empty() {
             // The runtime takes what is neither for ELF.
             let checked = match code {
                 _ if code.starts_with(elf::MAGIC) => elf::check(code),
@@ -41,6 +75,21 @@ pub(super) fn check(bytes: &[u8]) -> Checked {
         }
     }
     Ok(())
+}
+
+/// The code in a plain bundle that suits a device best: of two that fit equally well, the first.
+pub(super) fn code_for<'a>(bytes: &'a [u8], device: &Target) -> Option<&'a [u8]> {
+    let mut best: Option<(u32, &[u8])> = None;
+    for entry in entries(bytes) {
+        let entry = entry.ok()?;
+        let name = std::str::from_utf8(entry.name).ok().filter(|_| entry.is_for_device());
+        let target = name.and_then(|name| name[name.find("-gfx")? + 1..].parse().ok());
+        let Some(fit) = target.and_then(|target: Target| target.fit(device)) else { continue };
+        if best.is_none_or(|(known, _)| known < fit) {
+            best = Some((fit, entry.code));
+        }
+    }
+    best.map(|(_, code)| code)
 }
 
 /// Checks that the compressed data is all there, and stands for as many bytes as it says.

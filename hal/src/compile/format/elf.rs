@@ -26,6 +26,9 @@ const SHT_DYNSYM: u64 = 11;
 /// Section numbers from here on mean something else.
 const SHN_LORESERVE: u64 = 0xff00;
 const PT_LOAD: u64 = 1;
+const PT_NOTE: u64 = 4;
+/// Segments of notes that are looked at; compilers make one.
+const NOTE_SEGMENTS: usize = 8;
 
 const EM_CUDA: u64 = 190;
 /// Types of CUDA's sections that, like `SHT_NOBITS`, may have nothing in the file: global,
@@ -60,21 +63,60 @@ pub(super) fn check(file: &[u8]) -> Checked {
             return Err("is a damaged ELF file: a section's name is none".into());
         }
     }
-    // e_phoff, e_phentsize, e_phnum.
-    let (offset, size, count) = (field(0x20, 8), field(0x36, 2), field(0x38, 2));
-    let table = table(file, offset, size, count, SEGMENT, "segments")?;
-    for index in 0..count {
-        let field = |offset, size| number(table, index * SEGMENT + offset, size).unwrap_or(0);
-        // p_offset, p_filesz, p_memsz.
-        let (offset, size, memory) = (field(0x08, 8), field(0x20, 8), field(0x28, 8));
-        let is_loaded = field(0, 4) == PT_LOAD;
-        if part(file, offset, size).is_none()
-            || (is_loaded && (size > memory || memory > MOST_MEMORY))
-        {
+    for (index, Segment { kind, content, memory }) in segments(file)?.enumerate() {
+        let fits = |content: &[u8]| content.len() as u64 <= memory && memory <= MOST_MEMORY;
+        if content.is_none_or(|content| kind == PT_LOAD && !fits(content)) {
             return Err(format!("is a damaged ELF file: segment {index} does not lie inside"));
         }
     }
     Ok(())
+}
+
+/// What a program header describes.
+struct Segment<'a> {
+    kind: u64,
+    /// `None` if it does not lie inside the file.
+    content: Option<&'a [u8]>,
+    /// Bytes in memory.
+    memory: u64,
+}
+
+fn segments(file: &[u8]) -> Result<impl Iterator<Item = Segment<'_>>, String> {
+    let field = |offset, size| number(file, offset, size).unwrap_or(0);
+    // e_phoff, e_phentsize, e_phnum.
+    let (offset, size, count) = (field(0x20, 8), field(0x36, 2), field(0x38, 2));
+    let table = table(file, offset, size, count, SEGMENT, "segments")?;
+    Ok((0..count).map(move |index| {
+        let field = |offset, size| number(table, index * SEGMENT + offset, size).unwrap_or(0);
+        // p_type, p_offset, p_filesz, p_memsz.
+        let content = part(file, field(0x08, 8), field(0x20, 8));
+        Segment { kind: field(0, 4), content, memory: field(0x28, 8) }
+    }))
+}
+
+/// The content of the first note of an owner and a type, in a file for a machine.
+pub(super) fn note<'a>(file: &'a [u8], machine: u64, owner: &[u8], kind: u64) -> Option<&'a [u8]> {
+    // Class and order of bytes.
+    if !file.starts_with(MAGIC) || part(file, 4, 2)? != [2, 1] || number(file, 0x12, 2)? != machine
+    {
+        return None;
+    }
+    let notes = segments(file).ok()?.filter(|segment| segment.kind == PT_NOTE);
+    notes.take(NOTE_SEGMENTS).find_map(|segment| note_among(segment.content?, owner, kind))
+}
+
+fn note_among<'a>(mut notes: &'a [u8], owner: &[u8], wanted: u64) -> Option<&'a [u8]> {
+    loop {
+        let field = |offset| number(notes, offset, 4);
+        let (name_size, size, kind) = (field(0)?, field(4)?, field(8)?);
+        let name = part(notes, 12, name_size)?;
+        let start = 12 + name_size.next_multiple_of(4);
+        let description = part(notes, start, size)?;
+        if kind == wanted && name.strip_suffix(b"\0") == Some(owner) {
+            return Some(description);
+        }
+        notes = notes.get(usize::try_from(start + size.next_multiple_of(4)).ok()?..)?;
+    }
 }
 
 /// A table of so many entries.
