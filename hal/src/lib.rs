@@ -55,6 +55,7 @@
 //! ```
 
 mod enumeration;
+mod queueing;
 
 pub mod array;
 pub mod attempt;

@@ -106,6 +106,12 @@ impl NoCaptureBegins {
         let held = Held::new(CAPTURING, 0);
         NoCaptureBegins { _guard: CAPTURES_CHANGE.read(), _held: held }
     }
+
+    /// Locks if no thread would have to be waited for.
+    pub(crate) fn try_lock() -> Option<NoCaptureBegins> {
+        let held = Held::new(CAPTURING, 0);
+        Some(NoCaptureBegins { _guard: CAPTURES_CHANGE.try_read()?, _held: held })
+    }
 }
 
 /// No stream is made to wait for another meanwhile: what is asked of a stream to order work behind

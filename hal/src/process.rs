@@ -6,7 +6,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Condvar, Mutex, MutexGuard, Once, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 
 static EXITING: AtomicBool = AtomicBool::new(false);
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -142,6 +144,15 @@ impl ProcessRwLock {
     /// elsewhere spoils nothing.
     pub(crate) fn read(&'static self) -> RwLockReadGuard<'static, ()> {
         self.0.get(RwLock::default).read().unpoisoned()
+    }
+
+    /// Locks beside others if nobody has it alone or waits for that.
+    pub(crate) fn try_read(&'static self) -> Option<RwLockReadGuard<'static, ()>> {
+        match self.0.get(RwLock::default).try_read() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Locks alone.

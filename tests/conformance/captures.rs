@@ -4,11 +4,13 @@ use crate::context::{Context, error_of, expect_error};
 use crate::graphs::{capture, numbers, replay};
 use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
-use gpuarray::memory::DeviceMemory;
+use gpuarray::memory::{Access, AccessGuard, DeviceMemory};
 use gpuarray::{
     CaptureMode, DeviceArray, Direction, ErrorKind, EventOptions, Feature, Stream, Transfer,
 };
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 tests![
     captures_are_refused_by_name,
@@ -28,6 +30,7 @@ tests![
     every_mode_captures needs [Graphs],
     work_beside_a_capture_does_not_become_part_of_it needs [Graphs],
     trimming_beside_a_capture_leaves_the_graph_alone needs [Graphs],
+    a_capture_begins_behind_work_that_is_being_queued needs [Graphs],
 ];
 
 fn captures_are_refused_by_name(context: &Context) -> Outcome {
@@ -327,5 +330,41 @@ fn trimming_beside_a_capture_leaves_the_graph_alone(context: &Context) -> Outcom
     }
     context.device.trim_memory(0)?;
     assert_eq!(x.to_vec()?, (3..103).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// A thread has a guard for memory, and queues work with it, while another thread begins a capture of
+/// the stream: the work runs, and is not part of the graph.
+fn a_capture_begins_behind_work_that_is_being_queued(context: &Context) -> Outcome {
+    let (stream, other) = (context.stream()?, context.stream()?);
+    for is_shared in [false, true] {
+        let x = numbers(context, &stream, 4)?;
+        let memory = x.untyped().memory().clone();
+        if is_shared {
+            assert_eq!((&x.on(&other)? + 1)?.to_vec()?, [1, 2, 3, 4]);
+        }
+        let guard = AccessGuard::acquire(&stream, &[(&memory, Access::Write)])?;
+        let (begins, beginning) = channel();
+        let graph = std::thread::scope(|scope| {
+            let stream = &stream;
+            let capture = scope.spawn(move || {
+                begins.send(()).expect("the test waits");
+                stream.begin_capture(CaptureMode::Relaxed)?;
+                stream.end_capture()
+            });
+            beginning.recv().expect("a thread");
+            // Many chances for the other thread to begin.
+            for _ in 0..50 {
+                std::thread::sleep(Duration::from_micros(100));
+                assert!(!capture.is_finished(), "the capture has begun meanwhile");
+            }
+            // SAFETY: the guard orders the use of the memory, which has so many bytes.
+            unsafe { stream.fill(memory.address(), 7, 4, 4)? };
+            drop(guard);
+            capture.join().expect("no panic")
+        })?;
+        assert_eq!(graph.node_count(), 0);
+        assert_eq!(x.to_vec()?, [7; 4]);
+    }
     Ok(())
 }

@@ -238,20 +238,9 @@ pub unsafe trait Device: Send + Sync + Debug {
         height: usize,
         element: usize,
     ) -> Result<(u64, usize)> {
-        if ![4, 8, 16].contains(&element) {
-            return Err(Error::invalid(
-                "allocate_pitched",
-                format!("element is {element} bytes; allowed are 4, 8 and 16"),
-            ));
-        }
-        let pitch = width.checked_next_multiple_of(512);
-        let Some((pitch, bytes)) = pitch.and_then(|p| Some((p, p.checked_mul(height)?))) else {
-            return Err(Error::overflow(
-                "allocate_pitched",
-                format!("width {width} times height {height} does not fit"),
-            ));
-        };
-        Ok((self.allocate(bytes)?, pitch))
+        check_pitched(width, height, element)?;
+        let pitch = width.checked_next_multiple_of(512).unwrap_or(usize::MAX);
+        Ok((self.allocate(pitch.saturating_mul(height))?, pitch))
     }
 
     /// Allocates `bytes` bytes of managed memory, which host and device share and which migrates to
@@ -451,4 +440,21 @@ pub unsafe trait Device: Send + Sync + Debug {
 
     /// Returns the backend's own object, inside all decorators.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// Returns the bytes of an allocation of `height` rows of `width` bytes for elements of `element`
+/// bytes, for [`Device::allocate_pitched`].
+pub(crate) fn check_pitched(width: usize, height: usize, element: usize) -> Result<usize> {
+    if ![4, 8, 16].contains(&element) {
+        return Err(Error::invalid(
+            "allocate_pitched",
+            format!("element is {element} bytes; allowed are 4, 8 and 16"),
+        ));
+    }
+    width.checked_mul(height).ok_or_else(|| {
+        Error::overflow(
+            "allocate_pitched",
+            format!("width {width} times height {height} is more bytes than {}", usize::MAX),
+        )
+    })
 }

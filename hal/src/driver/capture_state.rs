@@ -4,8 +4,8 @@
 use super::calls::Handle;
 use super::errors::Driver;
 use crate::locks::{BEGINNING, LEAF, Ranked};
+use crate::queueing::Announcement;
 use crate::status::Status;
-use crate::stream::MayCapture;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ const IMPLICIT: c_int = 906;
 #[derive(Debug, Default)]
 pub(super) struct CaptureState {
     /// The streams on which a capture was begun; true if the default stream waits for it.
-    streams: Ranked<HashMap<u64, (bool, MayCapture)>, LEAF>,
+    streams: Ranked<HashMap<u64, (bool, Announcement)>, LEAF>,
     /// The number of `streams`, and of those that the default stream waits for: 0 nearly
     /// always.
     stream_count: AtomicUsize,
@@ -135,7 +135,7 @@ impl CaptureState {
 
     fn change_streams<R>(
         &self,
-        change: impl FnOnce(&mut HashMap<u64, (bool, MayCapture)>) -> R,
+        change: impl FnOnce(&mut HashMap<u64, (bool, Announcement)>) -> R,
     ) -> R {
         let mut streams = self.streams.lock();
         let result = change(&mut streams);
@@ -147,8 +147,10 @@ impl CaptureState {
 
     /// Records that a stream is about to capture. The caller does so before the capture begins, since
     /// a query by another thread in between would end it.
-    pub(super) fn announce(&self, stream: u64, blocking: bool) {
-        self.change_streams(|streams| streams.insert(stream, (blocking, MayCapture::new())));
+    /// Returns false if it was recorded already.
+    pub(super) fn announce(&self, stream: u64, blocking: bool) -> bool {
+        let announcement = Announcement::new();
+        self.change_streams(|streams| streams.insert(stream, (blocking, announcement))).is_none()
     }
 
     /// Records that a stream no longer captures. Returns false if no capture of it was recorded: a

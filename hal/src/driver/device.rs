@@ -13,6 +13,7 @@ use super::{ipc, peer};
 use crate::compile::{Compilation, Compiled, compile_cached};
 use crate::device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
+    check_pitched,
 };
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
@@ -284,18 +285,7 @@ unsafe impl Device for DriverDevice {
         height: usize,
         element: usize,
     ) -> Result<(u64, usize)> {
-        if ![4, 8, 16].contains(&element) {
-            return Err(Error::invalid(
-                "allocate_pitched",
-                format!("element is {element} bytes; allowed are 4, 8 and 16"),
-            ));
-        }
-        let Some(bytes) = width.checked_mul(height) else {
-            return Err(Error::overflow(
-                "allocate_pitched",
-                format!("width {width} times height {height} does not fit"),
-            ));
-        };
+        let bytes = check_pitched(width, height, element)?;
         let allocate = optional!(self.context.driver, allocate_pitched, "allocate_pitched")?;
         let (mut address, mut pitch) = (0, 0);
         // SAFETY: both are written before the call returns.

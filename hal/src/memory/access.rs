@@ -1,10 +1,11 @@
 //! Guards that order the streams which use a memory.
 //!
 //! **Fast path.** Most memory is only ever used by the stream that allocated it. Such a use costs
-//! two atomic additions: it enters the fast path, queues its work and leaves. The first use by
-//! another stream marks the memory as shared and waits for the uses inside the fast path, which
-//! only queue work. From then on each use takes the memory's own lock. Under the lock, streams are
-//! made to wait for each other with events, by the rule of [`super::order`], and the work is queued.
+//! two atomic additions: it enters the fast path, queues its work and leaves; the operation costs a
+//! fence. The first use by another stream marks the memory as shared and waits for the uses inside
+//! the fast path, which only queue work. From then on each use takes the memory's own lock. Under the
+//! lock, streams are made to wait for each other with events, by the rule of [`super::order`], and
+//! the work is queued.
 //!
 //! **Locks.** An operation on several memories first waits, without a lock, for the uses inside
 //! their fast paths. It then takes the locks in the order of the objects' addresses. So two
@@ -14,7 +15,9 @@
 //! of steps.
 //!
 //! **Captures.** No capture begins or ends while streams are made to wait for each other
-//! ([`NoCaptureBegins`]). Many threads can hold that lock at once.
+//! ([`NoCaptureBegins`]). Many threads can hold that lock at once. No capture of the guard's stream
+//! begins while the guard lives ([`Queueing`]): the work is queued as the guard found the stream, and
+//! the memory of captured work is kept for the graph.
 //!
 //! **Destructors.** Code of other libraries never runs under the locks: streams that are no longer
 //! needed are dropped after the locks are released, because an owner's destructor may do anything.
@@ -25,6 +28,7 @@ use super::usage::{ReleasedStreams, SharedUses, Usage, lost};
 use crate::attempt;
 use crate::error::Result;
 use crate::locks::{NoCaptureBegins, RankedGuard};
+use crate::queueing::Queueing;
 use crate::stream::{self, Direction, Stream, Transfer};
 use smallvec::SmallVec;
 use std::fmt;
@@ -125,11 +129,15 @@ enum GuardState<'a> {
 
 /// Holds the uses of several allocations by one operation while its work is queued. Dropping it lets
 /// other operations on them be ordered behind that work.
-pub struct AccessGuard<'a>(GuardState<'a>);
+pub struct AccessGuard<'a> {
+    /// No capture of the stream begins.
+    _queueing: Queueing,
+    state: GuardState<'a>,
+}
 
 impl fmt::Debug for AccessGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = match &self.0 {
+        let count = match &self.state {
             GuardState::Fast(memories) => memories.0.len(),
             GuardState::Locked(uses) => uses.locks.len(),
         };
@@ -183,7 +191,9 @@ impl<'a> AccessGuard<'a> {
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
         let guard = match Self::try_fast(stream, uses)? {
-            Some(guard) => guard,
+            Some(fast) => {
+                AccessGuard { _queueing: Queueing::on(stream.id())?, state: GuardState::Fast(fast) }
+            }
             None => Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?,
         };
         if stream::some_may_capture() {
@@ -229,20 +239,22 @@ impl<'a> AccessGuard<'a> {
                 }
             }
             let Some(first) = first else {
+                // The stream's own captures wait from here on.
+                let queueing = Queueing::under_lock(stream.id());
                 if is_waited_for {
-                    // A capture cannot contain such a copy, so one may begin during the wait.
+                    // Captures of other streams may begin during the wait.
                     locked.no_capture_begins = None;
                 }
-                return Ok(AccessGuard(GuardState::Locked(locked)));
+                return Ok(AccessGuard { _queueing: queueing, state: GuardState::Locked(locked) });
             };
             drop(locked);
             first.synchronize()?;
         }
     }
 
-    /// Returns a guard that needs no lock and no wait, if no other stream uses the memories.
+    /// Enters the fast path of all memories, without a lock and a wait, if no other stream uses them.
     #[inline]
-    fn try_fast(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<Option<AccessGuard<'a>>> {
+    fn try_fast(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<Option<FastPath<'a>>> {
         let id = stream.id();
         // Not a guard yet: dropping a guard reports that work was queued.
         let mut fast = FastPath::default();
@@ -257,7 +269,7 @@ impl<'a> AccessGuard<'a> {
             }
             fast.0.push(memory);
         }
-        Ok(Some(AccessGuard(GuardState::Fast(fast))))
+        Ok(Some(fast))
     }
 }
 

@@ -1,10 +1,11 @@
-//! CaptureState the work of a stream.
+//! Capturing the work of a stream.
 
 use super::DriverStream;
 use super::graph::DriverGraph;
 use crate::driver::errors::optional;
 use crate::error::{Error, Result};
 use crate::locks::NothingOrdered;
+use crate::queueing::begin_alone;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Direction, Stream, Transfer};
 use std::ffi::c_int;
@@ -50,17 +51,20 @@ impl DriverStream {
             context.check("begin_capture", code)?;
         }
         let blocking = !self.options()?.non_blocking;
-        let ordering = NothingOrdered::lock();
+        let is_first = context.capture_state.announce(self.id(), blocking);
+        // Work that other threads are queueing on the stream is not part of the capture.
+        let ordering = begin_alone(self.id());
         let beginning = context.capture_state.beginning.lock();
-        let scope = self.enter()?;
-        context.capture_state.announce(self.id(), blocking);
-        // SAFETY: the handle is a live stream.
-        let code = unsafe { begin(self.raw(), mode) };
-        if code != Status::SUCCESS {
-            context.capture_state.withdraw(self.id());
-            return Err(context.failed("begin_capture", code));
+        let begun = self.enter().and_then(|_scope| {
+            // SAFETY: the handle is a live stream.
+            context.check("begin_capture", unsafe { begin(self.raw(), mode) })
+        });
+        if let Err(error) = begun {
+            if is_first {
+                context.capture_state.withdraw(self.id());
+            }
+            return Err(error);
         }
-        drop(scope);
         drop(beginning);
         match self.capture_number() {
             Ok(number) => {

@@ -1,6 +1,6 @@
 //! The protocol of locks as a model: a few threads, each with an operation on some memories, in every
-//! order of their steps. The steps are those of `AccessGuard::acquire_for`, `Usage::retire` and of
-//! a capture's beginning, the order of the locks is that of [`lock_order`].
+//! order of their steps. The steps are those of `AccessGuard::acquire_for`, `Queueing`,
+//! `Usage::retire` and of a capture's beginning, the order of the locks is that of [`lock_order`].
 
 use super::lock_order;
 use std::collections::HashSet;
@@ -26,12 +26,24 @@ enum Step {
     Order(usize),
     /// Lets captures begin.
     EndOrdering,
+    /// Stores the stream that the thread is queueing on.
+    StoreCell(usize),
+    ClearCell,
+    /// Goes to the step given if no capture is announced.
+    IfNotAnnounced(usize),
+    /// Looks up whether the stream captures: then the graph keeps what the work uses.
+    Keep(usize),
     /// Queues the work.
     Queue,
     /// Gives up the locks.
     Unlock,
+    Announce,
     /// Goes on when nobody is ordering.
-    BeginCapture,
+    LockCaptures,
+    /// Lets others go on, and goes to the step given, if a thread is queueing on the stream.
+    RetryWhileQueueing(usize, usize),
+    /// The stream captures from now on.
+    BeginCapture(usize),
     /// Lets others go on.
     CaptureHasBegun,
     /// Goes to the step given, as a fast path that ends.
@@ -42,17 +54,17 @@ use Step::*;
 /// How an operation uses memories.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// On the stream that all memories are at home on.
+    /// On stream 0, which all memories are at home on.
     AtHome,
-    /// On another stream.
+    /// On stream 1.
     Elsewhere,
-    /// A copy on another stream, which the host waits for: it waits for its stream without locks
+    /// A copy on stream 1, which the host waits for: it waits for its stream without locks
     /// first.
     Copy,
     /// Frees each memory, one after the other.
     Free,
-    /// A capture begins.
-    Capture,
+    /// A capture of a stream begins.
+    Capture(usize),
 }
 
 /// The steps of one operation.
@@ -60,7 +72,13 @@ fn steps(kind: Kind, uses: &[usize]) -> Vec<Step> {
     let mut steps = Vec::new();
     let order = lock_order(uses.iter().copied(), |memory| 100 - memory);
     match kind {
-        Kind::Capture => steps.extend([BeginCapture, CaptureHasBegun]),
+        Kind::Capture(stream) => steps.extend([
+            Announce,
+            LockCaptures,
+            RetryWhileQueueing(stream, 1),
+            BeginCapture(stream),
+            CaptureHasBegun,
+        ]),
         Kind::Free => {
             for &memory in uses {
                 steps.extend([Share(memory), WaitForInside(memory), Lock(memory), Unlock]);
@@ -69,11 +87,12 @@ fn steps(kind: Kind, uses: &[usize]) -> Vec<Step> {
         }
         Kind::AtHome | Kind::Elsewhere | Kind::Copy => {
             if matches!(kind, Kind::AtHome) {
-                // To be filled in: where the slow path begins.
-                let slow = uses.len() + 3;
+                let (keep, slow) = (uses.len() + 6, uses.len() + 11);
                 steps.extend(uses.iter().map(|&memory| Enter(memory, slow)));
-                steps.extend([Queue, LeaveAll]);
-                steps.push(Go(usize::MAX));
+                steps.extend([StoreCell(0), IfNotAnnounced(keep)]);
+                steps.extend([ClearCell, BeginOrdering, StoreCell(0), EndOrdering]);
+                assert_eq!(steps.len(), keep);
+                steps.extend([Keep(0), Queue, ClearCell, LeaveAll, Go(usize::MAX)]);
                 assert_eq!(steps.len(), slow);
                 steps.push(LeaveAll);
             }
@@ -90,9 +109,11 @@ fn steps(kind: Kind, uses: &[usize]) -> Vec<Step> {
                     steps.extend([EndOrdering, Unlock]);
                 }
             }
+            let stream = usize::from(!matches!(kind, Kind::AtHome));
+            steps.push(StoreCell(stream));
             match kind {
-                Kind::Copy => steps.extend([EndOrdering, Queue, Unlock]),
-                _ => steps.extend([Queue, EndOrdering, Unlock]),
+                Kind::Copy => steps.extend([EndOrdering, Keep(stream), Queue, ClearCell, Unlock]),
+                _ => steps.extend([Keep(stream), Queue, ClearCell, EndOrdering, Unlock]),
             }
         }
     }
@@ -113,6 +134,13 @@ struct State {
     /// The threads that order, and the one that begins a capture.
     ordering: Vec<usize>,
     capturing: Option<usize>,
+    is_announced: bool,
+    /// The streams that capture.
+    captured: [bool; 2],
+    /// The stream that each thread is queueing on.
+    cells: Vec<Option<usize>>,
+    /// The stream that each thread looked up, and whether it captured.
+    kept: Vec<Option<(usize, bool)>>,
 }
 
 impl State {
@@ -143,10 +171,17 @@ impl State {
                 assert!(!inside, "somebody queues on the fast path meanwhile");
                 next.ordered[memory] = Some(thread);
             }
+            StoreCell(stream) => next.cells[thread] = Some(stream),
+            ClearCell => next.cells[thread] = None,
+            IfNotAnnounced(step) if !self.is_announced => next.at[thread] = step,
+            Keep(stream) => next.kept[thread] = Some((stream, self.captured[stream])),
             EndOrdering => next.ordering.retain(|&other| other != thread),
             Queue => {
                 for &memory in &self.inside[thread] {
                     assert_eq!(self.locked[memory], None, "both ways at once");
+                }
+                if let Some((stream, kept)) = self.kept[thread] {
+                    assert_eq!(self.captured[stream], kept, "a capture slips between");
                 }
             }
             Unlock => {
@@ -157,11 +192,17 @@ impl State {
                     }
                 }
             }
-            BeginCapture if self.capturing.is_some() || !self.ordering.is_empty() => return None,
-            BeginCapture => next.capturing = Some(thread),
+            Announce => next.is_announced = true,
+            LockCaptures if self.capturing.is_some() || !self.ordering.is_empty() => return None,
+            LockCaptures => next.capturing = Some(thread),
+            RetryWhileQueueing(stream, step) if self.cells.contains(&Some(stream)) => {
+                next.capturing = None;
+                next.at[thread] = step;
+            }
+            BeginCapture(stream) => next.captured[stream] = true,
             CaptureHasBegun => next.capturing = None,
             Go(step) => next.at[thread] = step.min(programs[thread].len()),
-            WaitForInside(_) => {}
+            WaitForInside(_) | IfNotAnnounced(_) | RetryWhileQueueing(..) => {}
         }
         Some(next)
     }
@@ -172,6 +213,8 @@ fn explore(programs: &[Vec<Step>]) -> usize {
     let start = State {
         at: vec![0; programs.len()],
         inside: vec![Vec::new(); programs.len()],
+        cells: vec![None; programs.len()],
+        kept: vec![None; programs.len()],
         ..State::default()
     };
     let mut seen = HashSet::from([start.clone()]);
@@ -196,7 +239,8 @@ fn explore(programs: &[Vec<Step>]) -> usize {
 #[test]
 #[cfg_attr(miri, ignore = "a model, without unsafe code, that runs too long there")]
 fn no_two_operations_wait_for_each_other() {
-    let kinds = [Kind::AtHome, Kind::Elsewhere, Kind::Copy, Kind::Free, Kind::Capture];
+    let kinds =
+        [Kind::AtHome, Kind::Elsewhere, Kind::Copy, Kind::Free, Kind::Capture(0), Kind::Capture(1)];
     let uses: [&[usize]; 5] = [&[0, 1], &[1, 0], &[1, 2, 0], &[2, 2, 1], &[0]];
     let all: Vec<Vec<Step>> =
         kinds.iter().flat_map(|&kind| uses.map(|uses| steps(kind, uses))).collect();
@@ -210,8 +254,9 @@ fn no_two_operations_wait_for_each_other() {
     for kinds in [
         [Kind::AtHome, Kind::Elsewhere, Kind::Copy],
         [Kind::AtHome, Kind::AtHome, Kind::Elsewhere],
-        [Kind::Copy, Kind::Elsewhere, Kind::Capture],
-        [Kind::AtHome, Kind::Free, Kind::Capture],
+        [Kind::Copy, Kind::Elsewhere, Kind::Capture(1)],
+        [Kind::AtHome, Kind::Free, Kind::Capture(0)],
+        [Kind::AtHome, Kind::Capture(1), Kind::Capture(0)],
     ] {
         let uses: [&[usize]; 3] = [&[0, 1], &[1, 2], &[2, 0]];
         states += explore(&[0, 1, 2].map(|it| steps(kinds[it], uses[it])));
@@ -233,6 +278,20 @@ fn the_model_finds_a_circle_and_a_slip() {
     // Without waiting for it.
     assert!(!explored(&[vec![Share(0), Lock(0), Order(0), Queue, Unlock], inside]));
     assert!(!explored(&[vec![Order(0), Queue], vec![Lock(0), Unlock]]), "without the lock");
+    // A capture begins between the look and the queueing: of work that no cell shows; of work whose
+    // thread does not look for announcements; and of work whose thread sees one, and stores the
+    // stream without the lock.
+    let capture = steps(Kind::Capture(0), &[]);
+    let hidden = vec![IfNotAnnounced(1), Keep(0), Queue];
+    assert!(!explored(&[hidden, capture.clone()]));
+    let careless = vec![StoreCell(0), Keep(0), Queue, ClearCell];
+    assert!(!explored(&[careless, capture.clone()]));
+    let unlocked = vec![StoreCell(0), IfNotAnnounced(4), ClearCell, StoreCell(0)];
+    let queue = [Keep(0), Queue, ClearCell];
+    assert!(!explored(&[[&unlocked[..], &queue].concat(), capture.clone()]));
+    let locked = [ClearCell, BeginOrdering, StoreCell(0), EndOrdering];
+    let whole = [&[StoreCell(0), IfNotAnnounced(6)], &locked[..], &queue].concat();
+    assert!(explored(&[whole, capture]));
 }
 
 #[test]

@@ -1,0 +1,244 @@
+//! Which stream each thread is queueing work on, for captures that are about to begin.
+//!
+//! An operation looks up whether its stream captures, and then queues its work. A capture that began
+//! in between would contain the work, and its graph would not keep the memory that the work uses. So
+//! a thread stores the stream in a cell of its own before it looks up captures, and a capture is
+//! announced before it looks into the cells: one of the two sees the other. A capture waits for the
+//! threads that are queueing on its stream. A thread that sees an announcement stores the stream
+//! under the lock that captures take to begin, so the capture has begun, or will wait for it.
+//!
+//! This costs an operation two stores and a fence, and no lock of another thread.
+
+use crate::attempt;
+use crate::error::Result;
+use crate::locks::{NoCaptureBegins, NothingOrdered};
+use crate::stream::MayCapture;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+use std::time::Duration;
+
+/// The number of [`Announcement`]s.
+static ANNOUNCED: AtomicUsize = AtomicUsize::new(0);
+
+/// A stream captures, or is about to: made before [`begin_alone`], and kept until the capture has
+/// ended.
+#[derive(Debug)]
+pub(crate) struct Announcement {
+    _may_capture: MayCapture,
+}
+
+impl Announcement {
+    pub(crate) fn new() -> Announcement {
+        ANNOUNCED.fetch_add(1, Ordering::AcqRel);
+        Announcement { _may_capture: MayCapture::new() }
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        ANNOUNCED.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The stream that one thread is queueing on. Cells are never freed: one that a thread has left is
+/// used by the next thread, so there are as many as threads were queueing at once. There is no lock
+/// that a forked child could find locked, and streams of the parent have other numbers than those
+/// that the child makes.
+struct Cell {
+    /// [`Stream::id`](crate::Stream::id); 0 for none.
+    stream: AtomicU64,
+    is_taken: AtomicBool,
+    next: *const Cell,
+}
+
+// SAFETY: `next` is written before the cell is shared, and points to a cell that lives for ever.
+unsafe impl Sync for Cell {}
+
+static CELLS: AtomicPtr<Cell> = AtomicPtr::new(ptr::null_mut());
+
+fn cells() -> impl Iterator<Item = &'static Cell> {
+    let next = |cell: *const Cell| {
+        // SAFETY: null, or a cell, which is never freed.
+        unsafe { cell.as_ref() }
+    };
+    std::iter::successors(next(CELLS.load(Ordering::Acquire)), move |cell| next(cell.next))
+}
+
+/// The calling thread's cell.
+struct Taken(&'static Cell);
+
+impl Taken {
+    #[cold]
+    fn new() -> Taken {
+        let take = |cell: &&Cell| !cell.is_taken.swap(true, Ordering::Acquire);
+        if let Some(free) = cells().find(take) {
+            return Taken(free);
+        }
+        let cell = Box::into_raw(Box::new(Cell {
+            stream: AtomicU64::new(0),
+            is_taken: AtomicBool::new(true),
+            next: ptr::null(),
+        }));
+        let mut first = CELLS.load(Ordering::Acquire);
+        loop {
+            // SAFETY: the cell is this thread's alone until it is in the list.
+            unsafe { (*cell).next = first };
+            match CELLS.compare_exchange(first, cell, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: the cell is never freed.
+                Ok(_) => return Taken(unsafe { &*cell }),
+                Err(other) => first = other,
+            }
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.stream.store(0, Ordering::Release);
+        self.0.is_taken.store(false, Ordering::Release);
+    }
+}
+
+thread_local! {
+    static TAKEN: Taken = Taken::new();
+}
+
+/// Says that this thread is queueing work on a stream, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Queueing {
+    /// What the thread was queueing on before; 0 for nothing.
+    before: u64,
+    /// The cell belongs to the thread.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Queueing {
+    /// Stores the stream in the thread's cell. Where the thread ends and has no cell any longer,
+    /// the work of its destructors may become part of a capture that begins meanwhile.
+    #[inline]
+    fn store(stream: u64) -> Queueing {
+        let before = TAKEN.try_with(|taken| {
+            let before = taken.0.stream.load(Ordering::Relaxed);
+            taken.0.stream.store(stream, Ordering::Release);
+            before
+        });
+        Queueing { before: before.unwrap_or(0), _thread: PhantomData }
+    }
+
+    /// Starts to queue on a stream. Captures of it that have not begun wait from now on.
+    ///
+    /// # Errors
+    /// Those of [`attempt::before_waiting`], if a capture is just beginning or ending.
+    #[inline]
+    pub(crate) fn on(stream: u64) -> Result<Queueing> {
+        let queueing = Queueing::store(stream);
+        // [`begin_alone`] has its fence between the announcement and the look into the cells.
+        fence(Ordering::SeqCst);
+        if ANNOUNCED.load(Ordering::Relaxed) == 0 {
+            Ok(queueing)
+        } else {
+            queueing.announced(stream)
+        }
+    }
+
+    #[cold]
+    fn announced(self, stream: u64) -> Result<Queueing> {
+        // No thread waits for the lock with its stream in the cell: whoever has the lock looks there.
+        drop(self);
+        let _lock = match NoCaptureBegins::try_lock() {
+            Some(lock) => lock,
+            None => {
+                attempt::before_waiting()?;
+                NoCaptureBegins::lock()
+            }
+        };
+        Ok(Queueing::under_lock(stream))
+    }
+
+    /// Starts to queue on a stream. The caller has [`NoCaptureBegins`].
+    pub(crate) fn under_lock(stream: u64) -> Queueing {
+        Queueing::store(stream)
+    }
+}
+
+impl Drop for Queueing {
+    #[inline]
+    fn drop(&mut self) {
+        let _ = TAKEN.try_with(|taken| taken.0.stream.store(self.before, Ordering::Release));
+    }
+}
+
+/// Returns the lock under which a capture of a stream begins, when no other thread is queueing on the
+/// stream. The caller has announced the capture, and has no lock.
+pub(crate) fn begin_alone(stream: u64) -> NothingOrdered {
+    fence(Ordering::SeqCst);
+    let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
+    let is_queueing =
+        |cell: &Cell| !ptr::eq(cell, own) && cell.stream.load(Ordering::Acquire) == stream;
+    let mut pause = Duration::ZERO;
+    loop {
+        let lock = NothingOrdered::lock();
+        if !cells().any(is_queueing) {
+            return lock;
+        }
+        // Whoever is queueing may wait for its bytes, and others must not wait for that.
+        drop(lock);
+        std::thread::sleep(pause);
+        pause = (pause * 2 + Duration::from_micros(1)).min(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::unique_id;
+    use std::sync::mpsc::channel;
+
+    /// True if a capture of the stream would have to wait.
+    fn is_queueing(stream: u64) -> bool {
+        cells().any(|cell| cell.stream.load(Ordering::Acquire) == stream)
+    }
+
+    #[test]
+    fn a_thread_has_one_cell_and_leaves_it_to_the_next() {
+        let (first, second) = (unique_id(), unique_id());
+        let outer = Queueing::on(first).expect("a cell");
+        assert!(is_queueing(first));
+        drop(Queueing::on(second).expect("a cell"));
+        assert!(is_queueing(first) && !is_queueing(second));
+        drop(outer);
+        assert!(!is_queueing(first));
+        // One after the other: a thread's destructors have run when it has been joined.
+        let cell = || TAKEN.with(|taken| ptr::from_ref(taken.0).addr());
+        let used: std::collections::HashSet<_> =
+            (0..64).map(|_| std::thread::spawn(cell).join().expect("a cell")).collect();
+        assert!(used.len() < 64, "cells are used again");
+    }
+
+    #[test]
+    fn a_capture_begins_when_nobody_queues_on_its_stream() {
+        let (stream, other) = (unique_id(), unique_id());
+        let beside = Queueing::on(other).expect("a cell");
+        let queueing = Queueing::on(stream).expect("a cell");
+        std::thread::scope(|scope| {
+            let (announced, seen) = channel();
+            let capture = scope.spawn(move || {
+                let _announcement = Announcement::new();
+                announced.send(()).expect("the test waits");
+                let lock = begin_alone(stream);
+                let alone = !is_queueing(stream);
+                drop(lock);
+                alone
+            });
+            seen.recv().expect("an announcement");
+            assert!(!capture.is_finished());
+            drop(queueing);
+            drop(beside);
+            assert!(capture.join().expect("a capture"), "the work was queued before");
+        });
+        // A thread does not wait for itself.
+        let _queueing = Queueing::on(stream).expect("a cell");
+        drop(begin_alone(stream));
+    }
+}
