@@ -13,6 +13,9 @@ tests![
     the_smallest_and_largest_are_found_anywhere,
     axes_are_reduced_one_by_one_and_together,
     reduced_axes_can_stay,
+    a_reduction_is_stored_where_it_is_asked_for,
+    means_and_variances_follow_axes,
+    elements_that_are_not_zero_are_counted,
     strided_arrays_are_reduced,
     a_sum_keeps_its_precision,
     a_sum_is_the_same_each_time,
@@ -105,6 +108,51 @@ fn reduced_axes_can_stay(context: &Context) -> Outcome {
     assert_eq!(DeviceArray::<i32>::from_untyped(kept)?.to_vec()?, [3, 7, 11]);
     let all = array.untyped().reduce(Reduction::Sum, DType::Int32, None, true)?;
     assert_eq!(all.shape(), [1, 1]);
+    Ok(())
+}
+
+fn a_reduction_is_stored_where_it_is_asked_for(context: &Context) -> Outcome {
+    let array = context.counting(&[3, 4])?;
+    let whole = context.array(&[8], &[-1i64; 8])?;
+    let every_other = whole.index(&[gpuarray::IndexItem::Slice(gpuarray::SliceBounds {
+        step: Some(2),
+        ..Default::default()
+    })])?;
+    let (sum, dtype) = (Reduction::Sum, DType::Int32);
+    array.untyped().reduce_into(sum, dtype, Some(&[0]), false, every_other.untyped())?;
+    assert_eq!(whole.to_vec()?, [12, -1, 15, -1, 18, -1, 21, -1]);
+    // The output may lie in the elements.
+    let row = array.index(&[1.into()])?;
+    array.untyped().reduce_into(Reduction::Maximum, dtype, Some(&[0]), false, row.untyped())?;
+    assert_eq!(array.to_vec()?, [0, 1, 2, 3, 8, 9, 10, 11, 8, 9, 10, 11]);
+    let wrong = array.untyped().reduce_into(sum, dtype, Some(&[1]), false, row.untyped());
+    assert!(wrong.is_err_and(|error| error.detail().contains("(4,)")));
+    let narrow = context.array(&[4], &[0u8; 4])?;
+    assert!(array.untyped().reduce_into(sum, dtype, Some(&[0]), false, narrow.untyped()).is_err());
+    Ok(())
+}
+
+fn means_and_variances_follow_axes(context: &Context) -> Outcome {
+    let array = context.counting(&[2, 3])?;
+    let array = array.untyped();
+    let read = |found: Array| DeviceArray::<f64>::from_untyped(found)?.to_vec();
+    assert_eq!(read(array.mean(None, Some(&[0]), false)?)?, [1.5, 2.5, 3.5]);
+    assert_eq!(read(array.mean(None, None, true)?)?, [2.5]);
+    assert_eq!(read(array.variance(None, Some(&[-1]), false, 1.0)?)?, [1.0, 1.0]);
+    assert_eq!(read(array.standard_deviation(None, Some(&[0]), false, 0.0)?)?, [1.5; 3]);
+    assert!(array.variance(Some(DType::Int32), None, false, 0.0).is_err());
+    // The sum of these exceeds what 16 bits hold.
+    let halves = context.array(&[64], &[2048.0f32; 64])?.untyped().astype(DType::Float16)?;
+    let mean = halves.mean(None, None, false)?;
+    assert_eq!(mean.dtype(), DType::Float16);
+    assert_eq!(DeviceArray::<f32>::from_untyped(mean.astype(DType::Float32)?)?.item()?, 2048.0);
+    Ok(())
+}
+
+fn elements_that_are_not_zero_are_counted(context: &Context) -> Outcome {
+    let array = context.array(&[2, 3], &[0.0f32, 2.0, 0.0, f32::NAN, -1.0, 0.0])?;
+    let found = array.untyped().count_nonzero(Some(&[1]), false)?;
+    assert_eq!(DeviceArray::<i64>::from_untyped(found)?.to_vec()?, [1, 2]);
     Ok(())
 }
 

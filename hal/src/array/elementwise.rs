@@ -165,17 +165,7 @@ impl Array {
                 array.layout.broadcast_to(self.shape()).map_err(|_| self.too_small_for(array))?;
             }
         }
-        if self.layout.may_repeat() {
-            return Err(Error::invalid(
-                "output",
-                format!(
-                    "an array of shape {} and strides {:?} names some elements twice; it cannot \
-                     be written",
-                    shape_text(self.shape()),
-                    self.strides()
-                ),
-            ));
-        }
+        self.check_writable()?;
         // An argument that partly overlaps the output would be read after it was written.
         let conflicts =
             |array: &Array| array.overlaps(self) && !(array.is_same_view(self) || self.size() == 0);
@@ -199,6 +189,22 @@ impl Array {
             return self.launch(function, compute, &replaced, false);
         }
         self.launch(function, compute, arguments, false)
+    }
+
+    /// Refuses an array that names an element twice.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if !self.layout.may_repeat() {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "output",
+            format!(
+                "an array of shape {} and strides {:?} names some elements twice; it cannot be \
+                 written",
+                shape_text(self.shape()),
+                self.strides()
+            ),
+        ))
     }
 
     #[cold]

@@ -10,6 +10,8 @@ mod indexed;
 mod promote;
 mod reduce;
 mod resolve;
+mod scan;
+mod statistics;
 mod transfer;
 pub mod typed;
 

@@ -1,14 +1,14 @@
-//! Reductions and scans.
+//! Reductions.
 
 use super::Array;
+use super::promote::check_same_kind;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction};
 use crate::iteration::simplify;
 use crate::layout::{Layout, Order, shape_text};
 use crate::memory::{Access, AccessGuard, Use};
-use crate::operation::{Indexed, Mapped, Operation, Reduce, Scan, Shape, Strides};
-use crate::scalar::Scalar;
+use crate::operation::{Indexed, Mapped, Operation, Reduce, Shape, Strides};
 use smallvec::SmallVec;
 
 impl Array {
@@ -29,42 +29,125 @@ impl Array {
         self.note((|| {
             check_numeric(self.dtype, compute)?;
             let reduced = self.reduced_axes(axes)?;
-            let kept: Shape =
-                reduced.iter().zip(self.shape()).filter(|(r, _)| !**r).map(|p| *p.1).collect();
-            let dtype = reduction.result(compute);
-            self.check_not_empty(reduction, &kept)?;
-            let output = self.new_result(&kept, dtype)?;
-            // Strides of the output along the axes of the input.
-            let mut along = output.strides().iter();
-            let strides: Strides = reduced
-                .iter()
-                .map(|&r| if r { 0 } else { along.next().copied().unwrap_or(0) })
-                .collect();
-            if output.size() > 0 {
-                let mut all = [strides, Strides::from_slice(self.strides())];
-                let (shape, moved) = simplify(self.shape(), &mut all);
-                let [to, from] = all;
-                let input = Mapped::Identity(self.operand(from, moved[1]));
-                let output_operand = output.operand(to, moved[0]);
-                let operation = Operation::new(Reduce {
-                    reduction,
-                    compute,
-                    shape,
-                    input,
-                    output: output_operand,
-                })?;
-                output.queue(&operation, &[self])?;
-            }
-            if !keep_axes {
-                return Ok(output);
-            }
-            let with_ones: SmallVec<[isize; 4]> = reduced
-                .iter()
-                .zip(self.shape())
-                .map(|(&r, &extent)| if r { 1 } else { extent as isize })
-                .collect();
-            output.reshape(&with_ones, Order::C)
+            self.check_not_empty(reduction, &reduced)?;
+            let shape = self.shape_without(&reduced, keep_axes);
+            let output = self.new_result(&shape, reduction.result(compute))?;
+            self.queue_reduction((reduction, compute), &reduced, None, &output)?;
+            Ok(output)
         })())
+    }
+
+    /// Stores in `output`, on its stream, what [`Array::reduce`] returns.
+    ///
+    /// # Errors
+    /// Those of [`Array::reduce`]; `InvalidArgument` unless `output` has the shape of the result, is
+    /// on this array's device and names each of its elements once; `InvalidType` if the result's
+    /// type does not fit that of `output` within its kind.
+    pub fn reduce_into(
+        &self,
+        reduction: Reduction,
+        compute: DType,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+        output: &Array,
+    ) -> Result<()> {
+        self.note((|| {
+            check_numeric(self.dtype, compute)?;
+            let reduced = self.reduced_axes(axes)?;
+            self.check_not_empty(reduction, &reduced)?;
+            check_same_kind(reduction.result(compute), output.dtype)?;
+            let shape = self.shape_without(&reduced, keep_axes);
+            output.check_receives(&shape, self)?;
+            if output.overlaps(self) {
+                let result = self.on(output.stream())?.with_allocator(None);
+                return output.assign(&result.reduce(reduction, compute, axes, keep_axes)?);
+            }
+            self.queue_reduction((reduction, compute), &reduced, None, output)
+        })())
+    }
+
+    /// Queues a reduction of this array's elements, or of their products with those of `factor`,
+    /// an array of the same shape. The axes of `output` are the ones that are kept, or all. All has
+    /// been checked.
+    fn queue_reduction(
+        &self,
+        (reduction, compute): (Reduction, DType),
+        reduced: &[bool],
+        factor: Option<&Array>,
+        output: &Array,
+    ) -> Result<()> {
+        if output.size() == 0 {
+            return Ok(());
+        }
+        // Strides of the output along the axes of the input.
+        let keeps_axes = output.ndim() == self.ndim();
+        let mut along = output.strides().iter();
+        let mut stride = |is_reduced: bool| {
+            let own = if is_reduced && !keeps_axes { None } else { along.next() };
+            if is_reduced { 0 } else { own.copied().unwrap_or(0) }
+        };
+        let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
+        strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
+        let inputs: SmallVec<[&Array; 2]> = [Some(self), factor].into_iter().flatten().collect();
+        strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
+        let (shape, moved) = simplify(self.shape(), &mut strides);
+        let mut ways = strides.into_iter().zip(moved);
+        let mut operand = |array: &Array| {
+            let (strides, moved) = ways.next().unwrap_or_default();
+            array.operand(strides, moved)
+        };
+        let output_operand = operand(output);
+        let input = match factor {
+            None => Mapped::Identity(operand(self)),
+            Some(factor) => Mapped::Product(operand(self), operand(factor)),
+        };
+        let operation =
+            Operation::new(Reduce { reduction, compute, shape, input, output: output_operand })?;
+        output.queue(&operation, &inputs)
+    }
+
+    /// Stores the elements in `output`, on its stream.
+    ///
+    /// # Errors
+    /// `InvalidArgument` unless `output` has the same shape, is on the same device and names each of
+    /// its elements once; `InvalidType` if the elements do not fit its type within their kind.
+    pub fn copy_into(&self, output: &Array) -> Result<()> {
+        self.note((|| {
+            check_same_kind(self.dtype, output.dtype)?;
+            output.check_receives(self.shape(), self)?;
+            output.assign(self)
+        })())
+    }
+
+    /// Refuses to receive a result of `shape` that is computed from `input`.
+    pub(super) fn check_receives(&self, shape: &[usize], input: &Array) -> Result<()> {
+        self.check_same_device(input)?;
+        if self.shape() != shape {
+            return Err(Error::invalid(
+                "output",
+                format!(
+                    "the output has shape {}; the result has shape {}",
+                    shape_text(self.shape()),
+                    shape_text(shape)
+                ),
+            ));
+        }
+        self.check_writable()
+    }
+
+    /// Returns the sum along `axes` of the products of corresponding elements of two arrays of one
+    /// shape on one device.
+    pub(super) fn sum_products(
+        &self,
+        factor: &Array,
+        compute: DType,
+        axes: Option<&[isize]>,
+        keep_axes: bool,
+    ) -> Result<Array> {
+        let reduced = self.reduced_axes(axes)?;
+        let output = self.new_result(&self.shape_without(&reduced, keep_axes), compute)?;
+        self.queue_reduction((Reduction::Sum, compute), &reduced, Some(factor), &output)?;
+        Ok(output)
     }
 
     /// Returns the sum of the products of corresponding elements, computed in `compute`, as an
@@ -87,21 +170,7 @@ impl Array {
                     ),
                 ));
             }
-            let output = self.new_result(&[], compute)?;
-            let mut all =
-                [Strides::from_slice(self.strides()), Strides::from_slice(other.strides())];
-            let (shape, moved) = simplify(self.shape(), &mut all);
-            let to = SmallVec::from_elem(0, shape.len());
-            let [a, b] = all;
-            let operation = Operation::new(Reduce {
-                reduction: Reduction::Sum,
-                compute,
-                shape,
-                input: Mapped::Product(self.operand(a, moved[0]), other.operand(b, moved[1])),
-                output: output.operand(to, 0),
-            })?;
-            output.queue(&operation, &[self, other])?;
-            Ok(output)
+            self.sum_products(other, compute, None, false)
         })())
     }
 
@@ -121,7 +190,10 @@ impl Array {
             check_numeric(self.dtype, compute)?;
             let flat = self.reshape(&[-1], Order::C)?;
             let source = flat.indexed(subset, 0)?;
-            subset.check_not_empty(reduction, &[])?;
+            subset.check_not_empty(
+                reduction,
+                &SmallVec::<[bool; 8]>::from_elem(true, subset.ndim()),
+            )?;
             let output = self.new_result(&[], reduction.result(compute))?;
             let operation = Operation::new(Reduce {
                 reduction,
@@ -135,59 +207,6 @@ impl Array {
         })())
     }
 
-    /// Returns running values along an axis, in a new array of type `compute`.
-    ///
-    /// # Errors
-    /// `IndexOutOfRange` for an axis that does not exist; `InvalidType` where the reduction
-    /// has no running form or is not defined for the type; `InvalidArgument` for an exclusive
-    /// minimum or maximum without `initial`; `OutOfMemory`.
-    pub fn scan(
-        &self,
-        reduction: Reduction,
-        compute: DType,
-        axis: isize,
-        exclusive: bool,
-        initial: Option<Scalar>,
-    ) -> Result<Array> {
-        self.note((|| {
-            check_numeric(self.dtype, compute)?;
-            if matches!(reduction, Reduction::Any | Reduction::All) {
-                return Err(Error::invalid_type(
-                    "scan",
-                    format!("{reduction:?} has no running form"),
-                ));
-            }
-            let axis = self.layout.normalize_axis(axis)?;
-            let initial = match (initial, reduction) {
-                (Some(value), _) => value.cast(compute)?,
-                (None, Reduction::Sum) => Scalar::new(false).cast(compute)?,
-                (None, Reduction::Product) => Scalar::new(true).cast(compute)?,
-                (None, _) if exclusive => {
-                    return Err(Error::invalid(
-                        "scan",
-                        format!("an exclusive {reduction:?} needs an initial value"),
-                    ));
-                }
-                (None, _) => Scalar::new(false).cast(compute)?,
-            };
-            let output = self.empty_like(compute)?;
-            if output.size() > 0 {
-                let operation = Operation::new(Scan {
-                    reduction,
-                    compute,
-                    shape: Shape::from_slice(self.shape()),
-                    axis,
-                    exclusive,
-                    initial,
-                    input: self.operand(Strides::from_slice(self.strides()), 0),
-                    output: output.operand(Strides::from_slice(output.strides()), 0),
-                })?;
-                output.queue(&operation, &[self])?;
-            }
-            Ok(output)
-        })())
-    }
-
     fn reduced_axes(&self, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {
         let Some(axes) = axes else {
             return Ok(SmallVec::from_elem(true, self.ndim()));
@@ -196,14 +215,39 @@ impl Array {
         for &axis in axes {
             let place = &mut reduced[self.layout.normalize_axis(axis)?];
             if std::mem::replace(place, true) {
-                return Err(Error::invalid("axis", format!("axis {axis} is named twice")));
+                return Err(Error::invalid(
+                    "axis",
+                    format!("duplicate value in axis: {axis} is named twice"),
+                ));
             }
         }
         Ok(reduced)
     }
 
-    fn check_not_empty(&self, reduction: Reduction, kept: &[usize]) -> Result<()> {
-        if self.size() == 0 && !kept.contains(&0) && !reduction.has_identity() {
+    /// The shape without the reduced axes, or with extent 1 there.
+    fn shape_without(&self, reduced: &[bool], keep_axes: bool) -> Shape {
+        let axes = reduced.iter().zip(self.shape());
+        axes.filter(|(is_reduced, _)| keep_axes || !**is_reduced)
+            .map(|(&is_reduced, &extent)| if is_reduced { 1 } else { extent })
+            .collect()
+    }
+
+    /// The number of elements that are combined into one.
+    pub(super) fn combined(&self, axes: Option<&[isize]>) -> Result<usize> {
+        let reduced = self.reduced_axes(axes)?;
+        Ok(reduced
+            .iter()
+            .zip(self.shape())
+            .filter(|(r, _)| **r)
+            .map(|(_, extent)| extent)
+            .product())
+    }
+
+    fn check_not_empty(&self, reduction: Reduction, reduced: &[bool]) -> Result<()> {
+        if self.size() == 0
+            && !self.shape_without(reduced, false).contains(&0)
+            && !reduction.has_identity()
+        {
             return Err(Error::invalid(
                 "reduce",
                 format!(
@@ -236,7 +280,7 @@ impl Array {
 }
 
 /// Refuses records, and a complex input for a real computation.
-fn check_numeric(dtype: DType, compute: DType) -> Result<()> {
+pub(super) fn check_numeric(dtype: DType, compute: DType) -> Result<()> {
     let allowed = dtype.kind() != Kind::Opaque && compute.kind() != Kind::Opaque;
     if allowed {
         return BinaryFunction::Multiply.signature(compute).map(|_| ());

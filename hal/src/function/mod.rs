@@ -300,6 +300,16 @@ impl Reduction {
         self.value().of(compute)
     }
 
+    /// Returns the type in which numpy combines elements of type `input`: sums and products of
+    /// truth values and of integers narrower than 64 bits are of 64 bits, all else keeps its type.
+    pub const fn numpy_compute(self, input: DType) -> DType {
+        match (self, input.kind()) {
+            (Reduction::Sum | Reduction::Product, Kind::Bool | Kind::Signed) => DType::Int64,
+            (Reduction::Sum | Reduction::Product, Kind::Unsigned) => DType::UInt64,
+            _ => input,
+        }
+    }
+
     /// Returns true if no element at all has a value.
     pub const fn has_identity(self) -> bool {
         matches!(self.start(), Start::Zero | Start::One)
