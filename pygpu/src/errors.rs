@@ -55,6 +55,7 @@ fn class_name(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::InvalidArgument => "InvalidArgument",
         ErrorKind::InvalidType => "InvalidType",
+        ErrorKind::IndexOutOfRange if error.call() == "axis" => "AxisOutOfRange",
         ErrorKind::IndexOutOfRange => "IndexOutOfRange",
         // numpy refuses a shape that is too large with ValueError, a number with OverflowError.
         ErrorKind::Overflow if error.call() == "scalar" => "NumberOverflow",

@@ -47,6 +47,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::DLPackTensor,
         array::GPUArray,
         array::PyReduction,
+        array::UniversalFunction,
         event::PyEvent,
         ipc::IPCMemoryHandle,
         kernel::CallTime,
@@ -140,6 +141,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         status::status_names,
     );
     module.add("named_functions", array::named_functions(module.py())?)?;
+    module.add("universal_functions", array::universal_functions(module.py())?)?;
     module.add("BufferExporter", exporter::class(module.py())?)?;
     kernel::install(module.py())?;
     #[cfg(feature = "testing")]

@@ -36,6 +36,7 @@ __all__ = [
     "ReductionLauncher",
     "RegisteredHostMemory",
     "Stream",
+    "UniversalFunction",
     "__version__",
     "address_as_buffer",
     "backends",
@@ -103,11 +104,13 @@ __all__ = [
     "take",
     "to_gpu",
     "trim_memory",
+    "universal_functions",
     "zeros",
 ]
 
 __version__: str
 named_functions: dict[str, dict[str, Callable[..., GPUArray]]]
+universal_functions: dict[str, UniversalFunction]
 
 # A device address, or an object that stands for one.
 _Pointer: TypeAlias = Any
@@ -207,21 +210,100 @@ class GPUArray:
         stream: _Stream = None,
         out: GPUArray | None = None,
     ) -> GPUArray: ...
-    def any(self, stream: _Stream = None, allocator: Any | None = None) -> GPUArray: ...
-    def all(self, stream: _Stream = None, allocator: Any | None = None) -> GPUArray: ...
-    def item(self, *args: Any) -> Any: ...
-    def tolist(self) -> Any: ...
-    def round(self, decimals: int = 0) -> GPUArray: ...
-    def sum(
+    def any(
         self,
-        dtype: DTypeLike | None = None,
+        *positional: Any,
+        axis: Any | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
         stream: _Stream = None,
         allocator: Any | None = None,
     ) -> GPUArray: ...
-    def min(self, stream: _Stream = None) -> GPUArray: ...
-    def max(self, stream: _Stream = None) -> GPUArray: ...
+    def all(
+        self,
+        *positional: Any,
+        axis: Any | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def min(
+        self,
+        *positional: Any,
+        axis: Any | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def max(
+        self,
+        *positional: Any,
+        axis: Any | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def sum(
+        self,
+        *positional: Any,
+        axis: Any | None = None,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def prod(
+        self,
+        *positional: Any,
+        axis: Any | None = None,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def mean(
+        self,
+        axis: Any | None = None,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+        keepdims: bool | None = None,
+        *,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def var(
+        self,
+        axis: Any | None = None,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+        ddof: float = 0.0,
+        keepdims: bool | None = None,
+        *,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def std(
+        self,
+        axis: Any | None = None,
+        dtype: DTypeLike | None = None,
+        out: GPUArray | None = None,
+        ddof: float = 0.0,
+        keepdims: bool | None = None,
+        *,
+        stream: _Stream = None,
+        allocator: Any | None = None,
+    ) -> GPUArray: ...
+    def item(self, *args: Any) -> Any: ...
+    def tolist(self) -> Any: ...
+    def round(self, decimals: int = 0) -> GPUArray: ...
     def __array__(self, dtype: Any | None = None, copy: Any | None = None) -> None: ...
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any: ...
     def __round__(self, ndigits: int | None = None) -> GPUArray: ...
     def __format__(self, spec: str) -> str: ...
     def __index__(self) -> int: ...
@@ -531,6 +613,12 @@ class PagelockedHostAllocation:
     def get_device_pointer(self) -> int: ...
     def __int__(self) -> int: ...
 
+@final
+class UniversalFunction:
+    @property
+    def reduction(self) -> Reduction | None: ...
+    def __call__(self, *operands: _Operand, out: GPUArray | None = None) -> GPUArray: ...
+
 @disjoint_base
 class ReductionLauncher:
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
@@ -662,7 +750,11 @@ def put(target: GPUArray, indices: GPUArray, values: GPUArray, stream: _Stream =
 def reduce(
     reduction: Reduction,
     a: GPUArray,
+    *,
+    axis: Any | None = None,
     dtype: DTypeLike | None = None,
+    out: GPUArray | None = None,
+    keepdims: bool | None = None,
     stream: _Stream = None,
     allocator: Any | None = None,
 ) -> GPUArray: ...
@@ -682,7 +774,9 @@ def scan(
     axis: int = 0,
     exclusive: bool = False,
     dtype: DTypeLike | None = None,
+    out: GPUArray | None = None,
     stream: _Stream = None,
+    allocator: Any | None = None,
 ) -> GPUArray: ...
 def scan_functions() -> str: ...
 def select(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import gpu_array
+from ._arguments import gpu_array, whole
 from ._core import GPUArray
+from ._views import diagonal
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
@@ -88,6 +89,135 @@ def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -
     """As :func:`empty_like`, filled with ones."""
     result = empty_like(other_ary, dtype, order)
     return result.fill(np.ones((), result.dtype))
+
+
+def full_like(
+    other_ary: GPUArray, fill_value: Any, dtype: Any = None, order: str | None = "K"
+) -> GPUArray:
+    """Returns a new array like another, every element of one value.
+
+    Parameters
+    ----------
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    fill_value : number
+        The value of the elements.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory, as for :func:`empty_like`.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.full_like(gpuarray.zeros(2), 7).get()
+    array([7., 7.])
+    """
+    return empty_like(other_ary, dtype, order).fill(fill_value)
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
+    """Returns a matrix with ones on a diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    N, M : int
+        The numbers of rows and of columns; `N` columns without `M`.
+    k : int
+        How far the diagonal is above the main one.
+    dtype : dtype
+        The type of the elements.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.eye(2, dtype=int).get()
+    array([[1, 0],
+           [0, 1]])
+    """
+    result = zeros((whole("N", N), N if M is None else whole("M", M)), dtype)
+    diagonal(result, k).fill(np.ones((), result.dtype))
+    return result
+
+
+def identity(n: int, dtype: Any = np.float64) -> GPUArray:
+    """Returns the square matrix with ones on the main diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows and columns.
+    dtype : dtype
+        The type of the elements.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.identity(2, int).get()
+    array([[1, 0],
+           [0, 1]])
+    """
+    return eye(n, dtype=dtype)
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
+) -> GPUArray:
+    """Returns evenly spaced numbers from ``start`` to ``stop``.
+
+    Parameters
+    ----------
+    start, stop : number
+        The first and the last value.
+    num : int
+        How many.
+    endpoint : bool
+        Whether `stop` is the last value; else it is the one behind the last.
+    dtype : dtype, optional
+        The type of the elements; float64 or complex128 without it.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.linspace(0, 1, 5).get()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    count = whole("num", num)
+    if count < 0:
+        raise ValueError(f"num is {count}; Number of samples must be non-negative.")
+    compute = np.result_type(start, stop, 0.0)
+    divisor = count - 1 if endpoint else count
+    step = (stop - start) / divisor if divisor > 0 else 0.0
+    values = _core.sequence(0, 1, count, compute)
+    values *= step
+    values += start
+    if endpoint and count > 1:
+        values[-1] = stop
+    if dtype is None or np.dtype(dtype) == compute:
+        return values
+    if np.issubdtype(dtype, np.integer):
+        values = _core.universal_functions["floor"](values)
+    return values.astype(dtype)
 
 
 def arange(*args: Any, **kwargs: Any) -> GPUArray:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -83,6 +85,15 @@ class InvalidType(LogicError, TypeError):
 
 class IndexOutOfRange(LogicError, IndexError):
     """An index lies outside its axis."""
+
+
+# numpy before 1.25 has the class under another name.
+_AxisError: type[Exception] = getattr(np, "exceptions", np).AxisError
+
+
+class AxisOutOfRange(LogicError, _AxisError):  # type: ignore[misc,valid-type]
+    """An axis that the array does not have: numpy's ``AxisError``, so ``ValueError`` and
+    ``IndexError``, too."""
 
 
 class NumberOverflow(LogicError, OverflowError):

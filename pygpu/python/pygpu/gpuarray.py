@@ -6,9 +6,9 @@ reduction keeps the dtype of its array and returns an array without axes) it is 
 An argument ``out`` receives the result: an array of a shape that the arguments broadcast to, and
 of a dtype that the result fits within its kind (numpy's rule ``same_kind``).
 
-numpy's own functions refuse a ``GPUArray`` with a ``TypeError`` that says what to call; only
-those about shape and dtype (``np.shape``, ``np.ndim``, ``np.size``, ``np.result_type``, ...)
-answer. Operators with numpy's scalars work on the device.
+numpy's own functions work on the device where this module has the same one (``np.sum(a, axis=0)``,
+``np.add(a, 1)``, ``np.concatenate``), with numpy's dtypes. Every other one raises a ``TypeError``
+that says what to call; none copies elements to the host.
 
 An integer to a negative power is refused if the exponent is a number, as by numpy. In an array
 of exponents a device cannot refuse it: there the result is what the exact quotient rounds to
@@ -24,14 +24,16 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import gpu_array as _gpu_array
 from ._core import ArrayFlags, GPUArray
-from ._core import Reduction as _Reduction
 from ._creation import (
     arange,
     empty,
     empty_like,
+    eye,
     full,
+    full_like,
+    identity,
+    linspace,
     ones,
     ones_like,
     to_gpu,
@@ -41,76 +43,133 @@ from ._creation import (
 )
 from ._exchange import from_cuda_array_interface, from_dlpack
 from ._indexing import multi_put, multi_take, multi_take_put, take
+from ._joining import array_split, concatenate, hstack, split, stack, vstack
+from ._numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
+from ._positions import argmax, argmin
+from ._rearranging import repeat, roll, tile, trace, tril, triu
+from ._reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    count_nonzero,
+    max,
+    mean,
+    min,
+    nanprod,
+    nansum,
+    prod,
+    ptp,
+    std,
+    sum,
+    var,
+)
+from ._running import cumprod, cumsum
+from ._subsets import dot, subset_dot, subset_max, subset_min, subset_sum
 from ._vector_types import vec
+from ._views import (
+    broadcast_arrays,
+    broadcast_to,
+    diagonal,
+    expand_dims,
+    flip,
+    fliplr,
+    flipud,
+    moveaxis,
+    reshape,
+    swapaxes,
+    transpose,
+)
 from .characterize import has_double_support
 
 __all__ = [
     "ArrayFlags",
     "GPUArray",
     "all",
+    "allclose",
+    "amax",
+    "amin",
     "any",
     "arange",
+    "argmax",
+    "argmin",
+    "array_equal",
+    "array_split",
+    "broadcast_arrays",
+    "broadcast_to",
+    "clip",
     "concatenate",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "diagonal",
+    "diff",
     "dot",
     "empty",
     "empty_like",
+    "expand_dims",
+    "eye",
+    "flip",
+    "fliplr",
+    "flipud",
     "from_cuda_array_interface",
     "from_dlpack",
     "full",
+    "full_like",
     "has_double_support",
+    "hstack",
+    "identity",
     "if_positive",
+    "isclose",
+    "linspace",
     "logical_and",
     "logical_not",
     "logical_or",
     "max",
     "maximum",
+    "mean",
     "min",
     "minimum",
+    "moveaxis",
     "multi_put",
     "multi_take",
     "multi_take_put",
+    "nan_to_num",
+    "nanprod",
+    "nansum",
     "ones",
     "ones_like",
+    "prod",
+    "ptp",
+    "repeat",
     "reshape",
+    "roll",
+    "round",
     "splay",
+    "split",
     "stack",
+    "std",
     "subset_dot",
     "subset_max",
     "subset_min",
     "subset_sum",
     "sum",
+    "swapaxes",
     "take",
+    "tile",
     "to_gpu",
     "to_gpu_async",
+    "trace",
     "transpose",
+    "tril",
+    "triu",
+    "var",
     "vec",
+    "vstack",
     "where",
     "zeros",
     "zeros_like",
 ]
-
-
-# -- shapes -------------------------------------------------------------------------------
-
-
-def concatenate(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
-    """Joins arrays along an axis that they have."""
-    return _core.concatenate(arrays, axis, allocator)
-
-
-def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
-    """Joins arrays of one shape along a new axis."""
-    return _core.stack(arrays, axis, allocator)
-
-
-def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
-    """The view with its axes in another order; reversed without one."""
-    return _gpu_array("a", a).transpose(axes)
-
-
-def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
-    """The elements under another shape."""
-    return _gpu_array("a", a).reshape(*shape, **kwargs)
 
 
 _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
@@ -176,71 +235,6 @@ def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None
         out = GPUArray((), np.bool_, allocator) if out is None else out
         return out.fill(np.logical_not(x))
     return _logical_not(x, out)
-
-
-# -- reductions ---------------------------------------------------------------------------
-
-
-def sum(a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None) -> GPUArray:
-    """The sum of all elements, in ``dtype`` or that of ``a``, as an array without axes."""
-    return _core.reduce(_Reduction.Sum, a, dtype, stream, allocator)
-
-
-def any(a: GPUArray, stream: Any = None, allocator: Any = None) -> GPUArray:
-    """True, as an array without axes, if any element is not zero."""
-    return _core.reduce(_Reduction.Any, a, None, stream, allocator)
-
-
-def all(a: GPUArray, stream: Any = None, allocator: Any = None) -> GPUArray:
-    """True, as an array without axes, if no element is zero."""
-    return _core.reduce(_Reduction.All, a, None, stream, allocator)
-
-
-def min(a: GPUArray, stream: Any = None) -> GPUArray:
-    """The smallest element, as an array without axes."""
-    return _core.reduce(_Reduction.Minimum, a, None, stream)
-
-
-def max(a: GPUArray, stream: Any = None) -> GPUArray:
-    """The largest element, as an array without axes."""
-    return _core.reduce(_Reduction.Maximum, a, None, stream)
-
-
-def dot(
-    a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
-) -> GPUArray:
-    """The sum of the products of corresponding elements, as an array without axes."""
-    return _core.dot(a, b, dtype, stream, allocator)
-
-
-def subset_sum(
-    subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
-) -> GPUArray:
-    """The sum of the elements of ``a`` that the indices in ``subset`` name."""
-    return _core.reduce_subset(_Reduction.Sum, subset, a, dtype, stream, allocator)
-
-
-def subset_dot(
-    subset: GPUArray,
-    a: GPUArray,
-    b: GPUArray,
-    dtype: Any = None,
-    stream: Any = None,
-    allocator: Any = None,
-) -> GPUArray:
-    """The dot product of the elements of ``a`` and ``b`` that ``subset`` names."""
-    x, y = take(a, subset, stream=stream), take(b, subset, stream=stream)
-    return _core.dot(x, y, dtype, stream, allocator)
-
-
-def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
-    """The smallest of the elements of ``a`` that ``subset`` names."""
-    return _core.reduce_subset(_Reduction.Minimum, subset, a, None, stream)
-
-
-def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
-    """The largest of the elements of ``a`` that ``subset`` names."""
-    return _core.reduce_subset(_Reduction.Maximum, subset, a, None, stream)
 
 
 # -- launch shapes -----------------------------------------------------------------------

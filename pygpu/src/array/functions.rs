@@ -12,7 +12,7 @@ use crate::current_device::{CurrentDevice, current_device};
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::integer::argument;
-use gpuarray::function::{Reduction, UnaryFunction};
+use gpuarray::function::UnaryFunction;
 use gpuarray::{Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -22,7 +22,7 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// A copy of the object's view whose results come from another allocator.
-fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
+pub(super) fn with_allocator(array: Array, allocator: OptionalAny<'_, '_>) -> PyResult<Array> {
     match ResultAllocator::from_argument(allocator)?.allocator {
         Some(own) => Ok(array.with_allocator(Some(own))),
         None => Ok(array),
@@ -78,37 +78,6 @@ pub(crate) fn select<'py>(
     wrap_like(like, result, None)
 }
 
-/// A reduction of all elements, with an optional dtype to combine in.
-pub(super) fn reduce_all<'py>(
-    a: &Bound<'py, GPUArray>,
-    reduction: Reduction,
-    dtype: OptionalAny<'_, 'py>,
-    stream: OptionalAny<'_, 'py>,
-    allocator: OptionalAny<'_, 'py>,
-) -> Object<'py> {
-    let array = with_allocator(on_stream(a.get().array()?, stream)?, allocator)?;
-    let compute = match dtype.filter(|dtype| !dtype.is_none()) {
-        Some(dtype) => dtypes::parse(dtype)?.1,
-        None => array.dtype(),
-    };
-    let result = run(a.py(), array.size(), || array.reduce(reduction, compute, None, false))?;
-    wrap_with_allocator(a, result, allocator)
-}
-
-/// A reduction of all elements.
-#[pyfunction]
-#[pyo3(signature = (reduction, a, dtype = None, stream = None, allocator = None))]
-pub(crate) fn reduce<'py>(
-    reduction: &Bound<'py, PyReduction>,
-    a: &Bound<'py, PyAny>,
-    dtype: OptionalAny<'_, 'py>,
-    stream: OptionalAny<'_, 'py>,
-    allocator: OptionalAny<'_, 'py>,
-) -> Object<'py> {
-    let a = expect_array("a", a)?;
-    reduce_all(a, reduction.get().value(), dtype, stream, allocator)
-}
-
 /// A reduction of the elements that `subset` names.
 #[pyfunction]
 #[pyo3(signature = (reduction, subset, a, dtype = None, stream = None, allocator = None))]
@@ -157,25 +126,37 @@ pub(crate) fn dot<'py>(
 
 /// Running values along an axis.
 #[pyfunction]
-#[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, stream = None))]
+#[pyo3(signature = (reduction, a, axis = 0, exclusive = false, dtype = None, out = None, stream = None, allocator = None))]
+#[allow(clippy::too_many_arguments, reason = "numpy's signature")]
 pub(crate) fn scan<'py>(
     reduction: &Bound<'py, PyReduction>,
     a: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::axis)] axis: isize,
     exclusive: bool,
     dtype: OptionalAny<'_, 'py>,
+    out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
+    allocator: OptionalAny<'_, 'py>,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
+    let out = optional_array("out", out)?;
     let reduction = reduction.get().value();
     let array = on_stream(a.get().array()?, stream)?;
     let compute = match dtype.filter(|dtype| !dtype.is_none()) {
         Some(dtype) => dtypes::parse(dtype)?.1,
         None => array.dtype(),
     };
+    if let Some(out) = out {
+        let target = on_stream(out.get().array()?, stream)?;
+        run(a.py(), array.size(), || {
+            array.scan_into(reduction, compute, axis, exclusive, None, &target)
+        })?;
+        return Ok(out.clone().into_any());
+    }
+    let array = with_allocator(array, allocator)?;
     let result =
         run(a.py(), array.size(), || array.scan(reduction, compute, axis, exclusive, None))?;
-    wrap_like(a, result, None)
+    wrap_with_allocator(a, result, allocator)
 }
 
 /// The elements that `indices` names in `a`, read as along one axis.

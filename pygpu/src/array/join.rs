@@ -9,10 +9,10 @@ use crate::errors::OrRaise;
 use crate::integer::argument;
 use crate::numpy_array::type_name;
 use gpuarray::hal::operation::Shape;
-use gpuarray::layout::shape_text;
+use gpuarray::layout::{normalize_axis, shape_text};
 use gpuarray::{Array, DType, IndexItem, Layout, Order, SliceBounds};
 use numpy::PyArrayDescr;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
@@ -42,18 +42,6 @@ fn arrays_of<'py>(arrays: &Bound<'py, PyAny>, verb: &str) -> PyResult<Arrays<'py
         return Err(PyValueError::new_err(format!("need at least one array to {verb}")));
     }
     Ok(arrays)
-}
-
-/// An axis counted from the end if it is negative.
-fn checked_axis(axis: isize, ndim: usize) -> PyResult<usize> {
-    let counted = if axis < 0 { axis.checked_add_unsigned(ndim) } else { Some(axis) };
-    counted.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < ndim).ok_or_else(
-        || {
-            PyIndexError::new_err(format!(
-                "axis {axis} is out of bounds for an array of {ndim} axes"
-            ))
-        },
-    )
 }
 
 /// The dtype of numpy's rules that all arrays are converted to.
@@ -122,7 +110,7 @@ pub(crate) fn concatenate<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let arrays = arrays_of(arrays, "concatenate")?;
     let first = arrays[0].get().array()?;
-    let axis = checked_axis(axis, first.ndim())?;
+    let axis = normalize_axis(axis, first.ndim()).or_raise()?;
     let mut shape = Shape::from_slice(first.shape());
     shape[axis] = 0;
     for (position, array) in arrays.iter().enumerate() {
@@ -166,7 +154,7 @@ pub(crate) fn stack<'py>(
             return Err(PyValueError::new_err("arrays must have the same shape"));
         }
     }
-    let axis = checked_axis(axis, first.ndim() + 1)?;
+    let axis = normalize_axis(axis, first.ndim() + 1).or_raise()?;
     let mut shape = Shape::from_slice(first.shape());
     shape.insert(axis, arrays.len());
     let order = if axis == 0 { Order::C } else { Order::F };

@@ -12,10 +12,12 @@ mod methods;
 mod named;
 mod operators;
 mod protocols;
+mod reduction_methods;
 mod reductions;
 mod results;
 mod textures;
 mod transfer;
+mod ufuncs;
 mod views;
 
 pub(crate) use arguments::{parse_order, parse_shape};
@@ -24,9 +26,10 @@ pub(crate) use dlpack::*;
 pub(crate) use functions::*;
 pub(crate) use join::*;
 pub(crate) use named::named_functions;
-pub(crate) use reductions::PyReduction;
+pub(crate) use reductions::*;
 pub(crate) use results::*;
 pub(crate) use transfer::to_gpu;
+pub(crate) use ufuncs::{UniversalFunction, universal_functions};
 
 use crate::allocator::{PythonAllocator, ResultAllocator};
 use crate::errors::OrRaise;

@@ -16,7 +16,7 @@ type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// A function of corresponding elements, with the names that a program knows its arguments by; at
 /// least one argument is an array.
-fn binary_into<'py>(
+pub(super) fn binary_into<'py>(
     function: BinaryFunction,
     [first, second]: [&str; 2],
     [a, b]: [&Bound<'py, PyAny>; 2],

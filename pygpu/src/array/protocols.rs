@@ -9,10 +9,6 @@ use pyo3::types::{PyDict, PyTuple};
 impl GPUArray {
     /// Refuses to become a numpy array by the way: `get` copies to the host.
     ///
-    /// numpy asks for this wherever it meets an array that is not its own, in ufuncs as well.
-    /// There is no `__array_ufunc__`: numpy's scalars and arrays then leave their operators to
-    /// this class (by `__array_priority__`) before any ufunc is called.
-    ///
     /// Raises
     /// ------
     /// TypeError
@@ -32,8 +28,8 @@ impl GPUArray {
         ))
     }
 
-    /// Answers numpy's functions about shape and dtype, and refuses all others with a hint; see
-    /// `pygpu._numpy_functions`.
+    /// Runs numpy's functions that have a counterpart here on the device, and refuses all others with
+    /// a hint; see `pygpu._numpy_functions`.
     fn __array_function__<'py>(
         &self,
         func: &Bound<'py, PyAny>,
@@ -43,5 +39,20 @@ impl GPUArray {
     ) -> PyResult<Bound<'py, PyAny>> {
         let numpy = func.py().import("pygpu._numpy_functions")?;
         numpy.getattr("array_function")?.call1((func, types, args, kwargs))
+    }
+
+    /// Runs numpy's universal functions, and the operators of numpy's scalars, on the device; see
+    /// `pygpu._numpy_functions`.
+    #[pyo3(signature = (ufunc, method, *inputs, **kwargs))]
+    fn __array_ufunc__<'py>(
+        &self,
+        ufunc: &Bound<'py, PyAny>,
+        method: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let numpy = ufunc.py().import("pygpu._numpy_functions")?;
+        let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(ufunc.py()));
+        numpy.getattr("array_ufunc")?.call1((ufunc, method, inputs, kwargs))
     }
 }

@@ -1,9 +1,17 @@
-//! Combining elements: how, and the methods that combine all into one.
+//! Combining elements along axes: how, and the methods that do it.
 
-use super::GPUArray;
-use super::functions::reduce_all;
+use super::arguments::{expect_array, optional_array};
+use super::functions::with_allocator;
+use super::transfer::on_stream;
+use super::{GPUArray, run, wrap_with_allocator};
+use crate::dtypes;
+use crate::integer::argument;
 use gpuarray::function::Reduction;
+use gpuarray::{Array, DType};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyTuple};
+use smallvec::SmallVec;
 
 macro_rules! class {
     ($(
@@ -20,6 +28,13 @@ macro_rules! class {
             pub(super) fn value(self) -> Reduction {
                 match self { $(PyReduction::$variant => Reduction::$variant,)* }
             }
+
+            pub(super) fn of(reduction: Reduction) -> Option<Self> {
+                match reduction {
+                    $(Reduction::$variant => Some(PyReduction::$variant),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -27,93 +42,158 @@ gpuarray::hal::reductions!(class);
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+type Axes = SmallVec<[isize; 4]>;
 
-#[pymethods]
-impl GPUArray {
-    /// Returns the sum of all elements, as an array without axes; see `gpuarray.sum`.
+/// The axes of a reduction: one, a tuple of them, or all for None.
+fn parse_axes(axis: OptionalAny<'_, '_>) -> PyResult<Option<Axes>> {
+    let Some(axis) = axis.filter(|axis| !axis.is_none()) else { return Ok(None) };
+    match axis.cast::<PyTuple>() {
+        Ok(axes) => {
+            axes.iter().map(|axis| argument::axis(&axis)).collect::<PyResult<_>>().map(Some)
+        }
+        Err(_) => Ok(Some(SmallVec::from_slice(&[argument::axis(axis)?]))),
+    }
+}
+
+/// True for a positional argument that is an axis, or a tuple of them.
+fn is_axis(value: &Bound<'_, PyAny>) -> bool {
+    let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    is_number || value.is_instance_of::<PyTuple>()
+}
+
+/// The arguments of a reduction of an array.
+#[derive(Clone, Default)]
+pub(super) struct Arguments<'py> {
+    pub(super) axis: Option<Bound<'py, PyAny>>,
+    pub(super) dtype: Option<Bound<'py, PyAny>>,
+    pub(super) out: Option<Bound<'py, PyAny>>,
+    pub(super) keepdims: Option<Bound<'py, PyAny>>,
+    pub(super) stream: Option<Bound<'py, PyAny>>,
+    pub(super) allocator: Option<Bound<'py, PyAny>>,
+}
+
+impl<'py> Arguments<'py> {
+    fn slot(&mut self, name: &str) -> &mut Option<Bound<'py, PyAny>> {
+        match name {
+            "axis" => &mut self.axis,
+            "dtype" => &mut self.dtype,
+            "out" => &mut self.out,
+            "keepdims" => &mut self.keepdims,
+            "stream" => &mut self.stream,
+            _ => &mut self.allocator,
+        }
+    }
+
+    /// Adds positional arguments: PyCUDA's, or numpy's where the first is an axis.
     ///
-    /// Parameters
-    /// ----------
-    /// dtype : dtype, optional
-    ///     What the sum is computed in: that of the array, unlike numpy's, which widens small
-    ///     integers.
-    /// stream : Stream, optional
-    ///     Where the work is queued.
-    /// allocator : callable, optional
-    ///     Where the result's memory comes from.
-    #[pyo3(signature = (dtype = None, stream = None, allocator = None))]
-    fn sum<'py>(
-        slf: &Bound<'py, Self>,
-        dtype: OptionalAny<'_, 'py>,
-        stream: OptionalAny<'_, 'py>,
-        allocator: OptionalAny<'_, 'py>,
+    /// Raises `TypeError` for too many of them, and for one that is there by keyword, too.
+    pub(super) fn with_positional(
+        mut self,
+        positional: &Bound<'py, PyTuple>,
+        method: &str,
+        pycuda: &[&str],
+        numpy: &[&str],
+    ) -> PyResult<Self> {
+        if positional.is_empty() {
+            return Ok(self);
+        }
+        let names = if is_axis(&positional.get_item(0)?) { numpy } else { pycuda };
+        if positional.len() > names.len() {
+            return Err(PyTypeError::new_err(format!(
+                "{method}() takes the positional arguments {}; {} were given",
+                names.join(", "),
+                positional.len()
+            )));
+        }
+        for (name, value) in names.iter().zip(positional.iter()) {
+            let slot = self.slot(name);
+            if value.is_none() {
+                continue;
+            }
+            if slot.as_ref().is_some_and(|given| !given.is_none()) {
+                return Err(PyTypeError::new_err(format!(
+                    "{method}() got {name} by position and by keyword"
+                )));
+            }
+            *slot = Some(value);
+        }
+        Ok(self)
+    }
+
+    fn keeps_axes(&self) -> PyResult<bool> {
+        self.keepdims
+            .as_ref()
+            .filter(|given| !given.is_none())
+            .map_or(Ok(false), |it| it.is_truthy())
+    }
+
+    pub(super) fn dtype(&self) -> PyResult<Option<DType>> {
+        let given = self.dtype.as_ref().filter(|dtype| !dtype.is_none());
+        given.map(|dtype| Ok(dtypes::parse(dtype)?.1)).transpose()
+    }
+
+    /// Combines elements. Without a dtype and without numpy's arguments the elements keep their
+    /// type, as in PyCUDA; else the type is numpy's.
+    pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
+        let array = on_stream(a.get().array()?, self.stream.as_ref())?;
+        let (axes, keeps_axes) = (parse_axes(self.axis.as_ref())?, self.keeps_axes()?);
+        let is_pycudas = axes.is_none() && !keeps_axes && reduction != Reduction::Product;
+        let compute = match self.dtype()? {
+            Some(dtype) => dtype,
+            None if is_pycudas => array.dtype(),
+            None => reduction.numpy_compute(array.dtype()),
+        };
+        let axes = axes.as_deref();
+        if let Some(out) = optional_array("out", self.out.as_ref())? {
+            let target = on_stream(out.get().array()?, self.stream.as_ref())?;
+            run(a.py(), array.size(), || {
+                array.reduce_into(reduction, compute, axes, keeps_axes, &target)
+            })?;
+            return Ok(out.clone().into_any());
+        }
+        let array = with_allocator(array, self.allocator.as_ref())?;
+        let result =
+            run(a.py(), array.size(), || array.reduce(reduction, compute, axes, keeps_axes))?;
+        wrap_with_allocator(a, result, self.allocator.as_ref())
+    }
+
+    /// Computes what a function of an array, axes and whether they are kept returns.
+    pub(super) fn compute(
+        &self,
+        a: &Bound<'py, GPUArray>,
+        function: impl Fn(&Array, Option<&[isize]>, bool) -> gpuarray::Result<Array> + Send + Sync,
     ) -> Object<'py> {
-        reduce_all(slf, Reduction::Sum, dtype, stream, allocator)
+        let out = optional_array("out", self.out.as_ref())?;
+        let (axes, keeps_axes) = (parse_axes(self.axis.as_ref())?, self.keeps_axes()?);
+        let axes = axes.as_deref();
+        let array = on_stream(a.get().array()?, self.stream.as_ref())?;
+        let array = with_allocator(array, self.allocator.as_ref())?;
+        let Some(out) = out else {
+            let result = run(a.py(), array.size(), || function(&array, axes, keeps_axes))?;
+            return wrap_with_allocator(a, result, self.allocator.as_ref());
+        };
+        let target = on_stream(out.get().array()?, self.stream.as_ref())?;
+        run(a.py(), array.size(), || {
+            function(&array.on(target.stream())?, axes, keeps_axes)?.copy_into(&target)
+        })?;
+        Ok(out.clone().into_any())
     }
+}
 
-    /// Returns the smallest element, as an array without axes; NaN if any element is.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : Stream, optional
-    ///     Where the work is queued.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     The array has no elements.
-    #[pyo3(signature = (stream = None))]
-    fn min<'py>(slf: &Bound<'py, Self>, stream: OptionalAny<'_, 'py>) -> Object<'py> {
-        reduce_all(slf, Reduction::Minimum, None, stream, None)
-    }
-
-    /// Returns the largest element, as an array without axes; NaN if any element is.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : Stream, optional
-    ///     Where the work is queued.
-    ///
-    /// Raises
-    /// ------
-    /// ValueError
-    ///     The array has no elements.
-    #[pyo3(signature = (stream = None))]
-    fn max<'py>(slf: &Bound<'py, Self>, stream: OptionalAny<'_, 'py>) -> Object<'py> {
-        reduce_all(slf, Reduction::Maximum, None, stream, None)
-    }
-
-    /// Returns True, as an array without axes, if any element is not zero.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : Stream, optional
-    ///     Where the work is queued.
-    /// allocator : callable, optional
-    ///     Where the result's memory comes from.
-    #[pyo3(signature = (stream = None, allocator = None))]
-    fn any<'py>(
-        slf: &Bound<'py, Self>,
-        stream: OptionalAny<'_, 'py>,
-        allocator: OptionalAny<'_, 'py>,
-    ) -> Object<'py> {
-        reduce_all(slf, Reduction::Any, None, stream, allocator)
-    }
-
-    /// Returns True, as an array without axes, if no element is zero.
-    ///
-    /// Parameters
-    /// ----------
-    /// stream : Stream, optional
-    ///     Where the work is queued.
-    /// allocator : callable, optional
-    ///     Where the result's memory comes from.
-    #[pyo3(signature = (stream = None, allocator = None))]
-    fn all<'py>(
-        slf: &Bound<'py, Self>,
-        stream: OptionalAny<'_, 'py>,
-        allocator: OptionalAny<'_, 'py>,
-    ) -> Object<'py> {
-        reduce_all(slf, Reduction::All, None, stream, allocator)
-    }
+/// Sums of subsets and of products have functions of their own; this is every other reduction.
+#[pyfunction]
+#[pyo3(signature = (reduction, a, *, axis = None, dtype = None, out = None, keepdims = None, stream = None, allocator = None))]
+#[allow(clippy::too_many_arguments, reason = "numpy's signature")]
+pub(crate) fn reduce<'py>(
+    reduction: &Bound<'py, PyReduction>,
+    a: &Bound<'py, PyAny>,
+    axis: Option<Bound<'py, PyAny>>,
+    dtype: Option<Bound<'py, PyAny>>,
+    out: Option<Bound<'py, PyAny>>,
+    keepdims: Option<Bound<'py, PyAny>>,
+    stream: Option<Bound<'py, PyAny>>,
+    allocator: Option<Bound<'py, PyAny>>,
+) -> Object<'py> {
+    let arguments = Arguments { axis, dtype, out, keepdims, stream, allocator };
+    arguments.reduce(expect_array("a", a)?, reduction.get().value())
 }

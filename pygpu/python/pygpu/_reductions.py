@@ -1,0 +1,497 @@
+"""Elements combined along axes, or all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arguments import gpu_array
+from ._core import GPUArray
+
+
+def sum(
+    a: GPUArray,
+    dtype: Any = None,
+    stream: Any = None,
+    allocator: Any = None,
+    *,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns the sum of the elements, along axes or of all; see `GPUArray.sum`.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    dtype : dtype, optional
+        What elements are added in. Without it the dtype of `a` if all elements are added, as in
+        PyCUDA; with `axis` or `keepdims` that of numpy, which widens small integers. An axis in
+        its place is taken as one.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+
+    Returns
+    -------
+    GPUArray
+        The sums: an array without axes if all elements are added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    >>> gpuarray.sum(a).get()
+    array(15, dtype=int32)
+    >>> gpuarray.sum(a, axis=1).get()
+    array([ 3, 12])
+    """
+    gpu_array("a", a)
+    return a.sum(dtype, stream, allocator, axis=axis, out=out, keepdims=keepdims or None)
+
+
+def prod(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the product of the elements, along axes or of all, as numpy does.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, keepdims, stream, allocator
+        As for :func:`sum`; without `dtype` small integers are widened.
+
+    Returns
+    -------
+    GPUArray
+        The products.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.prod(gpuarray.arange(1, 5)).get()
+    array(24)
+    """
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    return gpu_array("a", a).prod(**given, stream=stream, allocator=allocator)
+
+
+def any(
+    a: GPUArray,
+    stream: Any = None,
+    allocator: Any = None,
+    *,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns True if any element is not zero, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued. An axis in its place is taken as one.
+    allocator, axis, out, keepdims
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        Truth values.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.any(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([ True,  True,  True])
+    """
+    gpu_array("a", a)
+    return a.any(stream, allocator, axis=axis, out=out, keepdims=keepdims)
+
+
+def all(
+    a: GPUArray,
+    stream: Any = None,
+    allocator: Any = None,
+    *,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns True if no element is zero, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued. An axis in its place is taken as one.
+    allocator, axis, out, keepdims
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        Truth values.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.all(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([False,  True,  True])
+    """
+    gpu_array("a", a)
+    return a.all(stream, allocator, axis=axis, out=out, keepdims=keepdims)
+
+
+def min(
+    a: GPUArray,
+    stream: Any = None,
+    *,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the smallest element, along axes or of all; NaN if any element is.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued. An axis in its place is taken as one.
+    axis, out, keepdims, allocator
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        The smallest elements.
+
+    Raises
+    ------
+    ValueError
+        An element of the result has no elements to choose from.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.min(gpuarray.arange(6).reshape(2, 3), axis=1).get()
+    array([0, 3])
+    """
+    gpu_array("a", a)
+    return a.min(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
+
+
+def max(
+    a: GPUArray,
+    stream: Any = None,
+    *,
+    axis: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the largest element, along axes or of all; NaN if any element is.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued. An axis in its place is taken as one.
+    axis, out, keepdims, allocator
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        The largest elements.
+
+    Raises
+    ------
+    ValueError
+        An element of the result has no elements to choose from.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.max(gpuarray.arange(6).reshape(2, 3), axis=1).get()
+    array([2, 5])
+    """
+    gpu_array("a", a)
+    return a.max(stream, axis=axis, out=out, keepdims=keepdims, allocator=allocator)
+
+
+amin, amax = min, max
+
+
+def ptp(
+    a: GPUArray, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
+) -> GPUArray:
+    """Returns the distance from the smallest to the largest element, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, out, keepdims
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        The distances, of the dtype of `a`.
+
+    Raises
+    ------
+    ValueError
+        An element of the result has no elements to choose from.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.ptp(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([3, 3, 3])
+    """
+    gpu_array("a", a)
+    largest = a.max(axis=axis, keepdims=keepdims)
+    smallest = a.min(axis=axis, keepdims=keepdims)
+    if out is None:
+        out = largest
+    return _core.universal_functions["subtract"](largest, smallest, out=_same_shape(out, largest))
+
+
+def _same_shape(out: GPUArray, result: GPUArray) -> GPUArray:
+    """Returns the output, which has to have the shape of the result."""
+    if gpu_array("out", out).shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
+    return out
+
+
+def mean(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the mean of the elements, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    dtype : dtype, optional
+        The dtype of the result; without it that of `a` if it has fractions, else float64.
+    out, keepdims, stream, allocator
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        The means; NaN where there are no elements.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.mean(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([1.5, 2.5, 3.5])
+    """
+    given = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+    return gpu_array("a", a).mean(**given, stream=stream, allocator=allocator)
+
+
+def var(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the variance of the elements, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, keepdims, stream, allocator
+        As for :func:`mean`.
+    ddof : number
+        What is taken from the number of elements before the sum of squares is divided by it.
+
+    Returns
+    -------
+    GPUArray
+        The variances, which are real for complex numbers, too.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.var(gpuarray.arange(4)).get()
+    array(1.25)
+    """
+    given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
+    return gpu_array("a", a).var(**given, stream=stream, allocator=allocator)
+
+
+def std(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the standard deviation of the elements, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, ddof, keepdims, stream, allocator
+        As for :func:`var`.
+
+    Returns
+    -------
+    GPUArray
+        The square roots of the variances.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.std(gpuarray.arange(0, 8, 4)).get()
+    array(2.)
+    """
+    given = {"axis": axis, "dtype": dtype, "out": out, "ddof": ddof, "keepdims": keepdims}
+    return gpu_array("a", a).std(**given, stream=stream, allocator=allocator)
+
+
+def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> GPUArray:
+    """Returns how many elements are not zero, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, keepdims
+        As for :func:`sum`.
+
+    Returns
+    -------
+    GPUArray
+        The numbers, of dtype int64.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.count_nonzero(gpuarray.arange(6).reshape(2, 3), axis=0).get()
+    array([1, 2, 2])
+    """
+    flags = gpu_array("a", a) if a.dtype == np.bool_ else a != 0
+    return flags.sum(axis=axis, keepdims=keepdims, dtype=np.int64)
+
+
+def _without_nan(a: GPUArray, value: Any) -> GPUArray:
+    """Returns the elements, with a number in the place of each NaN."""
+    if gpu_array("a", a).dtype.kind not in "fc":
+        return a
+    is_nan = _core.universal_functions["isnan"](a)
+    return _core.select(is_nan, a.dtype.type(value), a, False)
+
+
+def nansum(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns the sum of the elements that are numbers, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements, which are copied if they can be NaN.
+    axis, dtype, out, keepdims
+        As for :func:`prod`.
+
+    Returns
+    -------
+    GPUArray
+        The sums; zero where no element is a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> gpuarray.nansum(gpuarray.to_gpu(np.array([1.0, np.nan, 2.0]))).get()
+    array(3.)
+    """
+    axis = tuple(range(gpu_array("a", a).ndim)) if axis is None else axis
+    return _without_nan(a, 0).sum(axis=axis, dtype=dtype, out=out, keepdims=keepdims)
+
+
+def nanprod(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    keepdims: bool = False,
+) -> GPUArray:
+    """Returns the product of the elements that are numbers, along axes or of all.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements, which are copied if they can be NaN.
+    axis, dtype, out, keepdims
+        As for :func:`prod`.
+
+    Returns
+    -------
+    GPUArray
+        The products; one where no element is a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
+    >>> gpuarray.nanprod(gpuarray.to_gpu(np.array([3.0, np.nan, 2.0]))).get()
+    array(6.)
+    """
+    return _without_nan(a, 1).prod(axis=axis, dtype=dtype, out=out, keepdims=keepdims)

@@ -1,0 +1,96 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._arguments import gpu_array
+from ._core import GPUArray
+from ._core import Reduction as _Reduction
+
+
+def _running(
+    reduction: _Reduction, a: GPUArray, axis: Any, dtype: Any, out: Any, stream: Any, allocator: Any
+) -> GPUArray:
+    gpu_array("a", a)
+    if dtype is None and a.dtype.kind in "biu":
+        dtype = np.uint64 if a.dtype.kind == "u" else np.int64
+    if axis is None:
+        a, axis = a.ravel(), 0
+    return _core.scan(reduction, a, axis, False, dtype, out, stream, allocator)
+
+
+def cumsum(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the running sums along an axis.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis : int, optional
+        The axis; without it all elements are read as along one axis.
+    dtype : dtype, optional
+        What elements are added in; without it that of `a`, small integers widened.
+    out : GPUArray, optional
+        Receives the result; `a` itself is allowed.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        The sums up to each element, itself included.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.cumsum(gpuarray.arange(6).reshape(2, 3), axis=1).get()
+    array([[ 0,  1,  3],
+           [ 3,  7, 12]])
+    """
+    return _running(_Reduction.Sum, a, axis, dtype, out, stream, allocator)
+
+
+def cumprod(
+    a: GPUArray,
+    axis: Any = None,
+    dtype: Any = None,
+    out: GPUArray | None = None,
+    *,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the running products along an axis.
+
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    axis, dtype, out, stream, allocator
+        As for :func:`cumsum`.
+
+    Returns
+    -------
+    GPUArray
+        The products up to each element, itself included.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.cumprod(gpuarray.arange(1, 5)).get()
+    array([ 1,  2,  6, 24])
+    """
+    return _running(_Reduction.Product, a, axis, dtype, out, stream, allocator)

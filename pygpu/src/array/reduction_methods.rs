@@ -1,0 +1,446 @@
+//! The methods of arrays that combine elements.
+
+use super::GPUArray;
+use super::reductions::Arguments;
+use gpuarray::function::Reduction;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+type Object<'py> = PyResult<Bound<'py, PyAny>>;
+type Given<'py> = Option<Bound<'py, PyAny>>;
+
+/// Methods with PyCUDA's positional arguments, or numpy's where the first is an axis; with `dtype`.
+macro_rules! with_dtype {
+    ($(
+        $(#[doc = $doc:literal])+
+        $method:ident $variant:ident $pycuda:tt;
+    )*) => {
+        #[pymethods]
+        impl GPUArray {
+            $(
+                $(#[doc = $doc])+
+                #[pyo3(signature = (
+                    *positional, axis = None, dtype = None, out = None, keepdims = None,
+                    stream = None, allocator = None
+                ))]
+                #[allow(clippy::too_many_arguments, reason = "numpy's and PyCUDA's signature")]
+                fn $method<'py>(
+                    slf: &Bound<'py, Self>,
+                    positional: &Bound<'py, PyTuple>,
+                    axis: Given<'py>,
+                    dtype: Given<'py>,
+                    out: Given<'py>,
+                    keepdims: Given<'py>,
+                    stream: Given<'py>,
+                    allocator: Given<'py>,
+                ) -> Object<'py> {
+                    Arguments { axis, dtype, out, keepdims, stream, allocator }
+                        .with_positional(
+                            positional,
+                            stringify!($method),
+                            &$pycuda,
+                            &["axis", "dtype", "out", "keepdims"],
+                        )?
+                        .reduce(slf, Reduction::$variant)
+                }
+            )*
+        }
+    };
+}
+
+/// The same methods without `dtype`.
+macro_rules! without_dtype {
+    ($(
+        $(#[doc = $doc:literal])+
+        $method:ident $variant:ident $pycuda:tt;
+    )*) => {
+        #[pymethods]
+        impl GPUArray {
+            $(
+                $(#[doc = $doc])+
+                #[pyo3(signature = (
+                    *positional, axis = None, out = None, keepdims = None, stream = None,
+                    allocator = None
+                ))]
+                #[allow(clippy::too_many_arguments, reason = "numpy's and PyCUDA's signature")]
+                fn $method<'py>(
+                    slf: &Bound<'py, Self>,
+                    positional: &Bound<'py, PyTuple>,
+                    axis: Given<'py>,
+                    out: Given<'py>,
+                    keepdims: Given<'py>,
+                    stream: Given<'py>,
+                    allocator: Given<'py>,
+                ) -> Object<'py> {
+                    Arguments { axis, dtype: None, out, keepdims, stream, allocator }
+                        .with_positional(
+                            positional,
+                            stringify!($method),
+                            &$pycuda,
+                            &["axis", "out", "keepdims"],
+                        )?
+                        .reduce(slf, Reduction::$variant)
+                }
+            )*
+        }
+    };
+}
+
+with_dtype! {
+    /// Returns the sum of the elements, along axes or of all.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positional
+    ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// dtype : dtype, optional
+    ///     What elements are added in. Without it the array's own dtype if all elements are added, as in
+    ///     PyCUDA; with `axis` or `keepdims` that of numpy, which widens small integers.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The sums: an array without axes if all elements are added.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.sum().get()
+    /// array(15, dtype=int32)
+    /// >>> a.sum(axis=0).get()
+    /// array([3, 5, 7])
+    sum Sum ["dtype", "stream", "allocator"];
+    /// Returns the product of the elements, along axes or of all.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positional
+    ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// dtype : dtype, optional
+    ///     What elements are multiplied in; that of numpy, which widens small integers, without it.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The products: an array without axes if all elements are multiplied.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.prod(axis=1).get()
+    /// array([ 0, 60])
+    prod Product ["dtype", "stream", "allocator"];
+}
+
+without_dtype! {
+    /// Returns the smallest element, along axes or of all; NaN if any element is.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positional
+    ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The smallest elements: an array without axes for that of all.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An element of the result has no elements to choose from.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.min(axis=1).get()
+    /// array([0, 3], dtype=int32)
+    min Minimum ["stream"];
+    /// Returns the largest element, along axes or of all; NaN if any element is.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positional
+    ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The largest elements: an array without axes for that of all.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An element of the result has no elements to choose from.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.max().get()
+    /// array(5, dtype=int32)
+    max Maximum ["stream"];
+    /// Returns True if any element is not zero, along axes or of all.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positional
+    ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     Truth values: an array without axes for that of all.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.any(axis=0, keepdims=True).get()
+    /// array([[ True,  True,  True]])
+    any Any ["stream", "allocator"];
+    /// Returns True if no element is zero, along axes or of all.
+    ///
+    /// Parameters
+    /// ----------
+    /// *positional
+    ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     Truth values: an array without axes for that of all.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.all(axis=0).get()
+    /// array([False,  True,  True])
+    all All ["stream", "allocator"];
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Returns the mean of the elements, along axes or of all.
+    ///
+    /// Parameters
+    /// ----------
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// dtype : dtype, optional
+    ///     The dtype of the result; without it the array's own if it has fractions, else float64. Numbers
+    ///     of 16 bits are added in float32.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The means; NaN where there are no elements.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.mean(axis=0).get()
+    /// array([1.5, 2.5, 3.5])
+    #[pyo3(signature = (axis = None, dtype = None, out = None, keepdims = None, *, stream = None, allocator = None))]
+    #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
+    fn mean<'py>(
+        slf: &Bound<'py, Self>,
+        axis: Given<'py>,
+        dtype: Given<'py>,
+        out: Given<'py>,
+        keepdims: Given<'py>,
+        stream: Given<'py>,
+        allocator: Given<'py>,
+    ) -> Object<'py> {
+        let given = Arguments { axis, dtype, out, keepdims, stream, allocator };
+        let dtype = given.dtype()?;
+        given.compute(slf, |array, axes, keeps| array.mean(dtype, axes, keeps))
+    }
+
+    /// Returns the variance of the elements, along axes or of all: the mean square of the distances
+    /// from the mean.
+    ///
+    /// Parameters
+    /// ----------
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// dtype : dtype, optional
+    ///     The dtype of the result; without it the array's own if it has fractions, else float64. Numbers
+    ///     of 16 bits are added in float32.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// ddof : number
+    ///     What is taken from the number of elements before the sum of squares is divided by it.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The values, which are real for complex numbers, too.
+    ///
+    /// Notes
+    /// -----
+    /// The distances from the mean need memory of the array's size while the work is under way.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.var(axis=1).get()
+    /// array([0.66666667, 0.66666667])
+    #[pyo3(signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None))]
+    #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
+    fn var<'py>(
+        slf: &Bound<'py, Self>,
+        axis: Given<'py>,
+        dtype: Given<'py>,
+        out: Given<'py>,
+        ddof: f64,
+        keepdims: Given<'py>,
+        stream: Given<'py>,
+        allocator: Given<'py>,
+    ) -> Object<'py> {
+        let given = Arguments { axis, dtype, out, keepdims, stream, allocator };
+        let dtype = given.dtype()?;
+        given.compute(slf, |array, axes, keeps| array.variance(dtype, axes, keeps, ddof))
+    }
+
+    /// Returns the standard deviation of the elements, along axes or of all.
+    ///
+    /// Parameters
+    /// ----------
+    /// axis : int or tuple of int, optional
+    ///     The axes along which elements are combined; all without it.
+    /// dtype : dtype, optional
+    ///     The dtype of the result; without it the array's own if it has fractions, else float64. Numbers
+    ///     of 16 bits are added in float32.
+    /// out : GPUArray, optional
+    ///     Receives the result; it has the shape of the result.
+    /// ddof : number
+    ///     What is taken from the number of elements before the sum of squares is divided by it.
+    /// keepdims : bool, optional
+    ///     Whether the combined axes stay, with extent 1.
+    /// stream : Stream, optional
+    ///     Where the work is queued.
+    /// allocator : callable, optional
+    ///     Where the result's memory comes from.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The values, which are real for complex numbers, too.
+    ///
+    /// Notes
+    /// -----
+    /// The distances from the mean need memory of the array's size while the work is under way.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(6, dtype=np.int32).reshape(2, 3)
+    /// >>> a.std(axis=0, ddof=1).get()
+    /// array([2.12132034, 2.12132034, 2.12132034])
+    #[pyo3(signature = (axis = None, dtype = None, out = None, ddof = 0.0, keepdims = None, *, stream = None, allocator = None))]
+    #[allow(clippy::too_many_arguments, reason = "numpy's signature")]
+    fn std<'py>(
+        slf: &Bound<'py, Self>,
+        axis: Given<'py>,
+        dtype: Given<'py>,
+        out: Given<'py>,
+        ddof: f64,
+        keepdims: Given<'py>,
+        stream: Given<'py>,
+        allocator: Given<'py>,
+    ) -> Object<'py> {
+        let given = Arguments { axis, dtype, out, keepdims, stream, allocator };
+        let dtype = given.dtype()?;
+        given.compute(slf, |array, axes, keeps| array.standard_deviation(dtype, axes, keeps, ddof))
+    }
+}

@@ -1,0 +1,96 @@
+//! numpy's universal functions on the device, by numpy's names in the tables of functions.
+
+use super::arguments::expect_array;
+use super::functions::unary_into;
+use super::named::binary_into;
+use super::reductions::PyReduction;
+use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// The function of the same name in numpy, on the device.
+#[pyclass(frozen, module = "pygpu._core", name = "UniversalFunction")]
+pub(crate) struct UniversalFunction {
+    function: Arity,
+    /// What numpy's `reduce` and `accumulate` of the function are.
+    #[pyo3(get)]
+    reduction: Option<PyReduction>,
+}
+
+#[derive(Clone, Copy)]
+enum Arity {
+    Unary(UnaryFunction),
+    Binary(BinaryFunction),
+}
+
+#[pymethods]
+impl UniversalFunction {
+    /// Returns the function of the elements, in a new array or in `out`.
+    ///
+    /// Parameters
+    /// ----------
+    /// *operands : GPUArray or number
+    ///     As many as the function takes, one of them an array unless `out` is there.
+    /// out : GPUArray, optional
+    ///     Receives the result.
+    #[pyo3(signature = (*operands, out = None))]
+    fn __call__<'py>(
+        &self,
+        operands: &Bound<'py, PyTuple>,
+        out: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match (self.function, operands.len()) {
+            (Arity::Unary(function), 1) => {
+                let operand = operands.get_item(0)?;
+                unary_into(function, expect_array("operand", &operand)?, out, None)
+            }
+            (Arity::Binary(function), 2) => {
+                let (x1, x2) = (operands.get_item(0)?, operands.get_item(1)?);
+                binary_into(function, ["x1", "x2"], [&x1, &x2], out, None)
+            }
+            (arity, given) => {
+                let takes = if matches!(arity, Arity::Unary(_)) { 1 } else { 2 };
+                Err(PyTypeError::new_err(format!("{given} operands are given; {takes} are needed")))
+            }
+        }
+    }
+}
+
+/// The reduction that combines elements by `function`.
+fn reduction_by(function: BinaryFunction) -> Option<PyReduction> {
+    match function {
+        // Their value is a truth value whatever the elements are.
+        BinaryFunction::LogicalOr => Some(PyReduction::Any),
+        BinaryFunction::LogicalAnd => Some(PyReduction::All),
+        _ => {
+            let combines = |reduction: &Reduction| {
+                let is_logical = matches!(reduction, Reduction::Any | Reduction::All);
+                !is_logical && reduction.combine() == function
+            };
+            Reduction::ALL.into_iter().find(combines).and_then(PyReduction::of)
+        }
+    }
+}
+
+/// The functions by numpy's names.
+pub(crate) fn universal_functions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let functions = PyDict::new(py);
+    for function in UnaryFunction::ALL {
+        if let Some(name) = function.properties().numpy {
+            let function = Arity::Unary(function);
+            functions
+                .set_item(name, Py::new(py, UniversalFunction { function, reduction: None })?)?;
+        }
+    }
+    for function in BinaryFunction::ALL {
+        if let Some(name) = function.properties().numpy {
+            let reduction = reduction_by(function);
+            let function = Arity::Binary(function);
+            functions.set_item(name, Py::new(py, UniversalFunction { function, reduction })?)?;
+        }
+    }
+    Ok(functions)
+}
