@@ -34,12 +34,17 @@ def source_of(
 ) -> str:
     """Returns the source of a kernel; ``packs`` says which arrays a thread loads and stores
     ``pack`` neighbours of at once."""
-    operation = _snippets.part(f"operation of {name}", operation)
+    where = f"operation of {name}"
     if ranged:
+        # The last index may be so near to the last number that the next would be none.
         index = "long i;"
         loop = f"""
-    for (i = start + (long)(cta_start + tid) * step; step < 0 ? i > stop : i < stop;
-         i += (long)total_threads * step) {{{operation};
+    const unsigned long pygpu_count =
+        step > 0 ? (start < stop ? ((unsigned long)stop - start - 1) / step + 1 : 0)
+                 : (start > stop ? ((unsigned long)start - stop - 1) / (0ul - step) + 1 : 0);
+    for (unsigned long pygpu_turn = cta_start + tid; pygpu_turn < pygpu_count;
+         pygpu_turn += total_threads) {{
+        i = (long)((unsigned long)start + pygpu_turn * step);{_snippets.part(where, operation)};
     }}"""
     else:
         index = "size_t i;"
@@ -47,9 +52,9 @@ def source_of(
         loop = ""
         if packs:
             first = f"n / {pack} * {pack} + {first}"
-            loop = _packed_loop(declared, operation, packs, pack)
+            loop = _packed_loop(declared, where, operation, packs, pack)
         loop += f"""
-    for (i = {first}; i < n; i += total_threads) {{{operation};
+    for (i = {first}; i < n; i += total_threads) {{{_snippets.part(where, operation)};
     }}"""
     return f"""{_snippets.headers(strides)}{_snippets.part(f"preamble of {name}", preamble)}
 {_PACK if packs else ""}
@@ -67,9 +72,10 @@ extern "C" __global__ void {name}({_snippets.parameters(declared, added, strides
 """
 
 
-# Neighbours that one access moves.
+# Neighbours that one access moves, and what ``i`` is meanwhile: nothing that a macro could use.
 _PACK = """
 namespace pygpu {
+struct NoIndex {};
 template <class T, int COUNT>
 struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
     T items[COUNT];
@@ -79,9 +85,15 @@ struct alignas(sizeof(T) * COUNT < 16 ? sizeof(T) * COUNT : 16) Pack {
 
 
 def _packed_loop(
-    declared: Sequence[Declared], operation: str, packs: Mapping[str, tuple[bool, bool]], pack: int
+    declared: Sequence[Declared],
+    where: str,
+    operation: str,
+    packs: Mapping[str, tuple[bool, bool]],
+    pack: int,
 ) -> str:
     loads, stores = "", ""
+    items = {name: f"pygpu_{name}[pygpu_item]" for name in packs}
+    operation = _snippets.part(where, _snippets.with_elements(operation, items))
     for it in declared:
         if it.name not in packs:
             continue
@@ -95,11 +107,12 @@ def _packed_loop(
         loads += f"        {const}{element} (&pygpu_{it.name})[{pack}] = {local}.items;\n"
         if store:
             stores += f"        *(pygpu::Pack<{element}, {pack}> *)({address}) = {local};\n"
-        operation = _snippets.access(it.name).sub(f"pygpu_{it.name}[pygpu_item]", operation)
     return f"""
     for (size_t pygpu_turn = cta_start + tid; pygpu_turn < n / {pack};
          pygpu_turn += total_threads) {{
 {loads}
+        const pygpu::NoIndex i = {{}};
+        (void)i;
 #pragma unroll
         for (int pygpu_item = 0; pygpu_item < {pack}; ++pygpu_item) {{{operation};
         }}

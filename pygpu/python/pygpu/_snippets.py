@@ -17,7 +17,25 @@ if TYPE_CHECKING:
 THREADS = 256
 """The threads of each block of a generated kernel; the launchers of the core know it, too."""
 
-_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+# Comments, texts and characters; a quotation mark within a number separates its digits.
+_NO_CODE = re.compile(
+    r"""//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'""",
+    re.DOTALL,
+)
+# What this module does not read: texts without escapes, continued lines, other spellings of marks.
+_UNREAD = re.compile(r'R"|\\\n|\\\r|%:|<:|\?\?[=(/]')
+# Macros may hide the index and arrays, and change what is passed to them.
+_MACROS = re.compile(r"#(?!\s*(?:include\s*<|pragma|if|el|endif|line|error))|%:")
+# An element that is reached otherwise than by its name: through its address, or a reference to it.
+_ELEMENT = "\0"
+_ADDRESS = re.compile(rf"(?<!&)&[\s(]*{_ELEMENT}")
+_OPERAND_BEFORE = re.compile(rf"[\w\]{_ELEMENT}]\s*$")
+_REFERENCE = re.compile(r"&\s*\)|\bconst_cast\b")
+# Functions that depend on which thread calls them.
+_COOPERATION = re.compile(
+    r"\b(?:threadIdx|blockIdx|blockDim|gridDim|asm|__shared__|__(?:sync|shfl|ballot|match|reduce)\w*"
+    r"|__activemask|__all\w*|__any\w*)\b"
+)
 _ASSIGNED = re.compile(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)|\s*[.\[]|\s*->")
 _PLAIN_ASSIGNMENT = re.compile(r"\s*=(?!=)")
 _WHOLE_GRID = re.compile(
@@ -85,15 +103,40 @@ def parse(arguments: str | Iterable[Any]) -> list[Declared]:
 
 
 def check_text(**texts: Any) -> None:
-    """Raises ``TypeError`` for a piece of source that is no text."""
-    for name, text in texts.items():
+    """Raises ``TypeError`` for a piece of source that is no text, and ``ValueError`` for a kernel's
+    name that is none in C."""
+    for what, text in texts.items():
         if not isinstance(text, str):
-            raise TypeError(f"{name} is of type {type(text).__name__}; a text is needed")
+            raise TypeError(f"{what} is of type {type(text).__name__}; a text is needed")
+        if what.startswith("name") and not (text.isidentifier() and text.isascii()):
+            raise ValueError(f"{what} is {text!r}, which is no name in C")
 
 
-def access(name: str) -> re.Pattern[str]:
-    """Returns what matches an array's element at the running index."""
-    return re.compile(rf"\b{name}\s*\[\s*i\s*\]")
+def without_comments(text: str) -> str:
+    """Returns a text with a space in place of each comment."""
+    return _NO_CODE.sub(lambda found: " " if found[0].startswith("/") else found[0], text)
+
+
+def code_of(text: str) -> str:
+    """Returns a text with spaces in place of comments and literals: what is left lies where it
+    lay."""
+    return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def elements(name: str, code: str) -> list[re.Match[str]]:
+    """Returns where a text, as :func:`code_of` returns it, has an array's element at the running
+    index; members of structures that bear the array's name are others."""
+    found = re.finditer(rf"(?<![\w$]){name}\s*\[\s*i\s*\]", code)
+    return [it for it in found if not code[: it.start()].rstrip().endswith((".", "->", "::"))]
+
+
+def with_elements(text: str, replacements: Mapping[str, str]) -> str:
+    """Returns a text with others in place of arrays' elements at the running index."""
+    code = code_of(text)
+    places = [(it, new) for name, new in replacements.items() for it in elements(name, code)]
+    for found, new in sorted(places, key=lambda place: place[0].start(), reverse=True):
+        text = text[: found.start()] + new + text[found.end() :]
+    return text
 
 
 class Usage:
@@ -113,28 +156,36 @@ class Usage:
         declared: Sequence[Declared],
         operation: str,
         preamble: str,
-        beside: Sequence[str] = (),
+        beside: Iterable[str] = (),
+        options: Iterable[str] | None = None,
     ) -> None:
-        self.operation = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), operation)
-        vectors = [it for it in declared if it.is_vector]
-        self.accesses = {it.name: access(it.name) for it in vectors}
-        self.indexed = {
-            name for name, element in self.accesses.items() if element.search(self.operation)
-        }
-        rest = self.operation
-        for element in self.accesses.values():
-            rest = element.sub(" ", rest)
+        self.operation = code_of(operation)
+        self._vectors = [it for it in declared if it.is_vector]
+        self.accesses = {it.name: elements(it.name, self.operation) for it in self._vectors}
+        self.indexed = {name for name, places in self.accesses.items() if places}
+        marks = dict.fromkeys(self.indexed, f" {_ELEMENT} ")
+        self._rest = with_elements(self.operation, marks)
+        self._preamble = code_of(preamble)
         elsewhere = re.compile(rf"\b(?:{'|'.join([*self.indexed, 'i'])})\b|#")
-        macros = re.search(r"^\s*#\s*define", preamble, re.MULTILINE)
-        self.order_free = not macros and not any(map(elsewhere.search, (rest, *beside)))
-        self._vectors = vectors
+        hidden = _UNREAD.search(operation) or _MACROS.search(self._preamble)
+        texts = (self._rest, *beside, *map(str, options or ()))
+        self.order_free = not hidden and not any(map(elsewhere.search, texts))
 
     def in_packs(self) -> dict[str, tuple[bool, bool]]:
         """Returns for each array whether a thread that serves several neighbours at once has to
         load and to store them; empty if the expressions are not fit for that."""
-        if not self.order_free or _WHOLE_GRID.search(self.operation) or len(self.operation) > 400:
+        whole_grid = _WHOLE_GRID.search(self.operation) or _COOPERATION.search(self._preamble)
+        if not self.order_free or whole_grid or self._escapes() or len(self.operation) > 400:
             return {}
         return {it.name: self._transfers(it) for it in self._vectors if it.name in self.indexed}
+
+    def _escapes(self) -> bool:
+        """Whether an element is reached through its address, from where its neighbours are, or
+        through a reference to another type, which could write what seems to be read."""
+        addresses = _ADDRESS.finditer(self._rest)
+        before = (self._rest[: it.start()] for it in addresses)
+        taken = any(not _OPERAND_BEFORE.search(text) for text in before)
+        return taken or _REFERENCE.search(self._rest) is not None
 
     def is_sequence(self, packs: Mapping[str, tuple[bool, bool]]) -> bool:
         """Returns whether a store may come before another access, so that it matters if two of the
@@ -144,30 +195,25 @@ class Usage:
         return stores > 1 or ";" in body or "{" in body
 
     def _transfers(self, declared: Declared) -> tuple[bool, bool]:
-        element = self.accesses[declared.name]
+        places = self.accesses[declared.name]
         if declared.constant:
             return (True, False)
-        places = list(element.finditer(self.operation))
         before = [self.operation[: it.start()].rstrip() for it in places]
         changed = any(
-            _ASSIGNED.match(self.operation, it.end())
-            or ahead.endswith(("++", "--"))
-            or (ahead.endswith("&") and not ahead.endswith("&&"))
+            _ASSIGNED.match(self.operation, it.end()) or ahead.endswith(("++", "--"))
             for it, ahead in zip(places, before, strict=True)
         )
         if not changed:
             return (True, False)
-        return (not self._assigned_first(element), True)
+        return (not self._assigned_first(declared.name), True)
 
-    def _assigned_first(self, element: re.Pattern[str]) -> bool:
+    def _assigned_first(self, name: str) -> bool:
         """Whether the first statement with an element assigns it, whatever happened before."""
         for statement in statements(self.operation):
-            if element.search(statement):
-                text = statement.lstrip()
-                first = element.match(text)
-                if first is None or not _PLAIN_ASSIGNMENT.match(text, first.end()):
-                    return False
-                return element.search(text, first.end()) is None
+            if places := elements(name, statement):
+                first = places[0]
+                only = len(places) == 1 and not statement[: first.start()].strip()
+                return only and _PLAIN_ASSIGNMENT.match(statement, first.end()) is not None
         return False
 
 

@@ -165,6 +165,14 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
                 "ElementwiseKernel can only be used with functions that have at least one vector "
                 "argument"
             )
+        usage = _snippets.Usage(declared, operation, preamble, [loop_prep, after_loop], options)
+        packs = usage.in_packs()
+        sizes = [it.argument.dtype.itemsize for it in declared if it.name in packs]
+        fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
+        pack = 16 // max(sizes) if fit else 1
+        declaration = _snippets.declaration(declared, usage)
+        self._declare(name, declaration, usage.order_free, pack, usage.is_sequence(packs))
+        self._arguments, self._packs, self._pack = declared, packs, pack
         self.gen_kwargs: dict[str, Any] = {
             "arguments": arguments,
             "operation": operation,
@@ -173,19 +181,6 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
             "options": options,
             **texts,
         }
-        self._arguments = declared
-        usage = _snippets.Usage(declared, operation, preamble, [loop_prep, after_loop])
-        self._packs = usage.in_packs()
-        sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
-        fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
-        self._pack = 16 // max(sizes) if fit else 1
-        self._declare(
-            name,
-            _snippets.declaration(declared, usage),
-            usage.order_free,
-            self._pack,
-            usage.is_sequence(self._packs),
-        )
 
     def _build(
         self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]

@@ -38,7 +38,7 @@ _PARTIALS = "pycuda_reduction_inp"
 
 
 def _one_line(text: Any) -> str:
-    return " ".join(str(text).split("\n"))
+    return " ".join(_snippets.without_comments(str(text)).splitlines())
 
 
 def _macros(out_type: str, reduce_expr: str, preamble: str, block_size: int) -> str:
@@ -61,7 +61,7 @@ def _kernel(
     memory has no type, so that no constructor runs there."""
     size = block_size - 1
     values = "".join(
-        f"        const auto pygpu_{k} = READ_AND_MAP((i + {k} * step));\n" for k in range(4)
+        f"        const auto pygpu_{k} = READ_AND_MAP((i + {k} * pygpu_step));\n" for k in range(4)
     )
     combined = "".join(f"        acc = REDUCE(acc, pygpu_{k});\n" for k in range(4))
     return f"""
@@ -72,19 +72,20 @@ extern "C" __global__ void {name}(out_type *out, {parameters})
     out_type *sdata = (out_type *)pygpu_shared.bytes;
     {arrays}
     const unsigned tid = threadIdx.x;
-    const size_t step = (size_t)gridDim.x * BLOCK_SIZE;
+    const size_t pygpu_step = (size_t)gridDim.x * BLOCK_SIZE;
     out_type acc = {_one_line(neutral)};
     size_t i = (size_t)blockIdx.x * BLOCK_SIZE + tid;
-    for (; i + 3 * step < n; i += 4 * step) {{
+    for (; i + 3 * pygpu_step < n; i += 4 * pygpu_step) {{
 {values}{combined}    }}
-    for (; i < n; i += step) {{
+    for (; i < n; i += pygpu_step) {{
         acc = REDUCE(acc, READ_AND_MAP(i));
     }}
     sdata[tid] = acc;
     __syncthreads();
-    for (unsigned half = {1 << max(size.bit_length() - 1, 0)}; half > 0; half /= 2) {{
-        if (tid < half && tid + half < BLOCK_SIZE) {{
-            sdata[tid] = REDUCE(sdata[tid], sdata[tid + half]);
+    for (unsigned pygpu_half = {1 << max(size.bit_length() - 1, 0)}; pygpu_half > 0;
+         pygpu_half /= 2) {{
+        if (tid < pygpu_half && tid + pygpu_half < BLOCK_SIZE) {{
+            sdata[tid] = REDUCE(sdata[tid], sdata[tid + pygpu_half]);
         }}
         __syncthreads();
     }}
@@ -256,17 +257,20 @@ class ReductionKernel(_core.ReductionLauncher):
                 "ReductionKernel can only be used with functions that have at least one vector "
                 "argument"
             )
-        self.dtype_out = np.dtype(dtype_out)
+        dtype_out = np.dtype(dtype_out)
+        out_type = dtype_to_ctype(dtype_out)
+        beside = [reduce_expr, str(neutral)]
+        usage = _snippets.Usage(declared, map_expr, preamble, beside, options)
+        declaration = _snippets.declaration(declared, usage)
+        self._declare(name, declaration, usage.order_free, dtype_out)
+        self.dtype_out = dtype_out
         self.block_size = THREADS
         self.stage1_arg_types = [it.argument.struct_char for it in declared]
         self.stage2_arg_types = ["P", *self.stage1_arg_types]
         self._arguments = declared
-        self._out_type = dtype_to_ctype(self.dtype_out)
+        self._out_type = out_type
         self._expressions = (neutral, reduce_expr, map_expr, preamble)
         self._compilation = (name, options, keep)
-        usage = _snippets.Usage(declared, map_expr, preamble)
-        declaration = _snippets.declaration(declared, usage)
-        self._declare(name, declaration, usage.order_free, self.dtype_out)
 
     def _build(
         self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]

@@ -157,6 +157,19 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {name}_tiles(
 """
 
 
+def _overlap(source: Any, target: Any) -> bool:
+    """Whether an element of one array may lie where another element of the other does."""
+
+    def extent(array: Any) -> tuple[int, int]:
+        reach = (array.size - 1) * array.strides[0]
+        return array.ptr + min(reach, 0), array.ptr + max(reach, 0) + array.dtype.itemsize
+
+    if source is target or (source.ptr, source.strides) == (target.ptr, target.strides):
+        return False
+    (begin, end), (first, last) = extent(source), extent(target)
+    return begin < last and first < end
+
+
 class _ScanKernel:
     _exclusive: bool
 
@@ -260,6 +273,9 @@ class _ScanKernel:
         (length,) = input_ary.shape
         if length == 0:
             return output_ary
+        if _overlap(input_ary, output_ary):
+            # Blocks would read what others have written.
+            input_ary = input_ary.astype(self.dtype, stream)
         by_block, clear, by_tiles = self._functions()
         operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0])
         block = (THREADS, 1, 1)

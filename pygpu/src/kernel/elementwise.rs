@@ -8,9 +8,10 @@ use crate::errors::OrRaise;
 use crate::stream::stream_argument;
 use gpuarray::launch::ArgumentList;
 use once_cell::sync::OnceCell;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PySlice, PyTuple};
 
 /// Checks, packs and launches for `pygpu.elementwise.ElementwiseKernel`, which derives from it and
 /// generates the source.
@@ -54,28 +55,46 @@ fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py,
     value.filter(|value| !value.is_none())
 }
 
-/// The indices of a slice or a range.
-fn indices(value: &Bound<'_, PyAny>) -> PyResult<Indices> {
-    let part = |name: &str, default: Option<i64>| -> PyResult<i64> {
-        let part = value.getattr(name).map_err(|_| {
-            PyTypeError::new_err(format!("range is {value}; a slice or a range is needed"))
-        })?;
-        match default {
-            Some(default) if part.is_none() => Ok(default),
-            _ => part.extract().map_err(|_| {
-                PyTypeError::new_err(format!("range has the {name} {part}; a number is needed"))
-            }),
+impl Indices {
+    /// The indices from three numbers, which `argument` brought.
+    fn new(argument: &str, [start, stop, step]: [Bound<'_, PyAny>; 3]) -> PyResult<Indices> {
+        let number = |name: &str, value: Bound<'_, PyAny>| -> PyResult<i64> {
+            value.extract().map_err(|_| {
+                let text = format!("{argument} has the {name} {value}; an integer of 64 bits is needed");
+                PyTypeError::new_err(text)
+            })
+        };
+        let (start, stop) = (number("start", start)?, number("stop", stop)?);
+        match number("step", step)? {
+            0 => Err(PyValueError::new_err(format!("{argument} has the step 0"))),
+            step => Ok(Indices { start, stop, step }),
         }
-    };
-    let indices = Indices {
-        start: part("start", Some(0))?,
-        stop: part("stop", None)?,
-        step: part("step", Some(1))?,
-    };
-    if indices.step == 0 {
-        return Err(PyValueError::new_err("range has the step 0"));
     }
-    Ok(indices)
+
+    /// Those of a slice or a range, whose numbers are taken as they are.
+    fn of_range(value: &Bound<'_, PyAny>) -> PyResult<Indices> {
+        let part = |name: &str, default: i64| {
+            let part = value.getattr(name).map_err(|_| {
+                PyTypeError::new_err(format!("range is {value}; a slice or a range is needed"))
+            })?;
+            if part.is_none() { default.into_bound_py_any(value.py()) } else { Ok(part) }
+        };
+        let stop = value.getattr("stop").ok().filter(|stop| !stop.is_none());
+        let (start, step) = (part("start", 0)?, part("step", 1)?);
+        let stop = stop.ok_or_else(|| {
+            PyTypeError::new_err(format!("range is {value}; one with a stop is needed"))
+        })?;
+        Indices::new("range", [start, stop, step])
+    }
+
+    /// Those of a slice of `size` elements.
+    fn of_slice(value: &Bound<'_, PyAny>, size: usize) -> PyResult<Indices> {
+        let Ok(slice) = value.cast::<PySlice>() else {
+            return Err(PyTypeError::new_err(format!("slice is {value}; a slice is needed")));
+        };
+        let numbers = slice.call_method1("indices", (size,))?;
+        Indices::new("slice", numbers.extract()?)
+    }
 }
 
 #[pymethods]
@@ -128,11 +147,8 @@ impl ElementwiseLauncher {
                     "may not specify both range and slice keyword arguments",
                 ));
             }
-            (Some(range), None) => Some(indices(range)?),
-            (None, Some(slice)) => {
-                let (start, stop, step) = slice.call_method1("indices", (size,))?.extract()?;
-                Some(Indices { start, stop, step })
-            }
+            (Some(range), None) => Some(Indices::of_range(range)?),
+            (None, Some(slice)) => Some(Indices::of_slice(slice, size)?),
             (None, None) => None,
         };
         let count = match &indices {

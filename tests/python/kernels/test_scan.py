@@ -168,3 +168,22 @@ def test_kernels_are_compiled_again_after_a_reset():
     for _ in range(2):
         np.testing.assert_array_equal(add(gpuarray.to_gpu(np.int32([1, 2, 3]))).get(), [1, 3, 6])
         driver.Device(0).reset()
+
+
+@pytest.mark.parametrize("length", [50, 40_000])
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (np.s_[:-1], np.s_[1:]),
+        (np.s_[1:], np.s_[:-1]),
+        (np.s_[:], np.s_[::-1]),
+        (np.s_[:-3:2], np.s_[2::2]),
+        (np.s_[::2], np.s_[1::2]),
+    ],
+)
+def test_results_that_lie_among_the_elements(length, source, target):
+    x = np.arange(length, dtype=np.int32) % 7
+    device = gpuarray.to_gpu(x)
+    SUM(device[source], device[target], stream=driver.Stream())
+    x[target] = np.cumsum(x[source], dtype=np.int32)
+    assert (device.get() == x).all()
