@@ -53,9 +53,9 @@ SAME   := $(addprefix --skip ,::elementwise:: ::indexed:: ::reductions:: ::rando
 IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
 DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process faults \
   lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
-  raw_addresses host_buffers capabilities rocm status)
+  raw_addresses host_buffers capabilities forged_exchange rocm status)
 HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  lifetimes rocm status)
+  lifetimes forged_exchange rocm status)
 CUDA_TESTS   := tests/python/status_style $(patsubst %,tests/python/test_%.py,driver faults \
   lifetimes status)
 

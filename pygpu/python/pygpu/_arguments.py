@@ -20,6 +20,22 @@ def whole(name: str, value: Any) -> int:
         ) from None
 
 
+def pair(name: str, value: Any) -> tuple[int, int]:
+    """Returns the value, which has to be a sequence of two whole numbers."""
+    try:
+        first, second = value
+        return operator.index(first), operator.index(second)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}; a tuple of two whole numbers is needed") from None
+
+
+def truth(name: str, value: Any) -> bool | None:
+    """Returns the value, which has to be True, False or None."""
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    raise TypeError(f"{name} is {value!r}; True, False or None is needed")
+
+
 def instance(name: str, value: Any, kind: type) -> Any:
     """The value, which has to be an object of a class."""
     if not isinstance(value, kind):

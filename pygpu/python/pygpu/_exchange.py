@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
             from ml_dtypes import bfloat16
 
             return np.dtype(bfloat16)
-        if letter is None or bits % 8:
+        if letter is None or bits % 8 or bits > (128 if letter == "c" else 64):
             return None
         return np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
     except (ImportError, TypeError):
@@ -95,10 +96,10 @@ def dlpack(
         DLPack has no such elements or strides, the device is another, or a copy is needed and was
         refused.
     """
-    device = dlpack_device(array)
-    is_versioned = max_version is not None and max_version[0] >= 1
-    if dl_device is not None and tuple(map(int, dl_device)) != device:
-        if tuple(map(int, dl_device)) != (_CPU, 0):
+    device, copy = dlpack_device(array), _arguments.truth("copy", copy)
+    is_versioned = max_version is not None and _arguments.pair("max_version", max_version)[0] >= 1
+    if dl_device is not None and _arguments.pair("dl_device", dl_device) != device:
+        if _arguments.pair("dl_device", dl_device) != (_CPU, 0):
             raise BufferError(f"dl_device is {dl_device}; the array is on {device}")
         if copy is False:
             raise BufferError("copy is False; an array on a GPU reaches the host by a copy")
@@ -138,7 +139,7 @@ def _order_consumer(array: GPUArray, stream: Any) -> None:
             _core.synchronize()
         return
     refused = {"cuda": (0,), "hip": (1, 2)}[backend]
-    if handle is not None and (handle < -1 or handle in refused):
+    if handle is not None and (not -1 <= handle < 1 << 64 or handle in refused):
         raise BufferError(f"stream is {handle}; on {backend} DLPack does not allow this number")
     if handle == -1:
         return
@@ -202,11 +203,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
             f"x is of type {type(x).__name__}; an array with __dlpack__ and __dlpack_device__ "
             "is needed"
         ) from None
-    there = tuple(map(int, device_of()))
-    kind = _kind()
+    there = _arguments.pair("what __dlpack_device__ returned", device_of())
+    kind, copy = _kind(), _arguments.truth("copy", copy)
     is_here = there[0] in (kind.own, *kind.others)
     if device is not None:
-        wanted = (kind.own, device.ordinal) if isinstance(device, Device) else tuple(device)
+        is_own = isinstance(device, Device)
+        wanted = (kind.own, device.ordinal) if is_own else _arguments.pair("device", device)
         if kind.own == _CPU:
             wanted = (wanted[0], 0)
         if wanted != there and not (copy and wanted[0] == kind.own):
@@ -264,6 +266,10 @@ def _array_at(
 ) -> GPUArray:
     if 0 in shape:
         return GPUArray(shape, dtype)
+    if strides is not None and len(strides) == len(shape):
+        # Where there is no second element, the way to it may be any number.
+        step = dtype.itemsize
+        strides = tuple(step if n == 1 else it for n, it in zip(shape, strides, strict=True))
     return GPUArray(shape, dtype, base=owner, gpudata=address, strides=strides)
 
 
@@ -309,24 +315,41 @@ def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
         )
     try:
         address, is_read_only = interface["data"]
-        shape: tuple[int, ...] = tuple(map(int, interface["shape"]))
-        typestr = interface["typestr"]
+        address = operator.index(address)
+        shape = tuple(map(operator.index, interface["shape"]))
+        typestr, descr = interface["typestr"], interface.get("descr")
+        strides = interface.get("strides")
+        steps = None if strides is None else tuple(map(operator.index, strides))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"__cuda_array_interface__ of x is incomplete: {error!r}") from None
     if is_read_only:
         raise BufferError("x is for reading only, which a GPUArray cannot be; copy it first")
     if interface.get("mask") is not None:
         raise BufferError("x has a mask, which a GPUArray has not")
-    dtype: np.dtype[Any] = np.dtype(typestr)
-    descr = interface.get("descr")
-    if dtype.kind == "V" and descr:
-        dtype = np.dtype([tuple(entry) for entry in descr])
-    strides = interface.get("strides")
-    steps = None if strides is None else tuple(int(step) for step in strides)
+    dtype = _described_dtype(typestr, descr)
     stream = interface.get("stream")
     if stream is not None and sync and 0 not in shape:
-        if stream == 0:
-            raise ValueError("the stream of x is 0, which __cuda_array_interface__ does not allow")
+        stream = _arguments.whole("the stream of x", stream)
+        if not 0 < stream < 1 << 64:
+            raise ValueError(
+                f"the stream of x is {stream}, which __cuda_array_interface__ does not allow"
+            )
         if stream != _LEGACY:
             _wait(Stream.from_handle(_LEGACY), stream, x)
-    return _array_at(int(address), shape, dtype, steps, x)
+    return _array_at(address, shape, dtype, steps, x)
+
+
+def _described_dtype(typestr: Any, descr: Any) -> np.dtype[Any]:
+    """Returns the dtype of a description: the fields of a record are in ``descr``."""
+    try:
+        dtype: np.dtype[Any] = np.dtype(_arguments.instance("typestr", typestr, str))
+        record = None
+        if dtype.kind == "V" and descr:
+            record = np.dtype([tuple(entry) for entry in descr])
+    except TypeError as error:
+        raise ValueError(f"x has elements that have no dtype: {error}") from None
+    if record is not None and record.itemsize != dtype.itemsize:
+        raise ValueError(
+            f"x has elements of {dtype.itemsize} bytes, and a descr of {record.itemsize}: {descr}"
+        )
+    return dtype if record is None else record

@@ -144,31 +144,36 @@ fn not_an_array(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyErr {
     ))
 }
 
+/// One entry of the sequence `name`.
+///
+/// Raises `TypeError` for what is no whole number, `InvalidArgument` for one of more than 64 bits.
+pub(super) fn parse_entry(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<isize> {
+    if let Ok(entry) = value.extract() {
+        return Ok(entry);
+    }
+    let index = value.call_method0("__index__").map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name} has the entry {}; whole numbers are needed",
+            value.repr().map_or_else(|_| "?".into(), |text| text.to_string())
+        ))
+    })?;
+    index.extract().map_err(|_| {
+        to_python(Error::invalid(
+            name,
+            format!("{name} has the entry {index}, which is larger than the address space"),
+        ))
+    })
+}
+
 /// One extent.
 fn parse_extent(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let extent: i128 = value.extract().or_else(|_| {
-        let index = value.call_method0("__index__").map_err(|_| {
-            PyTypeError::new_err(format!(
-                "shape has the entry {}; whole numbers are needed",
-                value.repr().map_or_else(|_| "?".into(), |text| text.to_string())
-            ))
-        })?;
-        index.extract()
-    })?;
-    if extent < 0 {
-        return Err(to_python(Error::invalid(
+    let extent = parse_entry("shape", value)?;
+    usize::try_from(extent).map_err(|_| {
+        to_python(Error::invalid(
             "shape",
             format!("negative dimensions are not allowed: shape has the entry {extent}"),
-        )));
-    }
-    usize::try_from(extent).ok().filter(|&extent| isize::try_from(extent).is_ok()).ok_or_else(
-        || {
-            to_python(Error::invalid(
-                "shape",
-                format!("shape has the entry {extent}, which is larger than the address space"),
-            ))
-        },
-    )
+        ))
+    })
 }
 
 /// A shape: a whole number, or a sequence of them; a numpy array is a shape, too.
@@ -193,17 +198,7 @@ pub(crate) fn parse_shape(value: &Bound<'_, PyAny>) -> PyResult<Shape> {
 /// A shape for `reshape`: entries may be -1.
 pub(crate) fn parse_new_shape(arguments: &Bound<'_, PyTuple>) -> PyResult<SmallVec<[isize; 4]>> {
     let first = if arguments.len() == 1 { Some(arguments.get_item(0)?) } else { None };
-    let entry = |value: Bound<'_, PyAny>| {
-        value
-            .extract::<isize>()
-            .or_else(|_| value.call_method0("__index__")?.extract::<isize>())
-            .map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "shape has the entry {}; whole numbers are needed",
-                    value.repr().map_or_else(|_| "?".into(), |text| text.to_string())
-                ))
-            })
-    };
+    let entry = |value: Bound<'_, PyAny>| parse_entry("shape", &value);
     match first {
         Some(only) if only.is_instance_of::<PyTuple>() || only.is_instance_of::<PyList>() => {
             only.try_iter()?.map(|value| entry(value?)).collect()

@@ -1,6 +1,6 @@
 //! New arrays from arguments.
 
-use super::arguments::{parse_order, parse_shape};
+use super::arguments::{parse_entry, parse_order, parse_shape};
 use super::{Content, GPUArray};
 use crate::allocation::{address_of, memory_of};
 use crate::allocator::ResultAllocator;
@@ -104,19 +104,7 @@ fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
     let entries = value.try_iter().map_err(|_| {
         PyTypeError::new_err(format!("strides is {value}; a sequence of whole numbers is needed"))
     })?;
-    entries
-        .map(|entry| {
-            let entry = entry?;
-            entry
-                .extract::<isize>()
-                .or_else(|_| entry.call_method0("__index__")?.extract())
-                .map_err(|_| {
-                    PyTypeError::new_err(format!(
-                        "strides has the entry {entry}; whole numbers are needed"
-                    ))
-                })
-        })
-        .collect()
+    entries.map(|entry| parse_entry("strides", &entry?)).collect()
 }
 
 /// How many bytes negative strides reach below the first element.

@@ -4,6 +4,7 @@
 //! decided in `pygpu._exchange`.
 
 use super::GPUArray;
+use gpuarray::hal::layout::MAX_AXES;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -244,7 +245,8 @@ type TensorParts = (DLPackTensor, u64, Vec<i64>, Option<Vec<i64>>, (u8, u8, u16)
 
 /// Consumes a capsule: its structure belongs to the object that is returned first.
 ///
-/// Raises BufferError for a capsule of a later major version, and for one that was consumed.
+/// Raises BufferError for a capsule of a later major version, for one that was consumed, and for a
+/// tensor with axes and no shape.
 #[pyfunction]
 pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts> {
     if capsule.cast::<PyCapsule>().is_err() {
@@ -282,7 +284,7 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
         let managed: &ManagedVersioned = unsafe { pointer.as_ref() };
         let is_read_only = managed.flags & READ_ONLY != 0;
         // SAFETY: as above.
-        return Ok(unsafe { parts(owner, &managed.tensor, is_read_only) });
+        return unsafe { parts(owner, &managed.tensor, is_read_only) };
     }
     if has_name(NAME) {
         let pointer = take(NAME, USED_NAME).ok_or_else(broken)?.cast();
@@ -290,7 +292,7 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
         // SAFETY: the structure is valid until its deleter is called.
         let managed: &Managed = unsafe { pointer.as_ref() };
         // SAFETY: as above.
-        return Ok(unsafe { parts(owner, &managed.tensor, false) });
+        return unsafe { parts(owner, &managed.tensor, false) };
     }
     Err(PyBufferError::new_err("the capsule is no tensor of DLPack, or was consumed before"))
 }
@@ -299,21 +301,28 @@ pub(crate) fn dlpack_tensor(capsule: &Bound<'_, PyAny>) -> PyResult<TensorParts>
 ///
 /// # Safety
 ///
-/// `tensor` is valid: its shape and its strides, if there are any, have an entry for each axis.
-unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> TensorParts {
-    let ndim = usize::try_from(tensor.ndim).unwrap_or(0);
+/// `tensor` is valid: its shape and its strides, where there are any, have an entry for each axis.
+unsafe fn parts(owner: DLPackTensor, tensor: &Tensor, is_read_only: bool) -> PyResult<TensorParts> {
+    let refused = |what: String| PyBufferError::new_err(format!("the capsule's tensor has {what}"));
+    let ndim = usize::try_from(tensor.ndim)
+        .ok()
+        .filter(|&ndim| ndim <= MAX_AXES)
+        .ok_or_else(|| refused(format!("{} axes; allowed are 0 to {MAX_AXES}", tensor.ndim)))?;
     let list = |pointer: *mut i64| {
-        if pointer.is_null() || ndim == 0 {
+        if ndim == 0 {
             return Vec::new();
         }
         // SAFETY: as the caller promises.
         unsafe { std::slice::from_raw_parts(pointer, ndim) }.to_vec()
     };
+    if ndim > 0 && tensor.shape.is_null() {
+        return Err(refused(format!("{ndim} axes and no shape")));
+    }
     let strides = (!tensor.strides.is_null()).then(|| list(tensor.strides));
     let DataType { code, bits, lanes } = tensor.dtype;
     let address = (tensor.data as u64).wrapping_add(tensor.byte_offset);
     let device = (tensor.device_type, tensor.device_id);
-    (owner, address, list(tensor.shape), strides, (code, bits, lanes), device, is_read_only)
+    Ok((owner, address, list(tensor.shape), strides, (code, bits, lanes), device, is_read_only))
 }
 
 #[pymethods]

@@ -5,6 +5,7 @@ use super::signature::{Signature, refuse_keywords};
 use super::variants::{Variant, Variants, config, geometries, packable};
 use crate::current_device::current_device;
 use crate::errors::OrRaise;
+use crate::integer::integer;
 use crate::stream::stream_argument;
 use gpuarray::launch::ArgumentList;
 use once_cell::sync::OnceCell;
@@ -59,10 +60,7 @@ impl Indices {
     /// The indices from three numbers, which `argument` brought.
     fn new(argument: &str, [start, stop, step]: [Bound<'_, PyAny>; 3]) -> PyResult<Indices> {
         let number = |name: &str, value: Bound<'_, PyAny>| -> PyResult<i64> {
-            value.extract().map_err(|_| {
-                let text = format!("{argument} has the {name} {value}; an integer of 64 bits is needed");
-                PyTypeError::new_err(text)
-            })
+            Ok(integer::<isize>(&format!("the {name} of {argument}"), &value)? as i64)
         };
         let (start, stop) = (number("start", start)?, number("stop", stop)?);
         match number("step", step)? {
@@ -79,12 +77,8 @@ impl Indices {
             })?;
             if part.is_none() { default.into_bound_py_any(value.py()) } else { Ok(part) }
         };
-        let stop = value.getattr("stop").ok().filter(|stop| !stop.is_none());
         let (start, step) = (part("start", 0)?, part("step", 1)?);
-        let stop = stop.ok_or_else(|| {
-            PyTypeError::new_err(format!("range is {value}; one with a stop is needed"))
-        })?;
-        Indices::new("range", [start, stop, step])
+        Indices::new("range", [start, value.getattr("stop")?, step])
     }
 
     /// Those of a slice of `size` elements.

@@ -270,6 +270,18 @@ def good():
             TypeError,
             "both range and slice",
         ),
+        (lambda a, x, y, z: ((a, x, 3, y, z), {"slice": 5}), TypeError, "slice is 5"),
+        (lambda a, x, y, z: ((a, x, 3, y, z), {"range": 1 / 3}), TypeError, "range is 0.3"),
+        (
+            lambda a, x, y, z: ((a, x, 3, y, z), {"slice": slice(0, 4, 2**70)}),
+            OverflowError,
+            "the step of slice is 1180",
+        ),
+        (
+            lambda a, x, y, z: ((a, x, 3, y, z), {"range": range(2**70)}),
+            OverflowError,
+            "the stop of range is 1180",
+        ),
         (lambda a, x, y, z: ((a, x, 3, y, z), {"strem": None}), TypeError, "strem"),
         (lambda a, x, y, z: ((a, x, 3, y, z), {"stream": "0"}), TypeError, "stream"),
     ],
@@ -298,6 +310,15 @@ def test_bad_calls_are_refused_before_anything_runs(change, error, text):
 def test_bad_declarations_are_refused(make, error, text):
     with pytest.raises(error, match=text):
         make()
+
+
+def test_a_second_declaration_changes_nothing():
+    kernel = ElementwiseKernel("float *x", "x[i] = 1")
+    with pytest.raises(RuntimeError, match="second time"):
+        kernel.__init__("float *x, float *y", "y[i] = 2")
+    x = gpuarray.zeros(5, np.float32)
+    kernel(x)
+    assert (x.get() == 1).all()
 
 
 def test_a_wrong_statement_is_shown_with_its_line():
