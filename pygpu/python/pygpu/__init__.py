@@ -4,9 +4,16 @@ The modules have PyCUDA's names: ``pygpu.gpuarray``, ``pygpu.driver``, ``pygpu.a
 so on. Importing them touches no GPU; a backend is opened by the first use.
 """
 
+import os as _os
+
 from ._alias import install_as_pycuda
 from ._core import __version__, backends, build_info, choose_backend
 from ._status import Status
+
+if _os.environ.get("PYGPU_LEAKS"):
+    from ._leaks import watch as _watch
+
+    _watch()
 
 VERSION = tuple(int(part) for part in __version__.split("."))
 VERSION_STATUS = ""
