@@ -3,13 +3,13 @@
 use super::divisor::Divisors as _;
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
+use super::multiversion::{
+    Loop, elements, map_pairs, operands, select_masked, select_variant, step_pairs,
+};
 use super::neighbour::Neighbour as _;
 use super::number::{Convert as _, Number, Truth, with_kind, with_number};
 use super::sums::Sums as _;
 use super::unary::{Own, Test, ValueOn};
-use super::vector::{
-    Loop, elements, map_pairs, operands, select_masked, select_variant, step_pairs,
-};
 use super::{divide, power};
 use hal::function::BinaryFunction;
 use hal::{DType, bf16, f16};

@@ -1,8 +1,8 @@
 //! Loops that convert contiguous elements from one type to another.
 
 use super::copy::pointer;
+use super::multiversion::{Loop, elements, places, select_masked, select_variant, step_single};
 use super::number::{Number, Truth, with_number};
-use super::vector::{Loop, elements, places, select_masked, select_variant, step_single};
 use hal::DType;
 
 /// The values of a function of the elements of one argument.

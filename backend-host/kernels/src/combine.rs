@@ -1,7 +1,7 @@
 //! Loops that combine elements into fewer: whole blocks, rows, and running values.
 
+use super::multiversion::{elements, select_masked, select_variant};
 use super::number::{Number, with_number};
-use super::vector::{elements, select_masked, select_variant};
 use hal::DType;
 use hal::function::Reduction;
 

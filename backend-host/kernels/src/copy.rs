@@ -1,7 +1,7 @@
 //! Copies of two-dimensional pieces of memory with any strides, whatever the elements are.
 
-use super::nest::offset;
-use super::vector::select_variant;
+use super::multiversion::select_variant;
+use super::strided::offset;
 use std::mem::MaybeUninit;
 use std::ptr;
 

@@ -3,9 +3,9 @@
 use super::cast;
 use super::copy::{Place, copy_tile, pointer};
 use super::kernel::{self, Kernel};
-use super::nest::offset;
 use super::pairwise::Cell;
 use super::parallel::Workers;
+use super::strided::offset;
 use hal::DType;
 use hal::function::{Function, UnaryFunction};
 use hal::operation::{Elementwise, Input, Operand};
@@ -131,7 +131,7 @@ unsafe fn apply(operation: &Elementwise, length: usize, workers: &Workers<'_>) -
 /// of an element.
 ///
 /// # Safety
-/// See [`super::vector::Loop`].
+/// See [`super::multiversion::Loop`].
 #[inline]
 pub(super) unsafe fn call(
     kernel: Kernel,

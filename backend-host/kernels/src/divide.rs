@@ -6,8 +6,8 @@
 //! Elements divided by elements are divided in floating point if they have at most 32 bits.
 
 use super::kernel::Kernel;
+use super::multiversion::{Loop, map_pairs, operands, select_variant};
 use super::number::Number;
-use super::vector::{Loop, map_pairs, operands, select_variant};
 use hal::DType;
 use hal::function::BinaryFunction;
 

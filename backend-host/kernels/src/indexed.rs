@@ -1,8 +1,8 @@
 //! Elements picked and stored by arrays of indices.
 
 use super::copy::{Place, copy_tile, pointer};
-use super::nest::{count, for_each, offset, widest, without};
 use super::parallel::Workers;
+use super::strided::{count, for_each, offset, widest, without};
 use super::tile::{Argument, BUFFER, Buffer, Output, Scratch};
 use hal::DType;
 use hal::operation::{Gather, Indexed, Input, Scatter};
@@ -155,7 +155,7 @@ pub(super) unsafe fn gather(operation: &Gather, workers: &Workers<'_>) {
     let length = columns.map_or(1, |axis| shape[axis]);
     let strides = [picker.strides, picker.indices.strides, output.strides];
     let addresses = [picker.address, picker.indices.address, output.address];
-    let stride_of = |operand: usize, axis| super::nest::stride(strides[operand], axis);
+    let stride_of = |operand: usize, axis| super::strided::stride(strides[operand], axis);
     let contiguous = output.is_direct(output.stride(columns), length);
     let largest = picker.size.max(output.size);
     let width = if contiguous { tile_columns(1) } else { tile_columns(largest).max(1) };
@@ -248,7 +248,8 @@ pub(super) unsafe fn scatter(operation: &Scatter) {
         while column < length {
             let number = width.min(length - column);
             let [base, indices, from] = std::array::from_fn(|operand| {
-                let stride = columns.map_or(0, |axis| super::nest::stride(strides[operand], axis));
+                let stride =
+                    columns.map_or(0, |axis| super::strided::stride(strides[operand], axis));
                 let address = offset(start[operand], column, stride);
                 Place { address, row: 0, column: stride }
             });

@@ -1,7 +1,7 @@
 //! The loop of any function, and those of the functions of three and four elements.
 
+use super::multiversion::{Loop, elements, places, select_variant};
 use super::number::{Number, Truth, with_number};
-use super::vector::{Loop, elements, places, select_variant};
 use super::{binary, mixed, unary};
 use hal::DType;
 use hal::function::Function;

@@ -1,6 +1,6 @@
 //! Builtin operations in native Rust.
 //!
-//! An operation runs as loops over contiguous elements ([`vector`]), one for each function and
+//! An operation runs as loops over contiguous elements ([`multiversion`]), one for each function and
 //! element type; what is not contiguous or of another type passes through small buffers
 //! ([`tile`]). Nothing here allocates memory of an operand's size, and no result depends on
 //! the number of threads.
@@ -16,7 +16,6 @@ mod divide;
 mod divisor;
 mod elementwise;
 mod exponent;
-mod feed;
 mod float;
 mod half;
 mod indexed;
@@ -24,20 +23,21 @@ mod integer;
 mod kernel;
 mod math;
 mod mixed;
+mod multiversion;
 mod neighbour;
-mod nest;
 mod number;
 mod pairwise;
 mod parallel;
 mod power;
 mod reduce;
+mod reduce_input;
 mod saturate;
 mod scan;
 mod sequence;
+mod strided;
 mod sums;
 mod tile;
 mod unary;
-mod vector;
 
 use hal::operation::{Description, Operation};
 use hal::{Error, Result};
@@ -89,8 +89,8 @@ pub mod loops {
     pub use super::exponent::Parts;
     pub use super::half::{narrow, widen};
     pub use super::kernel::{Kernel, kernel};
+    pub use super::multiversion::Loop;
     pub use super::saturate::Saturate;
-    pub use super::vector::Loop;
 }
 
 #[cold]

@@ -1,8 +1,8 @@
 //! Loops that compare signed integers with unsigned ones of the same width.
 
 use super::kernel::Kernel;
+use super::multiversion::{Loop, map_pairs, operands, select_variant};
 use super::number::Truth;
-use super::vector::{Loop, map_pairs, operands, select_variant};
 use hal::function::BinaryFunction;
 use std::cmp::Ordering;
 

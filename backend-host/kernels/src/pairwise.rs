@@ -2,7 +2,7 @@
 
 use super::combine::Combiner;
 use super::copy::pointer;
-use super::nest::offset;
+use super::strided::offset;
 use std::ptr;
 
 /// Sixteen aligned bytes, enough for an element of any type.

@@ -2,8 +2,8 @@
 
 use super::kernel::Kernel;
 use super::math::power::Real;
+use super::multiversion::{Loop, map_pairs, operands, select_fused, select_variant};
 use super::number::Number;
-use super::vector::{Loop, map_pairs, operands, select_fused, select_variant};
 use hal::function::BinaryFunction;
 use hal::{DType, bf16, f16};
 

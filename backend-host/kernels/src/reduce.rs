@@ -4,22 +4,23 @@
 //! row upon row, many neighbouring results at once. Either way the order of combination
 //! follows from shape, strides and dtypes alone.
 
+mod fold;
+
 use super::cast;
 use super::combine::{self, Combiner};
 use super::copy::{Place, pointer};
 use super::elementwise;
-use super::feed::Feed;
-use super::nest::{count, for_each, offset, stride, widest, without};
+use super::multiversion::Loop;
 use super::pairwise::{Cell, Pairwise};
 use super::parallel::Workers;
-use super::tile::{Output, ROW, Scratch};
+use super::reduce_input::ReduceInput;
+use super::strided::{count, for_each, offset, stride, widest, without};
+use super::tile::{Output, Scratch};
 use super::unsupported;
-use super::vector::Loop;
 use hal::function::Reduction;
 use hal::operation::{Reduce, Shape};
 use hal::{DType, Result, Scalar};
 use std::ops::Range;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are added up before they join the pairwise combination.
@@ -35,7 +36,7 @@ const SEGMENTED: usize = 1 << 18;
 
 /// A reduction made ready.
 struct Reducer<'a> {
-    feed: Feed<'a>,
+    input: ReduceInput<'a>,
     combiner: Combiner,
     /// Bytes of an element of the type that elements are combined in.
     size: usize,
@@ -108,22 +109,22 @@ impl<'a> Reducer<'a> {
         };
         let combiner = combine::combiner(way, working)
             .ok_or_else(|| unsupported(format!("{reduction:?} of dtype {compute}")))?;
-        let feed = Feed::new(input, *compute, working)?;
+        let input = ReduceInput::new(input, *compute, working)?;
         let nearest = |shape: &[usize], not: Option<usize>| {
             (0..shape.len())
                 .rev()
                 .filter(|&axis| shape[axis] > 1 && Some(axis) != not)
-                .min_by_key(|&axis| feed.distance(axis))
+                .min_by_key(|&axis| input.distance(axis))
         };
         let line = nearest(&folded, None);
         let neighbour = nearest(&kept, None);
         let many = neighbour.filter(|&kept_axis| {
-            let closer = line.is_none_or(|axis| feed.distance(kept_axis) < feed.distance(axis));
+            let closer = line.is_none_or(|axis| input.distance(kept_axis) < input.distance(axis));
             (kept[kept_axis] >= 16 && closer) || (kept[kept_axis] >= 32 && count(&folded) <= 32)
         });
         let (rows, columns, width) = match many {
-            Some(axis) if feed.is_direct(axis) => (line, many, WIDTH / working.size()),
-            Some(_) => (line, many, (feed.capacity() / ROUNDS).max(1)),
+            Some(axis) if input.is_direct(axis) => (line, many, WIDTH / working.size()),
+            Some(_) => (line, many, (input.capacity() / ROUNDS).max(1)),
             None => (nearest(&folded, line), line, 1),
         };
         let tasks = match many {
@@ -134,7 +135,7 @@ impl<'a> Reducer<'a> {
         let divisible =
             if elements >= SEGMENTED && tasks < 8 { elements / (SEGMENTED / 4) } else { 1 };
         Ok(Reducer {
-            feed,
+            input,
             combiner,
             size: working.size(),
             narrow: cast::conversion(working, result),
@@ -183,9 +184,9 @@ impl<'a> Reducer<'a> {
         let many = self.many();
         let mut outer = without(&self.kept, &[many]);
         let mut columns = 0..many.map_or(1, |axis| self.kept[axis]);
-        let [first, second] = self.feed.strides();
+        let [first, second] = self.input.strides();
         let strides = [first, second, self.output.strides];
-        let [first, second] = self.feed.addresses();
+        let [first, second] = self.input.addresses();
         let mut addresses = [first, second, self.output.address];
         if many == Some(axis) {
             columns = range;
@@ -290,7 +291,7 @@ impl<'a> Reducer<'a> {
                 let start = segment * step;
                 let mut folded = self.folded.clone();
                 folded[axis] = step.min(extent - start);
-                let strides = self.feed.strides();
+                let strides = self.input.strides();
                 let addresses = std::array::from_fn(|operand| {
                     offset(addresses[operand], start, stride(strides[operand], axis))
                 });
@@ -311,134 +312,5 @@ impl<'a> Reducer<'a> {
             }
             pairwise.finish(target);
         }
-    }
-
-    /// Combines the elements of each of `length` results over the axes of `folded`.
-    ///
-    /// # Safety
-    /// The elements must be readable, and `length` results writable at the target.
-    unsafe fn fold(
-        &self,
-        folded: &Shape,
-        addresses: [usize; 2],
-        length: usize,
-        target: usize,
-        memory: &mut Vec<Cell>,
-        scratch: &mut Scratch,
-    ) {
-        if self.many().is_some() {
-            // SAFETY: passed on to the caller.
-            unsafe { self.fold_rows(folded, addresses, length, target, memory, scratch) };
-        } else {
-            // SAFETY: passed on to the caller.
-            unsafe { self.fold_line(folded, addresses, target, scratch) };
-        }
-    }
-
-    fn place(&self, operand: usize, address: usize, row: usize, column: usize) -> Place {
-        let strides = self.feed.strides()[operand];
-        let along = |axis: Option<usize>| axis.map_or(0, |axis| stride(strides, axis));
-        let (row_stride, column_stride) = (along(self.rows), along(self.columns));
-        let address = offset(offset(address, row, row_stride), column, column_stride);
-        Place { address, row: row_stride, column: column_stride }
-    }
-
-    /// # Safety
-    /// As for [`Reducer::fold`], for one result.
-    unsafe fn fold_line(
-        &self,
-        folded: &Shape,
-        addresses: [usize; 2],
-        target: usize,
-        scratch: &mut Scratch,
-    ) {
-        let columns = self.columns.map_or(1, |axis| folded[axis]);
-        let direct = self.columns.is_some_and(|axis| self.feed.is_direct(axis));
-        // Short lines are packed together even where each could be used in place.
-        let lines = direct && (columns >= ROW || self.rows.is_none());
-        let capacity = self.feed.capacity().min(LINE);
-        let longest = if self.decisive.is_some() { DECISION } else { usize::MAX };
-        let tile_columns = columns.min(if lines { longest } else { capacity });
-        let rows = self.rows.map_or(1, |axis| folded[axis]);
-        let tile_rows = if lines { 1 } else { (capacity / tile_columns).clamp(1, rows) };
-        let outer = without(folded, &[self.rows, self.columns]);
-        let mut levels = [std::mem::MaybeUninit::<Cell>::uninit(); 65];
-        let base = levels.as_mut_ptr().expose_provenance();
-        let mut cell = Cell([0; 16]);
-        let part = (&raw mut cell).expose_provenance();
-        // SAFETY: enough levels for any number of elements.
-        let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, 1, self.size) };
-        let mut is_decided = false;
-        for_each(&outer, &self.feed.strides(), addresses, |start| {
-            for row in (0..rows).step_by(tile_rows) {
-                for column in (0..columns).step_by(tile_columns) {
-                    if is_decided {
-                        return;
-                    }
-                    let extent = (tile_rows.min(rows - row), tile_columns.min(columns - column));
-                    let places = std::array::from_fn(|operand| {
-                        self.place(operand, start[operand], row, column)
-                    });
-                    // SAFETY: a tile of the elements, direct or fitting the buffers.
-                    unsafe {
-                        let ready = self.feed.load(places, extent, false, scratch);
-                        let length = extent.0 * extent.1;
-                        (self.combiner.whole)(pointer(ready.address), length, pointer(part));
-                        pairwise.push(part);
-                        // Truth values made by a loop are 0 or 1.
-                        let first = pointer(part).read();
-                        is_decided = self.decisive == Some(first);
-                    }
-                }
-            }
-        });
-        // SAFETY: passed on to the caller.
-        unsafe { pairwise.finish(target) };
-    }
-
-    /// # Safety
-    /// As for [`Reducer::fold`].
-    unsafe fn fold_rows(
-        &self,
-        folded: &Shape,
-        addresses: [usize; 2],
-        length: usize,
-        target: usize,
-        memory: &mut Vec<Cell>,
-        scratch: &mut Scratch,
-    ) {
-        let bytes = length * self.size;
-        let pitch = bytes.next_multiple_of(size_of::<Cell>());
-        let rows = self.rows.map_or(1, |axis| folded[axis]);
-        let levels = Pairwise::levels(count(folded));
-        let cells = (levels + 1) * pitch / size_of::<Cell>();
-        if memory.len() < cells {
-            memory.resize(cells, Cell([0; 16]));
-        }
-        let part = memory.as_mut_ptr().expose_provenance();
-        let base = offset(part, 1, pitch as isize);
-        // SAFETY: enough levels for as many rows as there are elements for a result.
-        let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, length, bytes) };
-        let outer = without(folded, &[self.rows]);
-        for_each(&outer, &self.feed.strides(), addresses, |start| {
-            for row in (0..rows).step_by(ROUNDS) {
-                let height = ROUNDS.min(rows - row);
-                let places =
-                    std::array::from_fn(|operand| self.place(operand, start[operand], row, 0));
-                // SAFETY: a tile of the elements, direct or fitting the buffers, whose rows
-                // are as long as a partial result.
-                unsafe {
-                    let ready = self.feed.load(places, (height, length), true, scratch);
-                    ptr::copy_nonoverlapping(pointer(ready.address), pointer(part), bytes);
-                    for row in 1..height {
-                        let row = offset(ready.address, row, ready.row);
-                        (self.combiner.rows)(pointer(part), pointer(row), length);
-                    }
-                    pairwise.push(part);
-                }
-            }
-        });
-        // SAFETY: passed on to the caller.
-        unsafe { pairwise.finish(target) };
     }
 }

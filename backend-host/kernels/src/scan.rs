@@ -2,9 +2,9 @@
 
 use super::combine::{self, Combiner, Running};
 use super::copy::{Place, copy_tile, pointer};
-use super::nest::{count, for_each, offset, stride, widest, without};
 use super::pairwise::Cell;
 use super::parallel::Workers;
+use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{Argument, BUFFER, Output, Scratch};
 use super::unsupported;
 use hal::operation::{Scan, Shape};

@@ -1,11 +1,11 @@
 //! Evenly spaced values.
 
 use super::copy::pointer;
-use super::nest::{offset, stride};
+use super::multiversion::{places, select_variant};
 use super::number::{Number, with_number};
 use super::parallel::Workers;
+use super::strided::{offset, stride};
 use super::unsupported;
-use super::vector::{places, select_variant};
 use hal::operation::Sequence;
 use hal::{DType, Result, Scalar, bf16, f16};
 

@@ -3,8 +3,8 @@
 
 use super::cast;
 use super::copy::{Place, copy_tile};
-use super::nest::stride;
-use super::vector::Loop;
+use super::multiversion::Loop;
+use super::strided::stride;
 use hal::DType;
 use hal::operation::Operand;
 use std::mem::MaybeUninit;

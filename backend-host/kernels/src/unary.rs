@@ -3,8 +3,8 @@
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
 use super::math::{self, complex};
+use super::multiversion::{Loop, elements, places, select_variant, step_single};
 use super::number::{Convert, Number, Truth, with_kind, with_number};
-use super::vector::{Loop, elements, places, select_variant, step_single};
 use hal::function::UnaryFunction;
 use hal::{Complex, DType, bf16, f16};
 

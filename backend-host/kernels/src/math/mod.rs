@@ -18,7 +18,7 @@ mod single;
 mod table;
 
 use super::kernel::Kernel;
-use super::vector::{Loop, elements, places, select_fused};
+use super::multiversion::{Loop, elements, places, select_fused};
 use hal::function::UnaryFunction;
 use hal::{DType, bf16, f16};
 use precision::Precision;

@@ -5,7 +5,7 @@
 //! "An Improved Algorithm for hypot(a, b)" (2019), with fused multiply-add.
 
 use crate::kernel::Kernel;
-use crate::vector::{Loop, elements, places, select_fused};
+use crate::multiversion::{Loop, elements, places, select_fused};
 use hal::DType;
 use hal::function::UnaryFunction;
 

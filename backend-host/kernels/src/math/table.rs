@@ -5,7 +5,7 @@
 //! neither for the time nor for the 128 KiB.
 
 use crate::half::{narrow_double, widen};
-use crate::vector::Loop;
+use crate::multiversion::Loop;
 use hal::f16;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

@@ -63,7 +63,7 @@ macro_rules! select_variant {
             }
 
             #[cfg(target_arch = "x86_64")]
-            if $crate::vector::has_avx2() {
+            if $crate::multiversion::has_avx2() {
                 return avx2::<$($generic),*>;
             }
             baseline::<$($generic),*>
@@ -106,7 +106,7 @@ macro_rules! select_masked {
             }
 
             #[cfg(target_arch = "x86_64")]
-            if $crate::vector::has_avx512() {
+            if $crate::multiversion::has_avx512() {
                 return avx512::<$($generic),*>;
             }
             $narrower::<$($generic),*>()
@@ -182,13 +182,13 @@ macro_rules! select_fused {
                 unsafe { $body::<$($generic),*>($($argument),*) }
             }
 
-            Some(match $crate::vector::fused()? {
+            Some(match $crate::multiversion::fused()? {
                 #[cfg(not(target_arch = "x86_64"))]
-                $crate::vector::Fused::Baseline => baseline::<$($generic),*>,
+                $crate::multiversion::Fused::Baseline => baseline::<$($generic),*>,
                 #[cfg(target_arch = "x86_64")]
-                $crate::vector::Fused::Avx2 => avx2::<$($generic),*>,
+                $crate::multiversion::Fused::Avx2 => avx2::<$($generic),*>,
                 #[cfg(target_arch = "x86_64")]
-                $crate::vector::Fused::Avx512 => avx512::<$($generic),*>,
+                $crate::multiversion::Fused::Avx512 => avx512::<$($generic),*>,
             })
         }
     };

@@ -1,4 +1,4 @@
-//! Nested loops over the axes of several strided arrays at once.
+//! Strided iteration over the axes of several arrays at once.
 
 use hal::operation::Shape;
 

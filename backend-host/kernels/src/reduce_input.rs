@@ -1,13 +1,13 @@
-//! What a reduction combines, as packed tiles of the type that it combines in.
+//! The elements of a reduction, as packed tiles of the type that they are combined in.
 
 use super::cast;
 use super::copy::{Place, pointer};
 use super::indexed::{Picked, Picker};
 use super::kernel;
-use super::nest::stride;
+use super::multiversion::Loop;
+use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
-use super::vector::Loop;
 use hal::function::{BinaryFunction, Function};
 use hal::operation::Mapped;
 use hal::{DType, Result};
@@ -25,7 +25,7 @@ enum Source<'a> {
 
 /// The elements of a reduction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Feed<'a> {
+pub(super) struct ReduceInput<'a> {
     source: Source<'a>,
     /// From the computing type to the one that elements are combined in.
     widen: Option<Loop>,
@@ -33,7 +33,7 @@ pub(super) struct Feed<'a> {
     working: usize,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> ReduceInput<'a> {
     /// The elements of `mapped`, computed in one type and combined in another.
     pub(super) fn new(mapped: &'a Mapped, compute: DType, working: DType) -> Result<Self> {
         let source = match mapped {
@@ -50,7 +50,7 @@ impl<'a> Feed<'a> {
             }
         };
         let widen = cast::conversion(compute, working);
-        Ok(Feed { source, widen, compute: compute.size(), working: working.size() })
+        Ok(ReduceInput { source, widen, compute: compute.size(), working: working.size() })
     }
 
     /// The addresses of the elements whose indices are all zero.

@@ -1,0 +1,140 @@
+//! The elements of results combined: along lines, or row upon row.
+
+use super::{DECISION, LINE, ROUNDS, Reducer};
+use crate::copy::{Place, pointer};
+use crate::pairwise::{Cell, Pairwise};
+use crate::strided::{count, for_each, offset, stride, without};
+use crate::tile::{ROW, Scratch};
+use hal::operation::Shape;
+use std::ptr;
+
+impl Reducer<'_> {
+    /// Combines the elements of each of `length` results over the axes of `folded`.
+    ///
+    /// # Safety
+    /// The elements must be readable, and `length` results writable at the target.
+    pub(super) unsafe fn fold(
+        &self,
+        folded: &Shape,
+        addresses: [usize; 2],
+        length: usize,
+        target: usize,
+        memory: &mut Vec<Cell>,
+        scratch: &mut Scratch,
+    ) {
+        if self.many().is_some() {
+            // SAFETY: passed on to the caller.
+            unsafe { self.fold_rows(folded, addresses, length, target, memory, scratch) };
+        } else {
+            // SAFETY: passed on to the caller.
+            unsafe { self.fold_line(folded, addresses, target, scratch) };
+        }
+    }
+
+    fn place(&self, operand: usize, address: usize, row: usize, column: usize) -> Place {
+        let strides = self.input.strides()[operand];
+        let along = |axis: Option<usize>| axis.map_or(0, |axis| stride(strides, axis));
+        let (row_stride, column_stride) = (along(self.rows), along(self.columns));
+        let address = offset(offset(address, row, row_stride), column, column_stride);
+        Place { address, row: row_stride, column: column_stride }
+    }
+
+    /// # Safety
+    /// As for [`Reducer::fold`], for one result.
+    unsafe fn fold_line(
+        &self,
+        folded: &Shape,
+        addresses: [usize; 2],
+        target: usize,
+        scratch: &mut Scratch,
+    ) {
+        let columns = self.columns.map_or(1, |axis| folded[axis]);
+        let direct = self.columns.is_some_and(|axis| self.input.is_direct(axis));
+        // Short lines are packed together even where each could be used in place.
+        let lines = direct && (columns >= ROW || self.rows.is_none());
+        let capacity = self.input.capacity().min(LINE);
+        let longest = if self.decisive.is_some() { DECISION } else { usize::MAX };
+        let tile_columns = columns.min(if lines { longest } else { capacity });
+        let rows = self.rows.map_or(1, |axis| folded[axis]);
+        let tile_rows = if lines { 1 } else { (capacity / tile_columns).clamp(1, rows) };
+        let outer = without(folded, &[self.rows, self.columns]);
+        let mut levels = [std::mem::MaybeUninit::<Cell>::uninit(); 65];
+        let base = levels.as_mut_ptr().expose_provenance();
+        let mut cell = Cell([0; 16]);
+        let part = (&raw mut cell).expose_provenance();
+        // SAFETY: enough levels for any number of elements.
+        let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, 1, self.size) };
+        let mut is_decided = false;
+        for_each(&outer, &self.input.strides(), addresses, |start| {
+            for row in (0..rows).step_by(tile_rows) {
+                for column in (0..columns).step_by(tile_columns) {
+                    if is_decided {
+                        return;
+                    }
+                    let extent = (tile_rows.min(rows - row), tile_columns.min(columns - column));
+                    let places = std::array::from_fn(|operand| {
+                        self.place(operand, start[operand], row, column)
+                    });
+                    // SAFETY: a tile of the elements, direct or fitting the buffers.
+                    unsafe {
+                        let ready = self.input.load(places, extent, false, scratch);
+                        let length = extent.0 * extent.1;
+                        (self.combiner.whole)(pointer(ready.address), length, pointer(part));
+                        pairwise.push(part);
+                        // Truth values made by a loop are 0 or 1.
+                        let first = pointer(part).read();
+                        is_decided = self.decisive == Some(first);
+                    }
+                }
+            }
+        });
+        // SAFETY: passed on to the caller.
+        unsafe { pairwise.finish(target) };
+    }
+
+    /// # Safety
+    /// As for [`Reducer::fold`].
+    unsafe fn fold_rows(
+        &self,
+        folded: &Shape,
+        addresses: [usize; 2],
+        length: usize,
+        target: usize,
+        memory: &mut Vec<Cell>,
+        scratch: &mut Scratch,
+    ) {
+        let bytes = length * self.size;
+        let pitch = bytes.next_multiple_of(size_of::<Cell>());
+        let rows = self.rows.map_or(1, |axis| folded[axis]);
+        let levels = Pairwise::levels(count(folded));
+        let cells = (levels + 1) * pitch / size_of::<Cell>();
+        if memory.len() < cells {
+            memory.resize(cells, Cell([0; 16]));
+        }
+        let part = memory.as_mut_ptr().expose_provenance();
+        let base = offset(part, 1, pitch as isize);
+        // SAFETY: enough levels for as many rows as there are elements for a result.
+        let mut pairwise = unsafe { Pairwise::new(&self.combiner, base, length, bytes) };
+        let outer = without(folded, &[self.rows]);
+        for_each(&outer, &self.input.strides(), addresses, |start| {
+            for row in (0..rows).step_by(ROUNDS) {
+                let height = ROUNDS.min(rows - row);
+                let places =
+                    std::array::from_fn(|operand| self.place(operand, start[operand], row, 0));
+                // SAFETY: a tile of the elements, direct or fitting the buffers, whose rows
+                // are as long as a partial result.
+                unsafe {
+                    let ready = self.input.load(places, (height, length), true, scratch);
+                    ptr::copy_nonoverlapping(pointer(ready.address), pointer(part), bytes);
+                    for row in 1..height {
+                        let row = offset(ready.address, row, ready.row);
+                        (self.combiner.rows)(pointer(part), pointer(row), length);
+                    }
+                    pairwise.push(part);
+                }
+            }
+        });
+        // SAFETY: passed on to the caller.
+        unsafe { pairwise.finish(target) };
+    }
+}
