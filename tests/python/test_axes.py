@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import COMPLEX, DTYPES, FLOATS, REAL, check, check_outcome, numbers, pairs
 
@@ -15,6 +15,7 @@ from pygpu import driver, gpuarray
 # Relative to the sum of magnitudes, over the additions of a small array.
 SUM_ERROR = {2: 4e-3, 4: 1e-6, 8: 1e-15}
 small = st.lists(st.integers(0, 5), min_size=1, max_size=3).map(tuple)
+few_examples = settings(max_examples=settings().max_examples // 2)
 full = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 
 
@@ -35,6 +36,7 @@ def tolerance(a, dtype):
     return float(np.sum(np.abs(a.astype("c16")))) * SUM_ERROR[size]
 
 
+@few_examples
 @given(st.data(), st.booleans())
 def test_sums(data, keepdims):
     a, a_gpu = data.draw(pairs(shape=small))
@@ -47,6 +49,7 @@ def test_sums(data, keepdims):
         check(gpuarray.sum(a_gpu, axis), np.sum(a, axis), atol=tolerance(a, expected.dtype))
 
 
+@few_examples
 @given(st.data(), st.booleans())
 def test_products(data, keepdims):
     dtypes = [dtype for dtype in DTYPES if dtype.kind not in "fc"] + [np.dtype("f8")]
@@ -55,6 +58,7 @@ def test_products(data, keepdims):
     check(a_gpu.prod(axis, keepdims=keepdims), np.prod(a, axis, keepdims=keepdims), rtol=1e-12)
 
 
+@few_examples
 @given(st.data(), st.booleans())
 @pytest.mark.parametrize("name", ["min", "max", "any", "all", "ptp"])
 def test_choices(name, data, keepdims):
@@ -67,6 +71,7 @@ def test_choices(name, data, keepdims):
         check(getattr(a_gpu, name)(axis=axis, keepdims=keepdims), expected)
 
 
+@few_examples
 @given(st.data(), st.booleans())
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
 def test_positions(name, data, keepdims):
@@ -79,6 +84,7 @@ def test_positions(name, data, keepdims):
     check(out, expected)
 
 
+@few_examples
 @given(st.data(), st.booleans(), st.integers(0, 1))
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
 def test_statistics(name, data, keepdims, ddof):
@@ -100,6 +106,7 @@ def test_statistics(name, data, keepdims, ddof):
     check(getattr(np, name)(a_gpu, **given), expected, atol=error)
 
 
+@few_examples
 @given(st.data(), st.booleans())
 def test_counts(data, keepdims):
     a, a_gpu = data.draw(pairs(shape=small, special=True))
@@ -110,6 +117,7 @@ def test_counts(data, keepdims):
     )
 
 
+@few_examples
 @given(st.data())
 @pytest.mark.parametrize("name", ["nansum", "nanprod"])
 def test_reductions_that_leave_out_nan(name, data):
@@ -122,6 +130,7 @@ def test_reductions_that_leave_out_nan(name, data):
     check(getattr(np, name)(a_gpu, axis), getattr(np, name)(a, axis), rtol=1e-12)
 
 
+@few_examples
 @given(st.data())
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
 def test_running_values(name, data):
@@ -135,6 +144,7 @@ def test_running_values(name, data):
     check(out, expected, rtol=1e-11, atol=1e-11)
 
 
+@few_examples
 @given(st.data(), st.booleans())
 def test_an_output_of_any_strides_and_a_wider_dtype(data, keepdims):
     a, a_gpu = data.draw(pairs(st.sampled_from([np.dtype("i4"), np.dtype("f4")]), full))

@@ -26,7 +26,7 @@ OTHER_TEXTS = {
     "prefixes of macros": {"LID", "GID", "LDIM", "GDIM"},
     "numbers with a name": {"SUCCESS"},
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
-    "symbols and forms of code": {"CUBIN", "NVRTC", "PTX"},
+    "symbols and forms of code": {"AMDGPU", "CUBIN", "NVRTC", "PTX"},
     "what an address is": {"UUID"},
     "set for a compiler": {"HIP_PLATFORM"},
 }

@@ -14,12 +14,58 @@ from ._views import diagonal
 
 
 def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
-    """Copies a numpy array to the device; its axes keep their order in memory."""
+    """Copies a numpy array to the device; its axes keep their order in memory.
+
+    Parameters
+    ----------
+    ary : array_like
+        What is copied.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+
+    Returns
+    -------
+    GPUArray
+        A new array. The call returns when `ary` may be changed.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> import numpy as np
+    >>> gpuarray.to_gpu(np.array([1, 2])).get()
+    array([1, 2])
+    """
     return _core.to_gpu(ary, allocator)
 
 
 def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArray:
-    """As :func:`to_gpu`, queued on a stream."""
+    """Copies a numpy array to the device as :func:`to_gpu` does, queued on a stream.
+
+    Parameters
+    ----------
+    ary : array_like
+        What is copied. A page-locked array may be changed after the stream's work only.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    stream : Stream, optional
+        Where the copy is queued.
+
+    Returns
+    -------
+    GPUArray
+        A new array on that stream.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> stream = driver.Stream()
+    >>> a = gpuarray.to_gpu_async(np.array([1, 2]), stream=stream)
+    >>> stream.synchronize()
+    >>> a.get()
+    array([1, 2])
+    """
     return _core.to_gpu(ary, allocator, stream, False)
 
 
@@ -29,7 +75,32 @@ empty = GPUArray
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """A new array, every element ``fill_value``."""
+    """Returns a new array, every element of one value.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The extents of the axes.
+    fill_value : number or GPUArray
+        The value; of an array it is broadcast.
+    dtype : dtype, optional
+        The type of the elements; that of `fill_value` without it.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    order : {"C", "F"}
+        The memory order.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.full(3, 7).get()
+    array([7, 7, 7])
+    """
     if dtype is None:
         dtype = (
             fill_value.dtype if isinstance(fill_value, GPUArray) else np.asarray(fill_value).dtype
@@ -40,23 +111,87 @@ def full(
 def zeros(
     shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """A new array of zeros."""
+    """Returns a new array of zeros.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The extents of the axes.
+    dtype : dtype
+        The type of the elements.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    order : {"C", "F"}
+        The memory order.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.zeros(2).get()
+    array([0., 0.])
+    """
     return _core.zeros(shape, dtype, allocator, order)
 
 
 def ones(
     shape: Any, dtype: Any = np.float64, allocator: Any = None, order: str | None = "C"
 ) -> GPUArray:
-    """A new array of ones."""
+    """Returns a new array of ones.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The extents of the axes.
+    dtype : dtype
+        The type of the elements.
+    allocator : callable, optional
+        Takes a number of bytes and returns memory, for the array and the results of its operations.
+    order : {"C", "F"}
+        The memory order.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.ones(2).get()
+    array([1., 1.])
+    """
     dtype = np.dtype(dtype)
     return _core.full(shape, dtype, np.ones((), dtype), allocator, order)
 
 
 def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """A new array of the shape of ``other_ary``, and of its dtype unless one is given.
+    """Returns a new array like another, its elements undefined.
 
-    ``order`` is that of the new array in memory: "C", "F", "A" (F if ``other_ary`` is so
-    only) or "K" (as near to that of ``other_ary`` as an array without gaps can be).
+    Parameters
+    ----------
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
+
+    Returns
+    -------
+    GPUArray
+        A new array with the allocator of `other_ary`.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.empty_like(gpuarray.zeros((2, 3))).shape
+    (2, 3)
     """
     gpu_array("other_ary", other_ary)
     dtype = other_ary.dtype if dtype is None else np.dtype(dtype)
@@ -80,13 +215,47 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
 
 def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """As :func:`empty_like`, filled with zeros."""
+    """Returns a new array of zeros like another.
+
+    Parameters
+    ----------
+    other_ary, dtype, order
+        As for :func:`empty_like`.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.zeros_like(gpuarray.ones(2)).get()
+    array([0., 0.])
+    """
     result = empty_like(other_ary, dtype, order)
     return result.fill(np.zeros((), result.dtype))
 
 
 def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:
-    """As :func:`empty_like`, filled with ones."""
+    """Returns a new array of ones like another.
+
+    Parameters
+    ----------
+    other_ary, dtype, order
+        As for :func:`empty_like`.
+
+    Returns
+    -------
+    GPUArray
+        A new array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.ones_like(gpuarray.zeros(2)).get()
+    array([1., 1.])
+    """
     result = empty_like(other_ary, dtype, order)
     return result.fill(np.ones((), result.dtype))
 
@@ -221,9 +390,30 @@ def linspace(
 
 
 def arange(*args: Any, **kwargs: Any) -> GPUArray:
-    """``arange([start,] stop[, step], dtype=None)``: evenly spaced numbers below ``stop``.
+    """Returns evenly spaced numbers: ``arange([start,] stop[, step], dtype=None)``.
 
-    For numbers with fractions the length is ``ceil((stop - start) / step)``.
+    Parameters
+    ----------
+    *args : number
+        `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may follow.
+    **kwargs
+        The same by name. `dtype` is the type of the elements; that of the numbers without it.
+
+    Returns
+    -------
+    GPUArray
+        ``ceil((stop - start) / step)`` numbers below `stop`.
+
+    Raises
+    ------
+    ValueError
+        There is no `stop`, `step` is zero, or an argument is given twice.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.arange(1, 7, 2).get()
+    array([1, 3, 5])
     """
     names = ("start", "stop", "step")
     dtype = kwargs.pop("dtype", None)

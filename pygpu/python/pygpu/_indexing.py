@@ -12,9 +12,31 @@ from ._core import GPUArray
 def take(
     a: GPUArray, indices: GPUArray, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """The elements of ``a``, read as along one axis, that ``indices`` names.
+    """Returns the elements that indices name in an array read as along one axis.
 
-    A negative index counts from the end; one outside the array gives zero.
+    Parameters
+    ----------
+    a : GPUArray
+        The elements.
+    indices : GPUArray
+        Whole numbers; a negative one counts from the end, and one outside the array reads as zero,
+        unlike numpy's, which is an error.
+    out : GPUArray, optional
+        Receives the result.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        The elements, of the shape of `indices`.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.arange(4) * 10
+    >>> gpuarray.take(a, gpuarray.arange(3, 0, -1)).get()
+    array([30, 20, 10])
     """
     return _core.take(a, indices, out, stream)
 
@@ -38,7 +60,31 @@ def _outputs(arrays: Any, out: Any, shape: Any, names: str = "out and arrays") -
 def multi_take(
     arrays: Any, indices: GPUArray, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
-    """:func:`take` from each of several arrays."""
+    """Returns the elements that indices name in each of several arrays; see :func:`take`.
+
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        The arrays.
+    indices : GPUArray
+        Whole numbers.
+    out : sequence of GPUArray, optional
+        Receive the results.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    list of GPUArray
+        One array for each.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.arange(4)
+    >>> [x.get() for x in gpuarray.multi_take([a, a * 2], gpuarray.arange(2))]
+    [array([0, 1]), array([0, 2])]
+    """
     arrays = gpu_arrays("arrays", arrays)
     gpu_array("indices", indices)
     out = _outputs(arrays, out, indices.shape)
@@ -73,9 +119,36 @@ def multi_take_put(
     stream: Any = None,
     src_offsets: Any = None,
 ) -> list[GPUArray]:
-    """Stores ``arrays[k][src_indices]`` at ``dest_indices`` of the k-th output.
+    """Stores elements that indices name in each of several arrays at indices of its output.
 
-    ``src_offsets`` shifts the source indices, by one number for each array.
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        Where the elements come from.
+    dest_indices, src_indices : GPUArray
+        Indices of outputs and of arrays, of one shape and dtype.
+    dest_shape : tuple of int, optional
+        The shape of new outputs.
+    out : sequence of GPUArray, optional
+        The outputs, of the dtypes of the arrays.
+    stream : Stream, optional
+        Where the work is queued.
+    src_offsets : sequence of int, optional
+        What is added to the source indices, a number for each array.
+
+    Returns
+    -------
+    list of GPUArray
+        The outputs. In a new one the other elements are undefined.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> out = gpuarray.zeros(3, int)
+    >>> two = gpuarray.arange(2)
+    >>> _ = gpuarray.multi_take_put([gpuarray.arange(5)], two, two + 3, out=[out])
+    >>> out.get()
+    array([3, 4, 0])
     """
     arrays = gpu_arrays("arrays", arrays)
     _check_index_vectors(dest_indices, src_indices)
@@ -96,7 +169,34 @@ def multi_take_put(
 def multi_put(
     arrays: Any, dest_indices: GPUArray, dest_shape: Any = None, out: Any = None, stream: Any = None
 ) -> list[GPUArray]:
-    """Stores the elements of each array at ``dest_indices`` of its output."""
+    """Stores the elements of each array at indices of its output.
+
+    Parameters
+    ----------
+    arrays : sequence of GPUArray
+        The elements.
+    dest_indices : GPUArray
+        Where they go, along one axis.
+    dest_shape : tuple of int, optional
+        The shape of new outputs.
+    out : sequence of GPUArray, optional
+        The outputs, of the dtypes of the arrays.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    list of GPUArray
+        The outputs. In a new one the other elements are undefined.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> out = gpuarray.zeros(3, int)
+    >>> _ = gpuarray.multi_put([gpuarray.arange(1, 3)], gpuarray.arange(2, 0, -1), out=[out])
+    >>> out.get()
+    array([0, 2, 1])
+    """
     arrays = gpu_arrays("arrays", arrays)
     gpu_array("dest_indices", dest_indices)
     if len(dest_indices.shape) != 1:

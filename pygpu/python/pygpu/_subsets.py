@@ -13,14 +13,62 @@ from ._indexing import take
 def dot(
     a: GPUArray, b: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:
-    """The sum of the products of corresponding elements, as an array without axes."""
+    """Returns the sum of the products of corresponding elements.
+
+    Parameters
+    ----------
+    a, b : GPUArray
+        Arrays of one shape, of any number of axes, unlike numpy's, which multiplies matrices.
+    dtype : dtype, optional
+        What elements are combined in; that of the arrays without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.dot(gpuarray.arange(3), gpuarray.arange(3)).get()
+    array(5)
+    """
     return _core.dot(a, b, dtype, stream, allocator)
 
 
 def subset_sum(
     subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:
-    """The sum of the elements of ``a`` that the indices in ``subset`` name."""
+    """Returns the sum of the elements that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a : GPUArray
+        The elements.
+    dtype : dtype, optional
+        What elements are combined in; that of the arrays without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.subset_sum(gpuarray.arange(2), gpuarray.arange(5) * 10).get()
+    array(10)
+    """
     return _core.reduce_subset(_Reduction.Sum, subset, a, dtype, stream, allocator)
 
 
@@ -32,16 +80,84 @@ def subset_dot(
     stream: Any = None,
     allocator: Any = None,
 ) -> GPUArray:
-    """The dot product of the elements of ``a`` and ``b`` that ``subset`` names."""
+    """Returns the dot product of the elements of two arrays that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a, b : GPUArray
+        The elements.
+    dtype : dtype, optional
+        What elements are combined in; that of the arrays without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.arange(5)
+    >>> gpuarray.subset_dot(gpuarray.arange(3), a, a).get()
+    array(5)
+    """
     x, y = take(a, subset, stream=stream), take(b, subset, stream=stream)
     return _core.dot(x, y, dtype, stream, allocator)
 
 
 def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
-    """The smallest of the elements of ``a`` that ``subset`` names."""
+    """Returns the smallest of the elements that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.subset_min(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
+    array(2)
+    """
     return _core.reduce_subset(_Reduction.Minimum, subset, a, None, stream)
 
 
 def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
-    """The largest of the elements of ``a`` that ``subset`` names."""
+    """Returns the largest of the elements that indices name.
+
+    Parameters
+    ----------
+    subset : GPUArray
+        Indices along one axis; one outside the array reads as zero.
+    a : GPUArray
+        The elements.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        An array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.subset_max(gpuarray.arange(1, 3), gpuarray.arange(5) * 2).get()
+    array(4)
+    """
     return _core.reduce_subset(_Reduction.Maximum, subset, a, None, stream)

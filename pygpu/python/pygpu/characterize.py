@@ -29,12 +29,26 @@ def platform_bits() -> int:
 
 
 def has_double_support() -> bool:
-    """Returns True: every device of every backend computes in 64-bit floating point."""
+    """Returns True: every device of every backend computes in 64-bit floating point.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.has_double_support()
+    True
+    """
     return True
 
 
 def has_stack() -> bool:
-    """Returns True: every device of every backend can call functions."""
+    """Returns True: every device of every backend can call functions.
+
+    Examples
+    --------
+    >>> from pygpu import characterize
+    >>> characterize.has_stack()
+    True
+    """
     return True
 
 

@@ -183,24 +183,113 @@ _minimum, _maximum, _logical_and, _logical_or, _logical_not = map(
 def if_positive(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """``then_`` where ``criterion`` is greater than zero, else ``else_``."""
+    """Returns ``then_`` where ``criterion`` is greater than zero, else ``else_``.
+
+    Parameters
+    ----------
+    criterion : GPUArray
+        The condition.
+    then_, else_ : GPUArray or number
+        The values; all shapes are broadcast.
+    out : GPUArray, optional
+        Receives the result.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        A new array, or `out`.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.if_positive(gpuarray.arange(3), 1, -1).get()
+    array([-1,  1,  1])
+    """
     return _core.select(criterion, then_, else_, True, out, stream)
 
 
 def where(
     criterion: GPUArray, then_: Any, else_: Any, out: GPUArray | None = None, stream: Any = None
 ) -> GPUArray:
-    """``then_`` where ``criterion`` is not zero, else ``else_``."""
+    """Returns ``then_`` where ``criterion`` is not zero, else ``else_``.
+
+    Parameters
+    ----------
+    criterion : GPUArray
+        The condition.
+    then_, else_ : GPUArray or number
+        The values; all shapes are broadcast.
+    out : GPUArray, optional
+        Receives the result.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        A new array, or `out`.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.arange(4)
+    >>> gpuarray.where(a > 1, a, 0).get()
+    array([0, 0, 2, 3])
+    """
     return _core.select(criterion, then_, else_, False, out, stream)
 
 
 def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
-    """The smaller of corresponding elements; NaN if either is."""
+    """Returns the smaller of corresponding elements; NaN if either is.
+
+    Parameters
+    ----------
+    a, b : GPUArray or number
+        The elements; one is an array. The shapes are broadcast.
+    out : GPUArray, optional
+        Receives the result.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        A new array, or `out`.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.minimum(gpuarray.arange(4), 2).get()
+    array([0, 1, 2, 2])
+    """
     return _minimum(a, b, out, stream)
 
 
 def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> GPUArray:
-    """The larger of corresponding elements; NaN if either is."""
+    """Returns the larger of corresponding elements; NaN if either is.
+
+    Parameters
+    ----------
+    a, b : GPUArray or number
+        The elements; one is an array. The shapes are broadcast.
+    out : GPUArray, optional
+        Receives the result.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+        A new array, or `out`.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.maximum(gpuarray.arange(4), 2).get()
+    array([2, 2, 2, 3])
+    """
     return _maximum(a, b, out, stream)
 
 
@@ -218,19 +307,82 @@ def _logical(
 def logical_and(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
-    """True where both are not zero."""
+    """Returns True where both elements are not zero.
+
+    Parameters
+    ----------
+    x1, x2 : GPUArray or number
+        The elements; the shapes are broadcast.
+    out : GPUArray, optional
+        Receives the result.
+    allocator : callable, optional
+        Where the memory of a result of two numbers comes from.
+
+    Returns
+    -------
+    GPUArray
+        Truth values.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.logical_and(gpuarray.arange(2), 1).get()
+    array([False,  True])
+    """
     return _logical(_logical_and, np.logical_and, x1, x2, out, allocator)
 
 
 def logical_or(
     x1: Any, x2: Any, /, out: GPUArray | None = None, *, allocator: Any = None
 ) -> GPUArray:
-    """True where either is not zero."""
+    """Returns True where either element is not zero.
+
+    Parameters
+    ----------
+    x1, x2 : GPUArray or number
+        The elements; the shapes are broadcast.
+    out : GPUArray, optional
+        Receives the result.
+    allocator : callable, optional
+        Where the memory of a result of two numbers comes from.
+
+    Returns
+    -------
+    GPUArray
+        Truth values.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.logical_or(gpuarray.arange(2), 0).get()
+    array([False,  True])
+    """
     return _logical(_logical_or, np.logical_or, x1, x2, out, allocator)
 
 
 def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None) -> GPUArray:
-    """True where the element is zero."""
+    """Returns True where the element is zero.
+
+    Parameters
+    ----------
+    x : GPUArray or number
+        The elements.
+    out : GPUArray, optional
+        Receives the result.
+    allocator : callable, optional
+        Where the memory of a result of a number comes from.
+
+    Returns
+    -------
+    GPUArray
+        Truth values.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> gpuarray.logical_not(gpuarray.arange(2)).get()
+    array([ True, False])
+    """
     if not isinstance(x, GPUArray) and np.isscalar(x):
         out = GPUArray((), np.bool_, allocator) if out is None else out
         return out.fill(np.logical_not(x))
@@ -250,8 +402,28 @@ def _splay(n: int, multiprocessors: int) -> tuple[tuple[int, int], tuple[int, in
 
 
 def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int]]:
-    """A grid and a block for work on ``n`` elements: blocks of up to 128 threads, as many as
-    keep the device busy; each thread then walks over the elements with the grid's stride."""
+    """Returns a grid and a block for work on a number of elements.
+
+    Parameters
+    ----------
+    n : int
+        The number of elements.
+    dev : Device, optional
+        The device; the current one without it.
+
+    Returns
+    -------
+    tuple
+        The numbers of blocks and of threads: blocks of up to 128 threads, as many as keep the
+        device busy. Each thread walks over the elements with the grid's stride.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> grid, block = gpuarray.splay(100)
+    >>> block[1:]
+    (1, 1)
+    """
     ordinal = _core.current_ordinal() if dev is None else dev.ordinal
     return _splay(int(n), _core.device_attribute(ordinal, 16))
 
