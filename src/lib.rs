@@ -76,5 +76,7 @@ pub use hal::{
     Number, Order, Parameter, PendingCopy, PinnedBuffer, PinnedOptions, PrefetchTarget, Result,
     Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer, bf16, f16,
 };
-pub use hal::{array, device, event, function, launch, layout, memory, module, status, stream};
+pub use hal::{
+    array, device, event, function, launch, layout, memory, module, random, status, stream,
+};
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

@@ -80,6 +80,7 @@ pub mod module;
 pub mod operation;
 pub mod poison;
 pub mod process;
+pub mod random;
 pub mod scalar;
 pub mod setting;
 pub mod source;

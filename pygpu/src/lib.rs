@@ -23,6 +23,7 @@ mod owner;
 mod pinned;
 mod pitched_copies;
 mod pool;
+mod random;
 mod status;
 mod stream;
 mod stream_registry;
@@ -118,6 +119,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pinned::register_host_memory,
         pool::bitlog2,
         pitched_copies::copy_rows,
+        random::random_direction_vectors,
+        random::random_fill,
+        random::random_fill_from_seed,
+        random::random_generator,
+        random::random_points,
+        random::random_scramble_constants,
+        random::random_seeded,
+        random::random_skip,
         array::concatenate,
         array::dlpack_capsule,
         array::dlpack_tensor,

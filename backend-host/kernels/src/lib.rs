@@ -29,6 +29,7 @@ mod number;
 mod pairwise;
 mod parallel;
 mod power;
+mod random;
 mod reduce;
 mod reduce_input;
 mod saturate;
@@ -76,6 +77,7 @@ pub unsafe fn execute(
                 Ok(())
             }
             Description::Sequence(operation) => sequence::run(operation, &workers),
+            Description::Random(operation) => random::run(operation, &workers),
             other => Err(unsupported(format!("{other:?}"))),
         }
     }

@@ -8,6 +8,7 @@ mod create;
 mod elementwise;
 mod indexed;
 mod promote;
+mod random;
 mod reduce;
 mod resolve;
 mod scan;

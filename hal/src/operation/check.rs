@@ -20,6 +20,7 @@ impl Description {
             Description::Gather(it) => it.check(),
             Description::Scatter(it) => it.check(),
             Description::Sequence(it) => it.check(),
+            Description::Random(it) => it.check(),
         }
     }
 }
@@ -30,7 +31,7 @@ const fn is_record(dtype: DType) -> bool {
 
 /// Refuses operands with another number of strides than the shape has axes.
 #[inline]
-fn check_strides<'a>(
+pub(super) fn check_strides<'a>(
     call: &'static str,
     axes: usize,
     operands: impl IntoIterator<Item = &'a Operand>,

@@ -10,12 +10,15 @@
 //! Strides are in bytes, one per axis of `shape`; zero repeats an element along the axis.
 
 mod check;
+mod random;
 
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::function::{Function, Reduction};
 use crate::scalar::Scalar;
 use smallvec::SmallVec;
+
+pub use random::{Random, RandomSource};
 
 /// The extents of an array, without an allocation up to four axes.
 pub type Shape = SmallVec<[usize; 4]>;
@@ -205,6 +208,8 @@ pub enum Description {
     Scatter(Scatter),
     /// Evenly spaced values.
     Sequence(Sequence),
+    /// Random numbers.
+    Random(Random),
 }
 
 macro_rules! described {
@@ -217,7 +222,7 @@ macro_rules! described {
         }
     )*};
 }
-described!(Elementwise Reduce Scan Gather Scatter Sequence);
+described!(Elementwise Reduce Scan Gather Scatter Sequence Random);
 
 /// A builtin operation that has been checked.
 #[derive(Clone, Debug, PartialEq)]

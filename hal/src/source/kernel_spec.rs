@@ -2,7 +2,7 @@
 
 use super::kernel_key::KernelKey;
 use super::prelude::Prelude;
-use super::{elementwise, indexed, reduce, scan, sequence};
+use super::{elementwise, indexed, random, reduce, scan, sequence};
 use smallvec::SmallVec;
 
 /// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
@@ -23,6 +23,7 @@ pub(super) enum Family {
     Gather(indexed::GatherKey),
     Scatter(indexed::ScatterKey),
     Sequence(sequence::Key),
+    Random(random::Key),
 }
 
 impl From<Family> for KernelSpec {
@@ -55,6 +56,7 @@ impl KernelSpec {
             Family::Gather(key) => key,
             Family::Scatter(key) => key,
             Family::Sequence(key) => key,
+            Family::Random(key) => key,
         }
     }
 }

@@ -5,7 +5,8 @@
 //! compiled ahead of time. [`Plan`] is what to launch for one operation: kernels, extents of
 //! the grid, packed arguments.
 //!
-//! Each family of operations (element-wise, reductions, scans, gather and scatter, sequences) has
+//! Each family of operations (element-wise, reductions, scans, gather and scatter, sequences, random
+//! numbers) has
 //! a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
 //! families; what these share lies below them: launches, iteration spaces, machine words, types
 //! and names in C, the prelude.
@@ -34,6 +35,7 @@ mod launches;
 mod machine_word;
 mod plan;
 mod prelude;
+mod random;
 mod reduce;
 mod scan;
 mod sequence;

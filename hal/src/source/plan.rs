@@ -2,7 +2,7 @@
 
 use super::kernel_spec::{Family, KernelSpec};
 use super::launches::{Launch, Launches};
-use super::{elementwise, indexed, reduce, scan, sequence};
+use super::{elementwise, indexed, random, reduce, scan, sequence};
 use crate::error::Result;
 use crate::operation::{Description, Operation};
 use smallvec::SmallVec;
@@ -36,6 +36,7 @@ impl Plan {
             Description::Gather(it) => Family::Gather(indexed::plan_gather(it, all)?),
             Description::Scatter(it) => Family::Scatter(indexed::plan_scatter(it, all)?),
             Description::Sequence(it) => Family::Sequence(sequence::plan(it, all)),
+            Description::Random(it) => Family::Random(random::plan(it, all)),
         };
         Ok(Plan { spec: KernelSpec::from(family), launches })
     }

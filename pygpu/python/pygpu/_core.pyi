@@ -84,6 +84,14 @@ __all__ = [
     "named_functions",
     "pagelocked_empty",
     "put",
+    "random_direction_vectors",
+    "random_fill",
+    "random_fill_from_seed",
+    "random_generator",
+    "random_points",
+    "random_scramble_constants",
+    "random_seeded",
+    "random_skip",
     "reduce",
     "reduce_subset",
     "register_host_memory",
@@ -116,6 +124,7 @@ universal_functions: dict[str, UniversalFunction]
 _Pointer: TypeAlias = Any
 # A stream, a handle, or an object with `__cuda_stream__`.
 _Stream: TypeAlias = Any
+_Words: TypeAlias = NDArray[np.uint32]
 _Number: TypeAlias = bool | int | float | complex | np.generic
 _Operand: TypeAlias = GPUArray | _Number
 
@@ -715,6 +724,22 @@ def fill_rows(
     stream: _Stream,
 ) -> None: ...
 def concatenate(arrays: Any, axis: int = 0, allocator: Any | None = None) -> GPUArray: ...
+def random_direction_vectors(bits: int, count: int, scrambled: bool) -> _Words: ...
+def random_fill(
+    name: str,
+    states: GPUArray,
+    data: GPUArray,
+    distribution: str,
+    first: float = 0.0,
+    second: float = 0.0,
+    stream: _Stream = None,
+) -> None: ...
+def random_fill_from_seed(data: GPUArray, seed: int, stream: _Stream = None) -> None: ...
+def random_generator(name: str) -> tuple[int, int, int]: ...
+def random_points(bits: int, vectors: _Words, shifts: _Words | None, offset: int) -> _Words: ...
+def random_scramble_constants(bits: int, count: int) -> _Words: ...
+def random_seeded(name: str, seeds: _Words, offset: int) -> _Words: ...
+def random_skip(name: str, states: _Words, jump: str, amounts: NDArray[np.uint64]) -> _Words: ...
 def stack(arrays: Any, axis: int = 0, allocator: Any | None = None) -> GPUArray: ...
 def zeros(
     shape: Any, dtype: DTypeLike, allocator: Any | None = None, order: str | None = "C"

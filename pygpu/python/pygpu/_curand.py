@@ -1,15 +1,66 @@
-"""The names of PyCUDA's extension module for cuRAND."""
+"""The names of PyCUDA's extension module for cuRAND: direction vectors and scramble constants."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from . import _core
 from ._enumerations import direction_vector_set
 
-__all__ = ["direction_vector_set", "get_curand_version"]
+__all__ = [
+    "_get_direction_vectors",
+    "_get_scramble_constants32",
+    "_get_scramble_constants64",
+    "direction_vector_set",
+    "get_curand_version",
+]
 
 
-def get_curand_version() -> tuple[int, int, int] | None:
-    """Returns None, as PyCUDA does where it was built without cuRAND: its generators are not there.
+def get_curand_version() -> tuple[int, int, int]:
+    """Returns (5, 0, 0): the version of cuRAND from which PyCUDA offers everything it has.
 
-    :func:`pygpu.curandom.rand` needs none.
+    Programs ask for it before they use a generator. No cuRAND is loaded or called: the generators
+    are pygpu's own and the same on every backend.
+
+    Returns
+    -------
+    tuple of int
+        Major and minor number, and patch level.
+
+    Examples
+    --------
+    >>> from pygpu.curandom import get_curand_version
+    >>> get_curand_version() >= (4, 1, 0)
+    True
     """
-    return None
+    return (5, 0, 0)
+
+
+def _bits_of(direction: Any) -> tuple[int, bool]:
+    """Returns the bits of a set's vectors, and whether they are scrambled."""
+    known = direction_vector_set(direction)
+    names = direction_vector_set
+    bits = 64 if known in (names.VECTOR_64, names.SCRAMBLED_VECTOR_64) else 32
+    return bits, known in (names.SCRAMBLED_VECTOR_32, names.SCRAMBLED_VECTOR_64)
+
+
+def _fill(dst: Any, words: np.ndarray) -> None:
+    target = np.frombuffer(dst, np.uint32)
+    if target.size < words.size:
+        raise ValueError(f"dst has {target.nbytes} bytes; {words.nbytes} are needed")
+    target[: words.size] = words
+
+
+def _get_direction_vectors(set: Any, dst: Any, count: int) -> None:
+    bits, scrambled = _bits_of(set)
+    _fill(dst, _core.random_direction_vectors(bits, count, scrambled))
+
+
+def _get_scramble_constants32(dst: Any, count: int) -> None:
+    _fill(dst, _core.random_scramble_constants(32, count))
+
+
+def _get_scramble_constants64(dst: Any, count: int) -> None:
+    _fill(dst, _core.random_scramble_constants(64, count))

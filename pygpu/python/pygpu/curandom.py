@@ -1,37 +1,364 @@
-"""Random numbers, with the name of ``pycuda.curandom.rand``.
+"""Random numbers on the device, with the names of ``pycuda.curandom``.
 
-The numbers are drawn by numpy on the host and sent to the device. Generators that live on
-the device are not part of this version.
+The generators are pygpu's own, made from the published algorithms, and return the same numbers for
+the same seeds on every backend. They agree with cuRAND's where that is documented: seeds, sequences
+and words of XORWOW and MRG32k3a. PyCUDA's number of states depends on the device; here it does not.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._core import GPUArray
-from ._curand import direction_vector_set, get_curand_version
-from .gpuarray import to_gpu_async
+from ._creation import empty, full, to_gpu
+from ._curand import (
+    _get_direction_vectors,
+    _get_scramble_constants32,
+    _get_scramble_constants64,
+    direction_vector_set,
+    get_curand_version,
+)
+from ._random_generators import PseudoRandomNumberGenerator, QuasiRandomNumberGenerator
 
-__all__ = ["direction_vector_set", "get_curand_version", "rand"]
-
-_generator: np.random.Generator | None = None
+__all__ = [
+    "MRG32k3aRandomNumberGenerator",
+    "ScrambledSobol32RandomNumberGenerator",
+    "ScrambledSobol64RandomNumberGenerator",
+    "Sobol32RandomNumberGenerator",
+    "Sobol64RandomNumberGenerator",
+    "XORWOWRandomNumberGenerator",
+    "direction_vector_set",
+    "generate_direction_vectors",
+    "generate_scramble_constants32",
+    "generate_scramble_constants64",
+    "get_curand_version",
+    "rand",
+    "seed_getter_uniform",
+    "seed_getter_unique",
+]
 
 
 def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
-    """Numbers from [0, 1), or 32-bit integers of the whole range."""
-    global _generator
-    if _generator is None:
-        _generator = np.random.default_rng()
+    """Returns a new array of random numbers, drawn on the device.
+
+    The numbers are those of Philox4x32-10 under a seed that numpy's global generator draws, so
+    ``np.random.seed`` makes them repeatable.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape of the array.
+    dtype : dtype, optional
+        float32 or float64 for uniform numbers in [0, 1); int32 or uint32 for all values alike.
+    stream : Stream, optional
+        Where the work is queued.
+
+    Returns
+    -------
+    GPUArray
+
+    Raises
+    ------
+    NotImplementedError
+        Another dtype.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu.curandom import rand
+    >>> a = rand((3, 4))
+    >>> bool((a.get() < 1).all())
+    True
+    """
     dtype = np.dtype(dtype)
-    if dtype in (np.dtype(np.float32), np.dtype(np.float64)):
-        numbers: Any = _generator.random(shape, dtype)
-    elif dtype in (np.dtype(np.int32), np.dtype(np.uint32)):
-        limits = np.iinfo(dtype)
-        numbers = _generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    else:
+    if dtype.type not in (np.float32, np.float64, np.int32, np.uint32):
         raise NotImplementedError(
             f"dtype is {dtype}; allowed are float32, float64, int32 and uint32"
         )
-    return to_gpu_async(numbers, stream=stream)
+    result = empty(shape, dtype)
+    seed = int(np.random.randint(2**63 - 1, dtype=np.int64))  # noqa: NPY002
+    _core.random_fill_from_seed(result, seed, stream)
+    return result
+
+
+def seed_getter_uniform(n: int) -> GPUArray:
+    """Returns ``n`` seeds, one random number repeated; the states are different sequences of it.
+
+    Parameters
+    ----------
+    n : int
+        The number of seeds.
+
+    Returns
+    -------
+    GPUArray
+        Of int32.
+    """
+    return full([n], random.randint(0, 2**31 - 1), np.int32)
+
+
+def seed_getter_unique(n: int) -> GPUArray:
+    """Returns ``n`` random seeds, drawn by numpy's global generator.
+
+    Parameters
+    ----------
+    n : int
+        The number of seeds.
+
+    Returns
+    -------
+    GPUArray
+        Of int32.
+    """
+    return to_gpu(np.random.randint(0, 2**31 - 1, n, np.int32))  # noqa: NPY002
+
+
+def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
+    """Returns the direction vectors of the first dimensions of Sobol's sequence.
+
+    They are those of S. Joe and F. Y. Kuo (new-joe-kuo-6.21201). The scrambled ones are these under
+    random lower triangular matrices, and not cuRAND's.
+
+    Parameters
+    ----------
+    count : int
+        The number of dimensions, at most 21,201. PyCUDA repeats 20,000 of them.
+    direction : direction_vector_set, optional
+        The number of bits, and whether the vectors are scrambled; ``VECTOR_32`` by default.
+
+    Returns
+    -------
+    GPUArray
+        Of uint32 and shape (count, 32), or of uint64 and shape (count, 64).
+
+    Raises
+    ------
+    ValueError
+        ``count`` is larger, or ``direction`` is no member of the enumeration.
+    """
+    direction = direction_vector_set(
+        direction_vector_set.VECTOR_32 if direction is None else direction
+    )
+    bits = 64 if direction.name.endswith("64") else 32
+    result = np.empty((count, bits), f"u{bits // 8}")
+    _get_direction_vectors(direction, result, count)
+    return to_gpu(result)
+
+
+def generate_scramble_constants32(count: int) -> GPUArray:
+    """Returns the constants of the digital shifts of the first dimensions.
+
+    Parameters
+    ----------
+    count : int
+        The number of dimensions.
+
+    Returns
+    -------
+    GPUArray
+        Of uint32.
+    """
+    result = np.empty(count, np.uint32)
+    _get_scramble_constants32(result, count)
+    return to_gpu(result)
+
+
+def generate_scramble_constants64(count: int) -> GPUArray:
+    """Returns the constants of the digital shifts of the first dimensions, of 64 bits.
+
+    Parameters
+    ----------
+    count : int
+        The number of dimensions.
+
+    Returns
+    -------
+    GPUArray
+        Of uint64.
+    """
+    result = np.empty(count, np.uint64)
+    _get_scramble_constants64(result, count)
+    return to_gpu(result)
+
+
+class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
+    """G. Marsaglia's XORWOW: a period of 2**192 - 2**32, sequences 2**67 draws apart.
+
+    Parameters
+    ----------
+    seed_getter : callable, optional
+        Takes a number and returns a GPUArray of as many int32. Without it the seeds are random.
+    offset : int, optional
+        The number of draws that each state is ahead.
+
+    Raises
+    ------
+    TypeError
+        The seeds are no GPUArray of int32 of that length.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> generator = curandom.XORWOWRandomNumberGenerator(curandom.seed_getter_uniform)
+    >>> generator.gen_normal((2, 3), "float32").shape
+    (2, 3)
+    """
+
+    _kind = "Xorwow"
+
+    def __init__(
+        self, seed_getter: Callable[[int], GPUArray] | None = None, offset: int = 0
+    ) -> None:
+        super().__init__(seed_getter, offset)
+
+
+class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
+    """P. L'Ecuyer's MRG32k3a: a period near 2**191, subsequences 2**76 draws apart.
+
+    Seed 0 is the published state, of six times 12345.
+
+    Parameters
+    ----------
+    seed_getter : callable, optional
+        Takes a number and returns a GPUArray of as many int32. Without it the seeds are random.
+    offset : int, optional
+        The number of draws that each state is ahead.
+
+    Raises
+    ------
+    TypeError
+        The seeds are no GPUArray of int32 of that length.
+    """
+
+    _kind = "Mrg32k3a"
+
+    def __init__(
+        self, seed_getter: Callable[[int], GPUArray] | None = None, offset: int = 0
+    ) -> None:
+        super().__init__(seed_getter, offset)
+
+    def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
+        """Advances every state by ``i`` subsequences of 2**76 draws.
+
+        See :meth:`call_skip_ahead` for the parameters.
+        """
+        self._skip("subsequences", i, stream)
+
+    def call_skip_ahead_subsequence_array(self, i: GPUArray, stream: Any = None) -> None:
+        """Advances each state by its own number of subsequences.
+
+        See :meth:`call_skip_ahead_array` for the parameters.
+        """
+        self._skip_array("subsequences", i, stream)
+
+
+class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
+    """Sobol's sequence of 32 bits: state ``d`` draws dimension ``d`` of one point after another.
+
+    Parameters
+    ----------
+    dir_vector : GPUArray, optional
+        Direction vectors: uint32, 32 for each state; see :func:`generate_direction_vectors`.
+    offset : int, optional
+        The first point.
+
+    Raises
+    ------
+    TypeError
+        The vectors are of another dtype or shape.
+    """
+
+    _kind = "Sobol32"
+
+    def __init__(self, dir_vector: GPUArray | None = None, offset: int = 0) -> None:
+        super().__init__(dir_vector, None, offset, False)
+
+
+class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
+    """Sobol's sequence of 64 bits: state ``d`` draws dimension ``d`` of one point after another.
+
+    Integers of 32 bits are the upper halves of the numbers; PyCUDA's are the lower ones.
+
+    Parameters
+    ----------
+    dir_vector : GPUArray, optional
+        Direction vectors: uint64, 64 for each state; see :func:`generate_direction_vectors`.
+    offset : int, optional
+        The first point.
+
+    Raises
+    ------
+    TypeError
+        The vectors are of another dtype or shape.
+    """
+
+    _kind = "Sobol64"
+
+    def __init__(self, dir_vector: GPUArray | None = None, offset: int = 0) -> None:
+        super().__init__(dir_vector, None, offset, False)
+
+
+class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
+    """Sobol's sequence of 32 bits, scrambled: other digits, as evenly spread.
+
+    Parameters
+    ----------
+    dir_vector : GPUArray, optional
+        Direction vectors: uint32, 32 for each state; see :func:`generate_direction_vectors`.
+    scramble_vector : GPUArray, optional
+        What is added to the numbers without carry: uint32, one for each state; see
+        :func:`generate_scramble_constants32`.
+    offset : int, optional
+        The first point.
+
+    Raises
+    ------
+    TypeError
+        The vectors or constants are of another dtype or shape.
+    """
+
+    _kind = "ScrambledSobol32"
+
+    def __init__(
+        self,
+        dir_vector: GPUArray | None = None,
+        scramble_vector: GPUArray | None = None,
+        offset: int = 0,
+    ) -> None:
+        super().__init__(dir_vector, scramble_vector, offset, True)
+
+
+class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
+    """Sobol's sequence of 64 bits, scrambled: other digits, as evenly spread.
+
+    Parameters
+    ----------
+    dir_vector : GPUArray, optional
+        Direction vectors: uint64, 64 for each state; see :func:`generate_direction_vectors`.
+    scramble_vector : GPUArray, optional
+        What is added to the numbers without carry: uint64, one for each state; see
+        :func:`generate_scramble_constants64`.
+    offset : int, optional
+        The first point.
+
+    Raises
+    ------
+    TypeError
+        The vectors or constants are of another dtype or shape.
+    """
+
+    _kind = "ScrambledSobol64"
+
+    def __init__(
+        self,
+        dir_vector: GPUArray | None = None,
+        scramble_vector: GPUArray | None = None,
+        offset: int = 0,
+    ) -> None:
+        super().__init__(dir_vector, scramble_vector, offset, True)

@@ -28,7 +28,7 @@ pub(crate) use join::*;
 pub(crate) use named::named_functions;
 pub(crate) use reductions::*;
 pub(crate) use results::*;
-pub(crate) use transfer::to_gpu;
+pub(crate) use transfer::{on_stream, to_gpu};
 pub(crate) use ufuncs::{UniversalFunction, universal_functions};
 
 use crate::allocator::{PythonAllocator, ResultAllocator};

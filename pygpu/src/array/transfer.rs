@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyType};
 const RELEASE_FROM_BYTES: usize = 1 << 16;
 
 /// The array with its operations on the stream of an argument.
-pub(super) fn on_stream(array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
+pub(crate) fn on_stream(array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Array> {
     match stream.filter(|stream| !stream.is_none()) {
         None => Ok(array.clone()),
         Some(stream) => {

@@ -1,0 +1,103 @@
+//! What words become: uniform and normal numbers.
+
+use crate::math::{exp64, inverse_normal, ln32, ln64, sine_cosine32, sine_cosine64};
+
+const TWO_32: f64 = 4_294_967_296.0;
+const TWO_53: f64 = 9_007_199_254_740_992.0;
+
+/// What a fill draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Distribution {
+    /// The words themselves, all values alike.
+    Bits,
+    /// Uniform in (0, 1]: zero excluded, one included, as cuRAND has it.
+    Uniform,
+    /// Uniform in [0, 1).
+    HalfOpen,
+    /// Normal, of mean 0 and standard deviation 1.
+    Normal,
+    /// The exponential of a normal number.
+    LogNormal {
+        /// The mean of the logarithm.
+        mean: f64,
+        /// The standard deviation of the logarithm.
+        deviation: f64,
+    },
+    /// Whole numbers with this mean.
+    Poisson {
+        /// The mean.
+        mean: f64,
+    },
+    /// Whole numbers, each with the mean that the element has before.
+    PoissonOfElement,
+}
+
+/// Returns `(x + 1/2) / 2^32`, rounded: in (0, 1].
+#[inline(always)]
+pub fn unit32(x: u32) -> f32 {
+    x as f32 * (1.0 / TWO_32) as f32 + (0.5 / TWO_32) as f32
+}
+
+/// Returns `(x + 1/2) / 2^32`: in (0, 1).
+#[inline(always)]
+pub fn unit64_of_word(x: u32) -> f64 {
+    f64::from(x) * (1.0 / TWO_32) + 0.5 / TWO_32
+}
+
+/// Returns the 53 bits of two words.
+#[inline(always)]
+pub fn join(x: u32, y: u32) -> u64 {
+    u64::from(x) ^ u64::from(y) << 21
+}
+
+/// Returns `(x + 1/2) / 2^53`, rounded, for 53 bits: in (0, 1].
+#[inline(always)]
+pub fn unit64(x: u64) -> f64 {
+    x as f64 * (1.0 / TWO_53) + 0.5 / TWO_53
+}
+
+/// Returns a number in (0, 1) from the upper 52 of 53 bits.
+#[inline(always)]
+pub fn open64(x: u64) -> f64 {
+    ((x >> 1) as f64 + 0.5) * (2.0 / TWO_53)
+}
+
+/// Returns the upper 24 bits of a word as a number in [0, 1).
+#[inline(always)]
+pub fn half_open32(x: u32) -> f32 {
+    (x >> 8) as f32 * (1.0 / 16_777_216.0)
+}
+
+/// Returns 53 bits as a number in [0, 1).
+#[inline(always)]
+pub fn half_open64(x: u64) -> f64 {
+    x as f64 * (1.0 / TWO_53)
+}
+
+/// Returns two independent normal numbers of two words: G. Box and M. Muller, "A note on the
+/// generation of random normal deviates" (1958).
+#[inline(always)]
+pub fn normal_pair32(x: u32, y: u32) -> [f32; 2] {
+    let radius = (-2.0 * ln32(unit32(x))).sqrt();
+    sine_cosine32(y).map(|value| value * radius)
+}
+
+/// Returns two independent normal numbers of twice 53 bits.
+#[inline(always)]
+pub fn normal_pair64(x: u64, y: u64) -> [f64; 2] {
+    let radius = (-2.0 * ln64(unit64(x))).sqrt();
+    sine_cosine64(y).map(|value| value * radius)
+}
+
+/// Returns the normal number whose cumulated probability is that of a point in (0, 1).
+#[inline(always)]
+pub fn normal_of_point(point: f64) -> f64 {
+    inverse_normal(point)
+}
+
+/// Returns the exponential of a normal number with a mean and a standard deviation.
+#[inline(always)]
+pub fn log_normal(normal: f64, mean: f64, deviation: f64) -> f64 {
+    exp64(normal.mul_add(deviation, mean))
+}

@@ -1,0 +1,127 @@
+//! Generators of random numbers: states, seeds, jumps, and what words become.
+//!
+//! A generator on a device is an array of [`Generator::COUNT`] or fewer states (see
+//! [`Generator::count`]). Draw `e` of a fill belongs to state `e % count`, so the numbers depend on
+//! neither the device nor its threads. This crate makes and advances states on the host, and has
+//! the arithmetic that the host's kernels and the generated kernels share: each operation of it is
+//! exact or rounded once, so that every backend returns the same bits.
+//!
+//! Words are states' unit of 32 bits; their layout is that of cuRAND's structures, so that
+//! programs may hand states to kernels of their own.
+
+pub mod distribution;
+pub mod math;
+pub mod mrg32k3a;
+pub mod philox;
+pub mod poisson;
+pub mod sobol;
+pub mod xorwow;
+
+/// The kind of a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generator {
+    /// G. Marsaglia, "Xorshift RNGs" (2003): 160 bits and a Weyl sequence.
+    Xorwow,
+    /// P. L'Ecuyer, "Good parameters and implementations for combined multiple recursive random
+    /// number generators" (1999).
+    Mrg32k3a,
+    /// Sobol's sequence of 32 bits, a dimension for each state.
+    Sobol32,
+    /// [`Generator::Sobol32`] with scrambled direction vectors and a digital shift.
+    ScrambledSobol32,
+    /// Sobol's sequence of 64 bits, a dimension for each state.
+    Sobol64,
+    /// [`Generator::Sobol64`] with scrambled direction vectors and a digital shift.
+    ScrambledSobol64,
+}
+
+impl Generator {
+    /// Every kind.
+    pub const ALL: [Generator; 6] = [
+        Generator::Xorwow,
+        Generator::Mrg32k3a,
+        Generator::Sobol32,
+        Generator::ScrambledSobol32,
+        Generator::Sobol64,
+        Generator::ScrambledSobol64,
+    ];
+
+    /// Returns the number of states: as many as keep a large device busy for a pseudo-random
+    /// generator, fewer than there are dimensions for a quasi-random one.
+    pub const fn count(self) -> usize {
+        match self {
+            Generator::Xorwow | Generator::Mrg32k3a => 1 << 16,
+            _ => 1 << 14,
+        }
+    }
+
+    /// Returns the number of words of a state.
+    pub const fn state_words(self) -> usize {
+        match self {
+            Generator::Xorwow => xorwow::WORDS,
+            Generator::Mrg32k3a => mrg32k3a::WORDS,
+            Generator::Sobol32 | Generator::ScrambledSobol32 => 3 + 32,
+            Generator::Sobol64 | Generator::ScrambledSobol64 => 2 * (3 + 64),
+        }
+    }
+
+    /// Returns the bits of a draw.
+    pub const fn bits(self) -> usize {
+        match self {
+            Generator::Sobol64 | Generator::ScrambledSobol64 => 64,
+            _ => 32,
+        }
+    }
+
+    /// Returns true for a generator of points that fill space evenly.
+    pub const fn is_quasi(self) -> bool {
+        !matches!(self, Generator::Xorwow | Generator::Mrg32k3a)
+    }
+}
+
+/// How far a state jumps ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Jump {
+    /// By draws.
+    Draws,
+    /// By subsequences of 2^76 draws; [`Generator::Mrg32k3a`] only.
+    Subsequences,
+    /// By sequences: of 2^67 draws for [`Generator::Xorwow`], 2^127 for [`Generator::Mrg32k3a`].
+    Sequences,
+}
+
+impl Generator {
+    /// Returns true if the states of this generator can jump so.
+    pub const fn has(self, jump: Jump) -> bool {
+        match jump {
+            Jump::Draws => true,
+            Jump::Subsequences => matches!(self, Generator::Mrg32k3a),
+            Jump::Sequences => !self.is_quasi(),
+        }
+    }
+
+    /// Returns the states of a pseudo-random generator: state `i` is sequence `i` (a subsequence,
+    /// for MRG32k3a) of the seed `seeds[i]`, `offset` draws ahead. None for a quasi-random one.
+    pub fn seeded(self, seeds: &[u32], offset: u64) -> Option<Vec<u32>> {
+        match self {
+            Generator::Xorwow => Some(xorwow::seeded(seeds, offset)),
+            Generator::Mrg32k3a => Some(mrg32k3a::seeded(seeds, offset)),
+            _ => None,
+        }
+    }
+
+    /// Advances each state by the number of draws or sequences that `amount` returns for its
+    /// index. Nothing happens if [`Generator::has`] returns false.
+    pub fn skip(self, states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64) {
+        if !self.has(jump) {
+            return;
+        }
+        match self {
+            Generator::Xorwow => xorwow::skip(states, jump, amount),
+            Generator::Mrg32k3a => mrg32k3a::skip(states, jump, amount),
+            _ => sobol::skip(states, self.bits(), amount),
+        }
+    }
+}

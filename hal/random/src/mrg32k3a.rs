@@ -1,0 +1,115 @@
+//! MRG32k3a: two recurrences of order three modulo primes near 2^32.
+
+use crate::Jump;
+use std::sync::OnceLock;
+
+/// Words of a state: three of each recurrence, and six that only cuRAND's own kernels use.
+pub const WORDS: usize = 12;
+
+/// The modulus of the first recurrence, 2^32 - 209.
+pub const M1: u64 = 4_294_967_087;
+/// The modulus of the second recurrence, 2^32 - 22853.
+pub const M2: u64 = 4_294_944_443;
+const A12: u64 = 1_403_580;
+const A13: u64 = 810_728;
+const A21: u64 = 527_612;
+const A23: u64 = 1_370_589;
+
+/// Draws of a subsequence and of a sequence, as powers of two.
+const SUBSEQUENCE: usize = 76;
+const SEQUENCE: usize = 127;
+
+type Matrix = [[u64; 3]; 3];
+
+/// Returns `x` modulo `2^32 - rest`, for `x` below 2^54 and `rest` below 2^15.
+#[inline(always)]
+fn reduce(x: u64, rest: u64) -> u64 {
+    let x = (x >> 32) * rest + (x & 0xffff_ffff);
+    let x = (x >> 32) * rest + (x & 0xffff_ffff);
+    let modulus = (1 << 32) - rest;
+    if x >= modulus { x - modulus } else { x }
+}
+
+/// Advances both recurrences and returns the draw, which is from 1 to [`M1`].
+#[inline(always)]
+pub fn step(s: &mut [u32; 6]) -> u32 {
+    let [s0, s1, s2, t0, t1, t2] = s.map(u64::from);
+    let p = reduce(A12 * s1 + A13 * (M1 - s0), (1 << 32) - M1);
+    let q = reduce(A21 * t2 + A23 * (M2 - t0), (1 << 32) - M2);
+    *s = [s1, s2, p, t1, t2, q].map(|word| word as u32);
+    let difference = p + M1 - q;
+    (if p > q { difference - M1 } else { difference }) as u32
+}
+
+fn product(a: &Matrix, b: &Matrix, modulus: u64) -> Matrix {
+    let entry = |row: usize, column: usize| {
+        (0..3).fold(0, |sum, k| (sum + a[row][k] * b[k][column] % modulus) % modulus)
+    };
+    [0, 1, 2].map(|row| [0, 1, 2].map(|column| entry(row, column)))
+}
+
+/// Returns the matrices of 2^0, 2^1, ... steps of both recurrences.
+fn powers() -> &'static [[Matrix; 2]] {
+    static POWERS: OnceLock<Vec<[Matrix; 2]>> = OnceLock::new();
+    POWERS.get_or_init(|| {
+        let one = [
+            [[0, 1, 0], [0, 0, 1], [M1 - A13, A12, 0]],
+            [[0, 1, 0], [0, 0, 1], [M2 - A23, 0, A21]],
+        ];
+        let next = |[a, b]: &[Matrix; 2]| Some([product(a, a, M1), product(b, b, M2)]);
+        std::iter::successors(Some(one), next).take(SEQUENCE + 64).collect()
+    })
+}
+
+fn apply(matrix: &Matrix, s: &mut [u32], modulus: u64) {
+    let old = [s[0], s[1], s[2]].map(u64::from);
+    for (word, row) in s.iter_mut().zip(matrix) {
+        let terms = row.iter().zip(old).map(|(&factor, word)| factor * word % modulus);
+        *word = (terms.sum::<u64>() % modulus) as u32;
+    }
+}
+
+pub(crate) fn skip(states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64) {
+    let first = match jump {
+        Jump::Draws => 0,
+        Jump::Subsequences => SUBSEQUENCE,
+        Jump::Sequences => SEQUENCE,
+    };
+    for (index, state) in states.chunks_exact_mut(WORDS).enumerate() {
+        let mut left = amount(index);
+        while left != 0 {
+            let [a, b] = &powers()[first + left.trailing_zeros() as usize];
+            apply(a, &mut state[..3], M1);
+            apply(b, &mut state[3..6], M2);
+            left &= left - 1;
+        }
+    }
+}
+
+pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Vec<u32> {
+    let mut states = Vec::with_capacity(seeds.len() * WORDS);
+    for &seed in seeds {
+        // Seed 0 is the state of the publication; others are mixed as cuRAND mixes seeds of 64 bits
+        // whose upper half is zero.
+        let [x, y] = if seed == 0 { [1, 1] } else { [seed ^ 0x5555_5555, 0xaaaa_aaaa] };
+        let times = |factor: u32, modulus: u64| (u64::from(factor) * 12345 % modulus) as u32;
+        states.extend([times(x, M1), times(y, M1), times(x, M1)]);
+        states.extend([times(y, M2), times(x, M2), times(y, M2)]);
+        states.extend([0; WORDS - 6]);
+    }
+    skip(&mut states, Jump::Subsequences, |index| index as u64);
+    skip(&mut states, Jump::Draws, |_| offset);
+    states
+}
+
+/// Returns the word of 32 bits that a draw becomes.
+#[inline(always)]
+pub fn word(draw: u32) -> u32 {
+    (f64::from(draw) * 1.000_000_048_662) as u32
+}
+
+/// Returns the number in (0, 1) that a draw becomes: its quotient by [`M1`]` + 1`.
+#[inline(always)]
+pub fn unit(draw: u32) -> f64 {
+    f64::from(draw) * 2.328_306_549_295_728e-10
+}

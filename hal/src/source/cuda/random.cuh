@@ -1,0 +1,507 @@
+// Random numbers. The arithmetic is that of the crate `random`, step for step: a change here is a
+// change there.
+
+// The value of a polynomial by Horner's rule, the highest coefficient first.
+template <class R>
+DEVICE R horner(R, R sum) {
+    return sum;
+}
+template <class R, class... Rest>
+DEVICE R horner(R x, R sum, R next, Rest... rest) {
+    return horner(x, m_fma(sum, x, next), rest...);
+}
+
+DEVICE f32 random_ln(f32 x) {
+    const u32 bits = to_bits(x) - 0x3f400000u;
+    const f32 exponent = (f32)((i32)bits >> 23);
+    const f32 f = from_bits((u32)((bits & 0x007fffffu) + 0x3f400000u)) - 1.0f;
+    const f32 p = horner<f32>(f, 0.054128315f, -0.12067029f, 0.14983918f, -0.16822858f, 0.19977079f,
+                              -0.24993441f, 0.33333549f, -0.5000006f);
+    return m_fma(exponent, 0.693147180559945309417f, m_fma(f * f, p, f));
+}
+
+DEVICE f64 random_ln(f64 x) {
+    const u64 bits = to_bits(x) - 0x3fe8000000000000ull;
+    const f64 exponent = (f64)((i64)bits >> 52);
+    const f64 f = from_bits((u64)((bits & 0x000fffffffffffffull) + 0x3fe8000000000000ull)) - 1.0;
+    const f64 s = f / (f + 2.0);
+    const f64 z = s * s;
+    const f64 r = horner<f64>(z, 2.0 / 25.0, 2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0,
+                              2.0 / 15.0, 2.0 / 13.0, 2.0 / 11.0, 2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0,
+                              2.0 / 3.0);
+    return m_fma(exponent, 0.693147180559945309417232121458, m_fma(s * z, r, s + s));
+}
+
+template <class R>
+struct alignas(2 * sizeof(R)) Pair {
+    R first, second;
+};
+
+// The sine and the cosine of (y + 1/2) / 2^32 of a turn.
+DEVICE Pair<f32> random_sine_cosine(u32 y) {
+    const f32 unit = (f32)(2.0 * 3.14159265358979323846264338328 / 4294967296.0);
+    const u32 quarter = (y + 0x20000000u) >> 30;
+    const f32 x = m_fma((f32)(i32)(y - (quarter << 30)), unit, unit * 0.5f);
+    const f32 z = x * x;
+    const f32 s = m_fma(x * z, horner<f32>(z, 1.0f / 362880.0f, -1.0f / 5040.0f, 1.0f / 120.0f, -1.0f / 6.0f), x);
+    const f32 c = horner<f32>(z, 1.0f / 40320.0f, -1.0f / 720.0f, 1.0f / 24.0f, -0.5f, 1.0f);
+    const bool even = (quarter & 1) == 0;
+    Pair<f32> both;
+    both.first = from_bits((u32)(to_bits(even ? s : c) ^ ((quarter & 2) << 30)));
+    both.second = from_bits((u32)(to_bits(even ? c : s) ^ (((quarter + 1) & 2) << 30)));
+    return both;
+}
+
+// The sine and the cosine of (y + 1/2) / 2^53 of a turn.
+DEVICE Pair<f64> random_sine_cosine(u64 y) {
+    const f64 unit = 2.0 * 3.14159265358979323846264338328 / 9007199254740992.0;
+    const u64 quarter = (y + (1ull << 50)) >> 51;
+    const f64 x = m_fma((f64)(i64)(y - (quarter << 51)), unit, unit * 0.5);
+    const f64 z = x * x;
+    const f64 s = m_fma(
+        x * z,
+        horner<f64>(z, 1.0 / 355687428096000.0, -1.0 / 1307674368000.0, 1.0 / 6227020800.0,
+                    -1.0 / 39916800.0, 1.0 / 362880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0),
+        x);
+    const f64 c = horner<f64>(z, 1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0,
+                              -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0);
+    const bool even = (quarter & 1) == 0;
+    Pair<f64> both;
+    both.first = from_bits((u64)(to_bits(even ? s : c) ^ ((quarter & 2) << 62)));
+    both.second = from_bits((u64)(to_bits(even ? c : s) ^ (((quarter + 1) & 2) << 62)));
+    return both;
+}
+
+DEVICE f64 random_exp(f64 x) {
+    if (x != x) {
+        return x;
+    }
+    if (x < -746.0) {
+        return 0.0;
+    }
+    if (x > 710.0) {
+        return from_bits((u64)0x7ff0000000000000ull);
+    }
+    const f64 n = m_fma(x, 1.44269504088896340735992468100, 6755399441055744.0) - 6755399441055744.0;
+    const f64 r = m_fma(n, -1.9082149292705877e-10, m_fma(n, -6.931471803691238e-1, x));
+    const f64 p = horner<f64>(r, 1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0,
+                              1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
+                              1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0);
+    const i32 exponent = (i32)n, half = exponent >> 1;
+    return p * from_bits((u64)(half + 1023) << 52) * from_bits((u64)(exponent - half + 1023) << 52);
+}
+
+// The quantile of the normal distribution: M. Wichura, algorithm AS 241.
+DEVICE f64 random_inverse_normal(f64 p) {
+    const f64 q = p - 0.5;
+    if (m_fabs(q) <= 0.425) {
+        const f64 r = 0.180625 - q * q;
+        return q *
+               horner<f64>(r, 2.5090809287301226727e3, 3.3430575583588128105e4,
+                           6.7265770927008700853e4, 4.5921953931549871457e4, 1.3731693765509461125e4,
+                           1.9715909503065514427e3, 1.3314166789178437745e2, 3.3871328727963666080e0) /
+               horner<f64>(r, 5.2264952788528545610e3, 2.8729085735721942674e4,
+                           3.9307895800092710610e4, 2.1213794301586595867e4, 5.3941960214247511077e3,
+                           6.8718700749205790830e2, 4.2313330701600911252e1, 1.0);
+    }
+    f64 r = m_sqrt(-random_ln(q < 0.0 ? p : 1.0 - p));
+    f64 x;
+    if (r <= 5.0) {
+        r = r - 1.6;
+        x = horner<f64>(r, 7.7454501427834140764e-4, 2.27238449892691845833e-2,
+                        2.41780725177450611770e-1, 1.27045825245236838258e0, 3.64784832476320460504e0,
+                        5.76949722146069140550e0, 4.63033784615654529590e0, 1.42343711074968357734e0) /
+            horner<f64>(r, 1.05075007164441684324e-9, 5.475938084995344946e-4,
+                        1.51986665636164571966e-2, 1.48103976427480074590e-1,
+                        6.89767334985100004550e-1, 1.67638483018380384940e0, 2.05319162663775882187e0, 1.0);
+    } else {
+        r = r - 5.0;
+        x = horner<f64>(r, 2.01033439929228813265e-7, 2.71155556874348757815e-5,
+                        1.24266094738807843860e-3, 2.65321895265761230930e-2,
+                        2.96560571828504891230e-1, 1.78482653991729133580e0,
+                        5.46378491116411436990e0, 6.65790464350110377720e0) /
+            horner<f64>(r, 2.04426310338993978564e-15, 1.42151175831644588870e-7,
+                        1.84631831751005468180e-5, 7.86869131145613259100e-4,
+                        1.48753612908506148525e-2, 1.36929880922735805310e-1,
+                        5.99832206555887937690e-1, 1.0);
+    }
+    return q < 0.0 ? -x : x;
+}
+
+DEVICE f64 random_log_normal(f64 normal, f64 mean, f64 deviation) {
+    return random_exp(m_fma(normal, deviation, mean));
+}
+
+// The quantile of Poisson's distribution.
+DEVICE f64 random_poisson(f64 point, f64 mean) {
+    if (!(mean > 0.0)) {
+        return 0.0;
+    }
+    if (mean < 64.0) {
+        f64 probability = random_exp(-mean);
+        f64 cumulated = probability;
+        f64 number = 0.0;
+        while (point > cumulated && number < 400.0) {
+            number += 1.0;
+            probability = probability * mean / number;
+            cumulated += probability;
+        }
+        return number;
+    }
+    const f64 w = random_inverse_normal(point);
+    const f64 root = m_sqrt(mean), square = w * w;
+    const f64 constant = m_fma(square, 1.0 / 6.0, 1.0 / 3.0);
+    const f64 first = m_fma(square, -1.0 / 72.0, -1.0 / 36.0) * w / root;
+    const f64 second = m_fma(m_fma(square, 1.0 / 270.0, 7.0 / 810.0), square, -8.0 / 405.0) / mean;
+    const f64 number = m_floor(m_fma(root, w, mean) + constant + first + second);
+    return number > 0.0 ? number : 0.0;
+}
+
+// Uniform numbers: of a word, of 53 bits, without zero and one, without one.
+DEVICE f32 unit_of_word(u32 x) { return (f32)x * 2.3283064365386963e-10f + 1.1641532182693481e-10f; }
+DEVICE f64 wide_unit_of_word(u32 x) { return (f64)x * 2.3283064365386963e-10 + 1.1641532182693481e-10; }
+DEVICE f64 unit_of_bits(u64 x) { return (f64)x * 1.1102230246251565e-16 + 5.551115123125783e-17; }
+DEVICE f64 open_of_bits(u64 x) { return ((f64)(x >> 1) + 0.5) * 2.220446049250313e-16; }
+DEVICE u64 join_words(u32 x, u32 y) { return (u64)x ^ ((u64)y << 21); }
+
+// A state in registers: `next` draws a word.
+struct Xorwow {
+    u32 weyl, v0, v1, v2, v3, v4;
+    METHOD void load(const u32* s) {
+        weyl = s[0], v0 = s[1], v1 = s[2], v2 = s[3], v3 = s[4], v4 = s[5];
+    }
+    METHOD void store(u32* s) const {
+        s[0] = weyl, s[1] = v0, s[2] = v1, s[3] = v2, s[4] = v3, s[5] = v4;
+    }
+    METHOD u32 next() {
+        const u32 t = v0 ^ (v0 >> 2);
+        v0 = v1, v1 = v2, v2 = v3, v3 = v4;
+        v4 = v4 ^ (v4 << 4) ^ t ^ (t << 1);
+        weyl += 362437u;
+        return v4 + weyl;
+    }
+    METHOD void uniform(f32& value) { value = unit_of_word(next()); }
+    METHOD void uniform(f64& value) {
+        const u32 low = next();
+        value = unit_of_bits(join_words(low, next()));
+    }
+};
+
+// x modulo 2^32 - rest, for x below 2^54.
+DEVICE u32 reduce_modulus(u64 x, u32 rest) {
+    x = (x >> 32) * rest + (u32)x;
+    x = (x >> 32) * rest + (u32)x;
+    const u64 modulus = (1ull << 32) - rest;
+    return (u32)(x >= modulus ? x - modulus : x);
+}
+
+struct Mrg32k3a {
+    u32 s0, s1, s2, t0, t1, t2;
+    METHOD void load(const u32* s) {
+        s0 = s[0], s1 = s[1], s2 = s[2], t0 = s[3], t1 = s[4], t2 = s[5];
+    }
+    METHOD void store(u32* s) const {
+        s[0] = s0, s[1] = s1, s[2] = s2, s[3] = t0, s[4] = t1, s[5] = t2;
+    }
+    // From 1 to 2^32 - 209.
+    METHOD u32 draw() {
+        const u32 p = reduce_modulus(1403580ull * s1 + 810728ull * (4294967087u - s0), 209u);
+        const u32 q = reduce_modulus(527612ull * t2 + 1370589ull * (4294944443u - t0), 22853u);
+        s0 = s1, s1 = s2, s2 = p;
+        t0 = t1, t1 = t2, t2 = q;
+        return p > q ? p - q : p - q + 4294967087u;
+    }
+    METHOD u32 next() { return (u32)((f64)draw() * 1.000000048662); }
+    METHOD void uniform(f32& value) { value = (f32)((f64)draw() * 2.328306549295728e-10); }
+    METHOD void uniform(f64& value) { value = (f64)draw() * 2.328306549295728e-10; }
+};
+
+DEVICE u32 count_trailing_ones(u64 x) {
+    u32 count = 0;
+    while (x & 1) {
+        x >>= 1;
+        ++count;
+    }
+    return count;
+}
+
+// The point, its value, the shift, the direction vectors, of which the first are in registers.
+template <class W>
+struct Sobol {
+    W point, value, v0, v1, v2;
+    const W* vectors;
+    METHOD void load(const u32* s) {
+        const W* words = (const W*)s;
+        point = words[0], value = words[1], vectors = words + 3;
+        v0 = vectors[0], v1 = vectors[1], v2 = vectors[2];
+    }
+    METHOD void store(u32* s) const {
+        W* words = (W*)s;
+        words[0] = point, words[1] = value;
+    }
+    METHOD W draw() {
+        const W drawn = value;
+        const u32 changed = count_trailing_ones(point);
+        const u32 last = sizeof(W) * 8 - 1;
+        value ^= changed == 0   ? v0
+                 : changed == 1 ? v1
+                 : changed == 2 ? v2
+                                : vectors[changed < last ? changed : last];
+        ++point;
+        return drawn;
+    }
+};
+
+DEVICE u32 word_of_point(u32 x) { return x; }
+DEVICE u32 word_of_point(u64 x) { return (u32)(x >> 32); }
+DEVICE f64 unit_of_point(u32 x) { return wide_unit_of_word(x); }
+DEVICE f64 unit_of_point(u64 x) { return unit_of_bits(x >> 11); }
+DEVICE f64 open_of_point(u32 x) { return wide_unit_of_word(x); }
+DEVICE f64 open_of_point(u64 x) { return open_of_bits(x >> 11); }
+
+// What is drawn: `ELEMENTS` values at once.
+template <class S, class T>
+struct pseudo_bits {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) { to[0] = (T)state.next(); }
+};
+
+template <class S, class T>
+struct pseudo_uniform {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) { state.uniform(to[0]); }
+};
+
+template <class S>
+DEVICE u64 draw_bits(S& state) {
+    const u32 low = state.next();
+    return join_words(low, state.next());
+}
+
+template <class S>
+DEVICE Pair<f32> draw_normals(S& state, f32) {
+    const u32 x = state.next();
+    const f32 radius = m_sqrt(-2.0f * random_ln(unit_of_word(x)));
+    Pair<f32> both = random_sine_cosine(state.next());
+    both.first *= radius;
+    both.second *= radius;
+    return both;
+}
+
+template <class S>
+DEVICE Pair<f64> draw_normals(S& state, f64) {
+    const u64 x = draw_bits(state);
+    const f64 radius = m_sqrt(-2.0 * random_ln(unit_of_bits(x)));
+    Pair<f64> both = random_sine_cosine(draw_bits(state));
+    both.first *= radius;
+    both.second *= radius;
+    return both;
+}
+
+template <class S, class T>
+struct pseudo_normal {
+    static const int ELEMENTS = 2;
+    METHOD static void draw(S& state, T* to, f64, f64) {
+        const Pair<T> both = draw_normals(state, (T)0);
+        to[0] = both.first;
+        to[1] = both.second;
+    }
+};
+
+template <class S, class T>
+struct pseudo_log_normal {
+    static const int ELEMENTS = 2;
+    METHOD static void draw(S& state, T* to, f64 mean, f64 deviation) {
+        const Pair<T> both = draw_normals(state, (T)0);
+        to[0] = (T)random_log_normal((f64)both.first, mean, deviation);
+        to[1] = (T)random_log_normal((f64)both.second, mean, deviation);
+    }
+};
+
+DEVICE void store_number(u32& to, f64 number) {
+    to = number < 4294967295.0 ? (u32)number : 4294967295u;
+}
+DEVICE void store_number(f32& to, f64 number) { to = (f32)number; }
+DEVICE void store_number(f64& to, f64 number) { to = number; }
+
+template <class S, class T>
+struct pseudo_poisson {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64 mean, f64) {
+        store_number(to[0], random_poisson(open_of_bits(draw_bits(state)), mean));
+    }
+};
+
+template <class S, class T>
+struct pseudo_poisson_of_element {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) {
+        store_number(to[0], random_poisson(open_of_bits(draw_bits(state)), (f64)to[0]));
+    }
+};
+
+DEVICE void store_bits(u32& to, u32 x) { to = x; }
+DEVICE void store_bits(i32& to, u32 x) { to = (i32)x; }
+DEVICE void store_bits(u32& to, u64 x) { to = word_of_point(x); }
+DEVICE void store_bits(i32& to, u64 x) { to = (i32)word_of_point(x); }
+DEVICE void store_bits(u64& to, u64 x) { to = x; }
+DEVICE void store_bits(i64& to, u64 x) { to = (i64)x; }
+
+template <class S, class T>
+struct quasi_bits {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) { store_bits(to[0], state.draw()); }
+};
+
+DEVICE void store_unit(f32& to, u32 x) { to = unit_of_word(x); }
+DEVICE void store_unit(f32& to, u64 x) { to = unit_of_word(word_of_point(x)); }
+DEVICE void store_unit(f64& to, u32 x) { to = unit_of_point(x); }
+DEVICE void store_unit(f64& to, u64 x) { to = unit_of_point(x); }
+
+template <class S, class T>
+struct quasi_uniform {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) { store_unit(to[0], state.draw()); }
+};
+
+template <class S, class T>
+struct quasi_normal {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) {
+        to[0] = (T)random_inverse_normal(open_of_point(state.draw()));
+    }
+};
+
+template <class S, class T>
+struct quasi_log_normal {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64 mean, f64 deviation) {
+        const T normal = (T)random_inverse_normal(open_of_point(state.draw()));
+        to[0] = (T)random_log_normal((f64)normal, mean, deviation);
+    }
+};
+
+template <class S, class T>
+struct quasi_poisson {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64 mean, f64) {
+        store_number(to[0], random_poisson(open_of_point(state.draw()), mean));
+    }
+};
+
+template <class S, class T>
+struct quasi_poisson_of_element {
+    static const int ELEMENTS = 1;
+    METHOD static void draw(S& state, T* to, f64, f64) {
+        store_number(to[0], random_poisson(open_of_point(state.draw()), (f64)to[0]));
+    }
+};
+
+// Draws of one state, `COUNT` of them apart, packed into one store each if `PACKED`.
+template <class S, u32 COUNT, class D, bool PACKED, class T>
+DEVICE void draw_all(S& state, T* place, u64 rounds, f64 first, f64 second) {
+    typedef Pack<T, D::ELEMENTS> pack;
+    const u64 apart = (u64)COUNT * D::ELEMENTS;
+#pragma unroll 4
+    for (u64 round = 0; round < rounds; ++round, place += apart) {
+        if (PACKED) {
+            pack values = *(pack*)place;
+            D::draw(state, values.item, first, second);
+            *(pack*)place = values;
+        } else {
+            D::draw(state, place, first, second);
+        }
+    }
+}
+
+// A thread for each of `COUNT` states of `WORDS` words.
+template <class S, u32 COUNT, u32 WORDS, class D, class T>
+DEVICE void fill_random(u32* states, T* out, u64 length, f64 first, f64 second) {
+    const u32 index = blockIdx.x * blockDim.x + threadIdx.x;
+    const u64 whole = length / D::ELEMENTS;
+    const bool cut = whole * D::ELEMENTS < length && whole % COUNT == index;
+    if (index >= COUNT || (index >= whole && !cut)) {
+        return;
+    }
+    S state;
+    state.load(states + (u64)index * WORDS);
+    T* place = out + (u64)index * D::ELEMENTS;
+    const u64 rounds = index < whole ? (whole - 1 - index) / COUNT + 1 : 0;
+    if ((u64)out % (sizeof(T) * D::ELEMENTS) == 0) {
+        draw_all<S, COUNT, D, true>(state, place, rounds, first, second);
+    } else {
+        draw_all<S, COUNT, D, false>(state, place, rounds, first, second);
+    }
+    if (cut) {
+        T values[D::ELEMENTS];
+        D::draw(state, values, first, second);
+        out[whole * D::ELEMENTS] = values[0];
+    }
+    state.store(states + (u64)index * WORDS);
+}
+
+// Philox4x32-10: four words for each value of a counter.
+DEVICE void random_block(u64 index, u64 seed, u32* words) {
+    u32 a = (u32)index, b = (u32)(index >> 32), c = 0, d = 0;
+    u32 k = (u32)seed, l = (u32)(seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+        const u64 x = (u64)a * 0xd2511f53u;
+        const u64 y = (u64)c * 0xcd9e8d57u;
+        a = (u32)(y >> 32) ^ b ^ k, b = (u32)y, c = (u32)(x >> 32) ^ d ^ l, d = (u32)x;
+        k += 0x9e3779b9u, l += 0xbb67ae85u;
+    }
+    words[0] = a, words[1] = b, words[2] = c, words[3] = d;
+}
+
+template <class T>
+struct block_bits {
+    METHOD static void draw(const u32* words, T* to) {
+        for (int k = 0; k < 4; ++k) {
+            to[k] = (T)words[k];
+        }
+    }
+};
+
+template <class T>
+struct block_half_open;
+template <>
+struct block_half_open<f32> {
+    METHOD static void draw(const u32* words, f32* to) {
+        for (int k = 0; k < 4; ++k) {
+            to[k] = (f32)(words[k] >> 8) * 5.9604644775390625e-8f;
+        }
+    }
+};
+template <>
+struct block_half_open<f64> {
+    METHOD static void draw(const u32* words, f64* to) {
+        for (int k = 0; k < 2; ++k) {
+            to[k] = (f64)(join_words(words[2 * k], words[2 * k + 1])) * 1.1102230246251565e-16;
+        }
+    }
+};
+
+template <class B, class T>
+DEVICE void fill_from_seed(T* out, u64 length, u64 seed) {
+    const int elements = 16 / sizeof(T);
+    typedef Pack<T, elements> pack;
+    const bool packed = (u64)out % 16 == 0;
+    const u64 step = (u64)gridDim.x * blockDim.x;
+    const u64 blocks = (length + elements - 1) / elements;
+    for (u64 block = (u64)blockIdx.x * blockDim.x + threadIdx.x; block < blocks; block += step) {
+        u32 words[4];
+        random_block(block, seed, words);
+        pack values;
+        B::draw(words, values.item);
+        T* place = out + block * elements;
+        const u64 left = length - block * elements;
+        if (packed && left >= elements) {
+            *(pack*)place = values;
+        } else {
+            for (int k = 0; k < elements && k < left; ++k) {
+                place[k] = values.item[k];
+            }
+        }
+    }
+}
