@@ -5,6 +5,11 @@
 //! here is a change there. Series are Taylor's, but for the logarithm in single precision, whose
 //! polynomial is a minimax fit.
 
+#![allow(
+    clippy::excessive_precision,
+    reason = "coefficients have the digits of their publications"
+)]
+
 use std::f64::consts::{LN_2, LOG2_E, PI};
 
 /// Returns the value of a polynomial by Horner's rule, the highest coefficient first.

@@ -13,7 +13,7 @@ const EXPANDED_FROM: f64 = 64.0;
 /// one for a share of the points below 1e-4.
 #[inline(always)]
 pub fn quantile(point: f64, mean: f64) -> f64 {
-    if !(mean > 0.0) {
+    if mean.is_nan() || mean <= 0.0 {
         return 0.0;
     }
     if mean < EXPANDED_FROM {

@@ -33,8 +33,8 @@ fn dimension(fields: &mut Fields) -> [u64; 64] {
     let degree = fields.next(5) as usize;
     let inner = fields.next(degree - 1);
     let mut vectors = [0; 64];
-    for j in 0..degree {
-        vectors[j] = (fields.next(j) << 1 | 1) << (63 - j);
+    for (j, vector) in vectors.iter_mut().enumerate().take(degree) {
+        *vector = (fields.next(j) << 1 | 1) << (63 - j);
     }
     for j in degree..64 {
         let far = vectors[j - degree];
