@@ -34,13 +34,24 @@ class Pygpu:
     """The work by pygpu's PyCUDA modules."""
 
     def __init__(self) -> None:
-        from pygpu import autoinit, compiler, driver, elementwise, gpuarray, reduction, scan
+        from pygpu import (
+            autoinit,
+            compiler,
+            curandom,
+            driver,
+            elementwise,
+            gpuarray,
+            reduction,
+            scan,
+        )
 
         self.context = autoinit.context
         self.synchronize = driver.Context.synchronize
         self.array = gpuarray.to_gpu
         self.empty = gpuarray.empty_like
         self.sum = gpuarray.sum
+        self.rand = curandom.rand
+        self.generator = curandom.XORWOWRandomNumberGenerator()
         self.combine = elementwise.ElementwiseKernel(
             "float a, const float *x, float b, const float *y, float *z",
             "z[i] = a * x[i] + b * y[i]",
@@ -64,6 +75,9 @@ class Pygpu:
             "inclusive scan": lambda: self.scan(x, z),
             "x + y, builtin": lambda: x + y,
             "x.sum, builtin": lambda: self.sum(x),
+            "new uniform numbers": lambda: self.rand(elements),
+            "uniform numbers": lambda: self.generator.fill_uniform(z),
+            "normal numbers": lambda: self.generator.fill_normal(z),
         }
         if elements == SMALL:
             prepared, grid, block = self.nothing, (1, 1), (32, 1, 1)
@@ -96,6 +110,8 @@ class Cupy:
             "inclusive scan": lambda: self.cupy.cumsum(x, out=z),
             "x + y, builtin": lambda: x + y,
             "x.sum, builtin": lambda: x.sum(),
+            "new uniform numbers": lambda: self.cupy.random.random(elements, np.float32),
+            "normal numbers": lambda: self.cupy.random.standard_normal(elements, np.float32),
         }
 
 
@@ -117,6 +133,9 @@ class Torch:
             "inclusive scan": lambda: torch.cumsum(x, 0, out=z),
             "x + y, builtin": lambda: x + y,
             "x.sum, builtin": lambda: x.sum(),
+            "new uniform numbers": lambda: torch.rand(elements, device="cuda"),
+            "uniform numbers": lambda: z.uniform_(),
+            "normal numbers": lambda: z.normal_(),
         }
 
 
@@ -127,6 +146,9 @@ CROSSINGS = {
     "inclusive scan": 2,
     "x + y, builtin": 3,
     "x.sum, builtin": 1,
+    "new uniform numbers": 1,
+    "uniform numbers": 1,
+    "normal numbers": 1,
 }
 
 

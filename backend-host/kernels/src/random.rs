@@ -6,9 +6,9 @@
 mod group;
 mod value;
 
+use super::multiversion::{Fused, fused};
 use super::parallel::Workers;
 use super::unsupported;
-use super::multiversion::{Fused, fused};
 use group::{Group, Mrg, Points, Xorwow};
 use hal::operation::{Random, RandomSource};
 use hal::random::{Distribution, Generator};
