@@ -98,6 +98,14 @@ def seed_getter_uniform(n: int) -> GPUArray:
     -------
     GPUArray
         Of int32.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> seeds = curandom.seed_getter_uniform(4).get()
+    >>> bool((seeds == seeds[0]).all())
+    True
     """
     return full([n], random.randint(0, 2**31 - 1), np.int32)
 
@@ -114,6 +122,13 @@ def seed_getter_unique(n: int) -> GPUArray:
     -------
     GPUArray
         Of int32.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> curandom.seed_getter_unique(4).dtype
+    dtype('int32')
     """
     return to_gpu(np.random.randint(0, 2**31 - 1, n, np.int32))  # noqa: NPY002
 
@@ -140,6 +155,14 @@ def generate_direction_vectors(count: int, direction: Any = None) -> GPUArray:
     ------
     ValueError
         ``count`` is larger, or ``direction`` is no member of the enumeration.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> vectors = curandom.generate_direction_vectors(2).get()
+    >>> [hex(number) for number in vectors[1, :3]]
+    ['0x80000000', '0xc0000000', '0xa0000000']
     """
     direction = direction_vector_set(
         direction_vector_set.VECTOR_32 if direction is None else direction
@@ -162,6 +185,13 @@ def generate_scramble_constants32(count: int) -> GPUArray:
     -------
     GPUArray
         Of uint32.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> curandom.generate_scramble_constants32(7).shape
+    (7,)
     """
     result = np.empty(count, np.uint32)
     _get_scramble_constants32(result, count)
@@ -180,6 +210,13 @@ def generate_scramble_constants64(count: int) -> GPUArray:
     -------
     GPUArray
         Of uint64.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> curandom.generate_scramble_constants64(7).dtype
+    dtype('uint64')
     """
     result = np.empty(count, np.uint64)
     _get_scramble_constants64(result, count)
@@ -234,6 +271,16 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
     ------
     TypeError
         The seeds are no GPUArray of int32 of that length.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> from pygpu import gpuarray
+    >>> zeros = lambda count: gpuarray.zeros(count, "int32")
+    >>> generator = curandom.MRG32k3aRandomNumberGenerator(zeros)
+    >>> float(generator.gen_uniform(1, "float64").get()[0].round(9))
+    0.127011122
     """
 
     _kind = "Mrg32k3a"
@@ -272,6 +319,14 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors are of another dtype or shape.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> generator = curandom.Sobol32RandomNumberGenerator(offset=1)
+    >>> generator.gen_uniform(3, "float32").get().tolist()
+    [0.5, 0.5, 0.5]
     """
 
     _kind = "Sobol32"
@@ -296,6 +351,14 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors are of another dtype or shape.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> generator = curandom.Sobol64RandomNumberGenerator(offset=1)
+    >>> generator.gen_uniform(3, "float32").get().tolist()
+    [0.5, 0.5, 0.5]
     """
 
     _kind = "Sobol64"
@@ -321,6 +384,14 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors or constants are of another dtype or shape.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> generator = curandom.ScrambledSobol32RandomNumberGenerator()
+    >>> generator.gen_normal((2, 3), "float32").shape
+    (2, 3)
     """
 
     _kind = "ScrambledSobol32"
@@ -351,6 +422,14 @@ class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors or constants are of another dtype or shape.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import curandom
+    >>> generator = curandom.ScrambledSobol64RandomNumberGenerator()
+    >>> generator.gen_normal((2, 3), "float32").shape
+    (2, 3)
     """
 
     _kind = "ScrambledSobol64"
