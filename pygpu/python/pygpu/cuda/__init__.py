@@ -1,0 +1,105 @@
+"""The memory management of ``numba.cuda`` on every backend: ``from pygpu import cuda``.
+
+The functions and classes have numba's names and rules. Arrays are
+:class:`pygpu.gpuarray.GPUArray` with numba's methods, so that all of this package takes them, and
+numba itself does by ``__cuda_array_interface__``. ``stream=0`` is the default stream.
+
+Kernels are compiled by numba (with ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba`` its memory is this
+package's) or by :class:`pygpu.compiler.SourceModule`; ``jit`` is not here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from . import cudadrv
+from ._api import device_array, device_array_like, open_ipc_array, to_device
+from ._context import (
+    MemoryInfo,
+    close,
+    current_context,
+    defer_cleanup,
+    detect,
+    get_current_device,
+    gpus,
+    is_available,
+    list_devices,
+    profile_start,
+    profile_stop,
+    profiling,
+    require_context,
+    select_device,
+    synchronize,
+)
+from ._host_array import (
+    managed_array,
+    mapped,
+    mapped_array,
+    mapped_array_like,
+    pinned,
+    pinned_array,
+    pinned_array_like,
+)
+from ._interface import as_cuda_array, from_cuda_array_interface, is_cuda_array
+from ._ipc import IpcHandle
+from ._stream import (
+    default_stream,
+    event,
+    event_elapsed_time,
+    external_stream,
+    legacy_default_stream,
+    per_thread_default_stream,
+    stream,
+)
+from .cudadrv import devicearray, devices, driver
+
+__all__ = [
+    "IpcHandle",
+    "MemoryInfo",
+    "as_cuda_array",
+    "close",
+    "cudadrv",
+    "current_context",
+    "default_stream",
+    "defer_cleanup",
+    "detect",
+    "device_array",
+    "device_array_like",
+    "devicearray",
+    "devices",
+    "driver",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "from_cuda_array_interface",
+    "get_current_device",
+    "gpus",
+    "is_available",
+    "is_cuda_array",
+    "legacy_default_stream",
+    "list_devices",
+    "managed_array",
+    "mapped",
+    "mapped_array",
+    "mapped_array_like",
+    "open_ipc_array",
+    "per_thread_default_stream",
+    "pinned",
+    "pinned_array",
+    "pinned_array_like",
+    "profile_start",
+    "profile_stop",
+    "profiling",
+    "require_context",
+    "select_device",
+    "stream",
+    "synchronize",
+    "to_device",
+]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(
+        f"pygpu.cuda has no {name!r}: it manages memory. Kernels are compiled by numba.cuda, which "
+        "takes these arrays, or by pygpu.compiler.SourceModule"
+    )

@@ -1,0 +1,373 @@
+"""What device arrays and device records with numba's methods have in common."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, ClassVar, overload
+
+import numpy as np
+
+from .. import _arguments, _exchange
+from .._core import GPUArray
+from . import _context, _stream
+from ._ipc import IpcArrayHandle
+from ._layout import (
+    Flags,
+    array_core,
+    check_array_compatibility,
+    contiguous_strides,
+    is_contiguous,
+    parse_shape,
+    sentry_contiguous,
+)
+from ._pointer import (
+    MemoryPointer,
+    bytes_at,
+    copy_elements,
+    extent,
+    stream_or_none,
+)
+
+if TYPE_CHECKING:
+    from ._array import DeviceNDArray
+    from ._record import DeviceRecord
+
+
+class DeviceNDArrayBase(GPUArray):
+    """What device arrays and device records have in common.
+
+    It is a :class:`pygpu.gpuarray.GPUArray` with numba's methods in place of those that numba has,
+    too: an element is a number on the host, ``reshape`` and ``ravel`` never copy, and ``transpose``
+    always does. Operators and all other methods are those of ``GPUArray``.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The extents.
+    strides : int or tuple of int
+        The steps in bytes.
+    dtype : dtype
+        The type of the elements.
+    stream : Stream or 0
+        The stream of the array's transfers, unless they name another one.
+    gpu_data : MemoryPointer, GPUArray or int, optional
+        The memory of the first element; new memory by default.
+    """
+
+    stream: Any = 0
+    # The class of views, and that of an element with fields; set where they are defined.
+    _view_class: ClassVar[type[DeviceNDArray]]
+    _record_class: ClassVar[type[DeviceRecord]]
+
+    @overload
+    def __init__(
+        self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
+    ) -> None: ...
+    @overload
+    def __init__(self, shape: Any, dtype: np.dtype[Any], /, **of_the_core: Any) -> None: ...
+    def __init__(self, shape: Any, *layout: Any, **options: Any) -> None:
+        # Results of operators are made by the core, with the arguments of its own class.
+        if layout and isinstance(layout[0], np.dtype):
+            super().__init__(shape, *layout, **options)
+        else:
+            self._set_up(shape, *layout, **options)
+
+    def _set_up(
+        self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
+    ) -> None:
+        shape, dtype = parse_shape(shape), np.dtype(dtype)
+        strides = (strides,) if isinstance(strides, int | np.integer) else tuple(strides)
+        if len(strides) != len(shape):
+            raise ValueError(
+                f"strides has {len(strides)} entries and shape {len(shape)}; they must match"
+            )
+        low, high = extent(shape, strides, dtype.itemsize)
+        if low == high:
+            super().__init__(shape, dtype, strides=strides)
+        elif isinstance(gpu_data, int):
+            super().__init__(shape, dtype, gpudata=gpu_data, strides=strides)
+        else:
+            if gpu_data is None:
+                base = _context.current_context().allocate(high - low)
+                address = base.ptr - low
+            else:
+                base = gpu_data.elements if isinstance(gpu_data, MemoryPointer) else gpu_data
+                address = (
+                    base.ptr if isinstance(base, GPUArray) else base.device_ctypes_pointer.value
+                )
+            super().__init__(shape, dtype, base=base, gpudata=address, strides=strides)
+        if stream:
+            self.stream = stream
+
+    def _at(
+        self, shape: Any, strides: Any, dtype: Any = None, stream: Any = 0, offset: int = 0
+    ) -> DeviceNDArray:
+        """Returns a view of this array's memory, ``offset`` bytes from its first element."""
+        source = GPUArray.view(self) if not offset else bytes_at(self, offset, 1)
+        dtype = self.dtype if dtype is None else dtype
+        return self._view_class(shape, strides, dtype, self._default_stream(stream), source)
+
+    def _as_own(self, view: GPUArray, stream: Any = 0) -> DeviceNDArray:
+        """Returns a view that the core made as an object of numba's class."""
+        stream = self._default_stream(stream)
+        return self._view_class(view.shape, view.strides, view.dtype, stream, view)
+
+    def _default_stream(self, stream: Any) -> Any:
+        return stream if stream else self.stream
+
+    # -- memory ----------------------------------------------------------------------------
+
+    @property
+    def flags(self) -> Flags:  # type: ignore[override]
+        """Whether the array is contiguous: ``flags["C_CONTIGUOUS"]``, ``flags["F_CONTIGUOUS"]``."""
+        flags = super().flags
+        return Flags(C_CONTIGUOUS=flags.c_contiguous, F_CONTIGUOUS=flags.f_contiguous)
+
+    @property
+    def alloc_size(self) -> int:
+        """The bytes from the array's first address to its last; 0 for an empty array."""
+        low, high = extent(self.shape, self.strides, self.itemsize)
+        return high - low
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        return self.alloc_size
+
+    @property
+    def gpu_data(self) -> MemoryPointer:
+        """The memory that the array spans."""
+        low, high = extent(self.shape, self.strides, self.itemsize)
+        context = _context.gpus[self._ordinal].get_primary_context()
+        return MemoryPointer.of(context, bytes_at(self, low, high - low))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The array as other libraries use it: without strides if it is C-contiguous, and with the
+        array's stream if it has one, which is ordered behind earlier work on the default stream."""
+        interface = super().__cuda_array_interface__
+        if is_contiguous(self):
+            interface["strides"] = None
+        if self.stream:
+            _stream.order_behind_default(self.stream)
+            interface["stream"] = int(self.stream)
+        return interface
+
+    def as_cuda_arg(self) -> MemoryPointer:
+        """Returns the memory that the array spans."""
+        return self.gpu_data
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """The address of the first element as an object of ctypes."""
+        return ctypes.c_size_t(self.ptr)
+
+    def get_ipc_handle(self) -> IpcArrayHandle:
+        """Returns what another process opens as an array in the same memory.
+
+        The array is to be kept until the other process is done.
+
+        Raises
+        ------
+        pygpu.driver.Unsupported
+            The backend or the kind of memory cannot be shared.
+        """
+        handle = _context.current_context().get_ipc_handle(self.gpu_data)
+        described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
+        return IpcArrayHandle(handle, described)
+
+    # -- transfers -------------------------------------------------------------------------
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """Copies the elements to the host.
+
+        Parameters
+        ----------
+        ary : numpy.ndarray, optional
+            Where to, with the array's shape, dtype and strides; a new array by default.
+        stream : Stream or 0
+            The stream in whose order the copy runs. With one, a copy to page-locked memory is
+            asynchronous; else the call returns once it is done.
+
+        Returns
+        -------
+        numpy.ndarray
+            The elements.
+
+        Raises
+        ------
+        TypeError, ValueError
+            ``ary`` has another dtype, or another shape or strides.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pygpu import cuda
+        >>> cuda.to_device(np.arange(3)).copy_to_host()
+        array([0, 1, 2])
+        """
+        stream = self._default_stream(stream)
+        if ary is None:
+            return self.get(async_=bool(stream), stream=stream_or_none(stream))
+        check_array_compatibility(self, ary)
+        if not ary.size:
+            return ary
+        if isinstance(ary, np.void):
+            record = self.get(stream=stream_or_none(stream))
+            for name in record.dtype.names or ():
+                ary[name] = record[name]
+            return ary
+        target = np.lib.stride_tricks.as_strided(ary, self.shape, self._host_strides(ary))
+        self.get(target, async_=bool(stream), stream=stream_or_none(stream))
+        return ary
+
+    def _host_strides(self, ary: np.ndarray[Any, Any]) -> tuple[int, ...]:
+        """Returns the strides of a host array under this array's shape, which differs from its own
+        in axes of extent 1 only."""
+        steps = iter([step for step, side in zip(ary.strides, ary.shape) if side != 1])
+        return tuple(next(steps) if side != 1 else self.itemsize for side in self.shape)
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Copies elements into the array: from the host, or from another device array.
+
+        Parameters
+        ----------
+        ary : array
+            The elements, with the array's shape and dtype.
+        stream : Stream or 0
+            The stream in whose order the copy runs.
+
+        Raises
+        ------
+        TypeError, ValueError
+            ``ary`` has another dtype or shape; one of the two has gaps, or both are on the device
+            with other strides.
+        """
+        is_on_device = hasattr(ary, "__cuda_array_interface__")
+        if not is_on_device:
+            ary = np.asanyarray(ary)
+        if ary.size == 0:
+            return
+        sentry_contiguous(self)
+        stream = self._default_stream(stream)
+        core = array_core(GPUArray.view(self))
+        if not is_on_device:
+            order = "C" if core.flags.c_contiguous else "F"
+            host = np.asarray(array_core(ary), order=order)  # type: ignore[call-overload]
+            check_array_compatibility(core, host)
+            core.set(host.reshape(core.shape), async_=bool(stream), stream=stream_or_none(stream))
+            return
+        other = ary if isinstance(ary, GPUArray) else _exchange.from_cuda_array_interface(ary)
+        sentry_contiguous(other)
+        source = array_core(GPUArray.view(other))
+        check_array_compatibility(core, source)
+        copy_elements(core, source, stream)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:  # type: ignore[override]
+        """Copies the elements to the host, as numpy's functions ask for them."""
+        if copy is False:
+            raise ValueError("`copy=False` is not supported: reaching the host takes a copy")
+        host = self.copy_to_host()
+        return host if dtype is None else host.astype(dtype, copy=False)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # numpy's functions work on a copy, or call the method of the same name.
+        return func._implementation(*args, **kwargs)
+
+    # -- views -----------------------------------------------------------------------------
+
+    def bind(self, stream: Any = 0) -> DeviceNDArray:
+        """Returns a view whose transfers use a stream unless they name another one."""
+        view = self._as_own(GPUArray.view(self))
+        view.stream = stream
+        return view
+
+    @property
+    def T(self) -> DeviceNDArray:
+        """The array with its axes reversed: see :meth:`transpose`."""
+        return self.transpose()
+
+    def transpose(self, axes: Any = None) -> DeviceNDArray:  # type: ignore[override]
+        """Returns a copy in C order with its axes in another order; as numba, no view.
+
+        Parameters
+        ----------
+        axes : sequence of int, optional
+            The axes in their new order; reversed by default. The order that the array has returns
+            the array itself. Unlike numba's, any number of axes is allowed.
+
+        Raises
+        ------
+        ValueError
+            ``axes`` does not name each axis once.
+        """
+        order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError(f"invalid axes list {axes!r}")
+        if order == tuple(range(self.ndim)) and isinstance(self, self._view_class):
+            return self
+        view = GPUArray.transpose(self, order)
+        strides = contiguous_strides(view.shape, self.itemsize, "C")
+        result = self._view_class(view.shape, strides, self.dtype, self.stream)
+        GPUArray.__setitem__(result, ..., view)
+        return result
+
+    def squeeze(self, axis: Any = None, stream: Any = 0) -> DeviceNDArray:  # type: ignore[override]
+        """Returns a view without axes of extent 1.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to leave out; all of extent 1 by default.
+        stream : Stream or 0
+            The stream of the view.
+
+        Raises
+        ------
+        ValueError
+            An axis is out of bounds, or has another extent.
+        """
+        if axis is None:
+            axes = {axis for axis, side in enumerate(self.shape) if side == 1}
+        else:
+            axes = set()
+            for entry in axis if isinstance(axis, tuple | list) else (axis,):
+                number = _arguments.whole("axis", entry)
+                if not -self.ndim <= number < self.ndim:
+                    raise ValueError(f"axis is {number}; the array has {self.ndim} axes")
+                if self.shape[number] != 1:
+                    raise ValueError(
+                        f"axis is {number}, whose extent is {self.shape[number]}; only axes of "
+                        "extent 1 can be left out"
+                    )
+                axes.add(number % self.ndim)
+        kept = [axis for axis in range(self.ndim) if axis not in axes]
+        shape = tuple(self.shape[axis] for axis in kept)
+        return self._at(shape, tuple(self.strides[axis] for axis in kept), stream=stream)
+
+    def view(self, dtype: Any) -> DeviceNDArray:  # type: ignore[override]
+        """Returns a view of the same bytes as elements of another dtype.
+
+        Raises
+        ------
+        ValueError
+            The sizes of the two dtypes differ, and the array is not C-contiguous or its last axis
+            is no whole number of the new elements.
+        """
+        dtype = np.dtype(dtype)
+        shape, strides = list(self.shape), list(self.strides)
+        if dtype.itemsize != self.itemsize:
+            if not self.flags["C_CONTIGUOUS"] or not shape:
+                raise ValueError(
+                    "To change to a dtype of a different size, the array must be C-contiguous"
+                )
+            shape[-1], rest = divmod(shape[-1] * self.itemsize, dtype.itemsize or 1)
+            if rest or not dtype.itemsize:
+                raise ValueError(
+                    "When changing to a larger dtype, its size must be a divisor of the total "
+                    "size in bytes of the last axis of the array."
+                )
+            strides[-1] = dtype.itemsize
+        return self._at(tuple(shape), tuple(strides), dtype)
+
+    def __len__(self) -> int:
+        return super().__len__()

@@ -1,0 +1,266 @@
+"""Page-locked, mapped and managed host memory as numpy's arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _context
+from ._array import DeviceNDArray
+from ._layout import prepare, strides_like
+from ._pointer import extent, host_memory_extents
+
+
+class DeviceVisibleNDArray(np.ndarray):
+    """A numpy array in memory that the device uses, too; views of it are of this class."""
+
+    gpu_data: Any = None
+    stream: Any = 0
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.gpu_data = getattr(source, "gpu_data", None)
+        self.stream = getattr(source, "stream", 0)
+
+    def device_setup(self, gpu_data: Any, stream: Any = 0) -> None:
+        """Sets the memory that the array lies in, and its stream."""
+        self.gpu_data = gpu_data
+        self.stream = stream
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """The address of the first element on the device, as an object of ctypes.
+
+        Raises
+        ------
+        AttributeError
+            The array is a copy in ordinary memory.
+        """
+        memory = self.gpu_data
+        offset = None if memory is None else self.ctypes.data - memory.ctypes.data
+        if offset is None or not 0 <= offset <= memory.size or not memory.size:
+            raise AttributeError("the array does not lie in memory that a device uses")
+        return ctypes.c_size_t(memory.device_ctypes_pointer.value + offset)
+
+    @property
+    def __cuda_memory__(self) -> bool:
+        return hasattr(self, "device_ctypes_pointer")
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        low, high = extent(self.shape, self.strides, self.itemsize)
+        return high - low
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The array as other libraries use it on the device."""
+        return {
+            "shape": self.shape,
+            "strides": self.strides,
+            "data": (self.device_ctypes_pointer.value, not self.flags.writeable),
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "stream": int(self.stream) or None if self.stream else None,
+            "version": 3,
+        }
+
+    def is_c_contiguous(self) -> bool:
+        """Returns True if the elements follow each other in C order."""
+        return self.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        """Returns True if the elements follow each other in Fortran order."""
+        return self.flags.f_contiguous
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """Copies the elements to another host array, once the stream's work has run."""
+        (stream or self.stream or _context.current_context()).synchronize()
+        if ary is None:
+            return np.array(self, subok=False)
+        ary[...] = self
+        return ary
+
+
+class MappedNDArray(DeviceVisibleNDArray):
+    """A numpy array in page-locked host memory that kernels use, too."""
+
+
+class ManagedNDArray(DeviceVisibleNDArray):
+    """A numpy array in memory that moves to where it is used, host or device."""
+
+
+def _over(
+    memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    low, _ = extent(shape, strides, dtype.itemsize)
+    return np.ndarray(shape, dtype, memory, -low, strides)
+
+
+def _bytes_for(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    low, high = extent(shape, strides, itemsize)
+    return high - low
+
+
+def pinned_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C"
+) -> np.ndarray[Any, Any]:
+    """Returns a new numpy array in page-locked memory, whose copies can be asynchronous.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The extents.
+    dtype : dtype
+        The type of the elements.
+    strides : int or tuple of int, optional
+        The steps in bytes.
+    order : {"C", "F"}
+        The order of the axes in memory, without strides.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument is not as above.
+    """
+    shape, strides, dtype = prepare(shape, strides, dtype, order)
+    nbytes = _bytes_for(shape, strides, dtype.itemsize)
+    memory = _context.current_context().memhostalloc(nbytes)
+    return _over(memory.view(np.ndarray), shape, strides, dtype)
+
+
+def mapped_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: Any = 0,
+    portable: bool = False,
+    wc: bool = False,
+) -> MappedNDArray:
+    """Returns a new numpy array in page-locked memory that kernels use, too.
+
+    Parameters
+    ----------
+    shape, dtype, strides, order
+        As for :func:`pinned_array`.
+    stream : Stream or 0
+        The stream of the array's users on the device.
+    portable : bool
+        Whether all devices can use it.
+    wc : bool
+        Whether it is write-combined: faster to write on the host, slow to read there.
+    """
+    shape, strides, dtype = prepare(shape, strides, dtype, order)
+    nbytes = _bytes_for(shape, strides, dtype.itemsize)
+    memory = _context.current_context().memhostalloc(nbytes, True, portable, wc)
+    result = _over(memory, shape, strides, dtype).view(MappedNDArray)
+    result.device_setup(memory, stream)
+    return result
+
+
+def managed_array(
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: str = "C",
+    stream: Any = 0,
+    attach_global: bool = True,
+) -> ManagedNDArray:
+    """Returns a new numpy array in managed memory, which the host and kernels use.
+
+    Parameters
+    ----------
+    shape, dtype, strides, order
+        As for :func:`pinned_array`.
+    stream : Stream or 0
+        The stream of the array's users on the device.
+    attach_global : bool
+        Whether any stream can use it, or the host first.
+    """
+    shape, strides, dtype = prepare(shape, strides, dtype, order)
+    nbytes = _bytes_for(shape, strides, dtype.itemsize)
+    memory = _context.current_context().memallocmanaged(nbytes, attach_global)
+    result = _over(memory, shape, strides, dtype).view(ManagedNDArray)
+    result.device_setup(memory, stream)
+    return result
+
+
+def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
+    """Returns a new page-locked array with the shape, dtype and order of axes of another one."""
+    strides, order = strides_like(ary)
+    return pinned_array(ary.shape, ary.dtype, strides, order)
+
+
+def mapped_array_like(
+    ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False
+) -> MappedNDArray:
+    """Returns a new mapped array with the shape, dtype and order of axes of another one."""
+    strides, order = strides_like(ary)
+    return mapped_array(ary.shape, ary.dtype, strides, order, stream, portable, wc)
+
+
+def _pin(ary: Any, mapped: bool) -> Any:
+    if not isinstance(ary, np.ndarray):
+        raise TypeError(f"an argument is of type {type(ary).__name__}; numpy arrays are needed")
+    start, end = host_memory_extents(ary)
+    return _context.current_context().mempin(ary, start, end - start, mapped)
+
+
+@contextlib.contextmanager
+def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
+    """Page-locks numpy arrays for the ``with`` block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import cuda
+    >>> host, stream = np.arange(1000.0), cuda.stream()
+    >>> with cuda.pinned(host), stream.auto_synchronize():
+    ...     device = cuda.to_device(host, stream=stream)
+    >>> device[999]
+    np.float64(999.0)
+    """
+    with contextlib.ExitStack() as stack:
+        for ary in arylist:
+            stack.callback(_pin(ary, False).free)
+        yield
+
+
+@contextlib.contextmanager
+def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
+    """Lets kernels use numpy arrays for the ``with`` block.
+
+    Parameters
+    ----------
+    *arylist : numpy.ndarray
+        The arrays.
+    stream : Stream or 0
+        The stream of the device arrays.
+
+    Yields
+    ------
+    DeviceNDArray or list of DeviceNDArray
+        The arrays as the device sees them: one, or a list. They must not be used after the block.
+    """
+    with contextlib.ExitStack() as stack:
+        arrays = []
+        for ary in arylist:
+            memory = _pin(ary, True)
+            stack.callback(memory.free)
+            start, _ = host_memory_extents(ary)
+            address = memory.device_ctypes_pointer.value + ary.ctypes.data - start
+            arrays.append(
+                DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, _Address(address, memory))
+            )
+        yield arrays[0] if len(arrays) == 1 else arrays
+
+
+class _Address:
+    """An address on the device, and the host memory that it stands for."""
+
+    def __init__(self, address: int, memory: Any) -> None:
+        self.device_ctypes_pointer = ctypes.c_size_t(address)
+        self.memory = memory

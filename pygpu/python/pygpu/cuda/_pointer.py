@@ -1,0 +1,327 @@
+"""Device memory by its address, and copies between it and the host, as numba has them."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import GPUArray
+
+BYTE = np.dtype(np.uint8)
+
+
+def stream_or_none(stream: Any) -> Any:
+    """Returns a stream argument of numba's as the core takes it: 0 is the default stream."""
+    return None if isinstance(stream, int) and stream == 0 else stream
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """Returns where an array starts and ends, in bytes from its first element."""
+    if 0 in shape:
+        return 0, 0
+    reach = [(side - 1) * stride for side, stride in zip(shape, strides)]
+    return sum(min(0, step) for step in reach), sum(max(0, step) for step in reach) + itemsize
+
+
+class MemoryPointer:
+    """A range of device memory.
+
+    Parameters
+    ----------
+    context : Context
+        The context that the memory belongs to.
+    pointer : int or ctypes.c_void_p
+        The base address.
+    size : int
+        The number of bytes.
+    owner : object, optional
+        What keeps the memory alive, and is kept as long as this object and its views.
+    finalizer : callable, optional
+        Called without arguments once this object is gone, or by :meth:`free`.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> memory = cuda.current_context().memalloc(16)
+    >>> memory.memset(7)
+    >>> memory.view(4, 8).size
+    4
+    """
+
+    __cuda_memory__ = True
+
+    def __init__(
+        self,
+        context: Any,
+        pointer: Any,
+        size: int,
+        owner: Any = None,
+        finalizer: Callable[[], Any] | None = None,
+    ) -> None:
+        self.context = context
+        address = pointer.value if isinstance(pointer, ctypes.c_void_p) else pointer
+        self.handle = int(address or 0)
+        self.size = size
+        self.is_managed = finalizer is not None
+        self._owner = owner
+        self._elements: GPUArray | None = None
+        self._views: weakref.WeakSet[MemoryPointer] = weakref.WeakSet()
+        self._finalizer = None if finalizer is None else weakref.finalize(self, finalizer)
+
+    @classmethod
+    def of(cls, context: Any, elements: GPUArray, owner: Any = None) -> MemoryPointer:
+        """Returns a pointer to the bytes of an array of uint8."""
+        result = cls(context, elements.ptr, elements.size, owner=owner)
+        result._elements = elements
+        return result
+
+    @property
+    def elements(self) -> GPUArray:
+        """The bytes, as an array of uint8."""
+        if self._elements is None:
+            if not self.size:
+                return GPUArray((0,), BYTE)
+            self._elements = GPUArray((self.size,), BYTE, gpudata=self.handle, base=self._owner)
+        return self._elements
+
+    @property
+    def owner(self) -> Any:
+        """The memory that this is a view of; the pointer itself if it is none."""
+        return self if self._owner is None else self._owner
+
+    @property
+    def refct(self) -> int:
+        """The number of pointers to the memory: this one and its views."""
+        return 1 + len(self._views)
+
+    @property
+    def device_pointer(self) -> int:
+        """The base address."""
+        return self.handle
+
+    @property
+    def device_pointer_value(self) -> int | None:
+        """The base address; None without memory."""
+        return self.handle or None
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+        """The base address as an object of ctypes."""
+        return ctypes.c_size_t(self.handle)
+
+    @property
+    def _cuda_memsize_(self) -> int:
+        return self.size
+
+    def __int__(self) -> int:
+        return self.handle
+
+    def __index__(self) -> int:
+        return self.handle
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.size} bytes at {self.handle:#x}>"
+
+    def own(self) -> MemoryPointer:
+        """Returns a pointer to the same memory, which keeps this one alive."""
+        return self.view(0)
+
+    def free(self) -> None:
+        """Calls the finalizer now, once; pointers without one are left alone."""
+        if self._finalizer is None:
+            return
+        if not self._finalizer.alive:
+            raise RuntimeError("the memory has been freed already")
+        self._finalizer()
+
+    def memset(self, byte: int, count: int | None = None, stream: Any = 0) -> None:
+        """Sets bytes, in a stream's order.
+
+        Parameters
+        ----------
+        byte : int
+            The value, 0 to 255.
+        count : int, optional
+            How many bytes from the start; all by default.
+        stream : Stream or 0
+            The stream.
+        """
+        elements = self.elements if count is None else self.elements[:count]
+        elements.fill(byte, stream_or_none(stream))
+
+    def view(self, start: int, stop: int | None = None) -> MemoryPointer:
+        """Returns a part of the memory, from byte ``start`` to before byte ``stop``.
+
+        Raises
+        ------
+        ValueError
+            The part does not lie within the memory.
+        """
+        end = self.size if stop is None else stop
+        if not 0 <= start <= end <= self.size:
+            raise ValueError(
+                f"start is {start} and stop {stop}; 0 <= start <= stop <= {self.size} is needed"
+            )
+        root = self.owner if isinstance(self.owner, MemoryPointer) else self
+        result = MemoryPointer(self.context, self.handle + start, end - start, owner=root)
+        if self._elements is not None:
+            result._elements = self._elements[start:end]
+        root._views.add(result)
+        return result
+
+
+# -- copies --------------------------------------------------------------------------------
+
+
+def is_device_memory(obj: Any) -> bool:
+    """Returns True for arrays of this package and pointers to device memory."""
+    return isinstance(obj, GPUArray) or bool(getattr(obj, "__cuda_memory__", False))
+
+
+def require_device_memory(obj: Any) -> None:
+    """Raises TypeError for what is no device memory."""
+    if not is_device_memory(obj):
+        raise TypeError(f"obj is of type {type(obj).__name__}; device memory is needed")
+
+
+def device_pointer(obj: Any) -> int:
+    """Returns the address of device memory."""
+    require_device_memory(obj)
+    return obj.ptr if isinstance(obj, GPUArray) else obj.device_ctypes_pointer.value or 0
+
+
+def device_ctypes_pointer(obj: Any) -> ctypes.c_size_t:
+    """Returns the address of device memory as an object of ctypes; 0 for None."""
+    return ctypes.c_size_t(0 if obj is None else device_pointer(obj))
+
+
+def device_memory_size(obj: Any) -> int:
+    """Returns how many bytes an array or a pointer of device memory spans."""
+    require_device_memory(obj)
+    if isinstance(obj, GPUArray):
+        low, high = extent(obj.shape, obj.strides, obj.itemsize)
+        return high - low
+    return obj._cuda_memsize_
+
+
+def device_extents(obj: Any) -> tuple[int, int]:
+    """Returns the first address of an allocation and the one after its last."""
+    base, size = _core.mem_get_address_range(device_pointer(obj))
+    return base, base + size
+
+
+def host_pointer(obj: Any, readonly: bool = False) -> int:
+    """Returns the address of a host object's bytes.
+
+    Raises
+    ------
+    ValueError
+        The object is for reading only, and ``readonly`` is not True.
+    """
+    if isinstance(obj, int):
+        return obj
+    array = _host_array(obj)
+    if not (readonly or array.flags.writeable or isinstance(obj, np.void)):
+        raise ValueError("obj is for reading only; a writable object is needed")
+    return array.ctypes.data
+
+
+def host_memory_extents(obj: Any) -> tuple[int, int]:
+    """Returns the first address of a host object's bytes and the one after its last."""
+    array = _host_array(obj)
+    low, high = extent(array.shape, array.strides, array.itemsize)
+    return array.ctypes.data + low, array.ctypes.data + high
+
+
+def host_memory_size(obj: Any) -> int:
+    """Returns how many bytes a host object spans."""
+    low, high = host_memory_extents(obj)
+    return high - low
+
+
+def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """Returns how many bytes an array of a shape and strides spans."""
+    if len(shape) != len(strides):
+        raise ValueError(f"strides has {len(strides)} entries and shape {len(shape)}")
+    low, high = extent(shape, strides, itemsize)
+    return high - low
+
+
+def _host_array(obj: Any) -> np.ndarray[Any, Any]:
+    if isinstance(obj, np.ndarray):
+        return obj
+    if isinstance(obj, np.generic):
+        return np.frombuffer(obj, BYTE)
+    return np.frombuffer(memoryview(obj).cast("B"), BYTE)
+
+
+def _bytes_of(name: str, obj: Any, size: int) -> Any:
+    """Returns ``size`` bytes of host memory as an array without axes but one."""
+    array = _host_array(obj)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        raise ValueError(f"{name} is not contiguous; a contiguous array is needed")
+    flat = array.reshape(-1, order="A").view(BYTE) if array.ndim else array.reshape(1).view(BYTE)
+    if not 0 <= size <= flat.size:
+        raise ValueError(f"size is {size}; {name} has {flat.size} bytes")
+    return flat[:size]
+
+
+def _device_bytes(name: str, obj: Any, size: int) -> GPUArray:
+    require_device_memory(obj)
+    available = device_memory_size(obj)
+    if not 0 <= size <= available:
+        raise ValueError(f"size is {size}; {name} has {available} bytes")
+    if isinstance(obj, GPUArray):
+        low, _ = extent(obj.shape, obj.strides, obj.itemsize)
+        return bytes_at(obj, low, size)
+    elements = getattr(obj, "elements", None)
+    if elements is None:
+        # A pointer of the driver's own kind: an array over mapped or managed host memory.
+        elements = GPUArray((available,), BYTE, gpudata=device_pointer(obj), base=obj)
+    return elements[:size]
+
+
+def bytes_at(array: GPUArray, offset: int, size: int) -> GPUArray:
+    """Returns ``size`` bytes of an array's memory, ``offset`` bytes from its first element."""
+    if not size:
+        return GPUArray((0,), BYTE)
+    return GPUArray((size,), BYTE, gpudata=array.ptr + offset, base=array)
+
+
+def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copies bytes from the host to device memory: at once, or in a stream's order."""
+    _device_bytes("dst", dst, size).set(
+        _bytes_of("src", src, size), async_=bool(stream), stream=stream_or_none(stream)
+    )
+
+
+def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copies bytes from device memory to the host: at once, or in a stream's order."""
+    _device_bytes("src", src, size).get(
+        _bytes_of("dst", dst, size), async_=bool(stream), stream=stream_or_none(stream)
+    )
+
+
+def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
+    """Copies bytes from device memory to device memory, in a stream's order."""
+    target, source = _device_bytes("dst", dst, size), _device_bytes("src", src, size)
+    copy_elements(target, source, stream)
+
+
+def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
+    """Copies between arrays with the same strides and without gaps, in a stream's order."""
+    _, size = extent(target.shape, target.strides, target.itemsize)
+    if size:
+        _core.copy_on_device(target, source, size, stream_or_none(stream), False)
+
+
+def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
+    """Sets bytes of device memory; without a stream it returns once they are set."""
+    _device_bytes("dst", dst, size).fill(val & 0xFF, stream_or_none(stream))
+    if not stream:
+        _core.synchronize()

@@ -1,0 +1,277 @@
+"""Streams and events with numba's methods."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import driver
+from .._enumerations import event_flags
+from .._errors import Error, Unsupported
+from ._pointer import stream_or_none
+
+_DEFAULT_NAMES = {
+    0: "<Default CUDA stream>",
+    1: "<Legacy default CUDA stream>",
+    2: "<Per-thread default CUDA stream>",
+}
+_local = threading.local()
+
+
+class Stream:
+    """A queue of work, over a :class:`pygpu.driver.Stream`.
+
+    Every function of this package that takes a stream takes it; other libraries take it by
+    ``__cuda_stream__``. Programs make one by :func:`pygpu.cuda.stream`.
+
+    Parameters
+    ----------
+    stream : pygpu.driver.Stream
+        The stream.
+    name : str, optional
+        What ``repr`` shows.
+    """
+
+    def __init__(self, stream: driver.Stream, name: str | None = None) -> None:
+        self._stream = stream
+        self._name = name
+        self._callbacks = _Callbacks()
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle."""
+        return self._stream.handle
+
+    def __int__(self) -> int:
+        return self._stream.handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return self._stream.__cuda_stream__()
+
+    def __repr__(self) -> str:
+        return self._name or f"<CUDA stream {self.handle}>"
+
+    def synchronize(self) -> None:
+        """Waits until all work queued so far has run."""
+        self._stream.synchronize()
+
+    @contextlib.contextmanager
+    def auto_synchronize(self) -> Iterator[Stream]:
+        """Waits for the stream when the ``with`` block ends without an exception.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pygpu import cuda
+        >>> stream, host = cuda.stream(), cuda.pinned_array(3)
+        >>> with stream.auto_synchronize():
+        ...     device = cuda.to_device(np.arange(3.0), stream=stream)
+        ...     _ = device.copy_to_host(host, stream=stream)
+        >>> host
+        array([0., 1., 2.])
+        """
+        yield self
+        self.synchronize()
+
+    def add_callback(self, callback: Callable[[Stream, int, Any], Any], arg: Any = None) -> None:
+        """Has a function called once all work queued so far has run.
+
+        The function runs in a thread of Python's, after functions that were added to this object
+        earlier. Unlike numba's it may use the device, and later work of the stream does not wait
+        for it. Its exceptions become warnings. The interpreter waits for it before it exits.
+
+        Parameters
+        ----------
+        callback : callable
+            Called with the stream, the status (0, or the driver's number of the failure) and
+            ``arg``.
+        arg : object
+            Handed to the function.
+        """
+        if not callable(callback):
+            raise TypeError(f"callback is of type {type(callback).__name__}; a callable is needed")
+        mark = driver.Event(event_flags.DISABLE_TIMING)
+        mark.record(self._stream)
+        self._callbacks.add(mark, self, callback, arg)
+
+    def async_done(self) -> asyncio.Future[Stream]:
+        """Returns an awaitable whose result is this stream, once all work queued so far has run."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Stream] = loop.create_future()
+
+        def resolve(status: int) -> None:
+            if future.done():
+                return
+            if status == 0:
+                future.set_result(self)
+            else:
+                future.set_exception(RuntimeError(f"the stream failed with status {status}"))
+
+        self.add_callback(lambda _stream, status, _arg: loop.call_soon_threadsafe(resolve, status))
+        return future
+
+
+class _Callbacks:
+    """Functions that wait for events, called in turn by a thread that ends with the last one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[driver.Event, Stream, Callable[..., Any], Any]] = deque()
+        self._thread: threading.Thread | None = None
+
+    def add(self, *entry: Any) -> None:
+        with self._lock:
+            self._waiting.append(entry)
+            # A forked child has none of its parent's threads.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="pygpu stream callbacks")
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._thread = None
+                    return
+                mark, stream, callback, arg = self._waiting.popleft()
+            status = 0
+            try:
+                mark.synchronize()
+            except Error as error:
+                status = int(error.status)
+            try:
+                callback(stream, status, arg)
+            except Exception as error:
+                warnings.warn(f"a stream's callback failed: {error!r}", stacklevel=1)
+            # Nothing of the entry outlives its turn.
+            del mark, stream, callback, arg
+
+
+def stream() -> Stream:
+    """Returns a new stream of the current device, which the default stream waits for."""
+    return Stream(driver.Stream())
+
+
+def default_stream() -> Stream:
+    """Returns the default stream of the current device."""
+    return Stream(driver.Stream.from_handle(0), _DEFAULT_NAMES[0])
+
+
+def legacy_default_stream() -> Stream:
+    """Returns the legacy default stream, which is the default stream of this package."""
+    return _Named(driver.Stream.from_handle(1), 1)
+
+
+def per_thread_default_stream() -> Stream:
+    """Returns the default stream of this thread.
+
+    Where the driver has none, as on the host, it is a stream of the package's own for each thread.
+    """
+    try:
+        return _Named(driver.Stream.from_handle(2), 2)
+    except Unsupported:
+        if not hasattr(_local, "stream"):
+            _local.stream = driver.Stream()
+        return _Named(_local.stream, 2)
+
+
+def external_stream(ptr: int) -> Stream:
+    """Returns the stream that another library made, by its handle.
+
+    Parameters
+    ----------
+    ptr : int
+        The handle. The stream has to exist as long as it is used.
+
+    Raises
+    ------
+    TypeError
+        ``ptr`` is no int.
+    """
+    if not isinstance(ptr, int):
+        raise TypeError(f"ptr is of type {type(ptr).__name__}; an int is needed")
+    return Stream(driver.Stream.from_handle(ptr), f"<External CUDA stream {ptr}>")
+
+
+class _Named(Stream):
+    """A default stream under the number that stands for it."""
+
+    def __init__(self, stream: driver.Stream, number: int) -> None:
+        super().__init__(stream, _DEFAULT_NAMES[number])
+        self._number = number
+
+    def __int__(self) -> int:
+        return self._number
+
+
+def raw(stream: Any) -> Any:
+    """Returns a stream argument as the driver module takes it."""
+    return stream._stream if isinstance(stream, Stream) else stream_or_none(stream)
+
+
+def order_behind_default(stream: Any) -> None:
+    """Has later work of a stream run after earlier work of the default stream."""
+    mark = driver.Event(event_flags.DISABLE_TIMING)
+    driver.Stream.from_handle(raw(stream)).wait_for_event(mark.record())
+
+
+class Event:
+    """A mark in a stream's work, over a :class:`pygpu.driver.Event`.
+
+    Programs make one by :func:`pygpu.cuda.event`.
+
+    Parameters
+    ----------
+    event : pygpu.driver.Event
+        The event.
+    """
+
+    def __init__(self, event: driver.Event) -> None:
+        self._event = event
+
+    @property
+    def handle(self) -> int:
+        """The driver's handle."""
+        return self._event.handle
+
+    def query(self) -> bool:
+        """Returns True once all work before the mark has run."""
+        return self._event.query()
+
+    def record(self, stream: Any = 0) -> None:
+        """Records the event in a stream: it marks the work queued there so far."""
+        self._event.record(raw(stream))
+
+    def synchronize(self) -> None:
+        """Waits until all work before the mark has run."""
+        self._event.synchronize()
+
+    def wait(self, stream: Any = 0) -> None:
+        """Has later work of a stream run after the work before the mark."""
+        waiting = driver.Stream.from_handle(0 if raw(stream) is None else raw(stream))
+        waiting.wait_for_event(self._event)
+
+    def elapsed_time(self, evtend: Event) -> float:
+        """Returns the milliseconds from this event to another one."""
+        return self._event.time_till(evtend._event)
+
+
+def event(timing: bool = True) -> Event:
+    """Returns a new event.
+
+    Parameters
+    ----------
+    timing : bool
+        Whether its time can be asked for; without, recording it costs less.
+    """
+    return Event(driver.Event(0 if timing else event_flags.DISABLE_TIMING))
+
+
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
+    """Returns the milliseconds between two events that have both been reached."""
+    return evtstart.elapsed_time(evtend)

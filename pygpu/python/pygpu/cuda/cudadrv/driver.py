@@ -1,0 +1,135 @@
+"""Memory, streams and events, with the names of ``numba.cuda.cudadrv.driver``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _core
+from ... import driver as _driver
+from ..._errors import BackendUnavailable, Error
+from .._context import (
+    Context,
+    Device,
+    MemoryInfo,
+    gpus,
+    is_available,
+    profile_start,
+    profile_stop,
+    profiling,
+)
+from .._ipc import IpcHandle
+from .._pointer import (
+    MemoryPointer,
+    device_ctypes_pointer,
+    device_extents,
+    device_memory_size,
+    device_memset,
+    device_pointer,
+    device_to_device,
+    device_to_host,
+    host_memory_extents,
+    host_memory_size,
+    host_pointer,
+    host_to_device,
+    is_device_memory,
+    memory_size_from_info,
+    require_device_memory,
+)
+from .._stream import Event, Stream, event_elapsed_time
+
+# Memory is freed with the last reference to it, however it was made.
+AutoFreePointer = MemoryPointer
+CudaAPIError = Error
+
+__all__ = [
+    "AutoFreePointer",
+    "Context",
+    "CudaAPIError",
+    "Device",
+    "Driver",
+    "Event",
+    "IpcHandle",
+    "MemoryInfo",
+    "MemoryPointer",
+    "Stream",
+    "device_ctypes_pointer",
+    "device_extents",
+    "device_memory_size",
+    "device_memset",
+    "device_pointer",
+    "device_to_device",
+    "device_to_host",
+    "driver",
+    "event_elapsed_time",
+    "get_version",
+    "host_memory_extents",
+    "host_memory_size",
+    "host_pointer",
+    "host_to_device",
+    "is_device_memory",
+    "memory_size_from_info",
+    "profile_start",
+    "profile_stop",
+    "profiling",
+    "require_device_memory",
+]
+
+
+def get_version() -> tuple[int, int]:
+    """Returns the version of the driver's interface: major and minor number."""
+    version = _core.driver_version()
+    return version // 1000, version % 1000 // 10
+
+
+class Driver:
+    """The calls of numba's driver object that concern devices and memory."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether there is a device."""
+        return is_available()
+
+    @property
+    def initialization_error(self) -> str | None:
+        """Why there is none."""
+        try:
+            _core.init()
+        except BackendUnavailable as error:
+            return str(error)
+        return None
+
+    def get_device(self, devnum: int = 0) -> Device:
+        """Returns a device by its number."""
+        return gpus[devnum]
+
+    def get_device_count(self) -> int:
+        """Returns the number of devices."""
+        return len(gpus)
+
+    def list_devices(self) -> list[Device]:
+        """Returns the devices."""
+        return list(gpus)
+
+    def get_version(self) -> tuple[int, int]:
+        """Returns the version of the driver's interface."""
+        return get_version()
+
+    def pop_active_context(self) -> Any:
+        """Ends the thread's last selection of a device; returns its context, None without one."""
+        active = _driver.Context.get_current()
+        if active is None:
+            return None
+        _driver.Context.pop()
+        return gpus[active._device.ordinal].get_primary_context()
+
+    def reset(self) -> None:
+        """Resets the devices that were used."""
+        for device in gpus:
+            device.reset()
+
+    def cuMemGetInfo(self) -> tuple[int, int]:
+        """Returns the current device's free and total bytes."""
+        return _driver.mem_get_info()
+
+
+driver = Driver()
