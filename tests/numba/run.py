@@ -3,9 +3,9 @@
     .venv/bin/python tests/numba/run.py [--wheel FILE] [PART ...]
 
 pip fetches numba-cuda's wheel, whose test files are read and never kept here; numba itself is not
-needed. Tests that compile kernels or ask for numba's own types are skipped. Those that cannot pass are
-in `expected.toml` with the reason, and must fail. A PART selects tests by their names. Ends with 1
-after a failure that is not listed, or a listed one that has not failed.
+needed. Tests that compile kernels or ask for numba's own types are skipped. Those that cannot pass
+are in `expected.toml` with the reason, and must fail. A PART selects tests by their names. Ends
+with 1 after a failure that is not listed, or a listed one that has not failed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import pytest
 
 from pygpu import cuda
 
@@ -78,7 +79,7 @@ class CUDATestCase(unittest.TestCase):
     """The assertions that the tests use beyond unittest's."""
 
     def assertPreciseEqual(self, first: Any, second: Any) -> None:
-        self.assertEqual((first.dtype, first.shape), (second.dtype, second.shape))
+        assert (first.dtype, first.shape) == (second.dtype, second.shape)
         np.testing.assert_array_equal(first, second)
 
 
@@ -121,6 +122,8 @@ def install() -> None:
     sys.modules["numba"].cuda = sys.modules["numba.cuda"] = front = module("numba.cuda")
     front.__dict__.update({name: getattr(cuda, name) for name in cuda.__all__})
     front.__getattr__ = Kernels().__getattr__  # type: ignore[method-assign]
+    # unittest skips what raises its exception only.
+    pytest.importorskip = needs_kernels  # type: ignore[assignment]
     for part in ("devicearray", "devices", "driver", "error"):
         sys.modules[f"numba.cuda.cudadrv.{part}"] = getattr(cuda.cudadrv, part)
     sys.modules["numba.cuda.cudadrv"] = cuda.cudadrv
@@ -200,9 +203,12 @@ def main() -> int:
             expected.update(dict.fromkeys(entry["tests"], entry["reason"]))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        suite = load(options.wheel or fetch(folder), folder)
+        # How long a process takes to start is no matter here.
+        sys.modules["test_ipc"].FUTURE_TIMEOUT = 120  # type: ignore[attr-defined]
         tests = [
             test
-            for test in each(load(options.wheel or fetch(folder), folder))
+            for test in each(suite)
             if not options.parts or any(part in test.id() for part in options.parts)
         ]
         result = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite(tests))

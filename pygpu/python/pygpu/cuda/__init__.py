@@ -10,7 +10,7 @@ package's) or by :class:`pygpu.compiler.SourceModule`; ``jit`` is not here.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from . import cudadrv
 from ._api import device_array, device_array_like, open_ipc_array, to_device

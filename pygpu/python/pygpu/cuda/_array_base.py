@@ -234,7 +234,8 @@ class DeviceNDArrayBase(GPUArray):
         ary : array
             The elements, with the array's shape and dtype.
         stream : Stream or 0
-            The stream in whose order the copy runs.
+            The stream in whose order the copy runs. Without one, elements from the host are on the
+            device when the call returns.
 
         Raises
         ------
@@ -255,6 +256,8 @@ class DeviceNDArrayBase(GPUArray):
             host = np.asarray(array_core(ary), order=order)  # type: ignore[call-overload]
             check_array_compatibility(core, host)
             core.set(host.reshape(core.shape), async_=bool(stream), stream=stream_or_none(stream))
+            if not stream:
+                _stream.default_stream().synchronize()
             return
         other = ary if isinstance(ary, GPUArray) else _exchange.from_cuda_array_interface(ary)
         sentry_contiguous(other)

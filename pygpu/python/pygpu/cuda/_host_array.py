@@ -45,8 +45,9 @@ class DeviceVisibleNDArray(np.ndarray):
             raise AttributeError("the array does not lie in memory that a device uses")
         return ctypes.c_size_t(memory.device_ctypes_pointer.value + offset)
 
+    # numba's own mark would have numba take the array for one of its class.
     @property
-    def __cuda_memory__(self) -> bool:
+    def _is_device_memory(self) -> bool:
         return hasattr(self, "device_ctypes_pointer")
 
     @property

@@ -152,12 +152,14 @@ class IpcHandle:
 
 
 def export(context: Context, memory: Any) -> IpcHandle:
-    """Returns a handle for device memory: an array without gaps, or a pointer."""
+    """Returns a handle for device memory, an array or a pointer, once its writers are done."""
     address, size = device_pointer(memory), device_memory_size(memory)
     if not size:
         raise ValueError("memory has no bytes; there is nothing to share")
     base, _ = _core.mem_get_address_range(address)
     handle = _core.mem_get_ipc_handle(base)
+    # Nothing orders the other process behind work of this one.
+    context.synchronize()
     identity = context.device.get_device_identity()
     return IpcHandle(memory, bytes(handle), size, identity, address - base)
 

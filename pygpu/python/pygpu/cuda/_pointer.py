@@ -180,7 +180,8 @@ class MemoryPointer:
 
 def is_device_memory(obj: Any) -> bool:
     """Returns True for arrays of this package and pointers to device memory."""
-    return isinstance(obj, GPUArray) or bool(getattr(obj, "__cuda_memory__", False))
+    marks = ("__cuda_memory__", "_is_device_memory")
+    return isinstance(obj, GPUArray) or any(bool(getattr(obj, mark, False)) for mark in marks)
 
 
 def require_device_memory(obj: Any) -> None:

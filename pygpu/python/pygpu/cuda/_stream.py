@@ -40,6 +40,7 @@ class Stream:
     def __init__(self, stream: driver.Stream, name: str | None = None) -> None:
         self._stream = stream
         self._name = name
+        self.external = name is not None and name.startswith("<External")
         self._callbacks = _Callbacks()
 
     @property

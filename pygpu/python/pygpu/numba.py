@@ -1,0 +1,163 @@
+"""This package's memory under numba's kernels: ``NUMBA_CUDA_MEMORY_MANAGER=pygpu.numba``.
+
+With that variable set, or after ``numba.cuda.set_memory_manager(pygpu.numba.MemoryManager)``, numba
+takes device, page-locked and managed memory from this package: an External Memory Manager plugin,
+as numba documents it. Both libraries then see one account of the memory, and this package copies
+from and to numba's page-locked arrays asynchronously. It needs the CUDA backend. Importing this
+module needs no numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core, driver
+from ._errors import Error, MemoryError
+
+_BYTE = np.dtype(np.uint8)
+
+
+def _free(memory: Any) -> None:
+    """Frees an allocation, as numba's list of pending deallocations calls it."""
+    memory.free()
+
+
+@functools.cache
+def _memory_manager() -> type[Any]:
+    """Defines the plugin over numba's classes."""
+    cuda = importlib.import_module("numba.cuda")
+    numba_driver = importlib.import_module("numba.cuda.cudadrv.driver")
+
+    class MemoryManager(cuda.GetIpcHandleMixin, cuda.HostOnlyCUDAMemoryManager):  # type: ignore[misc, name-defined]
+        """Takes numba's memory from this package.
+
+        Device memory is plain: every stream can use it at once, and other processes can open it.
+        As numba's own, memory that is no longer used waits for a few more before it is freed, and
+        as long as ``numba.cuda.defer_cleanup`` lasts.
+        """
+
+        interface_version = 1
+
+        def initialize(self) -> None:
+            """Opens the backend; raises RuntimeError if it is not CUDA."""
+            backend = _core.choose_backend()
+            if backend != "cuda":
+                raise RuntimeError(f"numba's memory is CUDA's; the backend of pygpu is {backend}")
+            if not self.deallocations.memory_capacity:
+                self.deallocations.memory_capacity = self.get_memory_info().total
+
+        def _on_device(self, allocate: Callable[[], Any]) -> Any:
+            """Allocates on the device of numba's context; once more after freeing what waits."""
+            device = self.context.device
+            ordinal = int(getattr(device, "id", device))
+            is_current = _core.current_ordinal() == ordinal
+            if not is_current:
+                driver.Device(ordinal).retain_primary_context().push()
+            try:
+                try:
+                    return allocate()
+                except MemoryError:
+                    self.deallocations.clear()
+                    return allocate()
+            except Error as error:
+                raise numba_driver.CudaAPIError(int(error.status), str(error)) from error
+            finally:
+                if not is_current:
+                    driver.Context.pop()
+
+        def _finalizer(self, memory: Any, key: Any, size: int) -> Callable[[], None]:
+            allocations, deallocations = self.allocations, self.deallocations
+
+            def finalize() -> None:
+                allocations.pop(key, None)
+                deallocations.add_item(_free, memory, size)
+
+            return finalize
+
+        def _keep(self, pointer: Any, key: Any) -> Any:
+            """Returns a counted reference: the memory lives until the last view of it is gone."""
+            self.allocations[key] = pointer
+            return pointer.own()
+
+        def memalloc(self, size: int) -> Any:
+            """Allocates device memory."""
+            memory = self._on_device(lambda: driver.mem_alloc(size))
+            key = int(memory)
+            pointer = numba_driver.AutoFreePointer(
+                weakref.proxy(self.context),
+                ctypes.c_void_p(key),
+                size,
+                finalizer=self._finalizer(memory, key, size),
+            )
+            return self._keep(pointer, key)
+
+        def memhostalloc(
+            self, size: int, mapped: bool = False, portable: bool = False, wc: bool = False
+        ) -> Any:
+            """Allocates page-locked host memory."""
+            flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
+            array = self._on_device(
+                lambda: driver.pagelocked_empty((size,), _BYTE, mem_flags=flags)
+            )
+            key = array.ctypes.data
+            finalizer = self._finalizer(array.base, key, size)
+            context = weakref.proxy(self.context)
+            if not mapped:
+                return numba_driver.PinnedMemory(context, key, size, finalizer=finalizer)
+            return self._keep(
+                numba_driver.MappedMemory(context, key, size, finalizer=finalizer), key
+            )
+
+        def mempin(self, owner: Any, pointer: int, size: int, mapped: bool = False) -> Any:
+            """Page-locks host memory until numba no longer uses it."""
+            buffer = np.frombuffer(_core.address_as_buffer(pointer, size, owner), _BYTE)
+            flags = 2 * bool(mapped)
+            registered = self._on_device(lambda: driver.register_host_memory(buffer, flags))
+            allocations = self.allocations
+
+            def finalize() -> None:
+                allocations.pop(pointer, None)
+                # At once: the same memory can be page-locked again.
+                registered.base.unregister()
+
+            context = weakref.proxy(self.context)
+            if not mapped:
+                return numba_driver.PinnedMemory(
+                    context, pointer, size, owner=owner, finalizer=finalize
+                )
+            memory = numba_driver.MappedMemory(
+                context, pointer, size, owner=owner, finalizer=finalize
+            )
+            return self._keep(memory, pointer)
+
+        def memallocmanaged(self, size: int, attach_global: bool) -> Any:
+            """Allocates managed memory."""
+            flags = 1 if attach_global else 2
+            array = self._on_device(lambda: driver.managed_empty((size,), _BYTE, "C", flags))
+            key = array.ctypes.data
+            memory = numba_driver.ManagedMemory(
+                weakref.proxy(self.context),
+                ctypes.c_void_p(key),
+                size,
+                finalizer=self._finalizer(array.base, key, size),
+            )
+            return self._keep(memory, key)
+
+        def get_memory_info(self) -> Any:
+            """Returns the device's free and total bytes."""
+            return cuda.MemoryInfo(*self._on_device(driver.mem_get_info))
+
+    return MemoryManager
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("MemoryManager", "_numba_memory_manager"):
+        return _memory_manager()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
