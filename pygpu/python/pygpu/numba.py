@@ -10,7 +10,6 @@ module needs no numba.
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib
 import weakref
 from collections.abc import Callable
@@ -29,8 +28,7 @@ def _free(memory: Any) -> None:
     memory.free()
 
 
-@functools.cache
-def _memory_manager() -> type[Any]:
+def _define() -> type[Any]:
     """Defines the plugin over numba's classes."""
     cuda = importlib.import_module("numba.cuda")
     numba_driver = importlib.import_module("numba.cuda.cudadrv.driver")
@@ -159,5 +157,6 @@ def _memory_manager() -> type[Any]:
 
 def __getattr__(name: str) -> Any:
     if name in ("MemoryManager", "_numba_memory_manager"):
-        return _memory_manager()
+        globals().update(dict.fromkeys(("MemoryManager", "_numba_memory_manager"), _define()))
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

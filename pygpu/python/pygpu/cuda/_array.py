@@ -86,7 +86,7 @@ class DeviceNDArray(DeviceNDArrayBase):
         section = _arguments.whole("section", section)
         if self.ndim != 1:
             raise ValueError(f"the array has {self.ndim} axes; only support 1d array")
-        if self.strides[0] != self.itemsize:
+        if self.size > 1 and self.strides[0] != self.itemsize:
             raise ValueError(f"the array has stride {self.strides[0]}; only support unit stride")
         if section < 1:
             raise ValueError(f"section is {section}; it must be positive")

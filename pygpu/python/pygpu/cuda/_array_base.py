@@ -64,7 +64,15 @@ class DeviceNDArrayBase(GPUArray):
         self, shape: Any, strides: Any, dtype: Any, stream: Any = 0, gpu_data: Any = None
     ) -> None: ...
     @overload
-    def __init__(self, shape: Any, dtype: np.dtype[Any], /, **of_the_core: Any) -> None: ...
+    def __init__(
+        self,
+        shape: Any,
+        dtype: np.dtype[Any],
+        *,
+        allocator: Any = None,
+        gpudata: Any = None,
+        strides: Any = None,
+    ) -> None: ...
     def __init__(self, shape: Any, *layout: Any, **options: Any) -> None:
         # Results of operators are made by the core, with the arguments of its own class.
         if layout and isinstance(layout[0], np.dtype):
@@ -273,8 +281,12 @@ class DeviceNDArrayBase(GPUArray):
         return host if dtype is None else host.astype(dtype, copy=False)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        # numpy's functions work on a copy, or call the method of the same name.
-        return func._implementation(*args, **kwargs)
+        if func.__name__ in ("shape", "ndim", "size"):
+            return super().__array_function__(func, types, args, kwargs)
+        # As with numba: these call the method of the same name, all others work on copies.
+        if func.__name__ in ("transpose", "reshape", "ravel", "squeeze"):
+            return func._implementation(*args, **kwargs)
+        return func(*_on_host(args), **{name: _on_host(value) for name, value in kwargs.items()})
 
     # -- views -----------------------------------------------------------------------------
 
@@ -374,3 +386,12 @@ class DeviceNDArrayBase(GPUArray):
 
     def __len__(self) -> int:
         return super().__len__()
+
+
+def _on_host(value: Any) -> Any:
+    """Returns an argument of a numpy function with copies on the host for device arrays."""
+    if isinstance(value, DeviceNDArrayBase):
+        return value.copy_to_host()
+    if isinstance(value, tuple | list):
+        return type(value)(map(_on_host, value))
+    return value
