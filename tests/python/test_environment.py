@@ -28,6 +28,7 @@ OTHER_TEXTS = {
     "suffixes of sizes": {"KIB", "MIB", "GIB", "TIB"},
     "symbols and forms of code": {"AMDGPU", "CUBIN", "NVRTC", "PTX"},
     "what an address is": {"UUID"},
+    "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
     "set for a compiler": {"HIP_PLATFORM"},
 }
 # Names of the statuses of NVML; what cargo tells the compiler.

@@ -10,7 +10,7 @@ import pytest
 
 import PyGPU as gpu
 import pygpu
-from pygpu import compiler, cumath, driver, elementwise, gpuarray, reduction, scan, tools
+from pygpu import compiler, cuda, cumath, driver, elementwise, gpuarray, reduction, scan, tools
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrating.md"
 ROW = re.compile(r"\| (?P<there>.+) \| `(?P<here>[^|]+)` \|")
@@ -29,9 +29,10 @@ def rows():
 
 def test_the_page_has_its_tables():
     sections = [row.id.split("-")[0] for row in rows()]
-    assert {name: sections.count(name) > 10 for name in ("PyGPU", "PyCUDA", "CuPy")} == {
+    assert {name: sections.count(name) > 10 for name in ("PyGPU", "PyCUDA", "numba", "CuPy")} == {
         "PyGPU": True,
         "PyCUDA": True,
+        "numba": True,
         "CuPy": True,
     }
 
@@ -46,6 +47,10 @@ def test_each_call_is_there(call):
         "gpu": gpu,
         "gpuarray": gpuarray,
         "driver": driver,
+        "cuda": cuda,
+        "d": cuda.to_device(h),
+        "d1": cuda.to_device(h.ravel()),
+        "s": cuda.stream(),
         "cumath": cumath,
         "tools": tools,
         "compiler": compiler,
