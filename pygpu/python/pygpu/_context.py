@@ -10,7 +10,24 @@ from ._errors import Error, LogicError, Unsupported
 
 
 class Device:
-    """A device, by number, by PCI bus id or by UUID (``"GPU-..."``)."""
+    """A device, by number, by PCI bus id or by UUID (``"GPU-..."``).
+
+    Parameters
+    ----------
+    number_or_pci_bus_id : int or str
+        A number from 0, or the text that names the device.
+
+    Raises
+    ------
+    LogicError
+        There is no such device.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.Device(0) == driver.Device(driver.Device(0).pci_bus_id())
+    True
+    """
 
     def __init__(self, number_or_pci_bus_id: int | str) -> None:
         if isinstance(number_or_pci_bus_id, str):
@@ -145,7 +162,22 @@ class Context:
     """The use of a device by a thread: a stack of them, the last one current.
 
     All contexts of a device share its memory and its default stream, as users of a primary
-    context do.
+    context do. `Device.make_context` and `Device.retain_primary_context` return them.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    token : object
+        Known to these methods only.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> context = driver.Device(0).make_context()
+    >>> driver.Context.get_device() == driver.Device(0)
+    True
+    >>> context.pop()
     """
 
     def __init__(self, device: Device, token: object) -> None:

@@ -41,7 +41,23 @@ class ArgumentHandler:
 
 
 class In(ArgumentHandler):
-    """An array that the kernel reads."""
+    """An array in host memory that a kernel reads.
+
+    Parameters
+    ----------
+    ary : numpy.ndarray or buffer
+        The array, contiguous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule(
+    ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
+    ... )
+    >>> twice = module.get_function("twice")
+    >>> twice(driver.In(np.ones(3, np.float32)), block=(3, 1, 1))
+    """
 
     def pre_call(self, stream: Any) -> None:
         """Copies the array to the device."""
@@ -49,7 +65,26 @@ class In(ArgumentHandler):
 
 
 class Out(ArgumentHandler):
-    """An array that the kernel writes."""
+    """An array in host memory that a kernel writes.
+
+    Parameters
+    ----------
+    ary : numpy.ndarray or buffer
+        The array, contiguous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule(
+    ...     "__global__ void set_two(float *x) { x[threadIdx.x] = 2; }"
+    ... )
+    >>> set_two = module.get_function("set_two")
+    >>> a = np.zeros(3, np.float32)
+    >>> set_two(driver.Out(a), block=(3, 1, 1))
+    >>> a
+    array([2., 2., 2.], dtype=float32)
+    """
 
     _writes = True
 
@@ -59,4 +94,23 @@ class Out(ArgumentHandler):
 
 
 class InOut(In, Out):
-    """An array that the kernel reads and writes."""
+    """An array in host memory that a kernel reads and writes.
+
+    Parameters
+    ----------
+    ary : numpy.ndarray or buffer
+        The array, contiguous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule(
+    ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
+    ... )
+    >>> twice = module.get_function("twice")
+    >>> a = np.ones(3, np.float32)
+    >>> twice(driver.InOut(a), block=(3, 1, 1))
+    >>> a
+    array([2., 2., 2.], dtype=float32)
+    """

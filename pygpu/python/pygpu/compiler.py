@@ -191,7 +191,35 @@ class CudaModule:
 
 
 class SourceModule(CudaModule):
-    """A module compiled from CUDA C; the arguments are those of :func:`compile`."""
+    """A module compiled from CUDA C for the current device.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C, put into ``extern "C" { ... }`` unless `no_extern_c`.
+    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
+        As for :func:`compile`.
+
+    Raises
+    ------
+    CompileError
+        The compiler refused the source; the exception has its log.
+    Unsupported
+        The backend compiles no kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule(
+    ...     "__global__ void twice(float *x) { x[threadIdx.x] *= 2; }"
+    ... )
+    >>> twice = module.get_function("twice")
+    >>> a = gpuarray.to_gpu(np.ones(3, np.float32))
+    >>> twice(a, block=(3, 1, 1))
+    >>> a.get()
+    array([2., 2., 2.], dtype=float32)
+    """
 
     def __init__(
         self,

@@ -61,13 +61,52 @@ __all__ = [
 
 
 def get_default_device(default: int = 0) -> driver.Device:
-    """The device that ``CUDA_DEVICE`` names by number, else ``default``."""
+    """Returns the device that ``CUDA_DEVICE`` names by number.
+
+    Parameters
+    ----------
+    default : int
+        The number where the variable is not set.
+
+    Returns
+    -------
+    Device
+        The device.
+
+    Examples
+    --------
+    >>> from pygpu import driver, tools
+    >>> isinstance(tools.get_default_device(), driver.Device)
+    True
+    """
     text = os.environ.get("CUDA_DEVICE", "").strip()
     return driver.Device(int(text) if text else default)
 
 
 def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None) -> Any:
-    """A context on the device that ``CUDA_DEVICE`` names, else on the first that gives one."""
+    """Makes a context on the device that ``CUDA_DEVICE`` names, else on the first that allows it.
+
+    Parameters
+    ----------
+    ctx_maker : callable, optional
+        Takes a device and returns a context; `Device.make_context` without it.
+
+    Returns
+    -------
+    Context
+        The context, which is current.
+
+    Raises
+    ------
+    RuntimeError
+        There is no device.
+
+    Examples
+    --------
+    >>> from pygpu import tools
+    >>> context = tools.make_default_context()
+    >>> context.pop()
+    """
     make = ctx_maker or (lambda device: device.make_context())
     if os.environ.get("CUDA_DEVICE", "").strip():
         return make(get_default_device())
@@ -88,7 +127,19 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 class DeviceData:
-    """What occupancy and aligned layouts are calculated from, as PyCUDA has it."""
+    """What occupancy and aligned layouts are calculated from, as PyCUDA has it.
+
+    Parameters
+    ----------
+    dev : Device, optional
+        The device; that of the current context without it.
+
+    Examples
+    --------
+    >>> from pygpu import autoinit, tools
+    >>> tools.DeviceData().align_bytes() % 4
+    0
+    """
 
     def __init__(self, dev: driver.Device | None = None) -> None:
         dev = driver.Context.get_device() if dev is None else dev
@@ -139,7 +190,31 @@ class DeviceData:
 
 
 class OccupancyRecord:
-    """How many blocks of a kernel a multiprocessor runs at once, and what limits it."""
+    """How many blocks of a kernel a multiprocessor runs at once, by PyCUDA's rule, and what limits
+    it.
+
+    Parameters
+    ----------
+    devdata : DeviceData
+        The device.
+    threads : int
+        The threads of a block.
+    shared_mem : int
+        Bytes of shared memory of a block.
+    registers : int
+        Registers of a thread.
+
+    Raises
+    ------
+    ValueError
+        A block takes more than a multiprocessor has.
+
+    Examples
+    --------
+    >>> from pygpu import autoinit, tools
+    >>> 0 < tools.OccupancyRecord(tools.DeviceData(), 128).occupancy <= 1
+    True
+    """
 
     def __init__(
         self, devdata: DeviceData, threads: int, shared_mem: int = 0, registers: int = 0
@@ -215,7 +290,13 @@ def context_dependent_memoize(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def clear_context_caches() -> None:
-    """Forgets what functions made by :func:`context_dependent_memoize` remember."""
+    """Forgets what functions made by :func:`context_dependent_memoize` remember.
+
+    Examples
+    --------
+    >>> from pygpu import tools
+    >>> tools.clear_context_caches()
+    """
     for func in context_dependent_memoized_functions:
         func._pycuda_ctx_dep_memoize_dic.clear()  # type: ignore[attr-defined]
 
