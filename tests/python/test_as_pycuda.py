@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import zipapp
 from pathlib import Path
 
 import pytest
 
+INSTALL = "import pygpu; pygpu.install_as_pycuda(children=True)"
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
@@ -126,3 +128,37 @@ def test_tests_of_a_program(folder, options, setting, whose):
 def test_pytest_finds_the_plugin():
     text = PYPROJECT.read_text()
     assert '[project.entry-points.pytest11]\npygpu = "pygpu._pytest_plugin"\n' in text
+
+
+def test_a_program_from_standard_input(folder):
+    program = "import sys, pycuda.driver\nprint(__name__, sys.argv, pycuda.driver.__name__)\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "pygpu", "run", "-", "a", "-b"],
+        input=program,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=folder,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "__main__ ['-', 'a', '-b'] pygpu.driver\n"
+
+
+def test_an_application_in_an_archive_of_any_name(folder):
+    source = folder / "source"
+    source.mkdir()
+    (source / "__main__.py").write_text(f"{WHOSE}\nimport sys; print(sys.argv[1:])")
+    zipapp.create_archive(source, folder / "application", "/usr/bin/env python3")
+    printed = python(folder, "-m", "pygpu", "run", "application", "--help")
+    assert printed.split() == ["pygpu.driver", "['--help']"]
+
+
+@pytest.mark.parametrize("path", ["", os.pathsep + "installed", "with a space"])
+def test_the_path_of_commands_stays_what_it_is(folder, path):
+    (folder / "with a space").mkdir()
+    show = "import os; print(repr(os.environ.get('PYTHONPATH')))"
+    printed = python(folder, "-c", f"{INSTALL}\n{show}", PYTHONPATH=path)
+    first, *others = printed.strip().strip("'").split(os.pathsep)
+    assert first.endswith("_as_pycuda")
+    assert os.pathsep.join(others) == path

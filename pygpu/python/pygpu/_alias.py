@@ -152,9 +152,11 @@ def _install_for_children() -> None:
     if _FOR_CHILDREN not in sys.path:
         # Behind the program's own folder, and before all that is installed.
         sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, _FOR_CHILDREN)
-    folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    if _FOR_CHILDREN not in folders:
-        os.environ["PYTHONPATH"] = os.pathsep.join([_FOR_CHILDREN, *folders])
+    # An empty entry among others is the current folder.
+    folders = os.environ.get("PYTHONPATH", "")
+    if _FOR_CHILDREN not in folders.split(os.pathsep):
+        others = [folders] if folders else []
+        os.environ["PYTHONPATH"] = os.pathsep.join([_FOR_CHILDREN, *others])
 
 
 def installed_pycuda() -> tuple[str, str | None] | None:

@@ -13,12 +13,16 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
+from ._c_text import code_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 FOLDER = Path(__file__).parent / "_kernel_headers"
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"].*$', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:endif|else|elif)\b(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
+_ANY_INCLUDE = re.compile(r"#\s*include\b")
 
 # Headers of C++ that are those of C here.
 _OF_C = {
@@ -92,6 +96,11 @@ def includes(source: str) -> list[str]:
     return [found[2] for found in _INCLUDE.finditer(source)]
 
 
+def has_includes(source: str) -> bool:
+    """Whether a text may include a file, by whatever spelling."""
+    return _ANY_INCLUDE.search(source.replace("\\\n", "")) is not None
+
+
 _TEXTS: dict[str, str | None] = {}
 
 
@@ -112,18 +121,35 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
     of ``source`` keep their numbers in the compiler's messages.
     """
     folders = list(folders)
+    code = code_of(source)
 
     def text(found: re.Match[str]) -> str:
         name = found[2]
+        if "#" not in code[found.start() : found.end()]:
+            return found[0]
         if any(os.path.isfile(os.path.join(folder, name)) for folder in folders):
             return found[0]
         own = _own(name)
         if own is None:
             return "" if name in _BUILT_IN and vendor_folder(name) is None else found[0]
-        line = source.count("\n", 0, found.end()) + 2
-        return f'#line 1 "{name}"\n{own}#line {line} "{file}"'
+        # What follows on the line, a comment perhaps, is part of a line of its own.
+        line = source.count("\n", 0, found.end()) + 1
+        return f'#line 1 "{name}"\n{own}#line {line} "{file}"\n'
 
-    return _INCLUDE.sub(text, source)
+    def counted(found: re.Match[str]) -> str:
+        # The #line behind a header that was left out was left out, too.
+        if code[found.start() : found.end()] != found[0]:
+            return found[0]
+        return f'{found[0]}\n#line {source.count(chr(10), 0, found.end()) + 2} "{file}"'
+
+    places = [(it, text(it)) for it in _INCLUDE.finditer(source)]
+    inserted = [it.end() for it, new in places if new != it[0]]
+    if inserted:
+        later = _CONDITION.finditer(source, min(inserted))
+        places += [(it, counted(it)) for it in later]
+    for found, new in sorted(places, key=lambda place: place[0].start(), reverse=True):
+        source = source[: found.start()] + new + source[found.end() :]
+    return source
 
 
 def toolkits() -> Iterator[Path]:

@@ -14,6 +14,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
+from zipfile import is_zipfile
 
 from pygpu._alias import install_as_pycuda
 
@@ -24,6 +25,9 @@ USAGE = """\
 usage: python -m pygpu run SCRIPT [ARGS...]
        python -m pygpu run -m MODULE [ARGS...]
        python -m pygpu run -c CODE [ARGS...]
+       python -m pygpu run - [ARGS...]
+
+With "-" the program is what standard input holds.
 
 Runs a PyCUDA program with `import pycuda` and `import pycuda.*` served by pygpu.
 The backend is PYGPU_BACKEND (auto, cuda, hip or host), by default the best one present.
@@ -42,8 +46,11 @@ def main(argv: Sequence[str]) -> int:
     if first in ("-m", "-c"):
         if not rest:
             return _refuse(f"{first} needs an argument")
-        run = _run_module if first == "-m" else _run_code
-        return run(rest[0], rest[1:])
+        if first == "-m":
+            return _run_module(rest[0], rest[1:])
+        return _run_text(rest[0], "<string>", ["-c", *rest[1:]])
+    if first == "-":
+        return _run_text(sys.stdin.buffer.read(), "<stdin>", argv)
     if first == "--" and rest:
         first, *rest = rest
     elif first.startswith("-"):
@@ -52,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run_script(script: str, arguments: Sequence[str]) -> int:
-    if os.path.isdir(script) or script.endswith((".pyz", ".zip", ".pyc")):
+    if os.path.isdir(script) or script.endswith((".pyz", ".zip", ".pyc")) or is_zipfile(script):
         # A directory or archive with a __main__.py, or compiled code: rare, and runpy's own.
         if not os.path.exists(script):
             return _refuse(f"can't open file {script!r}: No such file or directory")
@@ -94,13 +101,13 @@ def _run_module(name: str, arguments: Sequence[str]) -> int:
     )
 
 
-def _run_code(code: str, arguments: Sequence[str]) -> int:
+def _run_text(source: str | bytes, name: str, argv: Sequence[str]) -> int:
     main_module = _fresh_main()
 
     def body() -> None:
-        exec(compile(code, "<string>", "exec", dont_inherit=True), main_module.__dict__)
+        exec(compile(source, name, "exec", dont_inherit=True), main_module.__dict__)
 
-    return _start(["-c", *arguments], "", body, main_module)
+    return _start(list(argv), "", body, main_module)
 
 
 def _start(

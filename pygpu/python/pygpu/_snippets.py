@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._c_text import code_of
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
 
 if TYPE_CHECKING:
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
 THREADS = 256
 """The threads of each block of a generated kernel; the launchers of the core know it, too."""
 
-# Comments, texts and characters; a quotation mark within a number separates its digits.
-_NO_CODE = re.compile(
-    r"""//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'""",
-    re.DOTALL,
-)
 # What this module does not read: texts without escapes, continued lines, other spellings of marks.
 _UNREAD = re.compile(r'R"|\\\n|\\\r|%:|<:|\?\?[=(/]')
 # Macros may hide the index and arrays, and change what is passed to them.
@@ -110,17 +106,6 @@ def check_text(**texts: Any) -> None:
             raise TypeError(f"{what} is of type {type(text).__name__}; a text is needed")
         if what.startswith("name") and not (text.isidentifier() and text.isascii()):
             raise ValueError(f"{what} is {text!r}, which is no name in C")
-
-
-def without_comments(text: str) -> str:
-    """Returns a text with a space in place of each comment."""
-    return _NO_CODE.sub(lambda found: " " if found[0].startswith("/") else found[0], text)
-
-
-def code_of(text: str) -> str:
-    """Returns a text with spaces in place of comments and literals: what is left lies where it
-    lay."""
-    return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def elements(name: str, code: str) -> list[re.Match[str]]:

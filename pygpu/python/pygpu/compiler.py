@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _headers, _nvcc
+from . import _arguments, _core, _headers, _nvcc
 from ._context import Context
 from ._core import Linker, module_from_buffer
 from ._enumerations import jit_input_type
@@ -94,13 +94,14 @@ def compile(
 
     if target not in ("cubin", "ptx", "fatbin"):
         raise AssertionError(f'target is {target!r}; allowed are "cubin", "ptx" and "fatbin"')
-    if isinstance(options, str):
-        raise TypeError(f"options is the text {options!r}; a sequence of options is needed")
-    flags = list(DEFAULT_NVCC_FLAGS if options is None else options)
+    flags = _texts("options", DEFAULT_NVCC_FLAGS if options is None else options)
+    for name, value in (("nvcc", nvcc), ("arch", arch), ("code", code), ("target", target)):
+        if value is not None:
+            _arguments.instance(name, value, str)
     if driver.CUDA_DEBUGGING:
         keep = True
         flags.append("-G")
-    folders = [str(folder) for folder in include_dirs or ()]
+    folders = _texts("include_dirs", include_dirs or ())
     if not no_extern_c:
         # PyCUDA formats it into the wrapper: programs hand over what writes itself as source.
         source = str(source)
@@ -122,7 +123,7 @@ def compile(
         arch = code
     if arch is not None:
         flags.append(f"-arch={arch}")
-    if folders or _headers.includes(text):
+    if folders or _headers.has_includes(text):
         flags += _headers.search_options([*folders, *_headers.vendor_folders(source)])
     try:
         result, log = _core.compile_source(text, _FILE, flags)
@@ -139,6 +140,16 @@ def compile(
     if keep:
         _keep(text, result, target)
     return result
+
+
+def _texts(name: str, values: Any) -> list[str]:
+    """Returns the entries of a sequence of texts or paths."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} is the text {values!r}; a sequence of texts is needed")
+    try:
+        return [os.fsdecode(value) for value in values]
+    except TypeError as error:
+        raise TypeError(f"{name} is {values!r}; a sequence of texts is needed") from error
 
 
 def _virtual(arch: str) -> str:
@@ -161,6 +172,8 @@ def _keep(source: str, result: bytes, target: str) -> None:
 
 
 def _check_arch(arch: str | None) -> None:
+    if arch is not None:
+        _arguments.instance("arch", arch, str)
     digits = "".join(filter(str.isdigit, arch or ""))
     if digits and divmod(int(digits), 10) > Context.get_device().compute_capability():
         from warnings import warn

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core, _snippets
+from ._c_text import without_comments
 from ._c_types import dtype_to_ctype, get_arg_type
 from ._snippets import THREADS, Declared, Strides
 from .tools import context_dependent_memoize
@@ -38,7 +39,7 @@ _PARTIALS = "pycuda_reduction_inp"
 
 
 def _one_line(text: Any) -> str:
-    return " ".join(_snippets.without_comments(str(text)).splitlines())
+    return " ".join(without_comments(str(text)).splitlines())
 
 
 def _macros(out_type: str, reduce_expr: str, preamble: str, block_size: int) -> str:

@@ -128,6 +128,8 @@ fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
     const WORD: u8 = size_of::<usize>() as u8;
     // `long` of the platform, which numpy's codes follow.
     const LONG: u8 = size_of::<std::ffi::c_long>() as u8;
+    // A kernel takes at most 32 KiB of arguments.
+    const MOST: usize = 1 << 15;
     let mut codes = Vec::new();
     let mut characters = text.strip_prefix('@').unwrap_or(text).chars().peekable();
     while let Some(&next) = characters.peek() {
@@ -145,6 +147,12 @@ fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
         let Some(character) = characters.next() else {
             return Err("repeat count given without format specifier".into());
         };
+        let most = count.unwrap_or(1).max(codes.len() + 1);
+        if most > MOST {
+            return Err(format!(
+                "format {text:?} has {most} arguments or bytes of one; at most {MOST} fit"
+            ));
+        }
         let code = match character {
             's' => {
                 codes.push(Code::Bytes(count.unwrap_or(1)));
@@ -173,12 +181,7 @@ fn parse_codes(text: &str) -> Result<Vec<Code>, String> {
                 return Err(format!("bad char in struct format: {other:?} in {text:?}"));
             }
         };
-        let count = count.unwrap_or(1);
-        // A kernel takes at most 32 KiB of arguments.
-        if count > 1 << 15 {
-            return Err(format!("format {text:?} asks for {count} arguments"));
-        }
-        codes.extend(std::iter::repeat_n(code, count));
+        codes.extend(std::iter::repeat_n(code, count.unwrap_or(1)));
     }
     Ok(codes)
 }

@@ -127,7 +127,7 @@ impl Function {
         block: Option<&Bound<'py, PyAny>>,
         grid: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
-        shared: u32,
+        #[pyo3(from_py_with = argument::shared)] shared: u32,
         texrefs: Option<&Bound<'py, PyAny>>,
         time_kernel: bool,
         kwargs: Option<&Bound<'py, PyDict>>,

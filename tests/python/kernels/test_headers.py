@@ -234,3 +234,40 @@ def test_options_for_the_hosts_compiler_make_no_difference():
 @pytest.mark.skipif(BACKEND != "cuda", reason="the backend has no virtual architectures")
 def test_code_for_an_architecture():
     assert compile("__global__ void f() {}", arch="compute_80", code="sm_90")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "#include <math.h> /* a comment\nthat goes on */",
+        "/*\n#include <math.h>\n#include <pycuda-complex.hpp>\n*/",
+        "//#include <math.h>",
+        "#include \\\n<math.h>",
+        "#define HEADER <math.h>\n#include HEADER",
+        'static const char *text = "\\\n#include <math.h>\\\n";',
+        "#if 0\n#include <nothing.h>\n#include <math.h>\n#endif",
+        "#include <math.h>\n#include <cmath>\n#include <math.h>",
+        "#include <math.h>\r",
+    ],
+)
+def test_how_a_header_is_included(lines):
+    text = f"{lines}\n__global__ void three(int *x) {{ x[0] = 3; }}\n"
+    result = np.zeros(1, np.int32)
+    SourceModule(text).get_function("three")(driver.Out(result), block=(1, 1, 1))
+    assert result == 3
+    line = text.count("\n") + 1
+    with pytest.raises(driver.CompileError, match=rf"kernel.cu[(:]{line}\b.*nothing_here"):
+        SourceModule(f"{text}int none = nothing_here;\n")
+
+
+@pytest.mark.parametrize("name", ["options", "include_dirs"])
+@pytest.mark.parametrize("value", ["/tmp", [5], [None], 5])
+def test_sequences_of_texts(name, value):
+    with pytest.raises(TypeError, match=f"{name} is"):
+        SourceModule("", **{name: value})
+
+
+@pytest.mark.parametrize("name", ["nvcc", "arch", "code"])
+def test_texts(name):
+    with pytest.raises(TypeError, match=f"{name} is of type int"):
+        SourceModule("", **{name: 90})

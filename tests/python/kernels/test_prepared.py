@@ -70,10 +70,13 @@ def test_counts(module):
     np.testing.assert_array_equal(driver.from_device(out, 3, np.float32), [1, 2, 3])
 
 
-@pytest.mark.parametrize("types", ["fPPy", "g", "3", "c", ["f", "$"], [np.longdouble]])
+@pytest.mark.parametrize(
+    "types",
+    ["fPPy", "g", "3", "c", ["f", "$"], [np.longdouble], "P99999999999s", "32769P", "9P" * 4000],
+)
 def test_codes_that_are_none(module, types):
     axpy = module.get_function("axpy").prepare("fPPi")
-    with pytest.raises(struct.error, match=r"bad char|repeat count"):
+    with pytest.raises(struct.error, match=r"bad char|repeat count|at most 32768"):
         axpy.prepare(types)
     assert axpy.arg_format == "fPPi"
 
