@@ -297,7 +297,13 @@ unsafe impl Device for HostHandle {
     unsafe fn register_host(&self, pointer: *mut u8, bytes: usize, _: PinnedOptions) -> Result<()> {
         let start = pointer as usize;
         let end = start.checked_add(bytes).ok_or_else(|| {
-            Error::overflow("register_host", format!("{bytes} bytes at {start:#x} do not fit"))
+            Error::overflow(
+                "register_host",
+                format!(
+                    "bytes is {bytes}; from {start:#x} on the address space has {}",
+                    usize::MAX - start
+                ),
+            )
         })?;
         let mut registered = self.registered.lock();
         if let Some((&other, &size)) = registered.range(..end).next_back()

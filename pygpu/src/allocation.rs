@@ -178,7 +178,10 @@ pub(crate) fn buffer<'py>(
     owner: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if isize::try_from(size).is_err() {
-        return Err(PyOverflowError::new_err(format!("size is {size}; so many do not fit")));
+        return Err(PyOverflowError::new_err(format!(
+            "size is {size}; allowed are up to {}",
+            isize::MAX
+        )));
     }
     let bytes = dtypes::to_numpy(py, DType::UInt8)?.into_bound(py);
     // SAFETY: the array only stands for the range, which the owner keeps; whoever reads through

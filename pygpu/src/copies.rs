@@ -204,7 +204,10 @@ pub(crate) fn fill_memory(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let bytes = count.checked_mul(width).ok_or_else(|| {
-        to_python(Error::invalid("memset", format!("count is {count}; so many do not fit")))
+        to_python(Error::invalid(
+            "memset",
+            format!("count is {count}; allowed are up to {}", usize::MAX / width),
+        ))
     })?;
     let to = DeviceAddress::new("dest", dest, bytes)?;
     let stream = stream_argument(stream, &current_device()?)?;
@@ -246,7 +249,10 @@ pub(crate) fn fill_rows(
     }
     let bytes = pitch.checked_mul(height - 1).and_then(|start| start.checked_add(row));
     let bytes = bytes.ok_or_else(|| {
-        to_python(Error::invalid("memset", format!("height is {height}; so many do not fit")))
+        to_python(Error::invalid(
+            "memset",
+            format!("height is {height}; rows {pitch} bytes apart reach beyond the address space"),
+        ))
     })?;
     let to = DeviceAddress::new("dest", dest, bytes)?;
     let current = current_device()?;

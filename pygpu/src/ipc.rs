@@ -30,7 +30,7 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
             .to_vec(),
     };
     let handle = <[u8; 64]>::try_from(bytes.as_slice()).map_err(|_| {
-        to_python(Error::invalid(call, format!("the handle has {} bytes; one has 64", bytes.len())))
+        to_python(Error::invalid(call, format!("handle has {} bytes; allowed are 64", bytes.len())))
     })?;
     Ok(IpcHandle(handle))
 }

@@ -101,7 +101,7 @@ fn load_options(pairs: Option<&Bound<'_, PyAny>>) -> PyResult<LoadOptions> {
         let refused = |what: &str| {
             to_python(Error::invalid("options", format!("option {option} is {value}; {what}")))
         };
-        let number = || u32::try_from(value).map_err(|_| refused("a positive number is needed"));
+        let number = || u32::try_from(value).map_err(|_| refused("allowed are 0 to 4294967295"));
         match option {
             MAX_REGISTERS => options.max_registers = Some(number()?),
             OPTIMIZATION_LEVEL => options.optimization_level = Some(number()?),

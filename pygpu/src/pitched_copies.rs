@@ -30,7 +30,9 @@ impl Span {
     fn new(name: &str, at: Position, (width, height, depth): Extent) -> PyResult<Span> {
         let (x, y, z, pitch, slice_rows) = at;
         let refused = |what: String| to_python(Error::invalid("memcpy", format!("{name}_{what}")));
-        let overflow = || refused("position lies outside the address space".into());
+        let overflow = || {
+            refused(format!("position is {:?}, which lies outside the address space", (x, y, z)))
+        };
         let row = x.checked_add(width).ok_or_else(overflow)?;
         let one_row = height < 2 && depth < 2 && y == 0 && z == 0;
         let pitch = if one_row { pitch.max(row) } else { pitch };

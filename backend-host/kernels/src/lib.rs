@@ -1,8 +1,8 @@
 //! Builtin operations in native Rust.
 //!
-//! An operation runs as loops over contiguous elements ([`multiversion`]), one for each function and
+//! An operation runs as loops over contiguous elements (`multiversion`), one for each function and
 //! element type; what is not contiguous or of another type passes through small buffers
-//! ([`tile`]). Nothing here allocates memory of an operand's size, and no result depends on
+//! (`tile`). Nothing here allocates memory of an operand's size, and no result depends on
 //! the number of threads.
 
 mod binary;

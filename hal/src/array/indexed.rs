@@ -112,7 +112,15 @@ impl Array {
     fn check_apart(&self, other: &Array) -> Result<()> {
         self.check_same_device(other)?;
         if self.layout.may_repeat() {
-            return Err(Error::invalid("out", "the output names some elements twice"));
+            return Err(Error::invalid(
+                "out",
+                format!(
+                    "out has shape {} and strides {:?}, which name some elements twice; each must be \
+                     written once",
+                    shape_text(self.shape()),
+                    self.strides()
+                ),
+            ));
         }
         if self.overlaps(other) {
             return Err(Error::invalid(

@@ -171,7 +171,9 @@ pub(super) fn common_dtype(arguments: &[Argument<'_>]) -> Result<DType> {
             });
         }
     }
-    common.ok_or_else(|| Error::invalid("promote", "an operation without arguments has no type"))
+    common.ok_or_else(|| {
+        Error::invalid("promote", "arguments is empty; a common type needs at least one")
+    })
 }
 
 /// Refuses to store values of type `from` in an array of `to` where that loses more than

@@ -63,7 +63,12 @@ impl Array {
     fn check_scan(&self, reduction: Reduction, compute: DType, axis: isize) -> Result<usize> {
         check_numeric(self.dtype, compute)?;
         if matches!(reduction, Reduction::Any | Reduction::All) {
-            return Err(Error::invalid_type("scan", format!("{reduction:?} has no running form")));
+            return Err(Error::invalid_type(
+                "scan",
+                format!(
+                    "reduction is {reduction:?}; allowed are Sum, Product, Minimum and Maximum"
+                ),
+            ));
         }
         self.layout.normalize_axis(axis)
     }
@@ -106,7 +111,7 @@ fn initial_value(
         (None, Reduction::Product) => Scalar::new(true).cast(compute),
         (None, Reduction::Minimum | Reduction::Maximum) if exclusive => Err(Error::invalid(
             "scan",
-            format!("an exclusive {reduction:?} needs an initial value"),
+            format!("initial is None; an exclusive scan by {reduction:?} needs a value"),
         )),
         _ => Scalar::new(false).cast(compute),
     }

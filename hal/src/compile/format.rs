@@ -53,7 +53,7 @@ pub fn examine(bytes: &[u8]) -> Result<Format> {
 /// bundle of clang. The image may be any bytes.
 ///
 /// `None` for everything else: bytes that are neither or are damaged, code for other devices, a
-/// compressed bundle, and a bundle where `device` is no [`Target`].
+/// compressed bundle, and a bundle where `device` is no [`Target`](super::Target).
 pub fn code_for<'a>(image: &'a [u8], device: &str) -> Option<&'a [u8]> {
     match image {
         _ if image.starts_with(elf::MAGIC) => Some(image),

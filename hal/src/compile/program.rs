@@ -194,7 +194,10 @@ impl<P> ProgramCalls<P> {
         let options = c_strings("an option", options)?;
         let names = c_strings("a name expression", compilation.names)?;
         let count = c_int::try_from(options.len()).map_err(|_| {
-            Error::invalid("compile", format!("there are {} options", options.len()))
+            Error::invalid(
+                "compile",
+                format!("options has {} entries; allowed are up to {}", options.len(), c_int::MAX),
+            )
         })?;
         let program = Program::new(self, &text, &name)?;
         for name in &names {

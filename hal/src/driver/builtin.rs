@@ -158,8 +158,9 @@ fn find_kernels(context: &Context, module: Handle, names: &[String]) -> Result<K
     let _scope = context.enter()?;
     let find = context.driver.calls.module_function;
     let kernel = |name: &String| {
-        let text = CString::new(name.as_str())
-            .map_err(|_| Error::invalid("execute", "a kernel's name has a zero in it"))?;
+        let text = CString::new(name.as_str()).map_err(|_| {
+            Error::invalid("execute", format!("name is {name:?}, with a zero in it"))
+        })?;
         let mut function = 0;
         // SAFETY: module and name are valid; the handle is written before the call returns.
         let status = unsafe { find(&mut function, module, text.as_ptr()) };

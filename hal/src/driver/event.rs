@@ -32,7 +32,7 @@ impl DriverEvent {
         if options.interprocess && options.timing {
             return Err(Error::invalid(
                 "create_event",
-                "options ask for interprocess and for timing; an event has one or the other",
+                "options has interprocess and timing both true; allowed is one of the two",
             ));
         }
         let _scope = context.enter()?;

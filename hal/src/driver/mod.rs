@@ -4,7 +4,7 @@
 //! A vendor's crate has three parts: the symbols of the functions of [`calls::Calls`]
 //! ([`driver_names!`](crate::driver_names)); the functions that the vendor alone has
 //! ([`driver_calls!`](crate::driver_calls)); and a type that implements [`vendor::Vendor`] for what
-//! the drivers do differently, and [`DriverLibrary`] for how the library is opened. [`open`] returns
+//! the drivers do differently, and [`DriverLibrary`] for how the library is opened. [`fn@open`] returns
 //! the [`crate::Backend`] over them.
 
 pub mod abi;

@@ -32,7 +32,13 @@ pub(super) fn set_peer_access(
     let call = if allowed { "enable_peer_access" } else { "disable_peer_access" };
     let (state, peer) = (peer, &peer.context);
     if Arc::ptr_eq(peer, context) {
-        return Err(Error::invalid(call, "other is the device itself"));
+        return Err(Error::invalid(
+            call,
+            format!(
+                "other is device {}, the device itself; a peer is another one",
+                context.ordinal
+            ),
+        ));
     }
     let handle = peer.handle()?;
     let vendor = &context.driver.vendor;

@@ -71,7 +71,7 @@ impl SliceBounds {
     pub fn resolve(self, extent: usize) -> Result<(usize, usize, isize)> {
         let step = self.step.unwrap_or(1);
         if step == 0 {
-            return Err(Error::invalid("slice", "slice step is 0; it must not be"));
+            return Err(Error::invalid("slice", "slice step is 0; allowed are all other integers"));
         }
         // Extents fit in isize, so the sums below do too, except for bounds far outside.
         let n = extent as isize;

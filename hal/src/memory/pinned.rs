@@ -153,7 +153,12 @@ impl<'a> RegisteredMemory<'a> {
         options: PinnedOptions,
     ) -> Result<RegisteredMemory<'a>> {
         if bytes == 0 || pointer.is_null() {
-            return Err(Error::invalid("register_host", "an empty range cannot be registered"));
+            return Err(Error::invalid(
+                "register_host",
+                format!(
+                    "the range is {bytes} bytes at {pointer:p}; allowed are 1 byte and up, not at null"
+                ),
+            ));
         }
         let generation = process::generation();
         // SAFETY: the caller's promise.

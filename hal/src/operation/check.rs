@@ -8,6 +8,7 @@ use crate::Complex;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{Function, Reduction, UnaryFunction};
+use crate::layout::shape_text;
 use crate::scalar::Scalar;
 
 impl Description {
@@ -138,10 +139,18 @@ impl Scan {
             return Err(Error::invalid_type("scan", "records cannot be scanned"));
         }
         if matches!(reduction, Reduction::Any | Reduction::All) {
-            return Err(Error::invalid("scan", format!("{reduction:?} has no running form")));
+            return Err(Error::invalid(
+                "scan",
+                format!(
+                    "reduction is {reduction:?}; allowed are Sum, Product, Minimum and Maximum"
+                ),
+            ));
         }
         if *axis >= shape.len() {
-            return Err(Error::invalid("scan", format!("axis {axis} of {} axes", shape.len())));
+            return Err(Error::invalid(
+                "scan",
+                format!("axis is {axis}; shape {} has {} axes", shape_text(shape), shape.len()),
+            ));
         }
         check_strides("scan", shape.len(), [&*input, &*output])?;
         *initial = initial.cast(*compute)?;

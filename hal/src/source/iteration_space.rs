@@ -43,7 +43,10 @@ impl IterationSpace {
         takes: impl Fn(usize) -> bool,
     ) -> Result<()> {
         if shape.iter().try_fold(1_usize, |count, &extent| count.checked_mul(extent)).is_none() {
-            return Err(Error::overflow("operation", "the number of elements does not fit"));
+            return Err(Error::overflow(
+                "operation",
+                format!("shape {shape:?} has more elements than {}", usize::MAX),
+            ));
         }
         let taken = |&axis: &usize| shape[axis] != 1 && takes(axis);
         self.shape.extend((0..shape.len()).filter(taken).map(|axis| shape[axis]));

@@ -156,7 +156,14 @@ impl<T: Element> PinnedBuffer<T> {
         // The allocation is aligned to a page.
         const { assert!(align_of::<T>() <= 4096, "an element aligned to more than a page") };
         let bytes = length.checked_mul(size_of::<T>()).ok_or_else(|| {
-            Error::overflow("length", format!("{length} elements do not fit the address space"))
+            Error::overflow(
+                "length",
+                format!(
+                    "length is {length}; allowed are up to {} elements of {} bytes",
+                    isize::MAX as usize / size_of::<T>(),
+                    size_of::<T>()
+                ),
+            )
         })?;
         let memory = PinnedMemory::new(device, bytes)?;
         let mut buffer = PinnedBuffer { memory, length, element: PhantomData };

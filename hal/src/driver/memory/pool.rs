@@ -177,7 +177,7 @@ impl Pool {
     /// Gives memory back to the driver behind the stream's work. The context is current.
     ///
     /// # Safety
-    /// As for [`FreeList::free`].
+    /// As for `FreeList::free`.
     pub(in crate::driver) unsafe fn put(&self, stream: Handle, address: u64) -> Result<()> {
         let calls = &self.context.driver.calls;
         let pool = self.handle()?;

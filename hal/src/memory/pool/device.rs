@@ -188,7 +188,8 @@ impl DevicePool {
     /// # Errors
     /// `OutOfMemory`; `Overflow` for a size that no block has.
     pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<Arc<DeviceMemory>> {
-        let too_large = || Error::overflow("allocate", format!("size is {size}"));
+        let too_large =
+            || Error::overflow("allocate", format!("size is {size}; no block is that large"));
         let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
         let mut first = true;
         let memory = loop {

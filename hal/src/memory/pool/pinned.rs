@@ -81,7 +81,8 @@ impl PinnedPool {
     /// # Errors
     /// `OutOfMemory`; `Overflow` for a size that no block has.
     pub fn make(&self, device: &Arc<dyn Device>, size: usize) -> Result<PooledPinned> {
-        let too_large = || Error::overflow("allocate", format!("size is {size}"));
+        let too_large =
+            || Error::overflow("allocate", format!("size is {size}; no block is that large"));
         let bytes = block_size(bin_number(size)).ok_or_else(too_large)?;
         let memory = PinnedMemory::with_options(device, bytes, self.0.options)?;
         self.0.bins.lock().add(size, bytes);

@@ -55,7 +55,10 @@ pub(in crate::source) fn plan(operation: &Elementwise, launches: &mut Launches) 
             let pieces =
                 machine_word::split(value, unit).collect::<Result<SmallVec<[Scalar; 1]>>>()?;
             let Some(&first) = pieces.first() else {
-                return Err(Error::invalid("elementwise", "a record of no bytes"));
+                return Err(Error::invalid(
+                    "elementwise",
+                    format!("dtype is a record of {bytes} bytes; allowed are 1 and up"),
+                ));
             };
             let target = View { dtype: unit, ..target };
             assemble(
