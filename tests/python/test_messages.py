@@ -178,3 +178,19 @@ def test_a_part_of_a_copy_that_is_no_size_is_named(kind, name):
         setattr(copy, name, bad)
         with pytest.raises(error, match=name):
             copy(True) if kind is driver.Memcpy2D else copy()
+
+
+def refusals():
+    memory = driver.mem_alloc(64)
+    largest = 2**64 - 1
+    yield "count is", "allowed are up to", lambda: driver.memset_d32(memory, 0, 2**62)
+    yield "height is", "address space", lambda: driver.memset_d2d32(memory, 64, 0, 1, largest)
+    yield "handle has 3 bytes", "allowed are 64", lambda: driver.IPCMemoryHandle(b"abc")
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_refusal_names_the_argument_its_value_and_what_is_allowed(number):
+    argument, allowed, use = list(refusals())[number]
+    with pytest.raises(Exception, match=argument) as caught:
+        use()
+    assert allowed in str(caught.value)
