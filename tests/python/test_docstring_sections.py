@@ -21,6 +21,7 @@ except ImportError:  # Python 3.10
 MODULES = [
     "pygpu",
     "pygpu.gpuarray",
+    "pygpu.cuda",
     "pygpu.cumath",
     "pygpu.curandom",
     "pygpu.driver",

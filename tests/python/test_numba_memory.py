@@ -167,7 +167,11 @@ def test_the_device_uses_mapped_and_managed_arrays(make):
     cuda.synchronize()
     assert array.sum() == 14 * 7 + 6 * 8
     np.testing.assert_array_equal(array.copy_to_host(), array)
-    assert not cuda.is_cuda_array(array + 1), "a copy in ordinary memory"
+    array += 1
+    assert type(array) is type(array[1:])
+    for result in (array + 1, array.sum(), np.sqrt(array), array.sum(axis=0)):
+        assert type(result) in (np.ndarray, np.float32), "results lie in ordinary memory"
+    assert not cuda.is_cuda_array(array.copy())
     stream = cuda.stream()
     assert make(3, stream=stream).__cuda_array_interface__["stream"] == stream.handle
 

@@ -77,13 +77,34 @@ def device_array(
     ------
     TypeError, ValueError
         An argument is not as above.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.device_array((2, 3), "f4", order="F").strides
+    (4, 8)
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     return DeviceNDArray(shape, strides, dtype, stream)
 
 
 def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
-    """Returns a new device array with the shape, dtype and order of axes of another array."""
+    """Returns a new device array with the shape, dtype and order of axes of another array.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+    stream : Stream or 0
+        The new array's stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import cuda
+    >>> cuda.device_array_like(np.zeros((2, 3), order="F")).strides
+    (8, 16)
+    """
     strides, order = strides_like(ary)
     return device_array(ary.shape, ary.dtype, strides, order, stream)
 
@@ -111,6 +132,13 @@ def open_ipc_array(
     ------
     ValueError
         The array does not lie within the allocation.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> def receive(handle):  # in another process: cuda.IpcHandle.handle.reserved
+    ...     with cuda.open_ipc_array(handle, shape=100, dtype="f4") as array:
+    ...         return array.copy_to_host()
     """
     shape, strides, dtype = prepare(parse_shape(shape), strides, dtype, "C")
     size = sum((side - 1) * abs(step) for side, step in zip(shape, strides)) + dtype.itemsize

@@ -22,7 +22,22 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class MemoryInfo(NamedTuple):
-    """Free and total bytes of a device's memory."""
+    """Free and total bytes of a device's memory.
+
+    Parameters
+    ----------
+    free : int
+        Free bytes.
+    total : int
+        All bytes.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> free, total = cuda.current_context().get_memory_info()
+    >>> free <= total
+    True
+    """
 
     free: int
     total: int
@@ -374,6 +389,12 @@ def current_context(devnum: int | None = None) -> Context:
     ----------
     devnum : int, optional
         Makes this device the thread's current one first.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.current_context().device.id
+    0
     """
     if devnum is None:
         return gpus.current.get_primary_context()
@@ -384,28 +405,68 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def require_context(fn: _F) -> _F:
-    """Returns the function as it is: a device is always there where one is needed."""
+    """Returns the function as it is: a device is always there where one is needed.
+
+    Parameters
+    ----------
+    fn : callable
+        Any function.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> @cuda.require_context
+    ... def allocate():
+    ...     return cuda.device_array(3)
+    >>> allocate().shape
+    (3,)
+    """
     return fn
 
 
 def select_device(device_id: int) -> Device:
     """Makes a device the current one of this thread; returns it.
 
+    Parameters
+    ----------
+    device_id : int
+        The device's number.
+
     Raises
     ------
     IndexError
         There is no device of this number.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.select_device(0).id
+    0
     """
     return current_context(device_id).device
 
 
 def get_current_device() -> Device:
-    """Returns the device that arrays of this thread go to."""
+    """Returns the device that arrays of this thread go to.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.get_current_device() in list(cuda.gpus)
+    True
+    """
     return gpus.current
 
 
 def list_devices() -> _Devices:
-    """Returns the devices of this process."""
+    """Returns the devices of this process.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> [device.id for device in cuda.list_devices()][0]
+    0
+    """
     return gpus
 
 
@@ -413,6 +474,14 @@ def close() -> None:
     """Ends this thread's selections of devices; in the main thread also resets the devices used.
 
     Arrays from before a reset are refused afterwards.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> import threading
+    >>> thread = threading.Thread(target=lambda: (cuda.select_device(0), cuda.close()))
+    >>> thread.start()
+    >>> thread.join()
     """
     while driver.Context.get_current() is not None:
         driver.Context.pop()
@@ -423,7 +492,14 @@ def close() -> None:
 
 
 def is_available() -> bool:
-    """Returns True if a backend with a device can be opened; the host counts."""
+    """Returns True if a backend with a device can be opened; the host counts.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.is_available()
+    True
+    """
     try:
         return _core.device_count() > 0
     except BackendUnavailable:
@@ -431,7 +507,16 @@ def is_available() -> bool:
 
 
 def detect() -> bool:
-    """Prints the devices; returns True if there is one."""
+    """Prints the devices; returns True if there is one.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.detect()
+    Found ... CUDA devices
+    ...
+    True
+    """
     devices = list(gpus) if is_available() else []
     print(f"Found {len(devices)} CUDA devices")
     for device in devices:
@@ -449,7 +534,14 @@ def detect() -> bool:
 
 
 def synchronize() -> None:
-    """Waits for all work of the current device."""
+    """Waits for all work of the current device.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.to_device(range(3), stream=cuda.stream())
+    >>> cuda.synchronize()
+    """
     _core.synchronize()
 
 
@@ -483,18 +575,47 @@ def profile_start() -> None:
     ------
     pygpu.driver.Unsupported
         The backend has no profiler.
+
+    Examples
+    --------
+    >>> from pygpu import cuda, driver
+    >>> try:
+    ...     cuda.profile_start()
+    ...     cuda.profile_stop()
+    ... except driver.Unsupported:
+    ...     pass
     """
     _core.set_profiling(True)
 
 
 def profile_stop() -> None:
-    """Ends what :func:`profile_start` began."""
+    """Ends what :func:`profile_start` began.
+
+    Examples
+    --------
+    >>> from pygpu import cuda, driver
+    >>> try:
+    ...     cuda.profile_start()
+    ...     cuda.profile_stop()
+    ... except driver.Unsupported:
+    ...     pass
+    """
     _core.set_profiling(False)
 
 
 @contextlib.contextmanager
 def profiling() -> Iterator[None]:
-    """Records in the profiler for the ``with`` block."""
+    """Records in the profiler for the ``with`` block.
+
+    Examples
+    --------
+    >>> from pygpu import cuda, driver
+    >>> try:
+    ...     with cuda.profiling():
+    ...         array = cuda.device_array(3)
+    ... except driver.Unsupported:
+    ...     pass
+    """
     profile_start()
     try:
         yield

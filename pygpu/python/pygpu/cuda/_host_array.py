@@ -25,6 +25,12 @@ class DeviceVisibleNDArray(np.ndarray):
         self.gpu_data = getattr(source, "gpu_data", None)
         self.stream = getattr(source, "stream", 0)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        # Results lie in ordinary memory, and are numpy's.
+        if array is self:
+            return self
+        return array[()] if return_scalar else np.asarray(array)
+
     def device_setup(self, gpu_data: Any, stream: Any = 0) -> None:
         """Sets the memory that the array lies in, and its stream."""
         self.gpu_data = gpu_data
@@ -125,6 +131,14 @@ def pinned_array(
     ------
     TypeError, ValueError
         An argument is not as above.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.pinned_array((2, 3))
+    >>> array[:] = 1
+    >>> array.sum()
+    np.float64(6.0)
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     nbytes = _bytes_for(shape, strides, dtype.itemsize)
@@ -153,6 +167,17 @@ def mapped_array(
         Whether all devices can use it.
     wc : bool
         Whether it is write-combined: faster to write on the host, slow to read there.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.mapped_array(3, dtype="i4")
+    >>> array[:] = 1
+    >>> cuda.as_cuda_array(array).fill(2).get()
+    array([2, 2, 2], dtype=int32)
+    >>> cuda.synchronize()
+    >>> array.sum()
+    np.int64(6)
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     nbytes = _bytes_for(shape, strides, dtype.itemsize)
@@ -180,6 +205,17 @@ def managed_array(
         The stream of the array's users on the device.
     attach_global : bool
         Whether any stream can use it, or the host first.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.managed_array(3, dtype="i4")
+    >>> array[:] = 1
+    >>> cuda.as_cuda_array(array).fill(2).get()
+    array([2, 2, 2], dtype=int32)
+    >>> cuda.synchronize()
+    >>> array.sum()
+    np.int64(6)
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     nbytes = _bytes_for(shape, strides, dtype.itemsize)
@@ -190,7 +226,19 @@ def managed_array(
 
 
 def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
-    """Returns a new page-locked array with the shape, dtype and order of axes of another one."""
+    """Returns a new page-locked array with the shape, dtype and order of axes of another one.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.pinned_array_like(cuda.device_array((2, 3))).shape
+    (2, 3)
+    """
     strides, order = strides_like(ary)
     return pinned_array(ary.shape, ary.dtype, strides, order)
 
@@ -198,7 +246,21 @@ def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
 def mapped_array_like(
     ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False
 ) -> MappedNDArray:
-    """Returns a new mapped array with the shape, dtype and order of axes of another one."""
+    """Returns a new mapped array with the shape, dtype and order of axes of another one.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+    stream, portable, wc
+        As for :func:`mapped_array`.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.mapped_array_like(cuda.device_array((2, 3))).shape
+    (2, 3)
+    """
     strides, order = strides_like(ary)
     return mapped_array(ary.shape, ary.dtype, strides, order, stream, portable, wc)
 
@@ -213,6 +275,11 @@ def _pin(ary: Any, mapped: bool) -> Any:
 @contextlib.contextmanager
 def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
     """Page-locks numpy arrays for the ``with`` block.
+
+    Parameters
+    ----------
+    *arylist : numpy.ndarray
+        The arrays.
 
     Examples
     --------
@@ -245,6 +312,17 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     ------
     DeviceNDArray or list of DeviceNDArray
         The arrays as the device sees them: one, or a list. They must not be used after the block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import cuda
+    >>> host = np.arange(3.0)
+    >>> with cuda.mapped(host) as device:
+    ...     _ = device.fill(7)
+    ...     cuda.synchronize()
+    >>> host
+    array([7., 7., 7.])
     """
     with contextlib.ExitStack() as stack:
         arrays = []

@@ -51,6 +51,13 @@ def from_cuda_array_interface(
         The memory is for reading only.
     ValueError
         The description is wrong, or there is no memory at its address.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.to_device([1, 2, 3])
+    >>> cuda.from_cuda_array_interface(array.__cuda_array_interface__, owner=array)[2]
+    np.int64(3)
     """
     if not isinstance(desc, dict):
         raise TypeError(f"desc is of type {type(desc).__name__}; a dict is needed")
@@ -97,7 +104,19 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Returns True if an object has ``__cuda_array_interface__``; what that says is not checked."""
+    """Returns True if an object has ``__cuda_array_interface__``; what that says is not checked.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array([1, 2, 3])
+    (True, False)
+    """
     return hasattr(obj, "__cuda_array_interface__")
 
 

@@ -54,6 +54,13 @@ class IpcHandle:
         Where the exporting device is on the bus.
     offset : int
         Where the part starts in the allocation, in bytes.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> handle = cuda.IpcHandle(None, bytes(64), 800, offset=16)
+    >>> handle.size, handle.offset
+    (800, 16)
     """
 
     def __init__(

@@ -154,17 +154,38 @@ class _Callbacks:
 
 
 def stream() -> Stream:
-    """Returns a new stream of the current device, which the default stream waits for."""
+    """Returns a new stream of the current device, which the default stream waits for.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.stream() is not cuda.stream()
+    True
+    """
     return Stream(driver.Stream())
 
 
 def default_stream() -> Stream:
-    """Returns the default stream of the current device."""
+    """Returns the default stream of the current device.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> int(cuda.default_stream()) == 0
+    True
+    """
     return Stream(driver.Stream.from_handle(0), _DEFAULT_NAMES[0])
 
 
 def legacy_default_stream() -> Stream:
-    """Returns the legacy default stream, which is the default stream of this package."""
+    """Returns the legacy default stream, which is the default stream of this package.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> int(cuda.legacy_default_stream()) == 1
+    True
+    """
     return _Named(driver.Stream.from_handle(1), 1)
 
 
@@ -172,6 +193,12 @@ def per_thread_default_stream() -> Stream:
     """Returns the default stream of this thread.
 
     Where the driver has none, as on the host, it is a stream of the package's own for each thread.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> int(cuda.per_thread_default_stream()) == 2
+    True
     """
     try:
         return _Named(driver.Stream.from_handle(2), 2)
@@ -193,6 +220,13 @@ def external_stream(ptr: int) -> Stream:
     ------
     TypeError
         ``ptr`` is no int.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> other = cuda.stream()
+    >>> cuda.external_stream(other.handle).handle == other.handle
+    True
     """
     if not isinstance(ptr, int):
         raise TypeError(f"ptr is of type {type(ptr).__name__}; an int is needed")
@@ -269,10 +303,35 @@ def event(timing: bool = True) -> Event:
     ----------
     timing : bool
         Whether its time can be asked for; without, recording it costs less.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> mark = cuda.event()
+    >>> mark.record()
+    >>> mark.synchronize()
+    >>> mark.query()
+    True
     """
     return Event(driver.Event(0 if timing else event_flags.DISABLE_TIMING))
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the milliseconds between two events that have both been reached."""
+    """Returns the milliseconds between two events that have both been reached.
+
+    Parameters
+    ----------
+    evtstart, evtend : Event
+        The events, recorded with timing.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> start, end = cuda.event(), cuda.event()
+    >>> start.record()
+    >>> end.record()
+    >>> end.synchronize()
+    >>> cuda.event_elapsed_time(start, end) >= 0
+    True
+    """
     return evtstart.elapsed_time(evtend)
