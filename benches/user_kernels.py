@@ -49,9 +49,9 @@ class Pygpu:
         self.synchronize = driver.Context.synchronize
         self.array = gpuarray.to_gpu
         self.empty = gpuarray.empty_like
-        self.sum = gpuarray.sum
         self.rand = curandom.rand
         self.generator = curandom.XORWOWRandomNumberGenerator()
+        self.sum, self.sort, self.argsort = gpuarray.sum, gpuarray.sort, gpuarray.argsort
         self.combine = elementwise.ElementwiseKernel(
             "float a, const float *x, float b, const float *y, float *z",
             "z[i] = a * x[i] + b * y[i]",
@@ -69,6 +69,8 @@ class Pygpu:
         """The calls on arrays of this many elements."""
         x, y = (self.array(np.ones(elements, np.float32)) for _ in range(2))
         z, two, three = self.empty(x), np.float32(2), np.float32(3)
+        numbers = self.array(unsorted(elements))
+        mask = numbers > 0
         rows: Row = {
             "a*x + b*y": lambda: self.combine(two, x, three, y, z),
             "sum(x*y)": lambda: self.reduce(x, y),
@@ -78,6 +80,9 @@ class Pygpu:
             "new uniform numbers": lambda: self.rand(elements),
             "uniform numbers": lambda: self.generator.fill_uniform(z),
             "normal numbers": lambda: self.generator.fill_normal(z),
+            "x[mask]": lambda: numbers[mask],
+            "sort": lambda: self.sort(numbers),
+            "argsort": lambda: self.argsort(numbers),
         }
         if elements == SMALL:
             prepared, grid, block = self.nothing, (1, 1), (32, 1, 1)
@@ -104,6 +109,8 @@ class Cupy:
         """The calls on arrays of this many elements."""
         x, y, z = (self.cupy.ones(elements, self.cupy.float32) for _ in range(3))
         two, three = np.float32(2), np.float32(3)
+        numbers = self.cupy.asarray(unsorted(elements))
+        mask = numbers > 0
         return {
             "a*x + b*y": lambda: self.combine(two, x, three, y, z),
             "sum(x*y)": lambda: self.reduce(x, y),
@@ -112,6 +119,9 @@ class Cupy:
             "x.sum, builtin": lambda: x.sum(),
             "new uniform numbers": lambda: self.cupy.random.random(elements, np.float32),
             "normal numbers": lambda: self.cupy.random.standard_normal(elements, np.float32),
+            "x[mask]": lambda: numbers[mask],
+            "sort": lambda: self.cupy.sort(numbers),
+            "argsort": lambda: self.cupy.argsort(numbers),
         }
 
 
@@ -129,6 +139,8 @@ class Torch:
         torch = self.torch
         x, y = (torch.ones(elements, device="cuda") for _ in range(2))
         z = torch.empty_like(x)
+        numbers = torch.from_numpy(unsorted(elements)).cuda()
+        mask = numbers > 0
         return {
             "inclusive scan": lambda: torch.cumsum(x, 0, out=z),
             "x + y, builtin": lambda: x + y,
@@ -136,10 +148,19 @@ class Torch:
             "new uniform numbers": lambda: torch.rand(elements, device="cuda"),
             "uniform numbers": lambda: z.uniform_(),
             "normal numbers": lambda: z.normal_(),
+            "x[mask]": lambda: numbers[mask],
+            "sort": lambda: torch.sort(numbers),
+            "argsort": lambda: torch.argsort(numbers),
         }
 
 
-# How many times each element of float32 has to cross the memory's bus.
+def unsorted(elements: int) -> np.ndarray:
+    """Random numbers, half of them above zero."""
+    return np.random.default_rng(0).normal(size=elements).astype(np.float32)
+
+
+# How many times each element of float32 has to cross the memory's bus: a sort reads and writes each
+# once at least, and a mask of bytes takes half of the elements.
 CROSSINGS = {
     "a*x + b*y": 3,
     "sum(x*y)": 2,
@@ -149,6 +170,9 @@ CROSSINGS = {
     "new uniform numbers": 1,
     "uniform numbers": 1,
     "normal numbers": 1,
+    "x[mask]": 1.75,
+    "sort": 2,
+    "argsort": 3,
 }
 
 

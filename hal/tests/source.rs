@@ -42,6 +42,7 @@ mod on_host {
     mod movement;
     mod moves;
     mod packs;
+    mod sort;
     mod structure;
 }
 
@@ -57,5 +58,6 @@ mod on_gpu {
     mod movement;
     mod moves;
     mod packs;
+    mod sort;
     mod structure;
 }

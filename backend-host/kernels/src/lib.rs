@@ -25,6 +25,7 @@ mod math;
 mod mixed;
 mod multiversion;
 mod neighbour;
+mod nonzero;
 mod number;
 mod pairwise;
 mod parallel;
@@ -35,6 +36,7 @@ mod reduce_input;
 mod saturate;
 mod scan;
 mod sequence;
+mod sort;
 mod strided;
 mod sums;
 mod tile;
@@ -78,6 +80,11 @@ pub unsafe fn execute(
             }
             Description::Sequence(operation) => sequence::run(operation, &workers),
             Description::Random(operation) => random::run(operation, &workers),
+            Description::Sort(operation) => sort::run(operation, &workers),
+            Description::Nonzero(operation) => {
+                nonzero::run(operation, &workers);
+                Ok(())
+            }
             other => Err(unsupported(format!("{other:?}"))),
         }
     }

@@ -44,6 +44,11 @@ impl<'a> Workers<'a> {
         }
     }
 
+    /// Returns the threads, for work that divides itself among them; `None` if there are none.
+    pub(super) fn pool(&self) -> Option<Arc<ThreadPool>> {
+        (self.source)()
+    }
+
     #[inline(never)]
     fn split_among_threads(
         &self,

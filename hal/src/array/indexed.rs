@@ -2,10 +2,13 @@
 
 use super::Array;
 use super::promote::check_same_kind;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::shape_text;
-use crate::memory::{Access, AccessGuard};
-use crate::operation::{Gather, Input, Operation, Scatter, Shape, Strides};
+use crate::function::{BinaryFunction, Reduction};
+use crate::layout::{Order, shape_text};
+use crate::memory::{Access, AccessGuard, settle};
+use crate::operation::{Gather, Input, Nonzero, Operation, Scatter, Shape, Strides};
+use crate::scalar::Scalar;
 use smallvec::SmallVec;
 
 impl Array {
@@ -107,6 +110,50 @@ impl Array {
             // are checked by the operation, and the guard orders the work.
             unsafe { self.stream().execute(&operation) }
         })())
+    }
+
+    /// Returns the indices of the elements that are not zero, of the array read as one-dimensional
+    /// in C order, in ascending order and as `dtype`: int32 or int64.
+    ///
+    /// The elements are counted first, and the call waits for their number.
+    ///
+    /// # Errors
+    /// `InvalidType` for records, for another dtype, and for int32 where an index may not fit;
+    /// `OutOfMemory`; a failure of queued work.
+    pub fn nonzero(&self, dtype: DType) -> Result<Array> {
+        self.note((|| {
+            let mask = match self.dtype {
+                DType::Bool => self.contiguous(Order::C)?,
+                _ => {
+                    let zero = Scalar::new(false).cast(self.dtype)?;
+                    let mask = Array::binary(BinaryFunction::NotEqual, self.into(), zero.into())?;
+                    mask.contiguous(Order::C)?
+                }
+            };
+            let most = mask.count()?;
+            let output = self.new_result(&[most], dtype)?;
+            let operation = Operation::new(Nonzero {
+                length: mask.size(),
+                most,
+                mask: mask.operand(Strides::from_slice(&[1]), 0),
+                output: output.operand(Strides::from_slice(output.strides()), 0),
+            })?;
+            if most > 0 {
+                output.queue(&operation, &[&mask])?;
+            }
+            Ok(output)
+        })())
+    }
+
+    /// Returns the number of true elements, for which the call waits.
+    fn count(&self) -> Result<usize> {
+        let total = self.reduce(Reduction::Sum, DType::Int64, None, false)?;
+        settle(total.stream().as_ref())?;
+        let mut count = 0_i64;
+        // SAFETY: the variable has the size of the array's one element, and the call waits until
+        // the number is there.
+        unsafe { total.download((&raw mut count).cast(), true)? };
+        Ok(count as usize)
     }
 
     fn check_apart(&self, other: &Array) -> Result<()> {

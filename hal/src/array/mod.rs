@@ -12,6 +12,7 @@ mod random;
 mod reduce;
 mod resolve;
 mod scan;
+mod sort;
 mod statistics;
 mod transfer;
 pub mod typed;

@@ -1,8 +1,8 @@
 //! The checks of operations: everything that a description shows.
 
 use super::{
-    Description, Elementwise, Gather, Indexed, Input, Mapped, Operand, Reduce, Scan, Scatter,
-    Sequence,
+    Description, Elementwise, Gather, Indexed, Input, Mapped, Nonzero, Operand, Reduce, Scan,
+    Scatter, Sequence, Sort,
 };
 use crate::Complex;
 use crate::dtype::{DType, Kind};
@@ -22,6 +22,8 @@ impl Description {
             Description::Scatter(it) => it.check(),
             Description::Sequence(it) => it.check(),
             Description::Random(it) => it.check(),
+            Description::Nonzero(it) => it.check(),
+            Description::Sort(it) => it.check(),
         }
     }
 }
@@ -209,6 +211,52 @@ impl Sequence {
         check_strides("sequence", 1, [&*output])?;
         *start = start.cast(output.dtype)?;
         *step = step.cast(output.dtype)?;
+        Ok(())
+    }
+}
+
+impl Nonzero {
+    fn check(&self) -> Result<()> {
+        let Nonzero { length, mask, output, .. } = self;
+        let is_wide = *length > i32::MAX as usize;
+        let fits = output.dtype == DType::Int64 || (output.dtype == DType::Int32 && !is_wide);
+        if mask.dtype != DType::Bool || !fits {
+            return Err(Error::invalid_type(
+                "nonzero",
+                format!(
+                    "a mask of dtype {} with {length} elements and indices of dtype {}: the mask is of \
+                     dtype bool, and the indices are of int64, or of int32 if they fit",
+                    mask.dtype, output.dtype
+                ),
+            ));
+        }
+        check_strides("nonzero", 1, [mask, output])?;
+        for operand in [mask, output] {
+            if operand.strides[0] != operand.dtype.size() as isize {
+                let detail = format!("stride {} of a run of {}", operand.strides[0], operand.dtype);
+                return Err(Error::invalid("nonzero", detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sort {
+    fn check(&self) -> Result<()> {
+        let Sort { length, indices, input, output, .. } = self;
+        let wanted = if *indices { DType::Int64 } else { input.dtype };
+        if is_record(input.dtype) || output.dtype != wanted {
+            let detail = format!("elements of dtype {} into {}", input.dtype, output.dtype);
+            return Err(Error::invalid_type("sort", detail));
+        }
+        check_strides("sort", 2, [input, output])?;
+        for operand in [input, output] {
+            let size = operand.dtype.size() as isize;
+            if operand.strides[..] != [size * *length as isize, size] {
+                let detail = format!("strides {:?} of rows of {length}", operand.strides);
+                return Err(Error::invalid("sort", detail));
+            }
+        }
         Ok(())
     }
 }

@@ -192,6 +192,42 @@ pub struct Sequence {
     pub output: Operand,
 }
 
+/// `output[k] = i` for the k-th index `i` at which the mask is true, along one axis.
+///
+/// The mask and the output have no gaps. Of more true elements than `most` the first `most` are
+/// stored, so that nothing is written outside the output although the mask may have changed since
+/// its elements were counted; of fewer, the rest of the output stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nonzero {
+    /// The elements of the mask.
+    pub length: usize,
+    /// The elements of the output.
+    pub most: usize,
+    /// The mask, of dtype bool: one stride.
+    pub mask: Operand,
+    /// Where the indices go, of dtype int32 or int64, which has to hold them: one stride.
+    pub output: Operand,
+}
+
+/// Rows in ascending order, or the indices that sort them.
+///
+/// NaN is last. Complex numbers are ordered by their real parts, then by their imaginary ones; of those
+/// with NaN the ones whose real part is a number come first. Equal elements keep their order. The
+/// input and the output lie in C order without gaps; they may be the very same elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sort {
+    /// The number of rows.
+    pub rows: usize,
+    /// The elements of each.
+    pub length: usize,
+    /// True if the output is the index of each element in its row, of dtype int64.
+    pub indices: bool,
+    /// The elements: two strides.
+    pub input: Operand,
+    /// The elements in order, or their indices: two strides.
+    pub output: Operand,
+}
+
 /// What an operation does, with which memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -210,6 +246,10 @@ pub enum Description {
     Sequence(Sequence),
     /// Random numbers.
     Random(Random),
+    /// The indices of true elements.
+    Nonzero(Nonzero),
+    /// Rows in ascending order.
+    Sort(Sort),
 }
 
 macro_rules! described {
@@ -222,7 +262,7 @@ macro_rules! described {
         }
     )*};
 }
-described!(Elementwise Reduce Scan Gather Scatter Sequence Random);
+described!(Elementwise Reduce Scan Gather Scatter Sequence Random Nonzero Sort);
 
 /// A builtin operation that has been checked.
 #[derive(Clone, Debug, PartialEq)]

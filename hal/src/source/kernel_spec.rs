@@ -2,7 +2,7 @@
 
 use super::kernel_key::KernelKey;
 use super::prelude::Prelude;
-use super::{elementwise, indexed, random, reduce, scan, sequence};
+use super::{elementwise, indexed, random, reduce, scan, sequence, sort};
 use smallvec::SmallVec;
 
 /// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
@@ -24,6 +24,7 @@ pub(super) enum Family {
     Scatter(indexed::ScatterKey),
     Sequence(sequence::Key),
     Random(random::Key),
+    Sort(sort::Key),
 }
 
 impl From<Family> for KernelSpec {
@@ -57,6 +58,7 @@ impl KernelSpec {
             Family::Scatter(key) => key,
             Family::Sequence(key) => key,
             Family::Random(key) => key,
+            Family::Sort(key) => key,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! the grid, packed arguments.
 //!
 //! Each family of operations (element-wise, reductions, scans, gather and scatter, sequences, random
-//! numbers) has
+//! numbers, sorts) has
 //! a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
 //! families; what these share lies below them: launches, iteration spaces, machine words, types
 //! and names in C, the prelude.
@@ -39,6 +39,7 @@ mod random;
 mod reduce;
 mod scan;
 mod sequence;
+mod sort;
 
 pub use kernel_spec::{KernelSpec, unit};
 pub use launches::Launch;

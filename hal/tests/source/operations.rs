@@ -220,11 +220,29 @@ pub(crate) fn all() -> Vec<Description> {
                 target: source,
             }));
         }
+        for indices in [false, true] {
+            let out = if indices { DType::Int64 } else { dtype };
+            list.push(Description::Sort(Sort {
+                rows: 1,
+                length: 1 << 20,
+                indices,
+                input: operand(0x10000, dtype, &[size << 20, size]),
+                output: operand(0x20000, out, &[(out.size() as isize) << 20, out.size() as isize]),
+            }));
+        }
         list.push(Description::Sequence(Sequence {
             length: 100,
             start: zero(dtype),
             step: zero(dtype),
             output: operand(0x10000, dtype, &[size]),
+        }));
+    }
+    for (length, out) in [(4096, DType::Int32), (1 << 24, DType::Int32), (1 << 33, DType::Int64)] {
+        list.push(Description::Nonzero(Nonzero {
+            length,
+            most: length,
+            mask: operand(0x10000, DType::Bool, &[1]),
+            output: operand(0x20000, out, &[out.size() as isize]),
         }));
     }
     // A space too large for 32-bit indices.

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._advanced_indexing import compress, flatnonzero, nonzero
 from ._core import ArrayFlags, GPUArray
 from ._creation import (
     arange,
@@ -65,6 +66,7 @@ from ._reductions import (
     var,
 )
 from ._running import cumprod, cumsum
+from ._sorting import argsort, sort
 from ._subsets import dot, subset_dot, subset_max, subset_min, subset_sum
 from ._vector_types import vec
 from ._views import (
@@ -93,11 +95,13 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "array_equal",
     "array_split",
     "broadcast_arrays",
     "broadcast_to",
     "clip",
+    "compress",
     "concatenate",
     "count_nonzero",
     "cumprod",
@@ -109,6 +113,7 @@ __all__ = [
     "empty_like",
     "expand_dims",
     "eye",
+    "flatnonzero",
     "flip",
     "fliplr",
     "flipud",
@@ -137,6 +142,7 @@ __all__ = [
     "nan_to_num",
     "nanprod",
     "nansum",
+    "nonzero",
     "ones",
     "ones_like",
     "prod",
@@ -145,6 +151,7 @@ __all__ = [
     "reshape",
     "roll",
     "round",
+    "sort",
     "splay",
     "split",
     "stack",

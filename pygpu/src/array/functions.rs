@@ -17,6 +17,7 @@ use gpuarray::{Array, DType, Layout, Number, Scalar};
 use numpy::PyArrayDescr;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::borrow::Cow;
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 type OptionalAny<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -159,54 +160,82 @@ pub(crate) fn scan<'py>(
     wrap_with_allocator(a, result, allocator)
 }
 
-/// The elements that `indices` names in `a`, read as along one axis.
+/// The array of whose axis `indices` are, and that axis: without one all elements along one.
+fn along<'a>(
+    py: Python<'_>,
+    array: &'a Array,
+    axis: Option<isize>,
+) -> PyResult<(Cow<'a, Array>, isize)> {
+    match axis {
+        Some(axis) => Ok((Cow::Borrowed(array), axis)),
+        None => {
+            let flat = run(py, array.size(), || array.reshape(&[-1], gpuarray::Order::C))?;
+            Ok((Cow::Owned(flat), 0))
+        }
+    }
+}
+
+/// The elements that `indices` names in `a` along an axis, or in `a` read as along one.
 #[pyfunction]
-#[pyo3(signature = (a, indices, out = None, stream = None))]
+#[pyo3(signature = (a, indices, out = None, stream = None, axis = None))]
 pub(crate) fn take<'py>(
     a: &Bound<'py, PyAny>,
     indices: &Bound<'py, PyAny>,
     out: OptionalAny<'_, 'py>,
     stream: OptionalAny<'_, 'py>,
+    axis: Option<isize>,
 ) -> Object<'py> {
     let a = expect_array("a", a)?;
     let indices = expect_array("indices", indices)?;
     let out = optional_array("out", out)?;
     let array = on_stream(a.get().array()?, stream)?;
     let names = indices.get().array()?;
-    let flat = run(a.py(), array.size(), || array.reshape(&[-1], gpuarray::Order::C))?;
+    let (flat, axis) = along(a.py(), &array, axis)?;
     match out {
         Some(out) => {
             let target = on_stream(out.get().array()?, stream)?;
-            run(a.py(), names.size(), || flat.on(target.stream())?.take_into(names, 0, &target))?;
+            run(a.py(), names.size(), || {
+                flat.on(target.stream())?.take_into(names, axis, &target)
+            })?;
             Ok(out.clone().into_any())
         }
-        None => wrap_like(a, run(a.py(), names.size(), || flat.take(names, 0))?, {
+        None => wrap_like(a, run(a.py(), names.size(), || flat.take(names, axis))?, {
             Some(a.get().content()?.descr.clone_ref(a.py()))
         }),
     }
 }
 
-/// Stores `values` at the places of `target` that `indices` names.
+/// The indices of the elements that are not zero, of an array read as along one axis.
 #[pyfunction]
-#[pyo3(signature = (target, indices, values, stream = None))]
+pub(crate) fn nonzero<'py>(a: &Bound<'py, PyAny>, dtype: &Bound<'py, PyAny>) -> Object<'py> {
+    let a = expect_array("a", a)?;
+    let (_, dtype) = dtypes::parse(dtype)?;
+    let array = a.get().array()?;
+    wrap_like(a, run(a.py(), array.size(), || array.nonzero(dtype))?, None)
+}
+
+/// Stores `values` at the places of `target` that `indices` names, along an axis or in all elements
+/// read as along one.
+#[pyfunction]
+#[pyo3(signature = (target, indices, values, stream = None, axis = None))]
 pub(crate) fn put<'py>(
     target: &Bound<'py, PyAny>,
     indices: &Bound<'py, PyAny>,
     values: &Bound<'py, PyAny>,
     stream: OptionalAny<'_, 'py>,
+    axis: Option<isize>,
 ) -> PyResult<()> {
     let target = expect_array("target", target)?;
     let indices = expect_array("indices", indices)?;
     let values = expect_array("values", values)?;
     let array = on_stream(target.get().array()?, stream)?;
-    if !array.layout().is_c_contiguous() {
+    if axis.is_none() && !array.layout().is_c_contiguous() {
         return Err(PyValueError::new_err("the target of put must be contiguous"));
     }
     let names = indices.get().array()?;
     let values = values.get().array()?;
-    run(target.py(), names.size(), || {
-        array.reshape(&[-1], gpuarray::Order::C)?.put(names, values, 0)
-    })
+    let (flat, axis) = along(target.py(), &array, axis)?;
+    run(target.py(), names.size(), || flat.put(names, values, axis))
 }
 
 /// The layout of a new array.

@@ -12,7 +12,7 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMet
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyIterator, PyString};
+use pyo3::types::{PyBool, PyEllipsis, PyIterator, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -110,14 +110,34 @@ fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object
     wrap_view(slf, array, Some(part.unbind()))
 }
 
+/// Returns true for an index that names elements by arrays of indices, masks or lists.
+fn is_advanced(index: &Bound<'_, PyAny>) -> bool {
+    let names = |item: &Bound<'_, PyAny>| {
+        item.is_instance_of::<GPUArray>()
+            || item.is_instance_of::<PyUntypedArray>()
+            || item.is_instance_of::<PyList>()
+            || item.is_instance_of::<PyBool>()
+    };
+    names(index) || index.cast::<PyTuple>().is_ok_and(|items| items.iter().any(|item| names(&item)))
+}
+
+/// The module that names elements by arrays.
+pub(super) fn advanced(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("pygpu._advanced_indexing")
+}
+
 #[pymethods]
 impl GPUArray {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> Object<'py> {
         if let Ok(name) = index.cast::<PyString>() {
             return field(slf, name);
         }
-        let items = parse_index(index)?;
-        view(slf, slf.get().array()?.index(&items))
+        match parse_index(index) {
+            Err(_) if is_advanced(index) => {
+                advanced(slf.py())?.getattr("get_elements")?.call1((slf, index))
+            }
+            items => view(slf, slf.get().array()?.index(&items?)),
+        }
     }
 
     fn __setitem__(
@@ -131,7 +151,14 @@ impl GPUArray {
             let part = field(slf, name)?.cast_into::<GPUArray>()?;
             return Self::__setitem__(&part, &everything, value);
         }
-        let target = slf.get().array()?.index(&parse_index(index)?).or_raise()?;
+        let items = match parse_index(index) {
+            Err(_) if is_advanced(index) => {
+                advanced(py)?.getattr("set_elements")?.call1((slf, index, value))?;
+                return Ok(());
+            }
+            items => items?,
+        };
+        let target = slf.get().array()?.index(&items).or_raise()?;
         let Ok(given) = value.cast::<PyUntypedArray>() else {
             return fill_with(&target, value);
         };

@@ -15,6 +15,7 @@ mod protocols;
 mod reduction_methods;
 mod reductions;
 mod results;
+mod sorting;
 mod textures;
 mod transfer;
 mod ufuncs;
@@ -28,6 +29,7 @@ pub(crate) use join::*;
 pub(crate) use named::named_functions;
 pub(crate) use reductions::*;
 pub(crate) use results::*;
+pub(crate) use sorting::*;
 pub(crate) use transfer::{on_stream, to_gpu};
 pub(crate) use ufuncs::{UniversalFunction, universal_functions};
 

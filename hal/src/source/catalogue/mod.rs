@@ -12,7 +12,7 @@ mod reduce;
 
 use crate::dtype::DType;
 use crate::function::{BinaryFunction, Reduction, UnaryFunction, Usage, Value};
-use crate::operation::{Description, Operation, Sequence};
+use crate::operation::{Description, Nonzero, Operation, Sequence};
 use crate::source::{KernelSpec, Plan};
 use dtypes::{DTYPE_FAMILIES, WORDS, is_main};
 use elementwise::{binary, casts, mixed, moves, ternary, unary};
@@ -71,6 +71,7 @@ pub fn catalogue() -> Vec<Group> {
     }
     catalogue.add("copy".into(), WORDS.iter().flat_map(|&word| moves(word)));
     catalogue.add("take".into(), WORDS.iter().flat_map(|&word| gathers_and_scatters(word)));
+    catalogue.add("nonzero".into(), [4096, 1 << 24].into_iter().flat_map(nonzero));
     catalogue.add("sequence".into(), DType::ALL.map(sequence));
     catalogue.groups
 }
@@ -91,6 +92,13 @@ impl Catalogue {
             self.groups.push(Group { name: name.to_ascii_lowercase(), plans });
         }
     }
+}
+
+fn nonzero(length: usize) -> [Description; 2] {
+    [DType::Int32, DType::Int64].map(|dtype| {
+        let (mask, output) = (operand(DType::Bool, &[1]), operand(dtype, &[1]));
+        Description::Nonzero(Nonzero { length, most: length, mask, output })
+    })
 }
 
 fn sequence(dtype: DType) -> Description {

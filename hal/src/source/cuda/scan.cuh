@@ -25,6 +25,8 @@ struct TileMemory {
     A groups[16];
     // What precedes each sixteen threads in the tile, then the total of the tile.
     A before[17];
+
+    METHOD A* at(u32 item) { return items + item + item / Tile<A>::count * Tile<A>::gap; }
 };
 
 // `WIDTH` neighbours in one access of 16 bytes.
@@ -80,20 +82,23 @@ DEVICE typename Op::value scan_in_tile(const Read& read, u32 limit, TileMemory<t
         for (u32 k = 0; k < T::count; k += T::width) {
             read.template pack<T::width>(k * 256 + thread * T::width, own + k);
         }
+#pragma unroll
+        for (u32 k = 0; k < T::count; k += T::width) {
+            Neighbours<A, T::width>::put(memory.at(k * 256 + thread * T::width), own + k);
+        }
     } else {
 #pragma unroll
         for (u32 k = 0; k < T::count; ++k) {
-            const u32 item = (k - k % T::width) * 256 + thread * T::width + k % T::width;
+            const u32 item = k * 256 + thread;
             own[k] = read(item < limit ? item : limit - 1);
         }
-    }
 #pragma unroll
-    for (u32 k = 0; k < T::count; k += T::width) {
-        const u32 item = k * 256 + thread * T::width;
-        Neighbours<A, T::width>::put(memory.items + item + item / T::count * T::gap, own + k);
+        for (u32 k = 0; k < T::count; ++k) {
+            *memory.at(k * 256 + thread) = own[k];
+        }
     }
     __syncthreads();
-    const A* const row = memory.items + thread * (T::count + T::gap);
+    const A* const row = memory.at(thread * T::count);
 #pragma unroll
     for (u32 k = 0; k < T::count; k += T::width) {
         Neighbours<A, T::width>::get(own + k, row + k);
@@ -157,28 +162,25 @@ DEVICE void write_tile(const Write& write, u32 limit, TileMemory<typename Op::va
             own[k] = Op::combine(before, own[k]);
         }
     }
-    A* const row = memory.items + thread * (T::count + T::gap);
+    A* const row = memory.at(thread * T::count);
 #pragma unroll
     for (u32 k = 0; k < T::count; k += T::width) {
         Neighbours<A, T::width>::put(row + k, own + k);
     }
     __syncthreads();
-#pragma unroll
-    for (u32 k = 0; k < T::count; k += T::width) {
-        const u32 item = k * 256 + thread * T::width;
-        Neighbours<A, T::width>::get(own + k, memory.items + item + item / T::count * T::gap);
-    }
     if (limit == T::size && write.packs()) {
 #pragma unroll
         for (u32 k = 0; k < T::count; k += T::width) {
-            write.template pack<T::width>(k * 256 + thread * T::width, own + k);
+            const u32 item = k * 256 + thread * T::width;
+            Neighbours<A, T::width>::get(own + k, memory.at(item));
+            write.template pack<T::width>(item, own + k);
         }
     } else {
 #pragma unroll
         for (u32 k = 0; k < T::count; ++k) {
-            const u32 item = (k - k % T::width) * 256 + thread * T::width + k % T::width;
+            const u32 item = k * 256 + thread;
             if (item < limit) {
-                write(item, own[k]);
+                write(item, *memory.at(item));
             }
         }
     }

@@ -24,6 +24,8 @@ pub(in crate::source) struct Key {
     pub(super) input: DType,
     pub(super) output: DType,
     pub(super) exclusive: bool,
+    /// The input is a mask: where it is true, its index is stored at the running value.
+    pub(super) places: bool,
     pub(super) method: Method,
     /// Elements are neighbours along the axis, in both arrays.
     pub(super) dense: bool,

@@ -1,11 +1,11 @@
-//! Scans.
+//! Scans, and the indices of true elements, which are stored at the places that a scan counts.
 
 mod key;
 mod plan;
 mod source;
 
 pub(super) use key::Key;
-pub(super) use plan::plan;
+pub(super) use plan::{plan, plan_nonzero};
 
 use super::prelude::Prelude;
 

@@ -4,7 +4,8 @@
 use super::key::{Key, Method};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::operation::{Scan, Shape, Strides};
+use crate::function::Reduction;
+use crate::operation::{Nonzero, Scan, Shape, Strides};
 use crate::scalar::Scalar;
 use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
@@ -21,6 +22,8 @@ struct Prepared {
     chunk: u64,
     chunks: u64,
     initial: Scalar,
+    /// The places that there are, if running values are places.
+    most: Option<u64>,
 }
 
 /// The elements of a tile: `Tile` in scan.cuh.
@@ -49,6 +52,28 @@ pub(in crate::source) fn plan(operation: &Scan, launches: &mut Launches) -> Resu
     Ok(prepared.key)
 }
 
+/// Adds the launches that store the indices of true elements, and returns the key of their kernels:
+/// those of a scan that counts the elements.
+pub(in crate::source) fn plan_nonzero(operation: &Nonzero, launches: &mut Launches) -> Result<Key> {
+    let Nonzero { length, most, mask, output } = operation;
+    let is_wide = *length > i32::MAX as usize;
+    let counts = Scan {
+        reduction: Reduction::Sum,
+        compute: if is_wide { DType::UInt64 } else { DType::UInt32 },
+        shape: [*length][..].into(),
+        axis: 0,
+        exclusive: true,
+        initial: Scalar::new(0_u32).cast(if is_wide { DType::UInt64 } else { DType::UInt32 })?,
+        input: mask.clone(),
+        output: output.clone(),
+    };
+    let mut prepared = Prepared::new(&counts)?;
+    prepared.key.places = true;
+    prepared.most = Some(*most as u64);
+    prepared.launch(launches);
+    Ok(prepared.key)
+}
+
 impl Prepared {
     fn new(operation: &Scan) -> Result<Self> {
         let Scan { reduction, compute, shape, axis, exclusive, initial, input, output } = operation;
@@ -73,6 +98,7 @@ impl Prepared {
             input: input.dtype,
             output: output.dtype,
             exclusive: *exclusive,
+            places: false,
             method,
             dense: along == [output, input].map(|operand| operand.dtype.size() as isize),
             rank: rows.rank(),
@@ -87,6 +113,7 @@ impl Prepared {
             chunk,
             chunks,
             initial: *initial,
+            most: None,
         })
     }
 
@@ -137,6 +164,9 @@ impl Prepared {
         }
         if matches!(self.key.method, Method::ThreadChunks | Method::Tiles) {
             launch.workspace();
+        }
+        if let Some(most) = self.most {
+            launch.index(most, wide);
         }
     }
 }

@@ -11,8 +11,12 @@ use crate::source::prelude::Prelude;
 impl KernelKey for Key {
     fn name(&self) -> String {
         format!(
-            "scan_{}_{}_{}_to_{}_{}_{}{}{}_{}",
-            self.reduction.name(),
+            "{}_{}_{}_to_{}_{}_{}{}{}_{}",
+            if self.places {
+                "nonzero".to_owned()
+            } else {
+                format!("scan_{}", self.reduction.name())
+            },
             ctype::value(self.compute),
             ctype::value(self.input),
             ctype::value(self.output),
@@ -49,7 +53,8 @@ impl KernelKey for Key {
             format!("{name}_operator::identity()")
         };
         let mut text = ctype::operator(name, self.reduction, self.compute);
-        text += &self.accesses(name);
+        text += &self.read(name);
+        text += &if self.places { self.write_places(name) } else { self.write(name) };
         text += &match self.method {
             Method::Threads => self.threads(name, &start),
             Method::Blocks => self.blocks(name, &start),
@@ -65,67 +70,113 @@ impl Key {
         ctype::value(ctype::accumulator(self.reduction, self.compute))
     }
 
-    /// The functors that read and write the elements of a row.
-    fn accesses(&self, name: &str) -> String {
-        let (index, offset) = ctype::index(self.wide);
-        let (accumulator, compute) = (self.accumulator(), ctype::value(self.compute));
-        let (input, output) = (ctype::value(self.input), ctype::value(self.output));
-        let (read, written) = (ctype::stored(self.input), ctype::stored(self.output));
-        let step = |dtype: DType| match self.dense {
+    /// The distance between elements of an operand, as the functors know it.
+    fn step(&self, dtype: DType) -> String {
+        let (_, offset) = ctype::index(self.wide);
+        match self.dense {
             true => format!("({offset})sizeof({})", ctype::stored(dtype)),
             false => "stride".to_owned(),
-        };
-        let packs = |stored: &str, address: &str| match self.dense {
+        }
+    }
+
+    /// Whether a functor takes packs from an address on.
+    fn packs(&self, dtype: DType, address: &str) -> String {
+        let (stored, accumulator) = (ctype::stored(dtype), self.accumulator());
+        match self.dense {
             true => format!("packable<{stored}, Tile<{accumulator}>::width>({address})"),
             false => "false".to_owned(),
-        };
+        }
+    }
+
+    /// The functor that reads the elements of a row.
+    fn read(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (accumulator, compute) = (self.accumulator(), ctype::value(self.compute));
+        let (input, stored) = (ctype::value(self.input), ctype::stored(self.input));
         format!(
             "struct {name}_read {{
     const char* in;
     {offset} stride;
-    static METHOD {accumulator} value({read} x) {{
+    static METHOD {accumulator} value({stored} x) {{
         return convert<{accumulator}>(convert<{compute}>(Stored<{input}>::get(x)));
     }}
     METHOD {accumulator} operator()({index} i) const {{
-        return value(*(const {read}*)(in + ({offset})i * {from}));
+        return value(*(const {stored}*)(in + ({offset})i * {step}));
     }}
-    METHOD bool packs() const {{ return {read_packs}; }}
+    METHOD bool packs() const {{ return {packs}; }}
     template <u32 COUNT>
     METHOD void pack({index} i, {accumulator}* own) const {{
-        const Pack<{read}, (int)COUNT> pack = *(const Pack<{read}, (int)COUNT>*)(in + ({offset})i * {from});
+        const Pack<{stored}, (int)COUNT> pack = *(const Pack<{stored}, (int)COUNT>*)(in + ({offset})i * {step});
 #pragma unroll
         for (u32 k = 0; k < COUNT; ++k) {{
             own[k] = value(pack.item[k]);
         }}
     }}
-    METHOD void advance(i64 by) {{ in += by * {from}; }}
+    METHOD void advance(i64 by) {{ in += by * {step}; }}
 }};
-struct {name}_write {{
+",
+            step = self.step(self.input),
+            packs = self.packs(self.input, "in"),
+        )
+    }
+
+    /// The functor that writes the elements of a row.
+    fn write(&self, name: &str) -> String {
+        let (index, offset) = ctype::index(self.wide);
+        let (accumulator, compute) = (self.accumulator(), ctype::value(self.compute));
+        let (output, stored) = (ctype::value(self.output), ctype::stored(self.output));
+        format!(
+            "struct {name}_write {{
     char* out;
     {offset} stride;
-    static METHOD {written} value({accumulator} x) {{
+    static METHOD {stored} value({accumulator} x) {{
         return Stored<{output}>::put(convert<{output}>(convert<{compute}>(x)));
     }}
     METHOD void operator()({index} i, {accumulator} x) const {{
-        *({written}*)(out + ({offset})i * {to}) = value(x);
+        *({stored}*)(out + ({offset})i * {step}) = value(x);
     }}
-    METHOD bool packs() const {{ return {write_packs}; }}
+    METHOD bool packs() const {{ return {packs}; }}
     template <u32 COUNT>
     METHOD void pack({index} i, const {accumulator}* own) const {{
-        Pack<{written}, (int)COUNT> pack;
+        Pack<{stored}, (int)COUNT> pack;
 #pragma unroll
         for (u32 k = 0; k < COUNT; ++k) {{
             pack.item[k] = value(own[k]);
         }}
-        *(Pack<{written}, (int)COUNT>*)(out + ({offset})i * {to}) = pack;
+        *(Pack<{stored}, (int)COUNT>*)(out + ({offset})i * {step}) = pack;
     }}
-    METHOD void advance(i64 by) {{ out += by * {to}; }}
+    METHOD void advance(i64 by) {{ out += by * {step}; }}
 }};
 ",
-            from = step(self.input),
-            to = step(self.output),
-            read_packs = packs(read, "in"),
-            write_packs = packs(written, "out"),
+            step = self.step(self.output),
+            packs = self.packs(self.output, "out"),
+        )
+    }
+
+    /// The functor that stores the index of each true element at the place that precedes it.
+    fn write_places(&self, name: &str) -> String {
+        let ((index, _), accumulator) = (ctype::index(self.wide), self.accumulator());
+        let output = ctype::stored(self.output);
+        format!(
+            "struct {name}_write {{
+    {output}* out;
+    const u8* mask;
+    {accumulator} most;
+    i64 base;
+    METHOD void operator()({index} i, {accumulator} place) const {{
+        if (mask[i] != 0 && place < most) {{
+            out[place] = ({output})(base + i);
+        }}
+    }}
+    METHOD bool packs() const {{ return false; }}
+    template <u32 COUNT>
+    METHOD void pack({index}, const {accumulator}*) const {{}}
+    METHOD void advance(i64 by) {{
+        mask += by;
+        base += by;
+    }}
+}};
+"
         )
     }
 
@@ -133,16 +184,32 @@ struct {name}_write {{
     fn head(&self, name: &str, suffix: &str, workspace: &str) -> String {
         let (index, _) = ctype::index(self.wide);
         let (space, initial) = (type_name(self.rank, 2, self.wide), ctype::stored(self.compute));
+        let most = if self.places { format!(", {index} most") } else { String::new() };
         format!(
             "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{suffix}({space} rows, \
              {index} length, {index} chunk, {index} chunks, i64 out_stride, i64 in_stride, \
-             {initial} initial, char* out, const char* in{workspace}) {{\n"
+             {initial} initial, char* out, const char* in{workspace}{most}) {{\n"
         )
     }
 
     /// Declares what reads and writes `row`.
     fn at_row(&self, name: &str) -> String {
         let (_, offset) = ctype::index(self.wide);
+        let write = match self.places {
+            true => format!(
+                "        write.out = ({}*)out;
+        write.mask = (const u8*)in;
+        write.most = most;
+        write.base = 0;
+",
+                ctype::stored(self.output)
+            ),
+            false => format!(
+                "        write.out = out + offset[0];
+        write.stride = ({offset})out_stride;
+"
+            ),
+        };
         format!(
             "        {offset} offset[2];
         rows.locate(row, offset);
@@ -150,9 +217,7 @@ struct {name}_write {{
         read.in = in + offset[1];
         read.stride = ({offset})in_stride;
         {name}_write write;
-        write.out = out + offset[0];
-        write.stride = ({offset})out_stride;
-"
+{write}"
         )
     }
 

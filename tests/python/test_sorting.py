@@ -1,0 +1,76 @@
+"""Sorting along an axis, by numpy's order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from device import IS_DOUBLE
+from hypothesis import given
+from hypothesis import strategies as st
+from pairs import DTYPES, Pair, check, numbers, pairs, some_shapes
+
+from pygpu import gpuarray
+
+KINDS = [None, "quicksort", "heapsort", "mergesort", "stable"]
+# Tiles have 2048 elements, of 16 bytes 1024; the last length is one that many threads sort.
+LENGTHS = [1, 2, 8, 1000, 1024, 2048, 2049, 5000, 70_001]
+
+
+def compare(pair: Pair, axis: int | None = -1) -> None:
+    """Compares both functions with numpy's; zeros of either sign are equal."""
+    a, a_gpu = pair
+    order = np.argsort(a, axis, kind="stable")
+    check(gpuarray.argsort(a_gpu, axis), order)
+    check(gpuarray.sort(a_gpu, axis), np.sort(a, axis, kind="stable"))
+
+
+@given(pair=pairs(shape=some_shapes, special=True), data=st.data())
+def test_arrays_of_any_dtype_shape_and_strides(pair, data):
+    a, a_gpu = pair
+    if a.ndim == 0:
+        with pytest.raises((ValueError, IndexError)):
+            gpuarray.sort(a_gpu)
+        compare(pair, None)
+        return
+    axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+    compare(pair, axis)
+    compare(pair, None)
+    a_gpu.sort(axis, data.draw(st.sampled_from(KINDS)))
+    a.sort(axis, kind="stable")
+    check(a_gpu, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_of_many_lengths(dtype, length):
+    if IS_DOUBLE and length > 10_000:
+        pytest.skip("a long row takes too long on the double")
+    a = numbers((2, length), dtype, length, special=True)
+    compare(Pair(a, gpuarray.to_gpu(a)))
+
+
+@pytest.mark.skipif(IS_DOUBLE, reason="too long on the double")
+def test_many_elements():
+    a = np.random.default_rng(1).normal(size=2**20 + 4099).astype(np.float32)
+    a_gpu = gpuarray.to_gpu(a)
+    check(gpuarray.sort(a_gpu), np.sort(a))
+    check(a_gpu.argsort(), np.argsort(a, kind="stable"))
+    check(gpuarray.sort(a_gpu[::-3]), np.sort(a[::-3]))
+
+
+def test_arrays_without_elements():
+    for shape in [(0,), (3, 0), (0, 3)]:
+        a = np.zeros(shape, np.int32)
+        compare(Pair(a, gpuarray.to_gpu(a)))
+
+
+def test_bad_arguments_are_refused():
+    a_gpu = gpuarray.to_gpu(np.arange(6).reshape(2, 3))
+    with pytest.raises((ValueError, IndexError), match="2"):
+        gpuarray.sort(a_gpu, 2)
+    with pytest.raises(ValueError, match="bubble"):
+        gpuarray.sort(a_gpu, kind="bubble")
+    with pytest.raises(TypeError, match="record"):
+        gpuarray.sort(gpuarray.zeros(3, np.dtype([("x", "i4")])))
+    with pytest.raises(TypeError):
+        gpuarray.sort(np.arange(3))
