@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 16;
 pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
     let Nonzero { length, most, mask, output } = operation;
     let chunks = length.div_ceil(CHUNK);
-    let chunk = |index: usize| index * CHUNK..length.min(&((index + 1) * CHUNK)).to_owned();
+    let chunk = |index: usize| index * CHUNK..(*length).min((index + 1) * CHUNK);
     let is_true = |index: usize| {
         // SAFETY: an element of the mask, read as the byte that it is.
         unsafe { pointer(mask.address as usize + index).read() != 0 }
@@ -34,11 +34,8 @@ pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
     }
     workers.split(chunks, 1, *length, &|range| {
         for index in range {
-            let mut place = counts[index].load(Ordering::Relaxed);
-            for element in chunk(index).filter(|&element| is_true(element)) {
-                if place >= *most {
-                    break;
-                }
+            let places = counts[index].load(Ordering::Relaxed)..*most;
+            for (element, place) in chunk(index).filter(|&it| is_true(it)).zip(places) {
                 let address = output.address as usize + place * output.dtype.size();
                 // SAFETY: an element of the output, which has `most`.
                 unsafe {
@@ -47,7 +44,6 @@ pub(super) unsafe fn run(operation: &Nonzero, workers: &Workers<'_>) {
                         _ => pointer(address).cast::<i64>().write(element as i64),
                     }
                 }
-                place += 1;
             }
         }
     });

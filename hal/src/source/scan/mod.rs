@@ -1,6 +1,8 @@
 //! Scans, and the indices of true elements, which are stored at the places that a scan counts.
 
 mod key;
+#[cfg(test)]
+mod model;
 mod plan;
 mod source;
 
