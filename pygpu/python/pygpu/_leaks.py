@@ -73,9 +73,9 @@ def report() -> str:
         return ""
     total, count = (sum(numbers) for numbers in zip(*places.values(), strict=True))
     text = [f"pygpu: {total} bytes of device memory are alive at exit, in {count} objects"]
-    for lines, (size, number) in sorted(places.items(), key=lambda place: -place[1][0]):
+    for place, (size, number) in sorted(places.items(), key=lambda item: -item[1][0]):
         text.append(f"{size} bytes in {number} objects, made at")
-        text.extend(lines)
+        text.extend(place)
     return "\n".join(text) + "\n"
 
 
