@@ -3,6 +3,7 @@
 mod arguments;
 mod attributes;
 mod construct;
+mod delegated;
 mod dlpack;
 mod elements;
 mod functions;

@@ -100,6 +100,17 @@ macro_rules! function {
         ///     Receives the result.
         /// stream : Stream, optional
         ///     Where the work is queued.
+        ///
+        /// Returns
+        /// -------
+        /// GPUArray
+        ///     The values, in a new array or in `out`.
+        ///
+        /// Examples
+        /// --------
+        /// >>> from pygpu import cumath, gpuarray
+        #[doc = concat!(">>> cumath.", stringify!($python), "(gpuarray.ones(2)).shape")]
+        /// (2,)
         #[pyfunction]
         #[pyo3(signature = (array, stream_or_out = None, *, out = None, stream = None))]
         pub(super) fn $python<'py>(
@@ -126,8 +137,25 @@ macro_rules! function {
     (binary [$($doc:literal)+] $variant:ident cumath $python:ident $x:ident $y:ident) => {
         $(#[doc = $doc])+
         ///
-        /// At least one argument is an array, the other may be a number; `stream` is where the
-        /// work is queued, and `out` receives the result if given.
+        /// Parameters
+        /// ----------
+        /// two operands : GPUArray or number
+        ///     At least one is an array; the shapes are broadcast.
+        /// stream : Stream, optional
+        ///     Where the work is queued.
+        /// out : GPUArray, optional
+        ///     Receives the result.
+        ///
+        /// Returns
+        /// -------
+        /// GPUArray
+        ///     The values, in a new array or in `out`.
+        ///
+        /// Examples
+        /// --------
+        /// >>> from pygpu import cumath, gpuarray
+        #[doc = concat!(">>> cumath.", stringify!($python), "(gpuarray.arange(2), 1).shape")]
+        /// (2,)
         #[pyfunction]
         #[pyo3(signature = ($x, $y, stream = None, *, out = None))]
         pub(super) fn $python<'py>(
@@ -171,7 +199,25 @@ fn pair<'py>(
     Ok((first?, second?))
 }
 
-/// Significands in [0.5, 1) and exponents with `arg == significand * 2**exponent`.
+/// Returns significands in [0.5, 1) and exponents with `arg == significand * 2**exponent`.
+///
+/// Parameters
+/// ----------
+/// arg : GPUArray
+///     The elements.
+/// stream : Stream, optional
+///     Where the work is queued.
+///
+/// Returns
+/// -------
+/// tuple of GPUArray
+///     The two results, in the dtype of the elements.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import cumath, gpuarray
+/// >>> [part.get() for part in cumath.frexp(gpuarray.ones(1))]
+/// [array([0.5]), array([1.])]
 #[pyfunction]
 #[pyo3(signature = (arg, stream = None))]
 fn frexp<'py>(
@@ -181,7 +227,25 @@ fn frexp<'py>(
     pair([UnaryFunction::Mantissa, UnaryFunction::Exponent], arg, stream)
 }
 
-/// Fractions and whole parts, both with the sign of `arg`; the fraction of an infinity is zero.
+/// Returns fractions and whole parts, both with the sign of `arg`; the fraction of an infinity is zero.
+///
+/// Parameters
+/// ----------
+/// arg : GPUArray
+///     The elements.
+/// stream : Stream, optional
+///     Where the work is queued.
+///
+/// Returns
+/// -------
+/// tuple of GPUArray
+///     The two results, in the dtype of the elements.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import cumath, gpuarray
+/// >>> [part.get() for part in cumath.modf(gpuarray.ones(1) * 2.5)]
+/// [array([0.5]), array([2.])]
 #[pyfunction]
 #[pyo3(signature = (arg, stream = None))]
 fn modf<'py>(
