@@ -27,6 +27,21 @@ class Starting(unittest.TestCase):
             """
         )
 
+    def test_functions_are_found_by_their_plain_names(self):
+        run_python(
+            """
+            found, result = ctypes.c_void_p(), ctypes.c_int()
+            for name, form in {"cuMemAlloc": "cuMemAlloc_v2", "cuInit": "cuInit"}.items():
+                assert driver.cuGetProcAddress_v2(
+                    name.encode(), ctypes.byref(found), 12080, ctypes.c_uint64(0), None) == 0
+                assert found.value == ctypes.cast(driver[form], ctypes.c_void_p).value, name
+            assert driver.cuGetProcAddress_v2(
+                b"cuNoSuchCall", ctypes.byref(found), 12080, ctypes.c_uint64(0),
+                ctypes.byref(result)) == 500
+            assert (found.value, result.value) == (None, 1)
+            """
+        )
+
     def test_a_forked_child_is_not_initialised(self):
         run_python(
             """
