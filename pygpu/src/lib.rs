@@ -132,6 +132,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::dlpack_tensor,
         array::dot,
         array::full,
+        array::matmul,
         array::nonzero,
         array::put,
         array::reduce,

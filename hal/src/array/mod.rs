@@ -7,6 +7,7 @@
 mod create;
 mod elementwise;
 mod indexed;
+mod matmul;
 mod promote;
 mod random;
 mod reduce;

@@ -69,7 +69,7 @@ impl Array {
     /// Queues a reduction of this array's elements, or of their products with those of `factor`,
     /// an array of the same shape. The axes of `output` are the ones that are kept, or all. All has
     /// been checked.
-    fn queue_reduction(
+    pub(super) fn queue_reduction(
         &self,
         (reduction, compute): (Reduction, DType),
         reduced: &[bool],
@@ -207,7 +207,7 @@ impl Array {
         })())
     }
 
-    fn reduced_axes(&self, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {
+    pub(super) fn reduced_axes(&self, axes: Option<&[isize]>) -> Result<SmallVec<[bool; 8]>> {
         let Some(axes) = axes else {
             return Ok(SmallVec::from_elem(true, self.ndim()));
         };
@@ -225,7 +225,7 @@ impl Array {
     }
 
     /// The shape without the reduced axes, or with extent 1 there.
-    fn shape_without(&self, reduced: &[bool], keep_axes: bool) -> Shape {
+    pub(super) fn shape_without(&self, reduced: &[bool], keep_axes: bool) -> Shape {
         let axes = reduced.iter().zip(self.shape());
         axes.filter(|(is_reduced, _)| keep_axes || !**is_reduced)
             .map(|(&is_reduced, &extent)| if is_reduced { 1 } else { extent })

@@ -40,6 +40,55 @@ def dot(
     return _core.dot(a, b, dtype, stream, allocator)
 
 
+def matmul(
+    a: GPUArray,
+    b: GPUArray,
+    out: GPUArray | None = None,
+    dtype: Any = None,
+    stream: Any = None,
+    allocator: Any = None,
+) -> GPUArray:
+    """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
+
+    Each element is the sum of the products of a row and a column, computed as other sums are. No
+    library of linear algebra is called: large products are slower than those of one.
+
+    Parameters
+    ----------
+    a, b : GPUArray
+        Of shapes (..., m, k) and (..., k, n); axes before the last two are broadcast. An array of
+        one axis is a row on the left and a column on the right.
+    out : GPUArray, optional
+        Receives the product; it may be one of the factors.
+    dtype : dtype, optional
+        What the product is computed in; the common dtype without it.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
+
+    Returns
+    -------
+    GPUArray
+        Of shape (..., m, n).
+
+    Raises
+    ------
+    ValueError
+        The shapes have no product, or ``out`` has another one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pygpu.autoinit
+    >>> from pygpu import gpuarray
+    >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4]]))
+    >>> (a @ a).get().tolist()
+    [[7, 10], [15, 22]]
+    """
+    return _core.matmul(a, b, out, dtype, stream, allocator)
+
+
 def subset_sum(
     subset: GPUArray, a: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
 ) -> GPUArray:

@@ -67,7 +67,7 @@ from ._reductions import (
 )
 from ._running import cumprod, cumsum
 from ._sorting import argsort, sort
-from ._subsets import dot, subset_dot, subset_max, subset_min, subset_sum
+from ._subsets import dot, matmul, subset_dot, subset_max, subset_min, subset_sum
 from ._vector_types import vec
 from ._views import (
     broadcast_arrays,
@@ -130,6 +130,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "matmul",
     "max",
     "maximum",
     "mean",
