@@ -4,6 +4,7 @@
 mod allocation;
 mod allocator;
 mod array;
+mod arrow;
 mod copies;
 mod current_device;
 mod deferred_drop;
@@ -49,6 +50,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::GPUArray,
         array::PyReduction,
         array::UniversalFunction,
+        arrow::ArrowOwner,
         event::PyEvent,
         ipc::IPCMemoryHandle,
         kernel::CallTime,
@@ -145,6 +147,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::take,
         array::to_gpu,
         array::zeros,
+        arrow::arrow_device_array,
+        arrow::arrow_device_array_capsule,
+        arrow::arrow_schema,
+        arrow::arrow_schema_capsule,
+        arrow::wait_for_external_event,
         current_device::build_info,
         current_device::choose_backend,
         current_device::set_current_device,

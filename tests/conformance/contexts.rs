@@ -23,6 +23,7 @@ tests![
     each_thread_has_a_default_stream needs [ExternalStreams],
     a_stream_of_another_library_is_taken needs [ExternalStreams],
     a_stream_taken_by_its_handle_is_not_destroyed needs [ExternalStreams],
+    an_external_event_orders_and_is_not_destroyed needs [ExternalStreams],
     streams_tell_how_they_were_made,
     priorities_are_within_their_range,
 ];
@@ -208,7 +209,28 @@ fn external_streams_are_refused_by_name(context: &Context) -> Outcome {
     }
     // SAFETY: the handle is refused.
     let refused = unsafe { context.device.stream_from_handle(2) };
-    expect_error(refused, ErrorKind::Unsupported, &["stream_from_handle", "0x2"])
+    expect_error(refused, ErrorKind::Unsupported, &["stream_from_handle", "0x2"])?;
+    // SAFETY: as above.
+    let refused = unsafe { context.device.event_from_handle(2) };
+    expect_error(refused, ErrorKind::Unsupported, &["event_from_handle", "0x2"])
+}
+
+fn an_external_event_orders_and_is_not_destroyed(context: &Context) -> Outcome {
+    let (first, second) = (context.stream()?, context.stream()?);
+    let event = context.device.create_event(EventOptions::ORDERING)?;
+    let array = context.counting(&[100_000])?.on(&first)?;
+    let doubled = (&array + &array)?;
+    first.record(event.as_ref())?;
+    // SAFETY: the event outlives the object.
+    let external = unsafe { context.device.event_from_handle(event.handle())? };
+    second.wait_event(external.as_ref())?;
+    drop(external);
+    second.synchronize()?;
+    assert!(event.query()?);
+    first.record(event.as_ref())?;
+    event.synchronize()?;
+    drop(doubled);
+    Ok(())
 }
 
 /// The stream of a handle.

@@ -138,6 +138,12 @@ unsafe impl Device for Decorated<dyn Device> {
         Ok(self.wrap(inner).into_stream())
     }
 
+    unsafe fn event_from_handle(&self, handle: u64) -> Result<Arc<dyn Event>> {
+        // SAFETY: the caller's promise is passed on.
+        let inner = self.call(Call::CreateEvent, |d| unsafe { d.event_from_handle(handle) })?;
+        Ok(Arc::new(self.wrap(inner)))
+    }
+
     fn priority_range(&self) -> Result<(i32, i32)> {
         self.inner.priority_range()
     }

@@ -216,6 +216,21 @@ pub unsafe trait Device: Send + Sync + Debug {
         ))
     }
 
+    /// Returns an object for an event that another library created and recorded. The event is not
+    /// destroyed with the object.
+    ///
+    /// # Errors
+    /// `Unsupported` where events have no handles.
+    ///
+    /// # Safety
+    /// `handle` is an event of this device's driver and lives as long as the object.
+    unsafe fn event_from_handle(&self, handle: u64) -> Result<Arc<dyn Event>> {
+        Err(Error::unsupported(
+            "event_from_handle",
+            format!("device {} cannot take the event {handle:#x}", self.id()),
+        ))
+    }
+
     /// Returns the least and the greatest priority of streams; smaller numbers run first
     /// (`cuCtxGetStreamPriorityRange`, `hipDeviceGetStreamPriorityRange`). Both are 0 where the
     /// device has no priorities.

@@ -270,6 +270,10 @@ unsafe impl Device for DriverDevice {
         Ok(Arc::new(DriverStream::external(&self.state, handle)?))
     }
 
+    unsafe fn event_from_handle(&self, handle: u64) -> Result<Arc<dyn Event>> {
+        Ok(Arc::new(DriverEvent::external(&self.context, handle as Handle)))
+    }
+
     fn priority_range(&self) -> Result<(i32, i32)> {
         let read = optional!(self.context.driver, priority_range, "priority_range")?;
         let _scope = self.context.enter()?;

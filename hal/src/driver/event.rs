@@ -20,6 +20,8 @@ pub(super) struct DriverEvent {
     context: Arc<Context>,
     epoch: u64,
     handle: Handle,
+    /// False if another library destroys the event.
+    owned: bool,
     timing: bool,
     recorded: AtomicBool,
     /// True if it was recorded last on a stream that captured.
@@ -64,7 +66,14 @@ impl DriverEvent {
     ) -> DriverEvent {
         let (recorded, captured) = (AtomicBool::new(recorded), AtomicBool::new(false));
         let (context, status) = (context.clone(), AtomicStatus::new());
-        DriverEvent { context, epoch, handle, timing, recorded, captured, status }
+        DriverEvent { context, epoch, handle, owned: true, timing, recorded, captured, status }
+    }
+
+    /// The event of a handle that another library owns, which has recorded it.
+    pub(super) fn external(context: &Arc<Context>, handle: Handle) -> DriverEvent {
+        let mut event = Self::over(context, context.epoch(), handle, false, true);
+        event.owned = false;
+        event
     }
 
     /// The handle, for a call on `context`'s driver.
@@ -116,7 +125,7 @@ pub(super) fn own(event: &dyn Event) -> Result<&DriverEvent> {
 
 impl Drop for DriverEvent {
     fn drop(&mut self) {
-        if !self.context.is_alive(self.epoch) {
+        if !self.owned || !self.context.is_alive(self.epoch) {
             return;
         }
         let destroy = || {

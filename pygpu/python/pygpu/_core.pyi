@@ -13,6 +13,7 @@ from ._status import Status
 
 __all__ = [
     "ArrayFlags",
+    "ArrowOwner",
     "BufferExporter",
     "CallTime",
     "DLPackTensor",
@@ -39,6 +40,10 @@ __all__ = [
     "UniversalFunction",
     "__version__",
     "address_as_buffer",
+    "arrow_device_array",
+    "arrow_device_array_capsule",
+    "arrow_schema",
+    "arrow_schema_capsule",
     "backends",
     "bitlog2",
     "build_info",
@@ -116,6 +121,7 @@ __all__ = [
     "to_gpu",
     "trim_memory",
     "universal_functions",
+    "wait_for_external_event",
     "zeros",
 ]
 
@@ -128,6 +134,10 @@ _Pointer: TypeAlias = Any
 # A stream, a handle, or an object with `__cuda_stream__`.
 _Stream: TypeAlias = Any
 _Words: TypeAlias = NDArray[np.uint32]
+# Length, null count, offset, addresses of the buffers, children, dictionary.
+_ArrowArray: TypeAlias = tuple[Any, ...]
+# Format, name, metadata, flags, children, dictionary.
+_ArrowSchema: TypeAlias = tuple[Any, ...]
 _Number: TypeAlias = bool | int | float | complex | np.generic
 _Operand: TypeAlias = GPUArray | _Number
 
@@ -343,6 +353,9 @@ class GPUArray:
         copy: bool | None = None,
     ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __arrow_c_device_array__(
+        self, requested_schema: CapsuleType | None = None, **kwargs: Any
+    ) -> tuple[CapsuleType, CapsuleType]: ...
     @property
     def _ordinal(self) -> int: ...
     def bind_to_texref(self, texref: Any, allow_offset: bool = False) -> None: ...
@@ -415,6 +428,9 @@ class GPUArray:
     def __rshift__(self, other: _Operand, /) -> GPUArray: ...
     def __rrshift__(self, other: _Operand, /) -> GPUArray: ...
     def __irshift__(self, other: _Operand, /) -> GPUArray: ...
+
+@final
+class ArrowOwner: ...
 
 @final
 class DLPackTensor: ...
@@ -669,6 +685,14 @@ class RegisteredHostMemory:
     def get_device_pointer(self) -> int: ...
 
 def address_as_buffer(address: int, size: int, owner: Any) -> memoryview: ...
+def arrow_device_array(
+    capsule: Any,
+) -> tuple[ArrowOwner, _ArrowArray, tuple[int, int], int]: ...
+def arrow_device_array_capsule(
+    array: _ArrowArray, keeper: Any, device: tuple[int, int], event: int
+) -> CapsuleType: ...
+def arrow_schema(capsule: Any) -> _ArrowSchema: ...
+def arrow_schema_capsule(schema: _ArrowSchema) -> CapsuleType: ...
 def backends() -> list[dict[str, Any]]: ...
 def bitlog2(n: int) -> int: ...
 def build_info() -> dict[str, Any]: ...
@@ -870,3 +894,4 @@ def to_gpu(
     ary: ArrayLike, allocator: Any | None = None, stream: _Stream = None, wait: bool = True
 ) -> GPUArray: ...
 def trim_memory(keep: int) -> None: ...
+def wait_for_external_event(handle: int, stream: _Stream) -> None: ...

@@ -1,0 +1,36 @@
+"""Device buffers and columns for Apache Arrow, with the names of ``pyarrow.cuda``.
+
+The module works on every backend, with ``pyarrow`` as it is on PyPI, whose packages have no CUDA.
+``pyarrow`` is imported by the functions that return its objects: :meth:`CudaBuffer.copy_to_host`,
+:func:`serialize_record_batch` and a few more. Nothing else needs it.
+
+Columns are exchanged without a copy by the Arrow C device data interface: arrays, columns and
+record batches have ``__arrow_c_device_array__``, and :func:`from_device_array` reads that of other
+libraries.
+"""
+
+from ._batch import DeviceRecordBatch
+from ._buffer import CudaBuffer, HostBuffer, new_host_buffer
+from ._column import DeviceColumn
+from ._context import Context
+from ._exchange import from_device_array
+from ._files import BufferReader, BufferWriter
+from ._ipc import IpcMemHandle
+from ._messages import Message, read_message, read_record_batch, serialize_record_batch
+
+__all__ = [
+    "BufferReader",
+    "BufferWriter",
+    "Context",
+    "CudaBuffer",
+    "DeviceColumn",
+    "DeviceRecordBatch",
+    "HostBuffer",
+    "IpcMemHandle",
+    "Message",
+    "from_device_array",
+    "new_host_buffer",
+    "read_message",
+    "read_record_batch",
+    "serialize_record_batch",
+]

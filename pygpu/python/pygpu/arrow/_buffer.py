@@ -1,0 +1,443 @@
+"""Buffers in device memory, and in page-locked host memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _arguments, _core
+from .._core import GPUArray
+from ._context import Context, on_device
+from ._host import host_bytes, require_pyarrow
+
+if TYPE_CHECKING:
+    from ._ipc import IpcMemHandle
+
+
+class CudaBuffer(_core.BufferExporter):
+    """Bytes in device memory, on every backend; the name is that of ``pyarrow.cuda``.
+
+    A buffer is made by a :class:`Context`. Copies are ordered behind the work that uses the memory.
+    The host cannot read the bytes in place: ``memoryview(buffer)``, ``numpy.frombuffer(buffer)``,
+    ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It is no subclass of
+    ``pyarrow.Buffer``, whose users would read the address.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> buffer = arrow.Context().buffer_from_data(b"abc")
+    >>> buffer.size, buffer[1]
+    (3, 98)
+    >>> memoryview(buffer)
+    Traceback (most recent call last):
+        ...
+    BufferError: the buffer is in device memory: copy_to_host copies it
+    """
+
+    _bytes: GPUArray
+    _context: Context
+    _parent: CudaBuffer | None
+    _owner: Any
+
+    def __init__(self) -> None:
+        raise TypeError("a CudaBuffer is made by new_buffer of a Context")
+
+    @classmethod
+    def _over(
+        cls, array: GPUArray, context: Context, parent: CudaBuffer | None = None, owner: Any = None
+    ) -> CudaBuffer:
+        """Returns the buffer over an array of bytes without gaps."""
+        buffer = cls.__new__(cls)
+        buffer._bytes, buffer._context = array, context
+        buffer._parent, buffer._owner = parent, owner
+        return buffer
+
+    @staticmethod
+    def from_buffer(buf: Any) -> CudaBuffer:
+        """Returns the device buffer behind a buffer: ``buf`` itself.
+
+        Raises
+        ------
+        TypeError
+            ``buf`` is no device buffer.
+        """
+        return _arguments.instance("buf", buf, CudaBuffer)
+
+    @staticmethod
+    def from_numba(mem: Any) -> CudaBuffer:
+        """Returns a buffer over the memory of numba's ``MemoryPointer``, which it keeps alive."""
+        pointer = getattr(mem, "device_pointer", None)
+        if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
+            raise TypeError(f"mem is of type {type(mem).__name__}; a MemoryPointer is needed")
+        context = Context.from_numba(mem.context)
+        return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, mem)
+
+    def to_numba(self) -> Any:
+        """Returns numba's ``MemoryPointer`` of the memory, which keeps the buffer alive.
+
+        Raises
+        ------
+        ImportError
+            numba is not installed.
+        """
+        import ctypes
+
+        from numba.cuda.cudadrv.driver import MemoryPointer
+
+        pointer = ctypes.c_void_p(self.address)
+        return MemoryPointer(self._context.to_numba(), pointer, self.size, owner=self)
+
+    def to_gpuarray(self, dtype: Any = np.uint8) -> GPUArray:
+        """Returns the memory as an array of one axis, which shares it.
+
+        Raises
+        ------
+        ValueError
+            The size is no multiple of an element's.
+        """
+        dtype = np.dtype(dtype)
+        if self.size % dtype.itemsize:
+            raise ValueError(
+                f"dtype is {dtype} of {dtype.itemsize} bytes; the buffer has {self.size} bytes"
+            )
+        return self._bytes.view(dtype)
+
+    # -- what it is
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return self._bytes.size
+
+    @property
+    def address(self) -> int:
+        """The device address; 0 for a buffer without bytes."""
+        return self._bytes.ptr if self.size else 0
+
+    @property
+    def context(self) -> Context:
+        """The context of the device that the memory is on."""
+        return self._context
+
+    @property
+    def is_cpu(self) -> bool:
+        """False: the host cannot read the bytes in place."""
+        return False
+
+    @property
+    def is_mutable(self) -> bool:
+        """True: copies can write to it."""
+        return True
+
+    @property
+    def parent(self) -> CudaBuffer | None:
+        """The buffer that this one is a slice of."""
+        return self._parent
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self._bytes.__cuda_array_interface__
+
+    @property
+    def _host(self) -> Any:
+        raise BufferError("the buffer is in device memory: copy_to_host copies it")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> None:
+        raise TypeError("the buffer is in device memory: copy_to_host copies it")
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<CudaBuffer of {self.size} bytes at {self.address:#x} on {self._context!r}>"
+
+    def __reduce__(self) -> tuple[Any, Any]:
+        return _unpickled, (self.to_pybytes(), self._context.device_number)
+
+    # -- parts and comparison
+
+    def slice(self, offset: int = 0, length: int | None = None) -> CudaBuffer:
+        """Returns a buffer over a part of the memory, at most to the end.
+
+        Raises
+        ------
+        ValueError
+            ``offset`` is not inside the buffer, or ``length`` is negative.
+        """
+        offset = _arguments.whole("offset", offset)
+        if offset < 0 or offset > self.size or (self.size and offset == self.size):
+            raise ValueError(f"offset is {offset}; the buffer has {self.size} bytes")
+        rest = self.size - offset
+        length = rest if length is None else _arguments.whole("length", length)
+        if length < 0:
+            raise ValueError(f"length is {length}; it must not be negative")
+        return self._part(offset, min(length, rest))
+
+    def _part(self, offset: int, length: int) -> CudaBuffer:
+        part = self._bytes[offset : offset + length]
+        return CudaBuffer._over(part, self._context, parent=self, owner=self._owner)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self.size)
+            if step != 1:
+                raise IndexError(f"the step of the slice is {step}; only 1 is allowed")
+            return self._part(start, max(stop - start, 0))
+        position = _arguments.whole("key", key)
+        if not -self.size <= position < self.size:
+            raise IndexError(f"the index is {position}; the buffer has {self.size} bytes")
+        return self._read(position % self.size, 1)[0]
+
+    def equals(self, other: CudaBuffer) -> bool:
+        """Returns whether two buffers have the same bytes, which are compared on the device."""
+        _arguments.instance("other", other, CudaBuffer)
+        if self.size != other.size or self._context != other._context:
+            return self.size == other.size and self.to_pybytes() == other.to_pybytes()
+        if self.size == 0 or self.address == other.address:
+            return True
+        with on_device(self._context.device_number):
+            return not (self._bytes != other._bytes).any().item()
+
+    def __eq__(self, other: object) -> bool:
+        return self.equals(other) if isinstance(other, CudaBuffer) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- copies
+
+    def _read_into(self, target: np.ndarray, position: int) -> None:
+        if target.size:
+            part = self._bytes[position : position + target.size]
+            with on_device(self._context.device_number):
+                _core.copy_to_host(target, part, None, True)
+
+    def _read(self, position: int, nbytes: int) -> bytes:
+        target = np.empty(nbytes, np.uint8)
+        self._read_into(target, position)
+        return target.tobytes()
+
+    def _write(self, position: int, source: np.ndarray) -> None:
+        if source.size:
+            part = self._bytes[position : position + source.size]
+            with on_device(self._context.device_number):
+                _core.copy_to_device(part, source, None, True)
+
+    def _position(self, position: int) -> int:
+        position = _arguments.whole("position", position)
+        if not 0 <= position <= self.size:
+            raise ValueError(f"position is {position}; allowed are 0 to {self.size}")
+        return position
+
+    def _count(self, nbytes: int, position: int, other: str, size: int) -> int:
+        """Returns how many bytes a copy between this and another buffer has."""
+        nbytes, room = _arguments.whole("nbytes", nbytes), self.size - position
+        if nbytes < 0:
+            return min(room, size)
+        if nbytes > room:
+            raise ValueError(f"nbytes is {nbytes}; from {position} the buffer has {room} bytes")
+        if nbytes > size:
+            raise ValueError(f"nbytes is {nbytes}; {other} has {size} bytes")
+        return nbytes
+
+    def copy_to_host(
+        self,
+        position: int = 0,
+        nbytes: int = -1,
+        buf: Any = None,
+        memory_pool: Any = None,
+        resizable: bool = False,
+    ) -> Any:
+        """Copies bytes to the host, when the work that writes them has run.
+
+        Parameters
+        ----------
+        position : int
+            The first byte.
+        nbytes : int
+            The number of bytes; -1: all, or as many as ``buf`` takes.
+        buf : pyarrow.Buffer or object with a writable buffer, optional
+            Where the bytes go. By default they go to a new ``pyarrow.Buffer``.
+        memory_pool, resizable
+            Arguments of ``pyarrow.allocate_buffer`` for a new buffer.
+
+        Returns
+        -------
+        pyarrow.Buffer or object
+            The new buffer, or ``buf``.
+
+        Raises
+        ------
+        ValueError
+            This buffer has no such bytes, or ``buf`` is too small or for reading only.
+        """
+        position = self._position(position)
+        if buf is None:
+            nbytes = self._count(nbytes, position, "the buffer", self.size)
+            pyarrow = require_pyarrow("a new host buffer")
+            buf = pyarrow.allocate_buffer(nbytes, memory_pool=memory_pool, resizable=resizable)
+            target = host_bytes("buf", buf, writable=True)
+        else:
+            target = host_bytes("buf", buf, writable=True)
+            nbytes = self._count(nbytes, position, "buf", target.size)
+        self._read_into(target[:nbytes], position)
+        return buf
+
+    def copy_from_host(self, data: Any, position: int = 0, nbytes: int = -1) -> int:
+        """Copies bytes of an object with the buffer protocol to the device.
+
+        Parameters
+        ----------
+        data : object with the buffer protocol
+            Where the bytes come from.
+        position : int
+            The first byte that is written.
+        nbytes : int
+            The number of bytes; -1: as many as there are and fit.
+
+        Returns
+        -------
+        int
+            The number of bytes.
+
+        Raises
+        ------
+        ValueError
+            Either side has fewer bytes.
+        """
+        position, source = self._position(position), host_bytes("data", data)
+        nbytes = self._count(nbytes, position, "data", source.size)
+        self._write(position, source[:nbytes])
+        return nbytes
+
+    def copy_from_device(self, buf: CudaBuffer, position: int = 0, nbytes: int = -1) -> int:
+        """Copies bytes of a device buffer, which may be on another device.
+
+        Parameters
+        ----------
+        buf : CudaBuffer
+            Where the bytes come from, from its start on.
+        position : int
+            The first byte that is written.
+        nbytes : int
+            The number of bytes; -1: as many as there are and fit.
+
+        Returns
+        -------
+        int
+            The number of bytes.
+
+        Raises
+        ------
+        ValueError
+            Either side has fewer bytes.
+        """
+        position = self._position(position)
+        _arguments.instance("buf", buf, CudaBuffer)
+        nbytes = self._count(nbytes, position, "buf", buf.size)
+        if nbytes:
+            here, there = self._context.device_number, buf._context.device_number
+            target, source = self._bytes[position : position + nbytes], buf._bytes[:nbytes]
+            with on_device(here):
+                if here == there:
+                    _core.copy_on_device(target, source, nbytes, None, False)
+                else:
+                    _core.copy_between_devices(target, here, source, there, nbytes, None, True)
+        return nbytes
+
+    def to_pybytes(self) -> bytes:
+        """Returns the bytes."""
+        return self._read(0, self.size)
+
+    def export_for_ipc(self) -> IpcMemHandle:
+        """Returns a handle with which other processes can open the buffer (``cuIpcGetMemHandle``,
+        ``hipIpcGetMemHandle``).
+
+        The memory is freed with the last buffer over it in this process and the handle itself;
+        other processes must have closed it by then. In ``pyarrow`` it is never freed.
+
+        Raises
+        ------
+        Unsupported, LogicError
+            The memory cannot be shared: that of :meth:`Context.new_buffer` can be, that of arrays
+            from the driver's pool cannot.
+        """
+        from ._ipc import export_buffer
+
+        return export_buffer(self)
+
+
+def _unpickled(data: bytes, device_number: int) -> CudaBuffer:
+    number = device_number if device_number < _core.device_count() else 0
+    return Context(number).buffer_from_data(data)
+
+
+class HostBuffer(_core.BufferExporter):
+    """Bytes in page-locked host memory, which copies to and from a device are fastest with.
+
+    ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
+    of the memory. It is made by :func:`new_host_buffer`.
+    """
+
+    _host: np.ndarray
+
+    def __init__(self) -> None:
+        raise TypeError("a HostBuffer is made by new_host_buffer")
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return self._host.size
+
+    @property
+    def address(self) -> int:
+        """The address in host memory."""
+        return self._host.ctypes.data
+
+    @property
+    def is_cpu(self) -> bool:
+        """True: it is host memory."""
+        return True
+
+    @property
+    def is_mutable(self) -> bool:
+        """True."""
+        return True
+
+    def to_pybytes(self) -> bytes:
+        """Returns a copy of the bytes."""
+        return self._host.tobytes()
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<HostBuffer of {self.size} bytes at {self.address:#x}>"
+
+
+def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
+    """Returns a buffer in page-locked host memory (``cuMemHostAlloc``, ``hipHostMalloc``).
+
+    Parameters
+    ----------
+    size : int
+        The number of bytes.
+    device : int
+        The number of the device that makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import arrow
+    >>> buffer = arrow.new_host_buffer(8)
+    >>> np.frombuffer(buffer, np.int32)[:] = 5
+    >>> arrow.Context().buffer_from_data(buffer)[4]
+    5
+    """
+    size = _arguments.whole("size", size)
+    if size < 0:
+        raise ValueError(f"size is {size}; it must not be negative")
+    result = HostBuffer.__new__(HostBuffer)
+    with on_device(Context(device).device_number):
+        result._host = _core.pagelocked_empty(size, np.uint8)
+    return result

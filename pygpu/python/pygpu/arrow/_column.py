@@ -1,0 +1,315 @@
+"""Columns in device memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _arguments
+from .._core import GPUArray
+from ._buffer import CudaBuffer
+from ._context import Context
+from ._types import NULLABLE, Field, Layout, dtype_of, format_of, integer_at, layout_of
+
+
+class DeviceColumn:
+    """A column of Arrow's in device memory: buffers, and the columns that it is nested of.
+
+    Columns are made by :meth:`from_gpuarray`, by :func:`from_device_array` and as parts of a
+    :class:`DeviceRecordBatch`. Other libraries read them without a copy, by
+    ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. A
+    library that reads host memory alone raises an error on a GPU; :meth:`copy_to_host` is for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import arrow, gpuarray
+    >>> column = arrow.DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
+    >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
+    ('i', 5, array([1, 2, 3], dtype=int32))
+    """
+
+    def __init__(self) -> None:
+        raise TypeError("a DeviceColumn is made by from_gpuarray or from_device_array")
+
+    _field: Field
+    _layout: Layout
+    _context: Context
+    _length: int
+    _null_count: int
+    _offset: int
+    _buffers: tuple[CudaBuffer | None, ...]
+    _children: tuple[DeviceColumn, ...]
+    _dictionary: DeviceColumn | None
+
+    @classmethod
+    def _new(
+        cls,
+        field: Field,
+        context: Context,
+        length: int,
+        null_count: int,
+        offset: int,
+        buffers: Sequence[CudaBuffer | None],
+        children: Sequence[DeviceColumn] = (),
+        dictionary: DeviceColumn | None = None,
+    ) -> DeviceColumn:
+        """Returns a column of parts, whose sizes are checked.
+
+        Raises
+        ------
+        ValueError
+            A buffer or a child is missing, superfluous or too small.
+        """
+        column = cls.__new__(cls)
+        column._field, column._layout, column._context = field, layout_of(field), context
+        column._length, column._null_count, column._offset = length, null_count, offset
+        column._buffers, column._children = tuple(buffers), tuple(children)
+        column._dictionary = dictionary
+        column._check()
+        return column
+
+    def _check(self) -> None:
+        layout, count, what = self._layout, self._offset + self._length, repr(self._field.format)
+        if self._length < 0 or self._offset < 0 or not -1 <= self._null_count <= self._length:
+            raise ValueError(
+                f"a column {what} has the length {self._length}, the offset {self._offset} and the "
+                f"null count {self._null_count}"
+            )
+        least = len(layout.parts)
+        if len(self._buffers) < least or (len(self._buffers) > least and not layout.has_variadic):
+            raise ValueError(f"a column {what} has {least} buffers, not {len(self._buffers)}")
+        for part, buffer in zip(layout.parts, self._buffers):
+            if buffer is None and part.kind == "validity":
+                if self._null_count > 0:
+                    raise ValueError(f"a column {what} has nulls and no validity bitmap")
+                continue
+            size = 0 if buffer is None else buffer.size
+            if size < part.least(count):
+                raise ValueError(
+                    f"the {part.kind} of a column {what} have {size} bytes; {count} elements need "
+                    f"{part.least(count)}"
+                )
+        if len(self._children) != len(self._field.children):
+            raise ValueError(
+                f"a column {what} has {len(self._field.children)} children, "
+                f"not {len(self._children)}"
+            )
+        for child in self._children:
+            if layout.child_length is not None and child._length < count * layout.child_length:
+                raise ValueError(
+                    f"a child of a column {what} has {child._length} elements; "
+                    f"{count * layout.child_length} are needed"
+                )
+        if (self._dictionary is None) != (self._field.dictionary is None):
+            raise ValueError(f"a column {what} has a dictionary, and its type none, or the reverse")
+
+    @staticmethod
+    def from_gpuarray(
+        array: GPUArray, validity: CudaBuffer | GPUArray | None = None, name: str = ""
+    ) -> DeviceColumn:
+        """Returns a column in the memory of an array.
+
+        Parameters
+        ----------
+        array : GPUArray
+            One axis without gaps, of integers or floats.
+        validity : CudaBuffer or GPUArray, optional
+            One bit for each element, lowest first: 1 where there is a value, 0 for a null.
+        name : str
+            The name of the field.
+
+        Raises
+        ------
+        BufferError
+            Arrow has no such elements, or not at such distances.
+        """
+        _arguments.gpu_array("array", array)
+        format = format_of(array.dtype)
+        if array.ndim != 1 or (array.size > 1 and array.strides != (array.itemsize,)):
+            raise BufferError(
+                f"the array has the shape {array.shape} and the strides {array.strides}; a column "
+                "has one axis without gaps: export a copy"
+            )
+        context = Context(array._ordinal)
+        bits = None if validity is None else context.buffer_from_object(validity)
+        data = context.new_buffer(0)
+        if array.size:
+            data = CudaBuffer._over(array.view("u1"), context, owner=array)
+        field = Field(format, name, flags=0 if bits is None else NULLABLE)
+        nulls = 0 if bits is None else -1
+        return DeviceColumn._new(field, context, array.size, nulls, 0, (bits, data))
+
+    # -- what it is
+
+    @property
+    def format(self) -> str:
+        """The type, as a format string of the Arrow C data interface."""
+        return self._field.format
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        return self._field.name
+
+    @property
+    def type(self) -> Any:
+        """The type, as a ``pyarrow.DataType``."""
+        from ._exchange import pyarrow_field
+
+        return pyarrow_field(self._field).type
+
+    @property
+    def length(self) -> int:
+        """The number of elements."""
+        return self._length
+
+    @property
+    def null_count(self) -> int:
+        """The number of nulls; -1 if nobody has counted them."""
+        return self._null_count
+
+    @property
+    def offset(self) -> int:
+        """The first element of the buffers that belongs to the column."""
+        return self._offset
+
+    @property
+    def context(self) -> Context:
+        """The context of the device that the buffers are on."""
+        return self._context
+
+    @property
+    def children(self) -> tuple[DeviceColumn, ...]:
+        """The columns that the column is nested of."""
+        return self._children
+
+    @property
+    def dictionary(self) -> DeviceColumn | None:
+        """The values that the elements are indices of."""
+        return self._dictionary
+
+    @property
+    def validity(self) -> CudaBuffer | None:
+        """The bits of the elements with a value, from :attr:`offset` on; None: all have one."""
+        has = self._layout.parts[:1] and self._layout.parts[0].kind == "validity"
+        return self._buffers[0] if has else None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all buffers."""
+        own = sum(buffer.size for buffer in self._buffers if buffer is not None)
+        dictionary = 0 if self._dictionary is None else self._dictionary.nbytes
+        return own + dictionary + sum(child.nbytes for child in self._children)
+
+    def buffers(self) -> list[CudaBuffer | None]:
+        """Returns the buffers, those of the children behind the column's own."""
+        found = list(self._buffers)
+        for child in self._children:
+            found += child.buffers()
+        return found
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"<DeviceColumn {self._field.name!r} of {self._length} {self.format!r}>"
+
+    # -- parts
+
+    def slice(self, offset: int = 0, length: int | None = None) -> DeviceColumn:
+        """Returns a part of the column, at most to its end, which shares the buffers."""
+        offset = _arguments.whole("offset", offset)
+        if not 0 <= offset <= self._length:
+            raise IndexError(f"offset is {offset}; the column has {self._length} elements")
+        rest = self._length - offset
+        length = rest if length is None else _arguments.whole("length", length)
+        if length < 0:
+            raise ValueError(f"length is {length}; it must not be negative")
+        length = min(length, rest)
+        nulls = self._null_count if length == self._length or self._null_count == 0 else -1
+        if self.format == "n":
+            nulls = length
+        return DeviceColumn._new(
+            self._field,
+            self._context,
+            length,
+            nulls,
+            self._offset + offset,
+            self._buffers,
+            self._children,
+            self._dictionary,
+        )
+
+    def _named(self, field: Field) -> DeviceColumn:
+        return DeviceColumn._new(
+            field,
+            self._context,
+            self._length,
+            self._null_count,
+            self._offset,
+            self._buffers,
+            self._children,
+            self._dictionary,
+        )
+
+    def to_gpuarray(self) -> GPUArray:
+        """Returns the values as an array that shares the memory. Where there are nulls, the values
+        are undefined.
+
+        Raises
+        ------
+        BufferError
+            The elements are no numbers, dates, times or durations.
+        """
+        dtype = dtype_of(self.format)
+        if dtype is None or self._field.dictionary is not None:
+            raise BufferError(f"a column {self.format!r} has no values of one dtype")
+        data = self._buffers[1]
+        if not self._length or data is None:
+            return GPUArray((0,), dtype)
+        whole = data._part(0, data.size - data.size % dtype.itemsize).to_gpuarray(dtype)
+        return whole[self._offset : self._offset + self._length]
+
+    # -- other libraries
+
+    def copy_to_host(self) -> Any:
+        """Returns a copy as a ``pyarrow.Array``, whose offsets, sizes and texts ``pyarrow`` has
+        checked.
+
+        Raises
+        ------
+        ValueError
+            The content of the buffers breaks Arrow's rules.
+        """
+        from ._exchange import to_pyarrow
+
+        array = to_pyarrow(self)
+        array.validate(full=True)
+        return array
+
+    def __arrow_c_schema__(self) -> Any:
+        from ._exchange import export_schema
+
+        return export_schema(self._field)
+
+    def __arrow_c_device_array__(self, requested_schema: Any = None, **kwargs: Any) -> Any:
+        from ._exchange import export_column
+
+        return export_column(self, requested_schema, kwargs)
+
+
+def last_offset(buffer: CudaBuffer | None, width: int, count: int) -> int:
+    """Returns the offset behind the last of ``count`` elements, read from the device.
+
+    Raises
+    ------
+    ValueError
+        It is negative.
+    """
+    if buffer is None or count == 0:
+        return 0
+    value = integer_at(buffer._read(count * width, width))
+    if value < 0:
+        raise ValueError(f"the offset behind element {count - 1} is {value}")
+    return value

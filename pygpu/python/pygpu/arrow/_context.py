@@ -1,0 +1,303 @@
+"""Contexts: where device buffers are made."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _arguments, _core
+from .._context import Device
+from .._core import DeviceAllocation, GPUArray
+from .._errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from ._buffer import CudaBuffer
+    from ._ipc import IpcMemHandle
+
+_lock = threading.Lock()
+# The memory of new_buffer that is in use, for each device.
+_allocated: dict[int, weakref.WeakSet[DeviceAllocation]] = {}
+
+
+@contextmanager
+def on_device(number: int) -> Iterator[None]:
+    """Makes a device the current one of this thread meanwhile."""
+    if _core.current_ordinal() == number:
+        yield
+        return
+    context = Device(number).retain_primary_context()
+    context.push()
+    try:
+        yield
+    finally:
+        context.pop()
+
+
+def contiguous_span(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int
+) -> tuple[int, int]:
+    """Returns the first byte, and the one behind the last, of a strided array, both relative to its
+    first element."""
+    if 0 in shape:
+        return 0, 0
+    if strides is None:
+        return 0, int(np.prod(shape, dtype=object)) * itemsize
+    reach = [(extent - 1) * stride for extent, stride in zip(shape, strides)]
+    return sum(min(step, 0) for step in reach), sum(max(step, 0) for step in reach) + itemsize
+
+
+class Context:
+    """The use of a device: what makes device buffers.
+
+    Contexts of one device are equal; all of them are its primary context.
+
+    Parameters
+    ----------
+    device_number : int
+        The number of the device.
+    handle : int
+        0. ``pyarrow`` takes a driver's context of another library here, which is refused: pygpu
+        uses the primary context, which is that of CUDA's runtime, of numba and of others.
+
+    Raises
+    ------
+    ValueError
+        There is no such device.
+    Unsupported
+        ``handle`` is not 0.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> context = arrow.Context(0)
+    >>> buffer = context.buffer_from_data(b"abcdef")
+    >>> buffer.slice(2, 3).to_pybytes()
+    b'cde'
+    """
+
+    def __init__(self, device_number: int = 0, handle: int = 0) -> None:
+        number, count = _arguments.whole("device_number", device_number), _core.device_count()
+        if not 0 <= number < count:
+            raise ValueError(f"device_number is {number}; allowed are 0 to {count - 1}")
+        if _arguments.whole("handle", handle) != 0:
+            raise Unsupported(f"handle is {handle:#x}; only the primary context, 0, can be used")
+        self._number = number
+
+    @staticmethod
+    def from_numba(context: Any = None) -> Context:
+        """Returns the context of the device of a context of numba; without one of the current
+        context."""
+        if context is None:
+            return Context(_core.current_ordinal())
+        device = getattr(context, "device", None)
+        if not hasattr(device, "id"):
+            raise TypeError(
+                f"context is of type {type(context).__name__}; a context of numba is needed"
+            )
+        return Context(device.id)
+
+    def to_numba(self) -> Any:
+        """Returns numba's context of the device.
+
+        Raises
+        ------
+        ImportError
+            numba is not installed.
+        """
+        from numba import cuda
+
+        with cuda.gpus[self._number]:
+            return cuda.current_context()
+
+    @staticmethod
+    def get_num_devices() -> int:
+        """Returns the number of devices."""
+        return _core.device_count()
+
+    @property
+    def device_number(self) -> int:
+        """The number of the device."""
+        return self._number
+
+    @property
+    def handle(self) -> int:
+        """Raises ``Unsupported``: the driver's handle of a context stays inside the core."""
+        return Device(self._number).retain_primary_context().handle
+
+    def synchronize(self) -> None:
+        """Waits until all work of the device has run."""
+        with on_device(self._number):
+            _core.synchronize()
+
+    @property
+    def bytes_allocated(self) -> int:
+        """The bytes of device memory in use that :meth:`new_buffer` has allocated there, for
+        itself or for other functions."""
+        with _lock:
+            return sum(memory.size for memory in _allocated.get(self._number, ()))
+
+    def get_device_address(self, address: int) -> int:
+        """Returns the address under which kernels reach the memory at an address.
+
+        Raises
+        ------
+        ValueError
+            The device cannot reach the memory.
+        """
+        return self._bytes_at(address, 1, None).ptr
+
+    def new_buffer(self, nbytes: int) -> CudaBuffer:
+        """Returns a new buffer of ``nbytes`` bytes, which other processes can open."""
+        from ._buffer import CudaBuffer
+
+        nbytes = _arguments.whole("nbytes", nbytes)
+        if nbytes < 0:
+            raise ValueError(f"nbytes is {nbytes}; it must not be negative")
+        with on_device(self._number):
+            if nbytes == 0:
+                return CudaBuffer._over(GPUArray((0,), np.uint8), self)
+            memory = _core.mem_alloc(nbytes)
+            with _lock:
+                _allocated.setdefault(self._number, weakref.WeakSet()).add(memory)
+            array = GPUArray((nbytes,), np.uint8, gpudata=memory)
+        return CudaBuffer._over(array, self, owner=memory)
+
+    def _bytes_at(self, address: Any, size: int, base: Any) -> GPUArray:
+        with on_device(self._number):
+            try:
+                return GPUArray((size,), np.uint8, gpudata=address, base=base)
+            except InvalidArgument as error:
+                raise ValueError(
+                    f"address is {address:#x}, where device {self._number} reaches no {size} bytes"
+                ) from error
+
+    def foreign_buffer(self, address: int, size: int, base: Any = None) -> CudaBuffer:
+        """Returns a buffer over memory that somebody else owns.
+
+        Parameters
+        ----------
+        address : int
+            The address of device memory, or of host memory that the device reaches.
+        size : int
+            The number of bytes.
+        base : object, optional
+            What keeps the memory; the buffer and its slices keep it alive.
+
+        Raises
+        ------
+        ValueError
+            The device cannot reach so many bytes there.
+        """
+        from ._buffer import CudaBuffer
+
+        address, size = _arguments.whole("address", address), _arguments.whole("size", size)
+        if size < 0:
+            raise ValueError(f"size is {size}; it must not be negative")
+        if size == 0:
+            return self.new_buffer(0)
+        return CudaBuffer._over(self._bytes_at(address, size, base), self, owner=base)
+
+    def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
+        """Returns the buffer of another process (``cuIpcOpenMemHandle``, ``hipIpcOpenMemHandle``).
+
+        Parameters
+        ----------
+        ipc_handle : IpcMemHandle
+            The result of :meth:`CudaBuffer.export_for_ipc` in the other process.
+
+        Raises
+        ------
+        ValueError
+            The handle's size and offset lie outside the memory.
+        """
+        from ._ipc import open_handle
+
+        return open_handle(self, ipc_handle)
+
+    def buffer_from_data(self, data: Any, offset: int = 0, size: int = -1) -> CudaBuffer:
+        """Returns a new buffer with a copy of bytes.
+
+        Parameters
+        ----------
+        data : CudaBuffer or object with the buffer protocol
+            What is copied.
+        offset : int
+            The first byte that is copied.
+        size : int
+            The number of bytes; -1: all from ``offset`` on.
+
+        Raises
+        ------
+        ValueError
+            ``data`` has no such bytes.
+        """
+        from ._buffer import CudaBuffer
+        from ._host import host_bytes
+
+        is_device = isinstance(data, CudaBuffer)
+        source = data if is_device else host_bytes("data", data)
+        total = source.size
+        offset, size = _arguments.whole("offset", offset), _arguments.whole("size", size)
+        if offset < 0 or (total and offset >= total) or (not total and offset):
+            raise ValueError(f"offset is {offset}; data has {total} bytes")
+        if size < 0:
+            size = total - offset
+        elif offset + size > total:
+            raise ValueError(f"offset is {offset} and size {size}; data has {total} bytes")
+        result = self.new_buffer(size)
+        if is_device:
+            result.copy_from_device(source.slice(offset, size) if size else source, 0, size)
+        else:
+            result.copy_from_host(source[offset : offset + size])
+        return result
+
+    def buffer_from_object(self, obj: Any) -> CudaBuffer:
+        """Returns a buffer over the memory of an object, which it keeps alive.
+
+        Parameters
+        ----------
+        obj : CudaBuffer, HostBuffer, GPUArray or object with ``__cuda_array_interface__``
+            If its elements have gaps between them, the buffer has the gaps, too.
+
+        Raises
+        ------
+        TypeError
+            The object names no memory that a device reaches.
+        """
+        from ._buffer import CudaBuffer, HostBuffer
+
+        if isinstance(obj, CudaBuffer):
+            return obj
+        if isinstance(obj, HostBuffer):
+            return self.foreign_buffer(obj.address, obj.size, base=obj)
+        interface = getattr(obj, "__cuda_array_interface__", None)
+        if not isinstance(interface, dict):
+            raise TypeError(
+                f"obj is of type {type(obj).__name__}; a device buffer, a HostBuffer or an object "
+                "with __cuda_array_interface__ is needed"
+            )
+        try:
+            address, shape = interface["data"][0], tuple(map(int, interface["shape"]))
+            itemsize = np.dtype(interface["typestr"]).itemsize
+            strides = interface.get("strides")
+            strides = None if strides is None else tuple(map(int, strides))
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"__cuda_array_interface__ of obj is incomplete: {error!r}") from None
+        start, end = contiguous_span(shape, strides, itemsize)
+        if not address or start == end:
+            return self.new_buffer(0)
+        return self.foreign_buffer(int(address) + start, end - start, base=obj)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash(("pygpu.arrow.Context", self._number))
+
+    def __repr__(self) -> str:
+        return f"<Context of device {self._number}>"

@@ -1,0 +1,228 @@
+"""Device buffers as files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .. import _arguments
+from ._buffer import CudaBuffer
+from ._host import host_bytes
+
+
+class _File:
+    """A position in a device buffer."""
+
+    def __init__(self, buffer: CudaBuffer) -> None:
+        self._buffer: CudaBuffer | None = _arguments.instance("buffer", buffer, CudaBuffer)
+        self._place = 0
+
+    def _open(self) -> CudaBuffer:
+        if self._buffer is None:
+            raise ValueError("the file is closed")
+        return self._buffer
+
+    @property
+    def closed(self) -> bool:
+        """Whether the file is closed."""
+        return self._buffer is None
+
+    def close(self) -> None:
+        """Ends the use of the buffer."""
+        self._buffer = None
+
+    def __enter__(self) -> Any:
+        self._open()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def size(self) -> int:
+        """Returns the number of bytes of the buffer."""
+        return self._open().size
+
+    def tell(self) -> int:
+        """Returns the position."""
+        self._open()
+        return self._place
+
+    def seekable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        """Sets the position, and returns it.
+
+        Parameters
+        ----------
+        position : int
+            A number of bytes.
+        whence : int
+            What they are counted from: 0 the start, 1 the present position, 2 the end.
+
+        Raises
+        ------
+        ValueError
+            The position is outside the buffer, or there is no such ``whence``.
+        """
+        size, position = self.size(), _arguments.whole("position", position)
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}
+        if whence not in starts:
+            raise ValueError(f"whence is {whence}; allowed are 0, 1 and 2")
+        place = starts[whence] + position
+        if not 0 <= place <= size:
+            raise ValueError(f"position is {position}: {place} of a buffer of {size} bytes")
+        self._place = place
+        return place
+
+
+class BufferReader(_File):
+    """Reads a device buffer as a file: parts of it as buffers without a copy, or as bytes.
+
+    Parameters
+    ----------
+    obj : CudaBuffer
+        The buffer.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
+    >>> reader.read(2), reader.read_buffer(3).to_pybytes(), reader.tell()
+    (b'ab', b'cde', 5)
+    """
+
+    def __init__(self, obj: CudaBuffer) -> None:
+        super().__init__(obj)
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def writable(self) -> bool:
+        """Returns False."""
+        return False
+
+    def read_buffer(self, nbytes: int | None = None) -> CudaBuffer:
+        """Returns the next bytes as a slice of the buffer: at most ``nbytes``, or the rest."""
+        buffer, rest = self._open(), self.size() - self._place
+        count = rest if nbytes is None else _arguments.whole("nbytes", nbytes)
+        count = min(count, rest) if count >= 0 else rest
+        part = buffer._part(self._place, count)
+        self._place += count
+        return part
+
+    def read(self, nbytes: int | None = None) -> bytes:
+        """Returns a copy of the next bytes: at most ``nbytes``, or the rest."""
+        return self.read_buffer(nbytes).to_pybytes()
+
+
+class BufferWriter(_File):
+    """Writes a device buffer as a file.
+
+    Each write is a copy to the device. With :attr:`buffer_size` set, small ones are collected in
+    host memory first, until it is full, or :meth:`flush`, :meth:`seek` or :meth:`close` is
+    called.
+
+    Parameters
+    ----------
+    buffer : CudaBuffer
+        The buffer.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> buffer = arrow.Context().buffer_from_data(bytes(6))
+    >>> with arrow.BufferWriter(buffer) as writer:
+    ...     writer.buffer_size = 64
+    ...     _ = writer.write(b"ab"), writer.write(b"cd"), writer.num_bytes_buffered
+    >>> buffer.to_pybytes()
+    b'abcd\\x00\\x00'
+    """
+
+    def __init__(self, buffer: CudaBuffer) -> None:
+        super().__init__(buffer)
+        self._collected = np.empty(0, np.uint8)
+        self._count = 0
+
+    def readable(self) -> bool:
+        """Returns False."""
+        return False
+
+    def writable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Writes bytes at the position, and returns their number.
+
+        Raises
+        ------
+        ValueError
+            They do not fit; nothing is written then.
+        """
+        source = host_bytes("data", data)
+        buffer, rest = self._open(), self.size() - self._place
+        if source.size > rest:
+            raise ValueError(f"data has {source.size} bytes; {rest} fit behind the position")
+        if source.size + self._count > self._collected.size:
+            self.flush()
+        if source.size < self._collected.size:
+            self._collected[self._count : self._count + source.size] = source
+            self._count += source.size
+        else:
+            buffer._write(self._place, source)
+        self._place += source.size
+        return source.size
+
+    def writeat(self, position: int, data: Any) -> None:
+        """Writes bytes at a position, which is behind them afterwards."""
+        source = host_bytes("data", data)
+        place = _arguments.whole("position", position)
+        if not 0 <= place <= self.size() - source.size:
+            raise ValueError(
+                f"position is {place} and data has {source.size} bytes; the buffer has "
+                f"{self.size()}"
+            )
+        self.seek(place)
+        self.write(source)
+
+    def flush(self) -> None:
+        """Copies collected bytes to the device."""
+        buffer = self._open()
+        if self._count:
+            buffer._write(self._place - self._count, self._collected[: self._count])
+            self._count = 0
+
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        """Copies collected bytes to the device and sets the position; see
+        :meth:`BufferReader.seek`."""
+        self.flush()
+        return super().seek(position, whence)
+
+    def close(self) -> None:
+        """Copies collected bytes to the device, and ends the use of the buffer."""
+        if not self.closed:
+            self.flush()
+        super().close()
+
+    @property
+    def buffer_size(self) -> int:
+        """The bytes of host memory in which writes are collected; 0: each write is a copy."""
+        return self._collected.size
+
+    @buffer_size.setter
+    def buffer_size(self, buffer_size: int) -> None:
+        size = _arguments.whole("buffer_size", buffer_size)
+        if size < 0:
+            raise ValueError(f"buffer_size is {size}; it must not be negative")
+        self.flush()
+        self._collected = np.empty(size, np.uint8)
+
+    @property
+    def num_bytes_buffered(self) -> int:
+        """The number of bytes that are collected and not yet copied."""
+        return self._count

@@ -1,0 +1,110 @@
+"""Device buffers of other processes."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from .. import _arguments, _core
+from .._core import GPUArray
+from ._buffer import CudaBuffer
+from ._context import Context, on_device
+from ._host import host_bytes, require_pyarrow
+
+# The buffer's bytes, the driver's handle, and for a part of an allocation where it starts: the
+# first two are what Arrow's C++ library writes.
+_WHOLE, _PART = struct.Struct("<q64s"), struct.Struct("<q64sq")
+
+
+class IpcMemHandle:
+    """What other processes need to open a device buffer. It is made by
+    :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
+    """
+
+    def __init__(self) -> None:
+        raise TypeError("an IpcMemHandle is made by export_for_ipc of a CudaBuffer")
+
+    _handle: bytes
+    _size: int
+    _offset: int
+    _keeps: Any
+
+    @staticmethod
+    def _new(handle: bytes, size: int, offset: int, keeps: Any = None) -> IpcMemHandle:
+        result = IpcMemHandle.__new__(IpcMemHandle)
+        result._handle, result._size, result._offset = handle, size, offset
+        result._keeps = keeps
+        return result
+
+    @staticmethod
+    def from_buffer(opaque_handle: Any) -> IpcMemHandle:
+        """Returns the handle from what :meth:`serialize` returned in another process.
+
+        Parameters
+        ----------
+        opaque_handle : pyarrow.Buffer, bytes or another object with the buffer protocol
+            72 bytes, or 80 for a part of an allocation.
+
+        Raises
+        ------
+        ValueError
+            It has another number of bytes, or a size or offset that is negative.
+        """
+        data = host_bytes("opaque_handle", opaque_handle).tobytes()
+        if len(data) not in (_WHOLE.size, _PART.size):
+            raise ValueError(
+                f"opaque_handle has {len(data)} bytes; allowed are {_WHOLE.size} and {_PART.size}"
+            )
+        size, handle = _WHOLE.unpack_from(data)
+        offset = _PART.unpack(data)[2] if len(data) == _PART.size else 0
+        if size < 0 or offset < 0:
+            raise ValueError(f"opaque_handle has the size {size} and the offset {offset}")
+        return IpcMemHandle._new(handle, size, offset)
+
+    def serialize(self, pool: Any = None) -> Any:
+        """Returns the handle as a ``pyarrow.Buffer``; ``pool`` is where its memory comes from."""
+        data = self.to_pybytes()
+        buffer = require_pyarrow("serialize").allocate_buffer(len(data), memory_pool=pool)
+        host_bytes("buffer", buffer, writable=True)[:] = np.frombuffer(data, np.uint8)
+        return buffer
+
+    def to_pybytes(self) -> bytes:
+        """Returns the handle as bytes, without ``pyarrow``."""
+        if self._offset:
+            return _PART.pack(self._size, self._handle, self._offset)
+        return _WHOLE.pack(self._size, self._handle)
+
+    def __repr__(self) -> str:
+        return f"<IpcMemHandle of {self._size} bytes from {self._offset}>"
+
+
+def export_buffer(buffer: CudaBuffer) -> IpcMemHandle:
+    """Returns the handle of a buffer: that of its allocation, with the buffer's offset."""
+    if buffer.size == 0:
+        return IpcMemHandle._new(bytes(64), 0, 0)
+    with on_device(buffer.context.device_number):
+        base, _ = _core.mem_get_address_range(buffer.address)
+        handle = bytes(_core.mem_get_ipc_handle(base))
+        # What has been queued is done before another process can see the handle.
+        _core.synchronize()
+    return IpcMemHandle._new(handle, buffer.size, buffer.address - base, buffer)
+
+
+def open_handle(context: Context, ipc_handle: IpcMemHandle) -> CudaBuffer:
+    """Returns the buffer of a handle, checked against the memory that the handle opens."""
+    _arguments.instance("ipc_handle", ipc_handle, IpcMemHandle)
+    size, offset = ipc_handle._size, ipc_handle._offset
+    if size == 0:
+        return context.new_buffer(0)
+    with on_device(context.device_number):
+        memory = _core.IPCMemoryHandle(ipc_handle._handle)
+        if offset + size > memory.size:
+            total = memory.size
+            memory.close()
+            raise ValueError(
+                f"ipc_handle has {size} bytes from {offset}; the memory that it opens has {total}"
+            )
+        whole = GPUArray((memory.size,), np.uint8, gpudata=memory)
+    return CudaBuffer._over(whole[offset : offset + size], context, owner=memory)

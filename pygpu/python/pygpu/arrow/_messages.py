@@ -1,0 +1,293 @@
+"""Messages of Arrow's IPC format in device memory.
+
+The metadata of a message is copied to the host and read there; its body stays on the device. Both
+may come from another process: every count, size and place is checked against the bytes before it is
+used.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from .. import _arguments, _core
+from ._batch import DeviceRecordBatch
+from ._buffer import CudaBuffer
+from ._column import DeviceColumn
+from ._context import Context
+from ._files import BufferReader, BufferWriter
+from ._flatbuffers import Table
+from ._host import require_pyarrow
+from ._types import Field, layout_of
+
+_CONTINUATION = 0xFFFFFFFF
+_TYPES = {1: "schema", 2: "dictionary", 3: "record batch", 4: "tensor", 5: "sparse tensor"}
+# MetadataVersion: V4 differs from V5 in unions alone.
+_VERSIONS = {3: "V4", 4: "V5"}
+_DEPTH_LIMIT = 64
+
+
+class Message:
+    """A message whose body is in device memory. It is made by :func:`read_message`."""
+
+    def __init__(self) -> None:
+        raise TypeError("a Message is made by read_message")
+
+    _metadata: bytes
+    _body: CudaBuffer
+    _header: Table | None
+    _type: int
+    _version: int
+
+    @staticmethod
+    def _parse(metadata: bytes, reader: BufferReader) -> Message:
+        table = Table.root(metadata)
+        message = Message.__new__(Message)
+        message._metadata = metadata
+        message._version, message._type = table.integer(0, "<h"), table.integer(1, "<B")
+        message._header = table.table(2)
+        length, rest = table.integer(3, "<q"), reader.size() - reader.tell()
+        if message._version not in _VERSIONS or message._type not in _TYPES:
+            raise ValueError(
+                f"the message has the type {message._type} and the metadata version "
+                f"{message._version}; known are {list(_TYPES)} and {list(_VERSIONS)}"
+            )
+        if not 0 <= length <= rest:
+            raise ValueError(f"the message has a body of {length} bytes; {rest} follow it")
+        message._body = reader.read_buffer(length)
+        return message
+
+    @property
+    def type(self) -> str:
+        """What it is: "schema", "record batch", "dictionary" or another of Arrow's messages."""
+        return _TYPES[self._type]
+
+    @property
+    def metadata(self) -> bytes:
+        """The metadata, a flatbuffer in host memory."""
+        return self._metadata
+
+    @property
+    def metadata_version(self) -> str:
+        """The version of the metadata, "V4" or "V5"."""
+        return _VERSIONS[self._version]
+
+    @property
+    def body(self) -> CudaBuffer:
+        """The body, in device memory."""
+        return self._body
+
+    def __repr__(self) -> str:
+        return f"<Message, {self.type}, with a body of {self._body.size} bytes>"
+
+
+def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message:
+    """Reads a message of Arrow's IPC format from device memory.
+
+    Parameters
+    ----------
+    source : CudaBuffer or BufferReader
+        Where the message begins; a reader's position is behind it afterwards.
+    pool
+        Has no effect; in ``pyarrow`` the metadata's memory comes from it.
+
+    Raises
+    ------
+    EOFError
+        There are no bytes, or the mark of a stream's end.
+    ValueError
+        The bytes are no message.
+    """
+    reader = source if isinstance(source, BufferReader) else BufferReader(source)
+    place = reader.tell()
+    try:
+        head = reader.read(8)
+        if head[:4] != struct.pack("<I", _CONTINUATION):
+            # Before version 0.15 the size was first.
+            reader.seek(place + min(4, len(head)))
+            head = bytes(4) + head[:4]
+        size = struct.unpack("<i", head[4:])[0] if len(head) == 8 else 0
+        if size == 0:
+            raise EOFError("there is no further message")
+        rest = reader.size() - reader.tell()
+        if not 0 < size <= rest:
+            raise ValueError(f"the message has metadata of {size} bytes; {rest} follow")
+        return Message._parse(reader.read(size), reader)
+    except (EOFError, ValueError):
+        reader.seek(place)
+        raise
+
+
+def read_record_batch(
+    object: CudaBuffer | Message, schema: Any, *, dictionary_memo: Any = None, pool: Any = None
+) -> DeviceRecordBatch:
+    """Returns the record batch in a message, whose buffers are parts of the device buffer.
+
+    The places and sizes of the buffers are checked. Offsets in them are checked by
+    :meth:`DeviceRecordBatch.copy_to_host`; who reads texts and lists on the device, or by
+    ``pyarrow.record_batch(batch)`` on the host backend, has to trust the sender.
+
+    Parameters
+    ----------
+    object : CudaBuffer or Message
+        The message: what :func:`serialize_record_batch` returned, for example.
+    schema : pyarrow.Schema or object with ``__arrow_c_schema__``
+        The names and types of the columns.
+    dictionary_memo, pool
+        Have no effect: columns with dictionaries are refused.
+
+    Raises
+    ------
+    ValueError
+        The message is no record batch of the schema.
+    NotImplementedError
+        The body is compressed, or a column has a dictionary.
+    """
+    message = object if isinstance(object, Message) else read_message(object)
+    export = getattr(schema, "__arrow_c_schema__", None)
+    if export is None:
+        raise TypeError(
+            f"schema is of type {type(schema).__name__}; an object with __arrow_c_schema__ is "
+            "needed"
+        )
+    field = Field.of_tree(_core.arrow_schema(export()))
+    header = message._header
+    if message.type != "record batch" or header is None:
+        raise ValueError(f"the message is a {message.type}; a record batch is needed")
+    if field.format != "+s":
+        raise ValueError(f"schema has the format {field.format!r}; that of a record batch is '+s'")
+    if header.table(3) is not None:
+        raise NotImplementedError("the body is compressed; write it with compression=None")
+    length = header.integer(0, "<q")
+    if length < 0:
+        raise ValueError(f"the record batch has the length {length}")
+    parts = _Parts(message, header)
+    columns = [parts.column(child, _DEPTH_LIMIT) for child in field.children]
+    parts.check_end()
+    if any(column.length != length for column in columns):
+        lengths = sorted({column.length for column in columns})
+        raise ValueError(f"the record batch has {length} rows, and columns of {lengths}")
+    context = message.body.context
+    return DeviceRecordBatch._over(
+        DeviceColumn._new(field, context, length, 0, 0, (None,), columns)
+    )
+
+
+class _Parts:
+    """The nodes and buffers of a message, in the order of the columns."""
+
+    def __init__(self, message: Message, header: Table) -> None:
+        self._body, self._version = message.body, message.metadata_version
+        self._nodes: Iterator[tuple[int, ...]] = iter(header.structs(1, "<qq"))
+        self._places: Iterator[tuple[int, ...]] = iter(header.structs(2, "<qq"))
+        self._variadic: Iterator[tuple[int, ...]] = iter(header.structs(4, "<q"))
+
+    def _next(self, what: str) -> tuple[int, ...]:
+        entry = next(getattr(self, f"_{what}"), None)
+        if entry is None:
+            raise ValueError(f"the record batch has fewer {what} than its schema")
+        return entry
+
+    def check_end(self) -> None:
+        """Raises ValueError if the schema has not used all parts."""
+        for what in ("nodes", "places", "variadic"):
+            if next(getattr(self, f"_{what}"), None) is not None:
+                raise ValueError(f"the record batch has more {what} than its schema")
+
+    def _buffer(self) -> CudaBuffer | None:
+        offset, length = self._next("places")
+        if length == 0:
+            return None
+        if offset < 0 or length < 0 or offset % 8 or offset + length > self._body.size:
+            raise ValueError(
+                f"a buffer of {length} bytes is at {offset}; the body has {self._body.size}, and "
+                "buffers begin at multiples of 8"
+            )
+        return self._body._part(offset, length)
+
+    def column(self, field: Field, depth: int) -> DeviceColumn:
+        """Returns the column of a field."""
+        if field.dictionary is not None:
+            raise NotImplementedError(f"the column {field.name!r} has a dictionary")
+        if depth == 0:
+            raise ValueError(f"the schema is nested more than {_DEPTH_LIMIT} levels deep")
+        if field.format.startswith("+u") and self._version == "V4":
+            raise NotImplementedError("unions of metadata version V4 are not read")
+        length, null_count = self._next("nodes")
+        layout = layout_of(field)
+        buffers = [self._buffer() for _ in layout.parts]
+        if layout.has_variadic:
+            (count,) = self._next("variadic")
+            if not 0 <= count <= self._body.size:
+                raise ValueError(f"the column {field.name!r} has {count} variadic buffers")
+            buffers += [self._buffer() for _ in range(count)]
+        children = [self.column(child, depth - 1) for child in field.children]
+        return DeviceColumn._new(
+            field, self._body.context, length, null_count, 0, buffers, children
+        )
+
+
+class _Behind:
+    """A file for ``pyarrow`` that skips the first bytes: those of the schema's message."""
+
+    def __init__(self, writer: BufferWriter, skipped: int) -> None:
+        self._writer, self._skipped = writer, skipped
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        data = memoryview(data)
+        start = min(self._skipped, data.nbytes)
+        self._skipped -= start
+        self._writer.write(data[start:])
+        return data.nbytes
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
+    """Returns a new device buffer with a record batch as a message of Arrow's IPC format.
+
+    The buffers of the batch are copied to the device as they are, without a serialised copy of the
+    batch in host memory.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        The batch.
+    ctx : Context
+        The context of the device.
+
+    Raises
+    ------
+    TypeError
+        ``batch`` is no ``pyarrow.RecordBatch``.
+    """
+    pyarrow = require_pyarrow("serialize_record_batch")
+    _arguments.instance("batch", batch, pyarrow.RecordBatch)
+    _arguments.instance("ctx", ctx, Context)
+    result = ctx.new_buffer(pyarrow.ipc.get_record_batch_size(batch))
+    with BufferWriter(result) as writer:
+        writer.buffer_size = _COLLECTED
+        if any(map(_has_dictionary, batch.schema.types)):
+            # A stream has messages of the dictionaries before that of the batch.
+            writer.write(batch.serialize())
+        else:
+            sink = _Behind(writer, batch.schema.serialize().size)
+            stream = pyarrow.ipc.new_stream(pyarrow.PythonFile(sink, mode="w"), batch.schema)
+            stream.write_batch(batch)
+    return result
+
+
+# Bytes of small buffers that are copied to the device together.
+_COLLECTED = 1 << 20
+
+
+def _has_dictionary(type: Any) -> bool:
+    return hasattr(type, "index_type") or any(
+        _has_dictionary(type.field(number).type) for number in range(type.num_fields)
+    )
