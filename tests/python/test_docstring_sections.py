@@ -20,6 +20,7 @@ except ImportError:  # Python 3.10
 
 MODULES = [
     "pygpu",
+    "pygpu.arrow",
     "pygpu.gpuarray",
     "pygpu.cuda",
     "pygpu.cumath",

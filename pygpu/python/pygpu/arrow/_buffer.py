@@ -377,6 +377,14 @@ class HostBuffer(_core.BufferExporter):
 
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
     of the memory. It is made by :func:`new_host_buffer`.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> buffer = arrow.new_host_buffer(3)
+    >>> memoryview(buffer)[:] = b"abc"
+    >>> buffer.to_pybytes()
+    b'abc'
     """
 
     _host: np.ndarray

@@ -64,6 +64,12 @@ class DeviceColumn:
         column = cls.__new__(cls)
         column._field, column._layout, column._context = field, layout_of(field), context
         column._length, column._null_count, column._offset = length, null_count, offset
+        parts = column._layout.parts
+        if offset + length == 0 and len(parts) > 1 and parts[1].kind == "offsets":
+            # Arrow lets writers leave out the one offset; some readers want it all the same.
+            buffers = [*buffers]
+            if len(buffers) > 1 and not buffers[1]:
+                buffers[1] = context.buffer_from_data(bytes(parts[1].width))
         column._buffers, column._children = tuple(buffers), tuple(children)
         column._dictionary = dictionary
         column._check()

@@ -21,6 +21,14 @@ _WHOLE, _PART = struct.Struct("<q64s"), struct.Struct("<q64sq")
 class IpcMemHandle:
     """What other processes need to open a device buffer. It is made by
     :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
+
+    Examples
+    --------
+    >>> from pygpu import arrow
+    >>> context = arrow.Context()
+    >>> sent = context.new_buffer(0).export_for_ipc().to_pybytes()
+    >>> context.open_ipc_buffer(arrow.IpcMemHandle.from_buffer(sent)).size
+    0
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,17 @@ _DEPTH_LIMIT = 64
 
 
 class Message:
-    """A message whose body is in device memory. It is made by :func:`read_message`."""
+    """A message whose body is in device memory. It is made by :func:`read_message`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pygpu import arrow
+    >>> batch = pa.record_batch({"x": [1, 2, 3]})
+    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
+    >>> arrow.read_message(buffer)
+    <Message, record batch, with a body of 24 bytes>
+    """
 
     def __init__(self) -> None:
         raise TypeError("a Message is made by read_message")
@@ -98,6 +108,15 @@ def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message
         There are no bytes, or the mark of a stream's end.
     ValueError
         The bytes are no message.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pygpu import arrow
+    >>> batch = pa.record_batch({"x": [1, 2, 3]})
+    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
+    >>> arrow.read_message(buffer).type
+    'record batch'
     """
     reader = source if isinstance(source, BufferReader) else BufferReader(source)
     place = reader.tell()
@@ -143,6 +162,16 @@ def read_record_batch(
         The message is no record batch of the schema.
     NotImplementedError
         The body is compressed, or a column has a dictionary.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pygpu import arrow
+    >>> batch = pa.record_batch({"x": [1, 2, 3]})
+    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
+    >>> there = arrow.read_record_batch(buffer, batch.schema)
+    >>> there["x"].to_gpuarray()
+    array([1, 2, 3])
     """
     message = object if isinstance(object, Message) else read_message(object)
     export = getattr(schema, "__arrow_c_schema__", None)
@@ -266,6 +295,15 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     ------
     TypeError
         ``batch`` is no ``pyarrow.RecordBatch``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pygpu import arrow
+    >>> batch = pa.record_batch({"x": [1, 2, 3]})
+    >>> buffer = arrow.serialize_record_batch(batch, arrow.Context())
+    >>> arrow.read_record_batch(buffer, batch.schema).copy_to_host().equals(batch)
+    True
     """
     pyarrow = require_pyarrow("serialize_record_batch")
     _arguments.instance("batch", batch, pyarrow.RecordBatch)
