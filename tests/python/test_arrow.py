@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from device import BACKEND
 
-from pygpu import arrow, driver, gpuarray
+from pygpu import arrow, cuda, driver, gpuarray
 
 DATA = bytes(range(1, 65))
 
@@ -278,6 +278,18 @@ def test_numba_pointers(context, buffer):
     assert (view.address, view.size) == (buffer.address, 10)
     with pytest.raises(TypeError, match="a MemoryPointer is needed"):
         arrow.CudaBuffer.from_numba(3)
+
+
+def test_numbas_memory(context, buffer):
+    memory = buffer.to_numba()
+    assert (memory.size, memory.device_pointer) == (64, buffer.address)
+    assert memory.context.device.id == 0
+    back = arrow.CudaBuffer.from_numba(memory)
+    assert (back.address, back.size) == (buffer.address, 64)
+    assert arrow.Context.from_numba(context.to_numba()) == context
+    array = cuda.as_cuda_array(buffer)
+    assert array.ptr == buffer.address
+    np.testing.assert_array_equal(array.copy_to_host(), list(DATA))
 
 
 def test_page_locked_buffers(context):

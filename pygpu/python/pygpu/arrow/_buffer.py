@@ -74,19 +74,14 @@ class CudaBuffer(_core.BufferExporter):
         return context.foreign_buffer(int(getattr(pointer, "value", pointer) or 0), mem.size, mem)
 
     def to_numba(self) -> Any:
-        """Returns numba's ``MemoryPointer`` of the memory, which keeps the buffer alive.
+        """Returns the memory as a ``MemoryPointer`` of :mod:`pygpu.cuda`, which keeps it alive.
 
-        Raises
-        ------
-        ImportError
-            numba is not installed.
+        numba itself takes the buffer by ``__cuda_array_interface__``:
+        ``numba.cuda.as_cuda_array(buffer)``.
         """
-        import ctypes
+        from ..cuda.cudadrv.driver import MemoryPointer
 
-        from numba.cuda.cudadrv.driver import MemoryPointer
-
-        pointer = ctypes.c_void_p(self.address)
-        return MemoryPointer(self._context.to_numba(), pointer, self.size, owner=self)
+        return MemoryPointer.of(self._context.to_numba(), self._bytes, owner=self)
 
     def to_gpuarray(self, dtype: Any = np.uint8) -> GPUArray:
         """Returns the memory as an array of one axis, which shares it.

@@ -14,6 +14,7 @@ from .. import _arguments, _core
 from .._context import Device
 from .._core import DeviceAllocation, GPUArray
 from .._errors import InvalidArgument, Unsupported
+from ..compyte.array import c_contiguous_strides
 
 if TYPE_CHECKING:
     from ._buffer import CudaBuffer
@@ -36,19 +37,6 @@ def on_device(number: int) -> Iterator[None]:
         yield
     finally:
         context.pop()
-
-
-def contiguous_span(
-    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int
-) -> tuple[int, int]:
-    """Returns the first byte, and the one behind the last, of a strided array, both relative to its
-    first element."""
-    if 0 in shape:
-        return 0, 0
-    if strides is None:
-        return 0, int(np.prod(shape, dtype=object)) * itemsize
-    reach = [(extent - 1) * stride for extent, stride in zip(shape, strides)]
-    return sum(min(step, 0) for step in reach), sum(max(step, 0) for step in reach) + itemsize
 
 
 class Context:
@@ -102,17 +90,10 @@ class Context:
         return Context(device.id)
 
     def to_numba(self) -> Any:
-        """Returns numba's context of the device.
+        """Returns the context of the device in :mod:`pygpu.cuda`, which stands for numba's."""
+        from ..cuda import gpus
 
-        Raises
-        ------
-        ImportError
-            numba is not installed.
-        """
-        from numba import cuda
-
-        with cuda.gpus[self._number]:
-            return cuda.current_context()
+        return gpus[self._number].get_primary_context()
 
     @staticmethod
     def get_num_devices() -> int:
@@ -269,6 +250,7 @@ class Context:
         TypeError
             The object names no memory that a device reaches.
         """
+        from ..cuda._pointer import extent
         from ._buffer import CudaBuffer, HostBuffer
 
         if isinstance(obj, CudaBuffer):
@@ -285,10 +267,12 @@ class Context:
             address, shape = interface["data"][0], tuple(map(int, interface["shape"]))
             itemsize = np.dtype(interface["typestr"]).itemsize
             strides = interface.get("strides")
-            strides = None if strides is None else tuple(map(int, strides))
+            if strides is None:
+                strides = c_contiguous_strides(itemsize, shape)
+            strides = tuple(map(int, strides))
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise ValueError(f"__cuda_array_interface__ of obj is incomplete: {error!r}") from None
-        start, end = contiguous_span(shape, strides, itemsize)
+        start, end = extent(shape, strides, itemsize)
         if not address or start == end:
             return self.new_buffer(0)
         return self.foreign_buffer(int(address) + start, end - start, base=obj)
