@@ -82,7 +82,7 @@ class Context:
         context."""
         if context is None:
             return Context(_core.current_ordinal())
-        device = getattr(context, "device", None)
+        device: Any = getattr(context, "device", None)
         if not hasattr(device, "id"):
             raise TypeError(
                 f"context is of type {type(context).__name__}; a context of numba is needed"
@@ -220,8 +220,7 @@ class Context:
         from ._buffer import CudaBuffer
         from ._host import host_bytes
 
-        is_device = isinstance(data, CudaBuffer)
-        source = data if is_device else host_bytes("data", data)
+        source: Any = data if isinstance(data, CudaBuffer) else host_bytes("data", data)
         total = source.size
         offset, size = _arguments.whole("offset", offset), _arguments.whole("size", size)
         if offset < 0 or (total and offset >= total) or (not total and offset):
@@ -230,11 +229,11 @@ class Context:
             size = total - offset
         elif offset + size > total:
             raise ValueError(f"offset is {offset} and size {size}; data has {total} bytes")
-        result = self.new_buffer(size)
-        if is_device:
-            result.copy_from_device(source.slice(offset, size) if size else source, 0, size)
+        result, part = self.new_buffer(size), source[offset : offset + size]
+        if isinstance(part, CudaBuffer):
+            result.copy_from_device(part)
         else:
-            result.copy_from_host(source[offset : offset + size])
+            result.copy_from_host(part)
         return result
 
     def buffer_from_object(self, obj: Any) -> CudaBuffer:

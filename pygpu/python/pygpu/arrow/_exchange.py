@@ -283,7 +283,7 @@ def _host_memory(address: int, size: int) -> np.ndarray:
                 raise OSError("no memory")
             done = 0
             while done < size:
-                count = os.preadv(memory.fileno(), [result[done:]], address + done)
+                count = os.preadv(memory.fileno(), [result.data[done:]], address + done)
                 if count == 0:
                     raise OSError("no memory")
                 done += count

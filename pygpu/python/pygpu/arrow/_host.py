@@ -16,7 +16,7 @@ def require_pyarrow(why: str) -> Any:
         It is not installed.
     """
     try:
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError(f"{why} needs pyarrow: pip install pyarrow") from error
     return pyarrow
