@@ -100,6 +100,8 @@ def test_transposes_are_copies_in_c_order(shape, seed, order, axes):
     axes = [axis for axis in axes if axis < host.ndim]
     result = device.transpose(axes)
     check(result, host.transpose(axes))
+    check(device.transpose(*axes), host.transpose(axes))
+    check(device.transpose(axes=axes), host.transpose(axes))
     assert (result is device) == (axes == sorted(axes)), "numba returns the array itself"
     assert result is device or result.is_c_contiguous()
 

@@ -301,20 +301,24 @@ class DeviceNDArrayBase(GPUArray):
         """The array with its axes reversed: see :meth:`transpose`."""
         return self.transpose()
 
-    def transpose(self, axes: Any = None) -> DeviceNDArray:  # type: ignore[override]
+    def transpose(self, *positions: Any, axes: Any = None) -> DeviceNDArray:
         """Returns a copy in C order with its axes in another order; as numba, no view.
 
         Parameters
         ----------
-        axes : sequence of int, optional
+        *positions : int, or one sequence of int
             The axes in their new order; reversed by default. The order that the array has returns
             the array itself. Unlike numba's, any number of axes is allowed.
+        axes : sequence of int, optional
+            The same by keyword.
 
         Raises
         ------
         ValueError
             ``axes`` does not name each axis once.
         """
+        if axes is None and positions:
+            axes = positions if isinstance(positions[0], int) else positions[0]
         order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
         if sorted(order) != list(range(self.ndim)):
             raise ValueError(f"invalid axes list {axes!r}")
