@@ -286,7 +286,7 @@ fn the_model_finds_a_circle_and_a_slip() {
     assert!(!explored(&[hidden, capture.clone()]));
     let careless = vec![StoreCell(0), Keep(0), Queue, ClearCell];
     assert!(!explored(&[careless, capture.clone()]));
-    let unlocked = vec![StoreCell(0), IfNotAnnounced(4), ClearCell, StoreCell(0)];
+    let unlocked = [StoreCell(0), IfNotAnnounced(4), ClearCell, StoreCell(0)];
     let queue = [Keep(0), Queue, ClearCell];
     assert!(!explored(&[[&unlocked[..], &queue].concat(), capture.clone()]));
     let locked = [ClearCell, BeginOrdering, StoreCell(0), EndOrdering];
