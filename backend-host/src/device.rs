@@ -4,11 +4,12 @@ use crate::config::HostConfig;
 use crate::engine::Engine;
 use crate::event::HostEvent;
 use crate::memory::Memory;
+use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
 use hal::process::ProcessMutex;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
-    Feature, Features, MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions,
+    Feature, Features, IpcHandle, MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions,
 };
 use rayon::ThreadPool;
 use std::any::Any;
@@ -102,6 +103,11 @@ impl HostDevice {
     /// Allocates; where there is no room, waits for frees that are queued and tries again.
     pub(crate) fn allocate_waiting(&self, bytes: usize) -> Result<u64> {
         self.with_room(|memory| memory.allocate(bytes))
+    }
+
+    /// As [`HostDevice::allocate_waiting`], for [`Memory::allocate_plain`].
+    fn allocate_plain_waiting(&self, bytes: usize) -> Result<u64> {
+        self.with_room(|memory| memory.allocate_plain(bytes))
     }
 
     /// As [`HostDevice::allocate_waiting`], for [`Memory::allocate_zeroed`].
@@ -208,7 +214,10 @@ unsafe impl Device for HostHandle {
     }
 
     fn features(&self) -> Features {
-        [Feature::ManagedMemory, Feature::Limits].into_iter().collect()
+        [Feature::ManagedMemory, Feature::Limits]
+            .into_iter()
+            .collect::<Features>()
+            .with(Feature::Sharing, cfg!(target_os = "linux"))
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {
@@ -227,17 +236,17 @@ unsafe impl Device for HostHandle {
     }
 
     fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
-        Ok(Arc::new(HostEvent::new(options)))
+        Ok(Arc::new(HostEvent::new(options, &self.memory)?))
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.allocate_waiting(bytes)
+        self.allocate_plain_waiting(bytes)
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
         self.wait()?;
         // SAFETY: the caller's promise, and no work is left.
-        unsafe { self.memory.free(address, bytes) };
+        unsafe { self.memory.free_plain(address, bytes) };
         Ok(())
     }
 
@@ -339,8 +348,42 @@ unsafe impl Device for HostHandle {
         if bytes == 0 {
             return Err(Error::invalid("allocate_managed", "bytes is 0; at least 1 is needed"));
         }
-        // All memory here is the host's.
-        self.allocate(bytes)
+        // All memory here is the host's. It is private, so that a forked child that writes to it,
+        // as to any memory of the host, changes a copy.
+        self.allocate_waiting(bytes)
+    }
+
+    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
+        check_shares("export_memory")?;
+        self.memory.segments().export("export_memory", address as usize, Kind::Memory)
+    }
+
+    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
+        check_shares("import_memory")?;
+        let address = self.memory.segments().open("import_memory", handle, Kind::Memory)?;
+        Ok(address as u64)
+    }
+
+    unsafe fn close_imported(&self, address: u64) -> Result<()> {
+        check_shares("close_imported")?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.memory.segments().close(address as usize) } {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "close_imported",
+            format!("address is {address:#x}, where no memory of another process is open"),
+        ))
+    }
+
+    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
+        check_shares("export_event")?;
+        HostEvent::of("export_event", event)?.export()
+    }
+
+    fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
+        check_shares("import_event")?;
+        Ok(Arc::new(HostEvent::open(handle, &self.memory)?))
     }
 
     fn limit(&self, limit: i32) -> Result<usize> {
@@ -360,6 +403,14 @@ unsafe impl Device for HostHandle {
         self.wait()?;
         self.engine().default_queue.take_failure()
     }
+}
+
+/// Checks that the system has memory that processes can share.
+fn check_shares(call: &'static str) -> Result<()> {
+    if cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    Err(Error::unsupported(call, "the host backend shares memory and events on Linux only"))
 }
 
 /// The processor's name, as the system has it.

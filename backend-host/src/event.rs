@@ -1,10 +1,12 @@
 //! Events of the host.
 
 use crate::device::DEVICE;
+use crate::memory::Memory;
 use crate::queue::Mark;
+use crate::sharing::event::SharedEvent;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, Result, Status, process};
+use hal::{DeviceId, Error, ErrorKind, Event, EventOptions, IpcHandle, Result, Status, process};
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -36,18 +38,97 @@ pub(crate) struct HostEvent {
     timing: bool,
     generation: u32,
     recorded: Mutex<Recorded>,
+    /// What takes the place of `recorded` in an event that processes share.
+    shared: Option<Arc<SharedEvent>>,
     status: AtomicStatus,
 }
 
+/// What is still to be reached before an event is.
+pub(crate) enum Pending {
+    /// A place in a stream's work.
+    Here(Mark),
+    /// A recording of an event that processes share.
+    Shared(Arc<SharedEvent>, u64),
+}
+
+impl Pending {
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// Those of [`Mark::wait`] and [`SharedEvent::wait`].
+    pub(crate) fn wait(&self) -> Result<()> {
+        match self {
+            Pending::Here(mark) => mark.wait(),
+            Pending::Shared(shared, number) => shared.wait(*number),
+        }
+    }
+}
+
 impl HostEvent {
-    pub(crate) fn new(options: EventOptions) -> HostEvent {
+    /// Makes an event; one with `interprocess` lies in shared memory.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for `interprocess` with `timing`; `Unsupported` without shared memory.
+    pub(crate) fn new(options: EventOptions, memory: &Arc<Memory>) -> Result<HostEvent> {
+        if options.interprocess && options.timing {
+            return Err(Error::invalid(
+                "create_event",
+                "interprocess and timing exclude each other: make the event without timing",
+            ));
+        }
+        let shared = options.interprocess.then(|| SharedEvent::create(memory)).transpose()?;
+        Ok(HostEvent::with(options.timing, shared))
+    }
+
+    /// Opens the event of another process.
+    ///
+    /// # Errors
+    /// Those of [`SharedEvent::open`].
+    pub(crate) fn open(handle: &IpcHandle, memory: &Arc<Memory>) -> Result<HostEvent> {
+        Ok(HostEvent::with(false, Some(SharedEvent::open(memory, handle)?)))
+    }
+
+    fn with(timing: bool, shared: Option<SharedEvent>) -> HostEvent {
         HostEvent {
             handle: NEXT_HANDLE.fetch_add(1, Ordering::Relaxed),
-            timing: options.timing,
+            timing,
             generation: process::generation(),
             recorded: Mutex::new(Recorded::Never),
+            shared: shared.map(Arc::new),
             status: AtomicStatus::new(),
         }
+    }
+
+    /// Returns an event of this backend and process.
+    ///
+    /// # Errors
+    /// `InvalidHandle` for any other.
+    pub(crate) fn of<'a>(call: &'static str, event: &'a dyn Event) -> Result<&'a HostEvent> {
+        let event: &HostEvent = event
+            .as_any()
+            .downcast_ref()
+            .ok_or_else(|| Error::handle(call, "the event belongs to another backend"))?;
+        event.check_process()?;
+        Ok(event)
+    }
+
+    /// Returns the handle for other processes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an event that was not made with `interprocess`, or was opened.
+    pub(crate) fn export(&self) -> Result<IpcHandle> {
+        match &self.shared {
+            Some(shared) => shared.export(),
+            None => Err(Error::invalid(
+                "export_event",
+                "the event cannot be shared: it was not made with interprocess",
+            )),
+        }
+    }
+
+    /// Returns what processes share of the event.
+    pub(crate) fn shared(&self) -> Option<&Arc<SharedEvent>> {
+        self.shared.as_ref()
     }
 
     fn lock(&self) -> MutexGuard<'_, Recorded> {
@@ -67,6 +148,9 @@ impl HostEvent {
 
     /// Records that the mark is reached already.
     pub(crate) fn set_reached(&self) {
+        if let Some(shared) = &self.shared {
+            return shared.reach(shared.begin());
+        }
         *self.lock() = Recorded::At(Instant::now());
     }
 
@@ -75,10 +159,15 @@ impl HostEvent {
         *self.lock() = Recorded::Queued(record);
     }
 
-    /// The place in a stream's work that is still to be reached, if any.
-    pub(crate) fn mark(&self) -> Option<Mark> {
+    /// What is still to be reached, if anything.
+    pub(crate) fn pending(&self) -> Option<Pending> {
+        if let Some(shared) = &self.shared {
+            return shared.pending().map(|number| Pending::Shared(shared.clone(), number));
+        }
         match &*self.lock() {
-            Recorded::Queued(record) => Some(record.mark.clone()).filter(|mark| !mark.is_reached()),
+            Recorded::Queued(record) if !record.mark.is_reached() => {
+                Some(Pending::Here(record.mark.clone()))
+            }
             _ => None,
         }
     }
@@ -116,17 +205,18 @@ unsafe impl Event for HostEvent {
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
             self.check_process()?;
-            Ok(self.mark().is_none())
+            match self.pending() {
+                None => Ok(true),
+                Some(Pending::Here(_)) => Ok(false),
+                Some(Pending::Shared(shared, number)) => shared.query(number),
+            }
         })
     }
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
             self.check_process()?;
-            match self.mark() {
-                Some(mark) => mark.wait(),
-                None => Ok(()),
-            }
+            self.pending().map_or(Ok(()), |pending| pending.wait())
         })
     }
 

@@ -8,6 +8,7 @@ mod engine;
 mod event;
 mod memory;
 mod queue;
+mod sharing;
 mod stream;
 mod transfer;
 

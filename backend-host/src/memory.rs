@@ -6,6 +6,7 @@
 
 mod block;
 mod exhausted;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use block::{
 use exhausted::{exhausted, refused_by_system};
 use hal::Result;
 use hal::process::ProcessMutex;
+use segments::Segments;
 use std::alloc::{alloc, dealloc};
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
@@ -53,6 +55,8 @@ pub(crate) struct Memory {
     /// All blocks by address, those in use and the free ones that are kept. Only what takes a
     /// block from the system or gives it back comes here, and what is large anyway.
     blocks: ProcessMutex<BTreeMap<usize, Block>>,
+    /// Plain memory, which other processes can open.
+    segments: Segments,
 }
 
 impl Memory {
@@ -64,7 +68,13 @@ impl Memory {
             cache: ProcessMutex::default(),
             small: [const { ProcessMutex::new(Vec::new) }; SMALL_SIZES],
             blocks: ProcessMutex::default(),
+            segments: Segments::default(),
         }
+    }
+
+    /// The memory that processes share.
+    pub(crate) fn segments(&self) -> &Segments {
+        &self.segments
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -83,13 +93,14 @@ impl Memory {
     pub(crate) fn kept(&self) -> usize {
         let small = self.small.iter().enumerate();
         let small: usize = small.map(|(index, free)| small_size(index) * free.lock().len()).sum();
-        small + self.cache().bytes
+        small + self.cache().bytes + self.segments.kept()
     }
 
     /// Gives kept blocks back, the largest first, until at most `keep` bytes are kept; and the
     /// pages that the process's allocator keeps in turn to the system.
     pub(crate) fn trim(&self, keep: usize) {
         let mut excess = self.kept().saturating_sub(keep);
+        excess = excess.saturating_sub(self.segments.release(excess));
         while excess > 0 {
             let freed = self.release_largest();
             if freed == 0 {
@@ -131,20 +142,24 @@ impl Memory {
 
     /// Gives all kept blocks back to the system.
     fn release(&self) {
+        self.segments.release(usize::MAX);
         while self.release_largest() > 0 {}
     }
 
     /// Start and bytes of the allocation in use that an address lies in.
     pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
         let address = usize::try_from(address).ok()?;
-        let blocks = self.blocks.lock();
-        let (&start, &block) = blocks.range(..=address).next_back()?;
-        let bytes = match block {
-            Block::Large(bytes) => bytes,
-            // SAFETY: a block goes back to the system only after it has left the map.
-            Block::Small(size) => unsafe { mark(start, size) }.load(Ordering::Relaxed),
+        let private = || {
+            let blocks = self.blocks.lock();
+            let (&start, &block) = blocks.range(..=address).next_back()?;
+            let bytes = match block {
+                Block::Large(bytes) => bytes,
+                // SAFETY: a block goes back to the system only after it has left the map.
+                Block::Small(size) => unsafe { mark(start, size) }.load(Ordering::Relaxed),
+            };
+            (address - start < bytes).then_some((start as u64, bytes))
         };
-        (address - start < bytes).then_some((start as u64, bytes))
+        private().or_else(|| self.segments.allocation(address))
     }
 
     /// Notes how many bytes of a block are in use.
@@ -176,6 +191,36 @@ impl Memory {
     /// `OutOfMemory` if the capacity is used up or the system has no more.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<u64> {
         self.account(bytes, || self.take(bytes))
+    }
+
+    /// Allocates at least `bytes` bytes that other processes can open. Where the system has no
+    /// such memory, or no more, the block is this process's alone.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub(crate) fn allocate_plain(&self, bytes: usize) -> Result<u64> {
+        self.account(bytes, || {
+            let kept = self.cache().bytes + self.segments.kept();
+            if kept + self.used() > self.capacity {
+                self.release();
+            }
+            self.segments.allocate(bytes).map(|it| it as u64).or_else(|| self.take(bytes))
+        })
+    }
+
+    /// Frees memory of [`Memory::allocate_plain`] or [`Memory::allocate`].
+    ///
+    /// # Safety
+    /// As for [`Memory::free`].
+    pub(crate) unsafe fn free_plain(&self, address: u64, bytes: usize) {
+        let limit = self.cache_limit.saturating_sub(self.cache().bytes);
+        // SAFETY: the caller's promise.
+        if unsafe { self.segments.free(address as usize, limit) } {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        } else {
+            // SAFETY: the caller's promise; the block is no shared one.
+            unsafe { self.free(address, bytes) };
+        }
     }
 
     /// Allocates at least `bytes` bytes that are zero; `None` for a small block, which is filled
@@ -266,7 +311,7 @@ impl Memory {
                 unsafe { self.note(address, size, bytes) };
                 return Some(address as u64);
             }
-            let is_full = cache.bytes + self.used() > self.capacity;
+            let is_full = cache.bytes + self.segments.kept() + self.used() > self.capacity;
             drop(cache);
             if is_full {
                 self.release();
@@ -313,7 +358,7 @@ impl Memory {
             }
         } else {
             let mut cache = self.cache();
-            if cache.bytes + size <= self.cache_limit {
+            if cache.bytes + size + self.segments.kept() <= self.cache_limit {
                 cache.bytes += size;
                 cache.blocks.entry(size).or_default().push(address as usize);
                 return;

@@ -5,13 +5,13 @@
 //! operations cost no thread switch.
 
 use crate::device::{DEVICE, HostDevice};
-use crate::event::{HostEvent, Record};
+use crate::event::{HostEvent, Pending, Record};
 use crate::queue::{Mark, Queue, Room, Task};
 use crate::transfer;
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::{DeviceId, Error, Event, PrefetchTarget, Result, Status, Stream, Transfer};
+use hal::{DeviceId, Event, PrefetchTarget, Result, Status, Stream, Transfer};
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
 use std::time::Instant;
@@ -93,6 +93,16 @@ impl HostStream {
         }))
     }
 
+    /// Counts a task that may wait for a thread of the program: until it has run, nobody waits for
+    /// room.
+    fn count_function(&self) -> Counted {
+        let room = self.device.engine().room.clone();
+        if room.begin_function() {
+            self.device.engine().look_again();
+        }
+        Counted(room)
+    }
+
     fn mark(&self) -> Mark {
         self.queue().mark()
     }
@@ -151,7 +161,7 @@ unsafe impl Stream for HostStream {
 
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
-            let event = own_event(event)?;
+            let event = HostEvent::of("event", event)?;
             let at_once = match &self.kind {
                 Kind::Default => self.is_clear_default(),
                 Kind::Own { queue, .. } => queue.is_idle(),
@@ -159,6 +169,13 @@ unsafe impl Stream for HostStream {
             if at_once {
                 event.set_reached();
                 return Ok(());
+            }
+            if let Some(shared) = event.shared() {
+                let (number, shared) = (shared.begin(), shared.clone());
+                return self.submit(Box::new(move || {
+                    shared.reach(number);
+                    Ok(())
+                }));
             }
             let time = Arc::new(OnceLock::new());
             let reached = time.clone();
@@ -172,21 +189,24 @@ unsafe impl Stream for HostStream {
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.status.during(|| match own_event(event)?.mark() {
-            Some(mark) => self.submit(Box::new(move || mark.wait())),
+        self.status.during(|| match HostEvent::of("event", event)?.pending() {
+            Some(Pending::Here(mark)) => self.submit(Box::new(move || mark.wait())),
+            Some(pending) => {
+                // The other process may itself wait for a thread of this one.
+                let counted = self.count_function();
+                self.submit(Box::new(move || {
+                    let _counted = counted;
+                    pending.wait()
+                }))
+            }
             None => Ok(()),
         })
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
         self.status.during(|| {
-            // Never at once: the function may wait for the thread that queues it. For the same reason
-            // nobody may wait for room until it has run.
-            let room = self.device.engine().room.clone();
-            if room.begin_function() {
-                self.device.engine().look_again();
-            }
-            let counted = Counted(room);
+            // Never at once: the function may wait for the thread that queues it.
+            let counted = self.count_function();
             self.submit(Box::new(move || {
                 let _counted = counted;
                 function();
@@ -296,13 +316,4 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.0.end_function();
     }
-}
-
-fn own_event(event: &dyn Event) -> Result<&HostEvent> {
-    let event: &HostEvent = event
-        .as_any()
-        .downcast_ref()
-        .ok_or_else(|| Error::handle("event", "the event belongs to another backend"))?;
-    event.check_process()?;
-    Ok(event)
 }

@@ -1,0 +1,363 @@
+//! Plain memory: blocks of shared segments, which other processes can open.
+//!
+//! Small blocks are carved from common segments, so that a process needs few file descriptors; a
+//! large block is a segment of its own. Each block starts at a page, behind a page of its own for
+//! its handle, which is used only if the block is exported. So a process that opens a block maps no
+//! byte of another one.
+//!
+//! A freed block serves later requests. One that was exported does not: its pages are freed, and
+//! its range is used no more, so a process that still maps it sees zeros and never another block.
+
+use super::block::block_size;
+use crate::sharing::handle::{Handle, Kind};
+use crate::sharing::process::ProcessIdentity;
+use crate::sharing::segment::{Mapping, Segment, open, page_size};
+use hal::process::ProcessMutex;
+use hal::{Error, IpcHandle, Result};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a common segment.
+const COMMON: usize = 64 << 20;
+/// Blocks from this size on have a segment of their own.
+const OWN: usize = 4 << 20;
+
+/// A range of a common segment that no block uses.
+#[derive(Clone, Copy, Debug)]
+struct FreeRange {
+    bytes: usize,
+    /// How many of them may have pages, at most.
+    with_pages: usize,
+}
+
+#[derive(Debug)]
+struct CommonSegment {
+    segment: Segment,
+    /// Blocks in use.
+    live: usize,
+    /// True once the range of a block that was exported is lost to it.
+    has_lost: bool,
+}
+
+/// What a block is a part of.
+#[derive(Debug)]
+enum Home {
+    /// The common segment at this address.
+    Common(usize),
+    Own(Segment),
+}
+
+#[derive(Debug)]
+struct Block {
+    /// As many as its allocation asked for.
+    bytes: usize,
+    /// Those of its pages and the page in front of them.
+    span: usize,
+    home: Home,
+    exported: Option<IpcHandle>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    common: BTreeMap<usize, CommonSegment>,
+    /// Free ranges of common segments by address, and the same by size.
+    free: BTreeMap<usize, FreeRange>,
+    by_size: BTreeSet<(usize, usize)>,
+    /// Blocks in use by address.
+    blocks: BTreeMap<usize, Block>,
+    /// Free segments of large blocks by size.
+    own: BTreeMap<usize, Vec<Segment>>,
+    /// Bytes of free pages.
+    kept: usize,
+}
+
+/// The plain memory of a process, and what it has opened of other processes. A forked child starts
+/// without any.
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    state: ProcessMutex<State>,
+    opened: ProcessMutex<BTreeMap<usize, (Mapping, usize)>>,
+}
+
+impl Segments {
+    /// Allocates at least `bytes` bytes at a page; `None` if the system has no more.
+    pub(crate) fn allocate(&self, bytes: usize) -> Option<usize> {
+        self.state.lock().allocate(bytes)
+    }
+
+    /// Frees a block of [`Segments::allocate`]; at most `limit` bytes of free pages are kept.
+    /// Returns false if there is none at the address.
+    ///
+    /// # Safety
+    /// Nothing of this process uses the block any longer.
+    pub(crate) unsafe fn free(&self, address: usize, limit: usize) -> bool {
+        self.state.lock().free(address, limit)
+    }
+
+    /// Bytes of free pages that are kept, at most.
+    pub(crate) fn kept(&self) -> usize {
+        self.state.lock().kept
+    }
+
+    /// Frees at least so many bytes of kept pages, or all; returns how many.
+    pub(crate) fn release(&self, bytes: usize) -> usize {
+        self.state.lock().release(bytes)
+    }
+
+    /// Start and bytes of the block in use, here or opened, that an address lies in.
+    pub(crate) fn allocation(&self, address: usize) -> Option<(u64, usize)> {
+        let inside =
+            |start: usize, bytes: usize| (address - start < bytes).then_some((start as u64, bytes));
+        let state = self.state.lock();
+        let own = state.blocks.range(..=address).next_back();
+        let found = own.and_then(|(&start, block)| inside(start, block.bytes));
+        drop(state);
+        found.or_else(|| {
+            let opened = self.opened.lock();
+            let (&start, &(_, bytes)) = opened.range(..=address).next_back()?;
+            inside(start, bytes)
+        })
+    }
+
+    /// Returns the handle of the block that an address lies in.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an address outside all blocks; the system's refusal.
+    pub(crate) fn export(
+        &self,
+        call: &'static str,
+        address: usize,
+        kind: Kind,
+    ) -> Result<IpcHandle> {
+        self.state.lock().export(call, address, kind)
+    }
+
+    /// Maps what another process exported, and returns its address.
+    ///
+    /// # Errors
+    /// As for [`open`].
+    pub(crate) fn open(&self, call: &'static str, octets: &IpcHandle, kind: Kind) -> Result<usize> {
+        let handle = Handle::parse(call, octets, kind)?;
+        let mapping = open(call, octets, &handle)?;
+        let address = mapping.address();
+        self.opened.lock().insert(address, (mapping, handle.length as usize));
+        Ok(address)
+    }
+
+    /// Unmaps what [`Segments::open`] mapped; returns false if that was something else.
+    ///
+    /// # Safety
+    /// Nothing uses the range any longer.
+    pub(crate) unsafe fn close(&self, address: usize) -> bool {
+        self.opened.lock().remove(&address).is_some()
+    }
+}
+
+impl State {
+    fn allocate(&mut self, bytes: usize) -> Option<usize> {
+        let page = page_size();
+        let span = bytes.max(1).checked_next_multiple_of(page)?.checked_add(page)?;
+        if span <= OWN
+            && let Some(address) = self.carve(bytes, span)
+        {
+            return Some(address);
+        }
+        let span = block_size(span).checked_next_multiple_of(page)?;
+        let kept = self.own.get_mut(&span).and_then(Vec::pop);
+        let segment = match kept {
+            Some(segment) => {
+                self.kept -= span;
+                segment
+            }
+            None => Segment::create(span)
+                .inspect_err(|error| log::debug!("no shared segment of {span} bytes: {error}"))
+                .ok()?,
+        };
+        let address = segment.base() + page;
+        self.blocks
+            .insert(address, Block { bytes, span, home: Home::Own(segment), exported: None });
+        Some(address)
+    }
+
+    /// A block in the smallest free range of a common segment that it fits.
+    fn carve(&mut self, bytes: usize, span: usize) -> Option<usize> {
+        let mut found = self.by_size.range((span, 0)..).next().copied();
+        if found.is_none() {
+            let segment = Segment::create(COMMON).ok()?;
+            let base = segment.base();
+            self.common.insert(base, CommonSegment { segment, live: 0, has_lost: false });
+            self.put_free(base, FreeRange { bytes: COMMON, with_pages: 0 });
+            found = Some((COMMON, base));
+        }
+        let (_, start) = found?;
+        let range = self.take_free(start)?;
+        if range.bytes > span {
+            let bytes = range.bytes - span;
+            let with_pages = range.with_pages.min(bytes);
+            self.put_free(start + span, FreeRange { bytes, with_pages });
+        }
+        let (&base, common) = self.common.range_mut(..=start).next_back()?;
+        common.live += 1;
+        let address = start + page_size();
+        self.blocks
+            .insert(address, Block { bytes, span, home: Home::Common(base), exported: None });
+        Some(address)
+    }
+
+    fn put_free(&mut self, start: usize, range: FreeRange) {
+        self.kept += range.with_pages;
+        self.free.insert(start, range);
+        self.by_size.insert((range.bytes, start));
+    }
+
+    fn take_free(&mut self, start: usize) -> Option<FreeRange> {
+        let range = self.free.remove(&start)?;
+        self.kept -= range.with_pages;
+        self.by_size.remove(&(range.bytes, start));
+        Some(range)
+    }
+
+    fn free(&mut self, address: usize, limit: usize) -> bool {
+        let Some(block) = self.blocks.remove(&address) else { return false };
+        let fits = self.kept + block.span <= limit;
+        let base = match block.home {
+            Home::Own(segment) => {
+                if block.exported.is_some() {
+                    // Whoever maps it still sees zeros, and keeps no pages.
+                    segment.punch(0, block.span);
+                } else if fits {
+                    self.kept += block.span;
+                    self.own.entry(block.span).or_default().push(segment);
+                }
+                return true;
+            }
+            Home::Common(base) => base,
+        };
+        let start = address - page_size();
+        let Some(common) = self.common.get_mut(&base) else { return true };
+        common.live -= 1;
+        let keeps_pages = fits && block.exported.is_none();
+        if !keeps_pages {
+            common.segment.punch(start - base, block.span);
+        }
+        if block.exported.is_some() {
+            common.has_lost = true;
+        } else {
+            let with_pages = if keeps_pages { block.span } else { 0 };
+            self.merge_free(base, start, FreeRange { bytes: block.span, with_pages });
+        }
+        self.drop_common_if_idle(base);
+        true
+    }
+
+    /// Puts a free range back, as one with its free neighbours in the same segment.
+    fn merge_free(&mut self, base: usize, mut start: usize, mut range: FreeRange) {
+        let end = start + range.bytes;
+        if !self.common.contains_key(&end)
+            && let Some(next) = self.take_free(end)
+        {
+            range.bytes += next.bytes;
+            range.with_pages += next.with_pages;
+        }
+        let before = self.free.range(base..start).next_back().map(|(&at, range)| (at, range.bytes));
+        if let Some((at, bytes)) = before
+            && at + bytes == start
+            && let Some(previous) = self.take_free(at)
+        {
+            start = at;
+            range.bytes += previous.bytes;
+            range.with_pages += previous.with_pages;
+        }
+        self.put_free(start, range);
+    }
+
+    /// Drops a common segment without blocks if it has lost ranges, or if another one is idle.
+    fn drop_common_if_idle(&mut self, base: usize) {
+        let idle = self.common.values().filter(|common| common.live == 0).count();
+        let Some(common) = self.common.get(&base).filter(|common| common.live == 0) else { return };
+        if common.has_lost || idle > 1 {
+            self.drop_common(base);
+        }
+    }
+
+    fn drop_common(&mut self, base: usize) {
+        let ranges: Vec<usize> = self.free.range(base..base + COMMON).map(|(&at, _)| at).collect();
+        for start in ranges {
+            self.take_free(start);
+        }
+        self.common.remove(&base);
+    }
+
+    fn release(&mut self, bytes: usize) -> usize {
+        let before = self.kept;
+        let freed = |state: &State| before - state.kept;
+        while freed(self) < bytes {
+            let Some(mut entry) = self.own.last_entry() else { break };
+            match entry.get_mut().pop() {
+                Some(segment) => self.kept -= segment.bytes(),
+                None => drop(entry.remove()),
+            }
+        }
+        while freed(self) < bytes {
+            let with_pages = self.free.iter().find(|(_, range)| range.with_pages > 0);
+            let Some((&start, _)) = with_pages else { break };
+            let Some(mut range) = self.take_free(start) else { break };
+            if let Some((base, common)) = self.common.range(..=start).next_back() {
+                common.segment.punch(start - base, range.bytes);
+            }
+            range.with_pages = 0;
+            self.put_free(start, range);
+        }
+        if self.kept == 0 {
+            let idle = self.common.iter().filter(|(_, common)| common.live == 0);
+            for base in idle.map(|(&base, _)| base).collect::<Vec<_>>() {
+                self.drop_common(base);
+            }
+        }
+        freed(self)
+    }
+
+    fn export(&mut self, call: &'static str, address: usize, kind: Kind) -> Result<IpcHandle> {
+        let found = self.blocks.range_mut(..=address).next_back();
+        let Some((&start, block)) = found.filter(|(start, block)| address - **start < block.bytes)
+        else {
+            return Err(Error::invalid(
+                call,
+                format!(
+                    "address {address:#x} cannot be shared: only plain memory can, which \
+                     Device::allocate returns (driver.mem_alloc in Python)"
+                ),
+            ));
+        };
+        if let Some(handle) = block.exported {
+            return Ok(handle);
+        }
+        let segment = match &block.home {
+            Home::Own(segment) => segment,
+            Home::Common(base) => match self.common.get(base) {
+                Some(common) => &common.segment,
+                None => return Err(Error::handle(call, "the memory was freed")),
+            },
+        };
+        let process = ProcessIdentity::own().ok_or_else(|| {
+            Error::unsupported(call, "the system does not say what process this is (/proc)")
+        })?;
+        let offset = start - segment.base();
+        let handle = Handle {
+            kind,
+            process,
+            file: segment.descriptor(),
+            nonce: segment.nonce(),
+            offset: offset as u64,
+            length: block.bytes.max(1) as u64,
+        }
+        .to_octets();
+        segment.write(offset - page_size(), &handle.0).map_err(|error| {
+            Error::unsupported(call, format!("the handle cannot be written: {error}"))
+        })?;
+        block.exported = Some(handle);
+        Ok(handle)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -1,0 +1,6 @@
+//! What processes of one user share: blocks of plain memory, and events.
+
+pub(crate) mod event;
+pub(crate) mod handle;
+pub(crate) mod process;
+pub(crate) mod segment;
