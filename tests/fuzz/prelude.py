@@ -8,11 +8,12 @@ import ctypes
 import numpy as np
 
 import pygpu.autoinit
-from pygpu import compiler, driver, gpuarray, tools
+from pygpu import compiler, driver, gpuarray, ipc, tools
 
 ga, drv = gpuarray, driver
 context = pygpu.autoinit.context
 kept, kept_stream = drv.mem_alloc(4096), drv.Stream()
+shared = ipc.empty(7, "f4")
 RECORD = np.dtype([("x", "f4"), ("y", "i2")])
 NESTED = np.dtype([("p", "f4", (2,)), ("q", RECORD)])
 WITH_OBJECT = np.dtype([("x", "f4"), ("o", object)])

@@ -55,6 +55,10 @@ RECEIVERS = {
     "InOut": "drv.InOut(host('f4', 7))",
     "IPCMemoryHandle": "drv.IPCMemoryHandle(bytes(64))",
     "CompileError": "drv.CompileError('x')",
+    "Descriptor": "shared.ipc_handle()",
+    "Column": "ipc.export_column(shared)",
+    "OpenedArray": "ipc.open(shared.ipc_handle())",
+    "OpenedColumn": "ipc.open_column(ipc.export_column(shared))",
 }
 NEED_KERNELS = {"Function", "Module", "SourceModule"}
 NEED_MANAGED = {"ManagedAllocation"}

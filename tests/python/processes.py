@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 LIMIT = 120
 
@@ -25,3 +27,61 @@ def run_python(
     if check:
         assert (done.returncode, done.stderr) == (0, ""), done.stderr[-3000:]
     return done
+
+
+class Peer:
+    """A Python program that runs beside the test and answers in lines; ended with the block, or
+    after the time limit."""
+
+    def __init__(self, code: str, *arguments: str, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | environment,
+        )
+        self._timer = threading.Timer(LIMIT, self.process.kill)
+        self._timer.start()
+
+    def read(self) -> str:
+        """Returns its next line."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            assert self.process.stderr is not None
+            raise AssertionError(f"the program ended: {self.process.stderr.read()[-3000:]}")
+        return line.rstrip("\n")
+
+    def write(self, line: str = "") -> None:
+        """Passes it a line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, line: str = "") -> str:
+        """Passes it a line; returns its answer."""
+        self.write(line)
+        return self.read()
+
+    def finish(self) -> None:
+        """Waits until it ends; asserts that it ended well and wrote nothing to stderr."""
+        _, stderr = self.process.communicate()
+        assert (self.process.returncode, stderr) == (0, ""), stderr[-3000:]
+
+    def kill(self) -> None:
+        """Ends it at once, as `kill -9` does."""
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self.kill()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()

@@ -126,7 +126,6 @@ def test_kernels_from_source_are_refused_by_name():
         lambda: driver.module_from_buffer(b"code"),
         lambda: driver.Linker().link_module(),
         driver.Stream().begin_capture,
-        lambda: driver.mem_get_ipc_handle(driver.mem_alloc(4)),
         driver.Context.get_device().reset,
         lambda: driver.Stream.from_handle(1234567),
         driver.start_profiler,

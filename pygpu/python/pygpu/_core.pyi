@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from typing_extensions import CapsuleType, Self, disjoint_base
 
+from ._descriptor import Descriptor
 from ._status import Status
 
 __all__ = [
@@ -344,6 +345,7 @@ class GPUArray:
     def __round__(self, ndigits: int | None = None) -> GPUArray: ...
     def __format__(self, spec: str) -> str: ...
     def __index__(self) -> int: ...
+    def ipc_handle(self, copy: bool | None = None) -> Descriptor: ...
     def __dlpack__(
         self,
         *,

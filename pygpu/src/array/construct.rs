@@ -2,7 +2,7 @@
 
 use super::arguments::{parse_entry, parse_order, parse_shape};
 use super::{Content, GPUArray};
-use crate::allocation::{address_of, memory_of};
+use crate::allocation::{address_of, known_memory_of, memory_of};
 use crate::allocator::ResultAllocator;
 use crate::current_device::current_device;
 use crate::dtypes;
@@ -134,9 +134,16 @@ fn memory_for(
         return Ok(memory.clone());
     }
     let address = address_of("gpudata", gpudata)?;
-    // A view made by hand of an array that is known: its memory is used, and its bounds hold.
-    if let Some(base) = base.and_then(|base| base.cast::<GPUArray>().ok()) {
-        let memory = base.get().array()?.memory();
+    // A view made by hand of an array or an allocation that is known: its memory is used, and its
+    // bounds hold.
+    let known = match base {
+        Some(base) => match base.cast::<GPUArray>() {
+            Ok(array) => Some(array.get().array()?.memory()),
+            Err(_) => known_memory_of(base),
+        },
+        None => None,
+    };
+    if let Some(memory) = known {
         let range = memory.address()..memory.address() + memory.bytes() as u64;
         if range.contains(&address) {
             return Ok(memory.clone());

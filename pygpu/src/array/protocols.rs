@@ -1,4 +1,4 @@
-//! What numpy asks an object for that is given to its functions.
+//! What numpy and other processes ask an array for.
 
 use super::GPUArray;
 use pyo3::exceptions::PyTypeError;
@@ -54,5 +54,15 @@ impl GPUArray {
         let numpy = ufunc.py().import("pygpu._numpy_functions")?;
         let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(ufunc.py()));
         numpy.getattr("array_ufunc")?.call1((ufunc, method, inputs, kwargs))
+    }
+
+    /// Returns a descriptor with which another process opens the array's memory; see
+    /// `pygpu.ipc.export`.
+    #[pyo3(signature = (copy = None))]
+    fn ipc_handle<'py>(
+        slf: &Bound<'py, Self>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pygpu.ipc")?.getattr("export")?.call1((slf, copy))
     }
 }

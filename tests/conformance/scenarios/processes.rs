@@ -8,8 +8,8 @@ use gpuarray::array::functions;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
 use gpuarray::{
-    Choice, Device, DeviceArray, ErrorKind, EventOptions, Feature, IpcHandle, LoadOptions, ModuleSource,
-    Result, StreamOptions,
+    Choice, Device, DeviceArray, ErrorKind, EventOptions, Feature, IpcHandle, LoadOptions,
+    ModuleSource, Result, StreamOptions,
 };
 use std::io::Write;
 use std::path::PathBuf;

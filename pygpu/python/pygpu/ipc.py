@@ -1,0 +1,471 @@
+"""Arrays that processes share: a handle of the driver, and what the array is like.
+
+>>> import pygpu.autoinit
+>>> from pygpu import gpuarray, ipc
+>>> a = ipc.share(gpuarray.arange(6, dtype="f4"))
+>>> descriptor = a[2:].ipc_handle()
+>>> text = descriptor.to_json()
+
+Another process of the same user then has the same memory, without a copy::
+
+    with ipc.open(ipc.Descriptor.from_json(text)) as b:
+        b += 1
+
+The exporting process keeps what it has exported until :func:`release`, ``descriptor.close()`` or
+its end; what happens to an array in use elsewhere after that differs between drivers. On the host
+it reads as zeros after a release, and keeps its contents if the exporter has ended, in any way. The
+memory goes with the last process that has it open. Processes order their work themselves: an export
+waits for the work that was queued before it, and later work needs an event of the driver
+(:meth:`pygpu.driver.Event.ipc_handle`), or a message after ``Context.synchronize()``.
+
+What other processes send is not trusted. Types, lengths, offsets and strides are checked when a
+descriptor is made or read, the allocation's size when it is opened. ``pickle.loads`` runs whatever
+a pickle says; :func:`loads` reads descriptors and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import os
+import pickle
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _arguments, _core
+from ._columns import Column, OpenedColumn, export_column, open_column
+from ._core import GPUArray
+from ._descriptor import HANDLE_OCTETS, Descriptor, _restore
+from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "Column",
+    "Descriptor",
+    "OpenedArray",
+    "OpenedColumn",
+    "empty",
+    "export",
+    "export_column",
+    "loads",
+    "open",
+    "open_column",
+    "release",
+    "share",
+]
+
+# What this process keeps for others, by the number of the export: handle, base address of the
+# allocation, an array over it.
+_kept: dict[int, tuple[bytes, int, GPUArray]] = {}
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """What the parent exported is its own, and a thread of it may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _kept.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextmanager
+def _on_device(ordinal: int) -> Iterator[None]:
+    """Makes a device the thread's current one for a while."""
+    before = _core.current_ordinal()
+    if before == ordinal:
+        yield
+        return
+    _core.set_current_device(ordinal)
+    try:
+        yield
+    finally:
+        _core.set_current_device(before)
+
+
+# -- memory that can be shared -----------------------------------------------------------------
+
+
+def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUArray:
+    """Returns a new array in memory that other processes can open, its elements undefined.
+
+    The memory is plain: ``cuMemAlloc``, ``hipMalloc``, on the host a sealed ``memfd``. That of
+    other arrays is stream-ordered, which is faster to allocate and cannot be shared.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The extents of the axes.
+    dtype : dtype
+        The type of the elements.
+    order : {"C", "F"}
+        The memory order.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> empty((2, 3), "f4").shape
+    (2, 3)
+    """
+    dtype = np.dtype(dtype)
+    extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    nbytes = math.prod(int(extent) for extent in extents) * dtype.itemsize
+    if nbytes <= 0:
+        return GPUArray(shape, dtype, order=order)
+    return GPUArray(shape, dtype, gpudata=_core.mem_alloc(nbytes), order=order)
+
+
+def share(array: GPUArray) -> GPUArray:
+    """Returns a copy of an array in memory that other processes can open.
+
+    Parameters
+    ----------
+    array : GPUArray
+        The array.
+
+    Returns
+    -------
+    GPUArray
+        The copy, without gaps: in Fortran order if the array is so only, else in C order.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import gpuarray
+    >>> share(gpuarray.arange(3, dtype="i4"))
+    array([0, 1, 2], dtype=int32)
+    """
+    _arguments.gpu_array("array", array)
+    flags = array.flags
+    with _on_device(array._ordinal):
+        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+        result = empty(array.shape, array.dtype, order)
+        if result.size:
+            result[...] = array
+    return result
+
+
+# -- export ------------------------------------------------------------------------------------
+
+
+def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
+    """Returns a descriptor with which other processes open an array: what
+    ``GPUArray.ipc_handle`` does.
+
+    The whole allocation is shared; a slice is an offset into it. This process keeps the allocation
+    until :func:`release`, and the call waits for the device's work.
+
+    Parameters
+    ----------
+    array : GPUArray
+        The array.
+    copy : bool, optional
+        Whether a copy is exported, in new memory. By default it is if the memory cannot be shared,
+        as stream-ordered memory, that of a pool, and that of another process cannot; False refuses.
+
+    Returns
+    -------
+    Descriptor
+        The array as plain data.
+
+    Raises
+    ------
+    LogicError
+        ``copy`` is False, and the memory cannot be shared.
+    Unsupported
+        The device shares no memory.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> a = empty(10, "i4")
+    >>> with a[3:].ipc_handle(copy=False) as descriptor:
+    ...     descriptor.offset, descriptor.nbytes
+    (12, 40)
+    """
+    _arguments.gpu_array("array", array)
+    vendor, ordinal = _core.choose_backend(), array._ordinal
+    if array.size == 0:
+        return Descriptor(
+            array.dtype, array.shape, array.strides, 0, 0, ordinal, vendor, bytes(HANDLE_OCTETS)
+        )
+    with _on_device(ordinal):
+        if copy:
+            array = share(array)
+        try:
+            base, nbytes, handle = _handle_of(array)
+        except InvalidArgument as error:
+            if copy is False:
+                raise InvalidArgument(
+                    "copy is False, and the array's memory cannot be shared, as stream-ordered "
+                    "memory, that of a pool or of another process cannot: make the array with "
+                    f"pygpu.ipc.empty(shape, dtype), or copy it with pygpu.ipc.share ({error})"
+                ) from None
+            array = share(array)
+            base, nbytes, handle = _handle_of(array)
+        _core.synchronize()
+    number = next(_numbers)
+    with _lock:
+        _kept[number] = (handle, base, array)
+    try:
+        return Descriptor(
+            array.dtype,
+            array.shape,
+            array.strides,
+            array.ptr - base,
+            nbytes,
+            ordinal,
+            vendor,
+            handle,
+            number,
+        )
+    except BaseException:
+        _forget(number)
+        raise
+
+
+def _handle_of(array: GPUArray) -> tuple[int, int, bytes]:
+    """Returns base address, bytes and handle of the allocation that an array lies in."""
+    base, nbytes = _core.mem_get_address_range(array.ptr)
+    return base, nbytes, bytes(_core.mem_get_ipc_handle(base))
+
+
+def _forget(number: int) -> None:
+    with _lock:
+        kept = _kept.pop(number, None)
+    # Dropped without the lock: freeing waits for the device.
+    del kept
+
+
+def release(descriptor: Descriptor) -> None:
+    """Lets go of memory that this process keeps for other ones.
+
+    The memory is freed once nothing else of this process uses it. Descriptors of other processes
+    are none of its, and a second call does nothing.
+
+    Parameters
+    ----------
+    descriptor : Descriptor
+        What :func:`export` returned, the object itself; a copy that was passed on does nothing.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> descriptor = empty(4).ipc_handle()
+    >>> release(descriptor)
+    """
+    _arguments.instance("descriptor", descriptor, Descriptor)
+    if descriptor._export is not None:
+        _forget(descriptor._export)
+
+
+# -- import ------------------------------------------------------------------------------------
+
+
+class OpenedArray(GPUArray):
+    """An array in memory of another process.
+
+    :func:`open` makes it. It is closed by :meth:`close`, at the end of ``with``, or with the last
+    reference to it and its views.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Those of :class:`GPUArray`.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> with empty(4).ipc_handle() as descriptor:
+    ...     array = open(descriptor)
+    ...     array.close()
+    """
+
+    def close(self) -> None:
+        """Ends the use of the memory (``cuIpcCloseMemHandle``, ``hipIpcCloseMemHandle``), behind
+        the device's work. Later uses of the array and of its views raise ``LogicError``.
+
+        Does nothing the second time, and for memory that this process has exported itself.
+        """
+        allocation, self._opened = getattr(self, "_opened", None), None
+        if allocation is not None:
+            allocation.close()
+
+    def __enter__(self) -> OpenedArray:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
+    """Opens an array of another process (``cuIpcOpenMemHandle``, ``hipIpcOpenMemHandle``).
+
+    Opened twice, it has two objects with ends of their own, whose uses this process orders itself.
+    In the exporting process the array lies in the memory that was exported.
+
+    Parameters
+    ----------
+    descriptor : Descriptor
+        What the other process exported, as an object; see :meth:`Descriptor.from_json`,
+        :meth:`Descriptor.from_node` and :func:`loads`.
+    device : int, optional
+        The device that the array is to be on. On another one than the descriptor's it is a copy,
+        through peer access where the devices have it, else staged by the driver.
+
+    Returns
+    -------
+    OpenedArray
+        The array.
+
+    Raises
+    ------
+    LogicError
+        The handle is none of this backend, is stale or forged; the allocation is smaller than the
+        descriptor says; or the exporting process has ended or has freed it.
+
+    Examples
+    --------
+    >>> import pygpu.autoinit
+    >>> from pygpu import gpuarray
+    >>> a = share(gpuarray.arange(6, dtype="i4"))
+    >>> with a[::2].ipc_handle() as descriptor, open(descriptor) as b:
+    ...     b
+    array([0, 2, 4], dtype=int32)
+    """
+    _arguments.instance("descriptor", descriptor, Descriptor)
+    own = _core.choose_backend()
+    if descriptor.vendor != own:
+        raise InvalidArgument(
+            f"vendor is {descriptor.vendor}; this process uses {own}, which opens no other's memory"
+        )
+    count = _core.device_count()
+    for name, ordinal in (("device of the descriptor", descriptor.device), ("device", device)):
+        if ordinal is not None and not 0 <= ordinal < count:
+            raise InvalidArgument(f"{name} is {ordinal}; there are {count} devices")
+    with _on_device(descriptor.device):
+        opened = _open_here(descriptor)
+    if device is None or device == descriptor.device:
+        return opened
+    with opened:
+        return _copy_to(opened, device)
+
+
+def _open_here(descriptor: Descriptor) -> OpenedArray:
+    if descriptor.size == 0:
+        return OpenedArray(descriptor.shape, descriptor.dtype)
+    exported = _own_export(descriptor.handle)
+    if exported is not None:
+        base, array = exported
+        allocated = _core.mem_get_address_range(base)[1]
+        _check_size(descriptor, allocated)
+        return _array(descriptor, base, array)
+    allocation = _core.IPCMemoryHandle(descriptor.handle)
+    try:
+        allocated = allocation.size
+        if allocated:
+            _check_size(descriptor, allocated)
+        result = _array(descriptor, int(allocation), allocation)
+    except BaseException:
+        allocation.close()
+        raise
+    result._opened = allocation
+    return result
+
+
+def _check_size(descriptor: Descriptor, allocated: int) -> None:
+    if descriptor.nbytes > allocated:
+        raise InvalidArgument(
+            f"nbytes of the descriptor is {descriptor.nbytes}; the allocation has {allocated}"
+        )
+
+
+def _array(descriptor: Descriptor, base: int, keeper: Any) -> OpenedArray:
+    """Returns the array inside the allocation at ``base``, which ``keeper`` is or lies in."""
+    return OpenedArray(
+        descriptor.shape,
+        descriptor.dtype,
+        base=keeper,
+        gpudata=base + descriptor.offset,
+        strides=descriptor.strides,
+    )
+
+
+def _own_export(handle: bytes) -> tuple[int, GPUArray] | None:
+    """Returns base address and array of what this very process keeps under a handle."""
+    with _lock:
+        for exported, base, array in _kept.values():
+            if exported == handle:
+                return base, array
+    return None
+
+
+def _copy_to(array: GPUArray, device: int) -> OpenedArray:
+    """Returns a copy of an array on another device."""
+    source = array._ordinal
+    with _on_device(source):
+        compact = array if array.flags.c_contiguous else array.copy(order="C")
+        _core.synchronize()
+    with _on_device(device):
+        result = OpenedArray(array.shape, array.dtype)
+        if array.size:
+            _core.copy_between_devices(
+                result.gpudata, device, compact.gpudata, source, array.nbytes, None, True
+            )
+    return result
+
+
+# -- pickles -------------------------------------------------------------------------------------
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads descriptors and columns, and refuses to look up anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (_restore.__module__, _restore.__name__):
+            return _restore
+        raise pickle.UnpicklingError(f"the pickle needs {module}.{name}; it is no descriptor")
+
+
+def loads(data: bytes) -> Descriptor:
+    """Returns the descriptor in a pickle, and runs nothing that the pickle asks for.
+
+    Parameters
+    ----------
+    data : bytes
+        What ``pickle.dumps`` returned for a descriptor.
+
+    Raises
+    ------
+    ValueError
+        The data is no pickle of a descriptor, or a part of it is not allowed.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> import pygpu.autoinit
+    >>> with empty(4).ipc_handle() as descriptor:
+    ...     loads(pickle.dumps(descriptor)) == descriptor
+    True
+    """
+    try:
+        result = _Unpickler(io.BytesIO(data)).load()
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"the pickle has no descriptor: {error}") from None
+    except (MemoryError, OverflowError, RecursionError) as error:
+        raise ValueError(f"the pickle is damaged: {type(error).__name__}") from None
+    except Exception as error:
+        # Whatever a damaged pickle ends in: UnpicklingError, EOFError, KeyError and others.
+        raise ValueError(f"the pickle is damaged: {error}") from None
+    if not isinstance(result, Descriptor):
+        raise ValueError(f"the pickle has an object of type {type(result).__name__}, no descriptor")
+    return result
