@@ -1,8 +1,8 @@
 //! Generators of random numbers: states, seeds, jumps, and what words become.
 //!
-//! A generator on a device is an array of [`Generator::COUNT`] or fewer states (see
-//! [`Generator::count`]). Draw `e` of a fill belongs to state `e % count`, so the numbers depend on
-//! neither the device nor its threads. This crate makes and advances states on the host, and has
+//! A generator on a device is an array of [`Generator::count`] states. Draw `e` of a fill belongs
+//! to state `e % count`, so the numbers depend on neither the device nor its threads. This crate
+//! makes and advances states on the host, and has
 //! the arithmetic that the host's kernels and the generated kernels share: each operation of it is
 //! exact or rounded once, so that every backend returns the same bits.
 //!

@@ -290,6 +290,8 @@ class OpenedArray(GPUArray):
     ...     array.close()
     """
 
+    _opened: _core.IPCMemoryHandle | None
+
     def close(self) -> None:
         """Ends the use of the memory (``cuIpcCloseMemHandle``, ``hipIpcCloseMemHandle``), behind
         the device's work. Later uses of the array and of its views raise ``LogicError``.
@@ -413,7 +415,10 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
     """Returns a copy of an array on another device."""
     source = array._ordinal
     with _on_device(source):
-        compact = array if array.flags.c_contiguous else array.copy(order="C")
+        compact = array
+        if not array.flags.c_contiguous:
+            compact = GPUArray(array.shape, array.dtype)
+            compact[...] = array
         _core.synchronize()
     with _on_device(device):
         result = OpenedArray(array.shape, array.dtype)

@@ -25,7 +25,10 @@ fn check_kind(kind: Option<&str>) -> PyResult<()> {
 /// The elements of `a` in ascending order along an axis, or with `indices` the indices that sort
 /// them; along one axis of all elements without an axis.
 #[pyfunction]
-#[pyo3(signature = (a, axis = Some(-1), kind = None, indices = false))]
+#[pyo3(
+    signature = (a, axis = Some(-1), kind = None, indices = false),
+    text_signature = "(a, axis=-1, kind=None, indices=False)"
+)]
 pub(crate) fn sorted<'py>(
     a: &Bound<'py, PyAny>,
     axis: Option<isize>,
@@ -61,7 +64,7 @@ impl GPUArray {
     ///     The array has no such axis, or `kind` is another name.
     /// TypeError
     ///     The elements are records.
-    #[pyo3(signature = (axis = -1, kind = None))]
+    #[pyo3(signature = (axis = -1, kind = None), text_signature = "($self, axis=-1, kind=None)")]
     fn sort(slf: &Bound<'_, Self>, axis: isize, kind: Option<&str>) -> PyResult<()> {
         check_kind(kind)?;
         let array = slf.get().array()?;
@@ -76,7 +79,10 @@ impl GPUArray {
     ///     The axis; with None the elements are read as along one axis.
     /// kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
     ///     Accepted as by numpy; every sort is stable.
-    #[pyo3(signature = (axis = Some(-1), kind = None))]
+    #[pyo3(
+        signature = (axis = Some(-1), kind = None),
+        text_signature = "($self, axis=-1, kind=None)"
+    )]
     fn argsort<'py>(
         slf: &Bound<'py, Self>,
         axis: Option<isize>,
