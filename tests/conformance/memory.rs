@@ -324,7 +324,7 @@ fn registered_memory_must_not_overlap(context: &Context) -> Outcome {
         // SAFETY: nothing is registered.
         unsafe { RegisteredMemory::new(&context.device, &mut []) },
         ErrorKind::InvalidArgument,
-        &["empty"],
+        &["0 bytes"],
     )?;
     Ok(())
 }

@@ -104,7 +104,7 @@ def test_nvrtc_takes_them_without_a_warning(sources):
         for ranks in ((), (number % 2,) * (vectors - 1) + (3,)):
             wide = bool(ranks) and number % 3 == 0
             calls.append(lambda k=kernel, g=ranged, r=ranks, w=wide: k._build(g, False, w, r))
-    calls += [lambda s=scan, w=k % 2 == 0: s._compile(w) for k, scan in enumerate(scans)]
+    calls += [lambda s=scan: s._compile() for scan in scans]
     for call in calls:
         with pytest.raises(Refused):
             call()

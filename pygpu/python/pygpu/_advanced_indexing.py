@@ -285,6 +285,7 @@ def flatnonzero(a: GPUArray) -> GPUArray:
 
     Examples
     --------
+    >>> from pygpu import gpuarray
     >>> gpuarray.flatnonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]]))).get()
     array([1, 2])
     """
@@ -313,6 +314,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
 
     Examples
     --------
+    >>> from pygpu import gpuarray
     >>> rows, columns = gpuarray.nonzero(gpuarray.to_gpu(np.array([[0, 3], [5, 0]])))
     >>> rows.get(), columns.get()
     (array([0, 1]), array([1, 0]))
@@ -353,6 +355,7 @@ def compress(
 
     Examples
     --------
+    >>> from pygpu import gpuarray
     >>> a = gpuarray.to_gpu(np.array([[1, 2], [3, 4], [5, 6]]))
     >>> gpuarray.compress([False, True], a, axis=0).get()
     array([[3, 4]])

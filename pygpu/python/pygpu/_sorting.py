@@ -31,6 +31,8 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
     >>> gpuarray.sort(gpuarray.to_gpu(np.array([3, 1, 2]))).get()
     array([1, 2, 3])
     """
@@ -49,6 +51,8 @@ def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUA
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from pygpu import gpuarray
     >>> gpuarray.argsort(gpuarray.to_gpu(np.array([3.0, 1.0, 2.0]))).get()
     array([1, 2, 0])
     """
