@@ -69,3 +69,11 @@ def gpu_arrays(name: str, values: Any) -> list[GPUArray]:
 
 def _iterable(value: Any) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
+
+
+def plain_dtype(dtype: Any) -> np.dtype:
+    """The dtype of elements whose bytes can be copied."""
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        raise TypeError(f"dtype is {dtype}: its elements are Python objects, not plain bytes")
+    return dtype

@@ -80,24 +80,29 @@ from ._handlers import (
     InOut,
     Out,
 )
+from ._host_memory import (
+    AlignedHostAllocation,
+    HostPointer,
+    aligned_empty,
+    aligned_empty_like,
+    aligned_zeros,
+    aligned_zeros_like,
+    managed_empty_like,
+    managed_zeros,
+    managed_zeros_like,
+    pagelocked_empty_like,
+    pagelocked_zeros,
+    pagelocked_zeros_like,
+)
 from ._memcpy import (
     Memcpy2D,
     Memcpy3D,
     Memcpy3DPeer,
 )
 from ._memory import (
-    AlignedHostAllocation,
-    HostPointer,
     PointerHolderBase,
-    aligned_empty,
-    aligned_empty_like,
-    aligned_zeros,
-    aligned_zeros_like,
     from_device,
     from_device_like,
-    managed_empty_like,
-    managed_zeros,
-    managed_zeros_like,
     mem_alloc_like,
     memcpy_dtod,
     memcpy_dtod_async,
@@ -107,6 +112,9 @@ from ._memory import (
     memcpy_htod_async,
     memcpy_peer,
     memcpy_peer_async,
+    to_device,
+)
+from ._memset import (
     memset_d2d8,
     memset_d2d8_async,
     memset_d2d16,
@@ -119,10 +127,6 @@ from ._memory import (
     memset_d16_async,
     memset_d32,
     memset_d32_async,
-    pagelocked_empty_like,
-    pagelocked_zeros,
-    pagelocked_zeros_like,
-    to_device,
 )
 from ._opengl import (
     BufferObject,

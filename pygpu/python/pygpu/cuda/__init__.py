@@ -14,8 +14,8 @@ from typing import NoReturn
 
 from . import cudadrv
 from ._api import device_array, device_array_like, open_ipc_array, to_device
-from ._context import (
-    MemoryInfo,
+from ._context import MemoryInfo
+from ._devices import (
     close,
     current_context,
     defer_cleanup,

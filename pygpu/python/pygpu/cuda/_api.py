@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _context
+from . import _devices
 from ._array import DeviceNDArray
 from ._interface import auto_device
 from ._ipc import IpcHandle
@@ -143,7 +143,7 @@ def open_ipc_array(
     shape, strides, dtype = prepare(parse_shape(shape), strides, dtype, "C")
     size = sum((side - 1) * abs(step) for side, step in zip(shape, strides)) + dtype.itemsize
     opened = IpcHandle(None, handle, size if 0 not in shape else 0, offset=offset)
-    array = opened.open_array(_context.current_context(), shape, dtype, strides)
+    array = opened.open_array(_devices.current_context(), shape, dtype, strides)
     try:
         yield array
     finally:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _arguments, _exchange
 from .._core import GPUArray
-from . import _context, _stream
+from . import _devices, _stream
 from ._ipc import IpcArrayHandle
 from ._layout import (
     Flags,
@@ -96,7 +96,7 @@ class DeviceNDArrayBase(GPUArray):
             super().__init__(shape, dtype, gpudata=gpu_data, strides=strides)
         else:
             if gpu_data is None:
-                base = _context.current_context().allocate(high - low)
+                base = _devices.current_context().allocate(high - low)
                 address = base.ptr - low
             else:
                 base = gpu_data.elements if isinstance(gpu_data, MemoryPointer) else gpu_data
@@ -145,7 +145,7 @@ class DeviceNDArrayBase(GPUArray):
     def gpu_data(self) -> MemoryPointer:
         """The memory that the array spans."""
         low, high = extent(self.shape, self.strides, self.itemsize)
-        context = _context.gpus[self._ordinal].get_primary_context()
+        context = _devices.gpus[self._ordinal].get_primary_context()
         return MemoryPointer.of(context, bytes_at(self, low, high - low))
 
     @property
@@ -179,7 +179,7 @@ class DeviceNDArrayBase(GPUArray):
         pygpu.driver.Unsupported
             The backend or the kind of memory cannot be shared.
         """
-        handle = _context.current_context().get_ipc_handle(self.gpu_data)
+        handle = _devices.current_context().get_ipc_handle(self.gpu_data)
         described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
         return IpcArrayHandle(handle, described)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _context
+from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
 from ._pointer import extent, host_memory_extents
@@ -84,7 +84,7 @@ class DeviceVisibleNDArray(np.ndarray):
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """Copies the elements to another host array, once the stream's work has run."""
-        (stream or self.stream or _context.current_context()).synchronize()
+        (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
             return np.array(self, subok=False)
         ary[...] = self
@@ -142,7 +142,7 @@ def pinned_array(
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     nbytes = _bytes_for(shape, strides, dtype.itemsize)
-    memory = _context.current_context().memhostalloc(nbytes)
+    memory = _devices.current_context().memhostalloc(nbytes)
     return _over(memory.view(np.ndarray), shape, strides, dtype)
 
 
@@ -181,7 +181,7 @@ def mapped_array(
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     nbytes = _bytes_for(shape, strides, dtype.itemsize)
-    memory = _context.current_context().memhostalloc(nbytes, True, portable, wc)
+    memory = _devices.current_context().memhostalloc(nbytes, True, portable, wc)
     result = _over(memory, shape, strides, dtype).view(MappedNDArray)
     result.device_setup(memory, stream)
     return result
@@ -219,7 +219,7 @@ def managed_array(
     """
     shape, strides, dtype = prepare(shape, strides, dtype, order)
     nbytes = _bytes_for(shape, strides, dtype.itemsize)
-    memory = _context.current_context().memallocmanaged(nbytes, attach_global)
+    memory = _devices.current_context().memallocmanaged(nbytes, attach_global)
     result = _over(memory, shape, strides, dtype).view(ManagedNDArray)
     result.device_setup(memory, stream)
     return result
@@ -269,7 +269,7 @@ def _pin(ary: Any, mapped: bool) -> Any:
     if not isinstance(ary, np.ndarray):
         raise TypeError(f"an argument is of type {type(ary).__name__}; numpy arrays are needed")
     start, end = host_memory_extents(ary)
-    return _context.current_context().mempin(ary, start, end - start, mapped)
+    return _devices.current_context().mempin(ary, start, end - start, mapped)
 
 
 @contextlib.contextmanager

@@ -207,7 +207,7 @@ class IpcArrayHandle:
         ValueError
             It is open, is of this process, or does not lie within its memory.
         """
-        from ._context import current_context
+        from ._devices import current_context
 
         return self._ipc_handle.open_array(current_context(), **self._array_desc)
 

@@ -7,16 +7,8 @@ from typing import Any
 from ... import _core
 from ... import driver as _driver
 from ..._errors import BackendUnavailable, Error
-from .._context import (
-    Context,
-    Device,
-    MemoryInfo,
-    gpus,
-    is_available,
-    profile_start,
-    profile_stop,
-    profiling,
-)
+from .._context import Context, Device, MemoryInfo
+from .._devices import gpus, is_available, profile_start, profile_stop, profiling
 from .._ipc import IpcHandle
 from .._pointer import (
     MemoryPointer,

@@ -1,0 +1,297 @@
+"""The devices of the process, the current one of a thread, and what is asked of all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from .. import _arguments, _core, driver
+from .._errors import BackendUnavailable
+from ._context import Context, Device
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _Devices:
+    """The devices, by number; ``gpus.current`` is the one of this thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._devices: list[Device] = []
+
+    @property
+    def lst(self) -> list[Device]:
+        """The devices as a list."""
+        with self._lock:
+            if not self._devices:
+                self._devices = [Device(number) for number in range(_core.device_count())]
+            return self._devices
+
+    def __getitem__(self, devnum: Any) -> Any:
+        devices = self.lst
+        if isinstance(devnum, slice):
+            return devices[devnum]
+        number = _arguments.whole("devnum", devnum)
+        if not -len(devices) <= number < len(devices):
+            raise IndexError(f"devnum is {number}; there are {len(devices)} devices, from 0")
+        return devices[number]
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self.lst)
+
+    def __len__(self) -> int:
+        return len(self.lst)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.lst))
+
+    @property
+    def current(self) -> Device:
+        """The device that arrays of this thread go to."""
+        return self.lst[_core.current_ordinal()]
+
+
+gpus = _Devices()
+
+
+def current_context(devnum: int | None = None) -> Context:
+    """Returns the context of this thread's device.
+
+    Parameters
+    ----------
+    devnum : int, optional
+        Makes this device the thread's current one first.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.current_context().device.id
+    0
+    """
+    if devnum is None:
+        return gpus.current.get_primary_context()
+    context = gpus[devnum].get_primary_context()
+    if driver.Context.get_current() is None or _core.current_ordinal() != context.device.id:
+        context.push()
+    return context
+
+
+def require_context(fn: _F) -> _F:
+    """Returns the function as it is: a device is always there where one is needed.
+
+    Parameters
+    ----------
+    fn : callable
+        Any function.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> @cuda.require_context
+    ... def allocate():
+    ...     return cuda.device_array(3)
+    >>> allocate().shape
+    (3,)
+    """
+    return fn
+
+
+def select_device(device_id: int) -> Device:
+    """Makes a device the current one of this thread; returns it.
+
+    Parameters
+    ----------
+    device_id : int
+        The device's number.
+
+    Raises
+    ------
+    IndexError
+        There is no device of this number.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.select_device(0).id
+    0
+    """
+    return current_context(device_id).device
+
+
+def get_current_device() -> Device:
+    """Returns the device that arrays of this thread go to.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.get_current_device() in list(cuda.gpus)
+    True
+    """
+    return gpus.current
+
+
+def list_devices() -> _Devices:
+    """Returns the devices of this process.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> [device.id for device in cuda.list_devices()][0]
+    0
+    """
+    return gpus
+
+
+def close() -> None:
+    """Ends this thread's selections of devices; in the main thread also resets the devices used.
+
+    Arrays from before a reset are refused afterwards.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> import threading
+    >>> thread = threading.Thread(target=lambda: (cuda.select_device(0), cuda.close()))
+    >>> thread.start()
+    >>> thread.join()
+    """
+    while driver.Context.get_current() is not None:
+        driver.Context.pop()
+    if threading.current_thread() is threading.main_thread():
+        for device in gpus:
+            if device._context is not None:
+                device.reset()
+
+
+def is_available() -> bool:
+    """Returns True if a backend with a device can be opened; the host counts.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.is_available()
+    True
+    """
+    try:
+        return _core.device_count() > 0
+    except BackendUnavailable:
+        return False
+
+
+def detect() -> bool:
+    """Prints the devices; returns True if there is one.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.detect()
+    Found ... CUDA devices
+    ...
+    True
+    """
+    devices = list(gpus) if is_available() else []
+    print(f"Found {len(devices)} CUDA devices")
+    for device in devices:
+        print(f"id {device.id}    {device.name!r:>20} {'[SUPPORTED]':>40}")
+        rows = {
+            "Compute Capability": "{}.{}".format(*device.compute_capability),
+            "PCI Bus ID": device._device.pci_bus_id(),
+            "UUID": device.uuid,
+            "Backend": _core.choose_backend(),
+        }
+        for name, value in rows.items():
+            print(f"{name:>40}: {value}")
+    print(f"Summary:\n\t{len(devices)}/{len(devices)} devices are supported")
+    return bool(devices)
+
+
+def synchronize() -> None:
+    """Waits for all work of the current device.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.to_device(range(3), stream=cuda.stream())
+    >>> cuda.synchronize()
+    """
+    _core.synchronize()
+
+
+@contextlib.contextmanager
+def defer_cleanup() -> Iterator[None]:
+    """Defers the freeing of device memory for the ``with`` block; blocks may be nested.
+
+    Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
+    the outermost block ends.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> waiting = cuda.current_context().deallocations
+    >>> with cuda.defer_cleanup():
+    ...     array = cuda.device_array(8)
+    ...     del array
+    ...     len(waiting)
+    1
+    >>> len(waiting)
+    0
+    """
+    with current_context().defer_cleanup():
+        yield
+
+
+def profile_start() -> None:
+    """Starts to record in the profiler that is attached to the process.
+
+    Raises
+    ------
+    pygpu.driver.Unsupported
+        The backend has no profiler.
+
+    Examples
+    --------
+    >>> from pygpu import cuda, driver
+    >>> try:
+    ...     cuda.profile_start()
+    ...     cuda.profile_stop()
+    ... except driver.Unsupported:
+    ...     pass
+    """
+    _core.set_profiling(True)
+
+
+def profile_stop() -> None:
+    """Ends what :func:`profile_start` began.
+
+    Examples
+    --------
+    >>> from pygpu import cuda, driver
+    >>> try:
+    ...     cuda.profile_start()
+    ...     cuda.profile_stop()
+    ... except driver.Unsupported:
+    ...     pass
+    """
+    _core.set_profiling(False)
+
+
+@contextlib.contextmanager
+def profiling() -> Iterator[None]:
+    """Records in the profiler for the ``with`` block.
+
+    Examples
+    --------
+    >>> from pygpu import cuda, driver
+    >>> try:
+    ...     with cuda.profiling():
+    ...         array = cuda.device_array(3)
+    ... except driver.Unsupported:
+    ...     pass
+    """
+    profile_start()
+    try:
+        yield
+    finally:
+        profile_stop()
