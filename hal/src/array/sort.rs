@@ -39,7 +39,10 @@ impl Array {
             // What is moved to the end comes back from there.
             let mut back: SmallVec<[usize; 4]> = (0..last).collect();
             back.insert(axis, last);
-            let input = self.transpose(Some(&order))?.contiguous(Order::C)?;
+            let mut input = self.transpose(Some(&order))?;
+            if !input.layout.is_c_contiguous() {
+                input = input.contiguous(Order::C)?;
+            }
             let length = self.shape()[axis];
             let output =
                 input.new_result(input.shape(), if indices { DType::Int64 } else { self.dtype })?;
