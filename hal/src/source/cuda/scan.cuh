@@ -218,6 +218,18 @@ DEVICE void scan_range(Read read, Write write, Index length, typename Op::value 
 // and no fence is needed.
 constexpr u32 TEAM = 256;
 
+// Words that blocks share without a barrier. AMD's compiler takes no volatile access for one of global
+// memory.
+#if defined(__AMDGCN__)
+DEVICE u64 next_number(u64* counter) { return __atomic_fetch_add(counter, (u64)1, __ATOMIC_RELAXED); }
+DEVICE void publish(u64* to, u64 word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
+DEVICE u64 published(const u64* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
+#else
+DEVICE u64 next_number(u64* counter) { return atomicAdd(counter, (u64)1); }
+DEVICE void publish(u64* to, u64 word) { *(volatile u64*)to = word; }
+DEVICE u64 published(const u64* from) { return *(const volatile u64*)from; }
+#endif
+
 template <class A>
 struct Published {
     static constexpr u32 words = (u32)((sizeof(A) + 3) / 4);
@@ -227,22 +239,22 @@ struct Published {
         METHOD Parts() { part[words - 1] = 0; }
     };
 
-    static METHOD void put(volatile u64* to, const A& value) {
+    static METHOD void put(u64* to, const A& value) {
         Parts parts;
         parts.value = value;
 #pragma unroll
         for (u32 k = 0; k < words; ++k) {
-            to[k] = (u64)1 << 32 | parts.part[k];
+            publish(to + k, (u64)1 << 32 | parts.part[k]);
         }
     }
 
-    static METHOD A wait(const volatile u64* from) {
+    static METHOD A wait(const u64* from) {
         Parts parts;
         for (u64 marks = 0; marks == 0;) {
             marks = (u64)1 << 32;
 #pragma unroll
             for (u32 k = 0; k < words; ++k) {
-                const u64 word = from[k];
+                const u64 word = published(from + k);
                 marks &= word;
                 parts.part[k] = (u32)word;
             }
@@ -266,7 +278,7 @@ DEVICE bool take_tile(u64* state, u64 tiles, bool first, u64* tile) {
         return false;
     }
     if (threadIdx.x == 0) {
-        taken = atomicAdd(state, (u64)1);
+        taken = next_number(state);
     }
     __syncthreads();
     *tile = taken;

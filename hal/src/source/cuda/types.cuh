@@ -19,10 +19,6 @@ static __device__ __forceinline__ void __syncthreads() {
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-static __device__ __forceinline__ unsigned long long atomicAdd(unsigned long long* address,
-                                                               unsigned long long value) {
-    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
-}
 #define GPUARRAY_BARE_HIP 1
 #endif
 
