@@ -43,7 +43,16 @@ WRONG = [
 if not ALONE:
     WRONG.remove(3)  # a stream's handle, which a real driver believes
 # What may be raised; a program that catches numpy's exceptions catches these.
-ALLOWED = (TypeError, ValueError, IndexError, OverflowError, MemoryError, AttributeError)
+# `BufferError` is what the protocols of exchange raise for an array that they cannot pass on.
+ALLOWED = (
+    TypeError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    MemoryError,
+    AttributeError,
+    BufferError,
+)
 
 
 def _array():

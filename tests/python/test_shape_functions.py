@@ -221,3 +221,17 @@ def test_rounding_to_places():
     assert gpuarray.round(a_gpu, 1, out) is out
     check(out, np.round(a, 1), rtol=1e-14)
     check(gpuarray.full_like(a_gpu, 3, "i2"), np.full_like(a, 3, "i2"))
+
+
+@pytest.mark.parametrize("count", [6, 2**40, 2**70])
+def test_counts_far_beyond_the_extent_end_at_once(count):
+    a_gpu = gpuarray.to_gpu(np.arange(5))
+    result = gpuarray.diff(a_gpu, count)
+    assert (result.shape, result.dtype) == ((0,), a_gpu.dtype)
+    with pytest.raises(ValueError, match="equal division"):
+        gpuarray.split(a_gpu, count)
+    if count < 2**16:
+        assert [len(part) for part in gpuarray.array_split(a_gpu, count)] == [1, 1, 1, 1, 1, 0]
+    else:
+        with pytest.raises(ValueError, match=f"indices_or_sections is {count}; allowed .* 65536"):
+            gpuarray.array_split(a_gpu, count)

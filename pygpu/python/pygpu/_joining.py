@@ -10,6 +10,9 @@ from ._arguments import gpu_array, gpu_arrays, whole
 from ._axes import normalize_axis_index
 from ._core import GPUArray
 
+# Parts of an axis with fewer elements than parts, most of them empty: at most so many.
+_EMPTY_PARTS = 1 << 16
+
 
 def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPUArray:
     """Joins arrays along an axis that they have.
@@ -135,6 +138,11 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
     list of GPUArray
         Views; the first ones have one more element where the parts cannot be equal.
 
+    Raises
+    ------
+    ValueError
+        There is no such number of parts, or it is far larger than the extent of the axis.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -149,6 +157,11 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
         if count <= 0:
             raise ValueError(
                 f"indices_or_sections is {count}; number sections must be larger than 0."
+            ) from None
+        if count > length and count > _EMPTY_PARTS:
+            raise ValueError(
+                f"indices_or_sections is {count}; allowed for an axis of extent {length} are 1 to "
+                f"{length if length > _EMPTY_PARTS else _EMPTY_PARTS}"
             ) from None
         each, more = divmod(length, count)
         bounds = [part * each + min(part, more) for part in range(1, count)]
@@ -183,11 +196,12 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
     >>> [part.get() for part in gpuarray.split(gpuarray.arange(4), 2)]
     [array([0, 1]), array([2, 3])]
     """
-    parts = array_split(ary, indices_or_sections, axis)
-    is_count = not hasattr(indices_or_sections, "__iter__")
-    if is_count and ary.shape[axis] % indices_or_sections:
-        raise ValueError(
-            f"array split does not result in an equal division: {ary.shape[axis]} elements, "
-            f"{indices_or_sections} sections"
-        )
-    return parts
+    if not hasattr(indices_or_sections, "__iter__"):
+        extent = gpu_array("ary", ary).shape[normalize_axis_index(axis, ary.ndim)]
+        count = whole("indices_or_sections", indices_or_sections)
+        if count > 0 and extent % count:
+            raise ValueError(
+                f"array split does not result in an equal division: {extent} elements, "
+                f"{count} sections"
+            )
+    return array_split(ary, indices_or_sections, axis)

@@ -269,8 +269,10 @@ def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
         return gpu_array("a", a)
     if gpu_array("a", a).ndim == 0:
         raise ValueError("diff requires input that is at least one dimensional; a has no axes")
-    before = (slice(None),) * normalize_axis_index(axis, a.ndim)
+    axis = normalize_axis_index(axis, a.ndim)
+    before = (slice(None),) * axis
     differ = _ufuncs["not_equal" if a.dtype == np.bool_ else "subtract"]
-    for _ in range(n):
+    # Nothing is left after as many steps as there are elements.
+    for _ in range(min(n, a.shape[axis])):
         a = differ(a[(*before, slice(1, None))], a[(*before, slice(None, -1))])
     return a

@@ -58,6 +58,29 @@ impl GPUArray {
 
     /// Returns a descriptor with which another process opens the array's memory; see
     /// `pygpu.ipc.export`.
+    ///
+    /// Parameters
+    /// ----------
+    /// copy : bool, optional
+    ///     True exports a copy, False refuses memory that cannot be shared. Without it such memory is
+    ///     exported through a copy, and other memory as it is.
+    ///
+    /// Returns
+    /// -------
+    /// pygpu.ipc.Descriptor
+    ///     Plain data: an object that can be pickled, or JSON.
+    ///
+    /// Raises
+    /// ------
+    /// Unsupported
+    ///     The backend or the memory is not shared.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import ipc
+    /// >>> with ipc.empty(4).ipc_handle() as descriptor:
+    /// ...     descriptor.shape
+    /// (4,)
     #[pyo3(signature = (copy = None))]
     fn ipc_handle<'py>(
         slf: &Bound<'py, Self>,

@@ -97,6 +97,27 @@ impl GPUArray {
     }
 
     /// Returns the elements along an axis at which a condition is true, as `gpuarray.compress`.
+    ///
+    /// Parameters
+    /// ----------
+    /// condition : GPUArray or sequence of bool
+    ///     One axis, not longer than `axis`.
+    /// axis : int, optional
+    ///     The axis; without it the elements are read as along one.
+    /// out : GPUArray, optional
+    ///     Receives the result.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The elements, in memory of their own. The call waits for their number.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `condition` has not one axis.
+    /// IndexError
+    ///     A true element of a `condition` in host memory lies outside the axis.
     #[pyo3(signature = (condition, axis = None, out = None))]
     fn compress<'py>(
         slf: &Bound<'py, Self>,
