@@ -1,0 +1,258 @@
+// What a compiled unit of CUDA C and the executor know of each other.
+//
+// A unit is one text of CUDA C, compiled as C++17 behind these headers to a shared library. The
+// executor runs a kernel block by block: one thread of the operating system runs a whole block, so
+// that the variables of a block (shared memory, indices) are thread-local ones. Several blocks run
+// at the same time on other threads of the operating system, which access the same memory.
+//
+// Headers of the language use the functions `barrier`, `rendezvous`, `grid_barrier`, `print`, `trap`
+// and the variables below, and nothing else of this file. The executor reads `Unit` and `Entry`.
+// `VERSION` changes with every change of what crosses the border.
+#ifndef GPUARRAY_ABI_H
+#define GPUARRAY_ABI_H
+
+// Settings, which the compiler's command line defines.
+#ifndef GPUARRAY_WARP_SIZE
+#define GPUARRAY_WARP_SIZE 32
+#endif
+
+// Programs include headers inside of extern "C".
+extern "C++" {
+
+// Qualifiers that only the compiler driver understands: it takes them out of the preprocessed text.
+// `__gpuarray_global__` is where a kernel is declared; `__gpuarray_bounds__(threads, blocks)` holds
+// its launch bounds; `__gpuarray_variable__` is where a variable or function of the device is declared.
+#define __global__ __gpuarray_global__
+#define __launch_bounds__(...) __gpuarray_bounds__(__VA_ARGS__)
+#define __device__ __gpuarray_variable__
+#define __constant__ __gpuarray_variable__
+#define __managed__ __gpuarray_variable__
+
+// Memory of a block: of the thread that runs it. A definition is static shared memory; a declaration
+// with `extern` is dynamic shared memory, for which the driver links storage.
+#define __shared__ thread_local
+
+struct uint3 {
+    unsigned x, y, z;
+};
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+    constexpr operator uint3() const { return uint3{x, y, z}; }
+};
+
+// Never take the address of these: while it is unknown to others, the compiler keeps them in registers
+// and vectorises over threadIdx.x.
+static thread_local uint3 threadIdx __attribute__((unused)) = {0, 0, 0};
+static thread_local uint3 blockIdx __attribute__((unused)) = {0, 0, 0};
+static thread_local dim3 blockDim __attribute__((unused)) = {1, 1, 1};
+static thread_local dim3 gridDim __attribute__((unused)) = {1, 1, 1};
+static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
+
+namespace gpuarray_abi {
+
+constexpr unsigned VERSION = 1;
+
+// A bit for each lane of a warp; the warp size is 32 or 64.
+typedef unsigned long long Lanes;
+
+// Combines what the lanes of `lanes` have brought: `records[lane]` is the address that the lane
+// passed to `rendezvous`. It is called once, by one of the threads, before any of them returns, and
+// writes each lane's result to the lane's record. It must not call the executor.
+typedef void Combine(void* const* records, Lanes lanes);
+
+// Why a kernel stops: the executor's errors tell them apart.
+enum Trap : unsigned { TRAP = 1, ASSERT = 2, UNSUPPORTED = 3 };
+
+// The functions of the executor. `thread` is the linear index of the calling thread in its block.
+// `file` and `line` say where the program waits, for errors and for forms without a mask.
+struct Executor {
+    // Waits at barrier `id` (0 to 15) for `threads` threads of the block; 0: for all that have not
+    // returned. Returns how many of them passed a `predicate` other than 0.
+    unsigned (*barrier)(unsigned thread, unsigned id, unsigned threads, unsigned predicate,
+                        const char* file, unsigned line);
+    // Waits for the lanes of the warp that are in `lanes` and have not returned; with 0 for those
+    // that come to this file and line while no other lane of the warp can go on (the lanes that
+    // a GPU would run together). Returns the lanes that came, for which `combine` was called if it
+    // is not null.
+    Lanes (*rendezvous)(unsigned thread, Lanes lanes, void* record, Combine* combine,
+                        const char* file, unsigned line);
+    // Waits for all threads of the grid; only in a cooperative launch.
+    void (*grid_barrier)(unsigned thread, const char* file, unsigned line);
+    // Writes to standard output.
+    void (*print)(const char* text, unsigned long bytes);
+    // Ends the launch with an error.
+    void (*trap)(unsigned thread, unsigned kind, const char* message, const char* file,
+                 unsigned line) __attribute__((noreturn));
+    // True (1) in a cooperative launch.
+    unsigned (*is_cooperative)();
+};
+
+// Set when the unit is loaded.
+static const Executor* executor __asm__("gpuarray_executor") __attribute__((used)) = nullptr;
+
+// True once the loop over a block's threads has been suspended in this thread: its next threads
+// then belong to another loop.
+static thread_local bool suspended = false;
+
+// The linear index of the calling thread in its block.
+static inline unsigned thread() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+static inline unsigned lane() { return thread() % GPUARRAY_WARP_SIZE; }
+static inline unsigned warp() { return thread() / GPUARRAY_WARP_SIZE; }
+
+// Other threads run before a call of the executor returns: this thread's index comes back from its
+// stack.
+struct Resume {
+    const uint3 index = threadIdx;
+    ~Resume() {
+        threadIdx = index;
+        suspended = true;
+    }
+};
+
+static inline unsigned barrier(const char* file, unsigned line, unsigned predicate = 0,
+                               unsigned id = 0, unsigned threads = 0) {
+    Resume resume;
+    return executor->barrier(thread(), id, threads, predicate, file, line);
+}
+
+static inline Lanes rendezvous(Lanes lanes, void* record, Combine* combine, const char* file,
+                               unsigned line) {
+    Resume resume;
+    return executor->rendezvous(thread(), lanes, record, combine, file, line);
+}
+
+static inline void grid_barrier(const char* file, unsigned line) {
+    Resume resume;
+    executor->grid_barrier(thread(), file, line);
+}
+
+static inline bool is_cooperative() { return executor->is_cooperative() != 0; }
+
+static inline void print(const char* text, unsigned long bytes) { executor->print(text, bytes); }
+
+[[noreturn]] static inline void trap(Trap kind, const char* message, const char* file,
+                                     unsigned line) {
+    executor->trap(thread(), kind, message, file, line);
+}
+
+// What a launch is.
+struct Launch {
+    uint3 grid, block;
+    void* const* arguments;
+};
+
+// Runs the threads of block `index` from the linear index `first` on, until all have run or one has
+// been suspended.
+typedef void Run(const Launch* launch, const uint3* index, unsigned first);
+
+struct Parameter {
+    unsigned bytes, alignment;
+};
+
+// A kernel, or a variable that a name expression names.
+struct Entry {
+    // Null for a variable.
+    Run* run;
+    // Null for a kernel that is extern "C", so that no copy of it is compiled but the loop's; else
+    // the executor finds the mangled name by it.
+    const volatile void* address;
+    // Of a kernel that is extern "C", else null.
+    const char* name;
+    const Parameter* parameters;
+    unsigned parameter_count;
+    unsigned most_threads, least_blocks; // of __launch_bounds__; 0 without
+};
+
+template <unsigned long... I> struct Indices {};
+#ifdef __clang__
+template <class, unsigned long... I> using IndicesOf = Indices<I...>;
+template <unsigned long N> using Range = __make_integer_seq<IndicesOf, unsigned long, N>;
+#else
+template <unsigned long N> using Range = Indices<__integer_pack(N)...>;
+#endif
+
+template <auto kernel, class Type> struct Kernel;
+
+template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
+    // The trailing element keeps the array from being empty.
+    static constexpr Parameter parameters[] = {{sizeof(A), alignof(A)}..., {0, 0}};
+    static constexpr unsigned count = sizeof...(A);
+
+    static inline void threads(const Launch* launch, const uint3* index, unsigned first, A... a) {
+        const uint3 block = launch->block;
+        gridDim = launch->grid;
+        blockDim = block;
+        blockIdx = *index;
+        suspended = false;
+        unsigned x = first % block.x, y = first / block.x % block.y, z = first / block.x / block.y;
+        for (; z < block.z; ++z, y = 0) {
+            for (; y < block.y; ++y, x = 0) {
+                for (; x < block.x; ++x) {
+                    threadIdx = uint3{x, y, z};
+                    kernel(a...);
+                    if (suspended) return;
+                }
+            }
+        }
+    }
+    template <unsigned long... I>
+    static inline void call(const Launch* launch, const uint3* index, unsigned first, Indices<I...>) {
+        threads(launch, index, first, *static_cast<A*>(launch->arguments[I])...);
+    }
+    static void run(const Launch* launch, const uint3* index, unsigned first) {
+        call(launch, index, first, Range<sizeof...(A)>());
+    }
+};
+template <auto kernel, class... A>
+struct Kernel<kernel, void (*)(A...) noexcept> : Kernel<kernel, void (*)(A...)> {};
+
+template <class T> struct IsKernel { static constexpr bool value = false; };
+template <class... A> struct IsKernel<void (*)(A...)> { static constexpr bool value = true; };
+template <class... A> struct IsKernel<void (*)(A...) noexcept> { static constexpr bool value = true; };
+
+// The launch bounds of a kernel, in the order of __launch_bounds__.
+struct Bounds {
+    unsigned threads = 0, blocks = 0, cluster = 0;
+};
+
+// An entry under the name that the mangled symbol has; and that of a kernel that is extern "C".
+template <auto named> static inline Entry entry(Bounds bounds) {
+    if constexpr (IsKernel<decltype(named)>::value) {
+        using K = Kernel<named, decltype(named)>;
+        return {K::run, reinterpret_cast<const volatile void*>(named), nullptr, K::parameters, K::count,
+                bounds.threads, bounds.blocks};
+    } else {
+        return {nullptr, named, nullptr, nullptr, 0, 0, 0};
+    }
+}
+template <auto kernel> constexpr Entry entry(Bounds bounds, const char* name) {
+    using K = Kernel<kernel, decltype(kernel)>;
+    return {K::run, nullptr, name, K::parameters, K::count, bounds.threads, bounds.blocks};
+}
+
+// What the executor looks for first. `local` is thread-local: from its address the executor knows
+// where all thread-local variables of the calling thread are.
+static thread_local char local __asm__("gpuarray_local") __attribute__((used)) = 0;
+static char* local_address() { return &local; }
+struct Unit {
+    unsigned version, warp_size;
+    char* (*local)();
+};
+static const Unit unit __asm__("gpuarray_unit") __attribute__((used)) = {VERSION, GPUARRAY_WARP_SIZE,
+                                                                      local_address};
+
+} // namespace gpuarray_abi
+
+// For each kernel that a text defines, and for each name expression, the driver appends to the
+// preprocessed text, in the kernel's own namespace, with a number in place of N:
+//   static const gpuarray_abi::Entry gpuarray_entry_N __asm__("gpuarray_entry_N") __attribute__((used))
+//       = gpuarray_abi::entry<(&kernel)>({threads, blocks});
+
+} // extern "C++"
+
+#endif
