@@ -54,9 +54,9 @@ IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
 DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process faults \
   lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
   raw_addresses host_buffers capabilities forged_exchange rocm status \
-  numba_memory numba_plugin arrow arrow_columns)
+  numba_memory numba_plugin arrow arrow_columns dask)
 HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  lifetimes forged_exchange rocm status arrow arrow_columns)
+  lifetimes forged_exchange rocm status arrow arrow_columns dask)
 CUDA_TESTS   := tests/python/status_style $(patsubst %,tests/python/test_%.py,driver faults \
   lifetimes status numba_plugin arrow_columns)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import importlib.util
 import inspect
 from pathlib import Path
 
@@ -23,6 +24,7 @@ MODULES = [
     "pygpu.arrow",
     "pygpu.gpuarray",
     "pygpu.cuda",
+    "pygpu.ipc",
     "pygpu.cumath",
     "pygpu.curandom",
     "pygpu.driver",
@@ -36,12 +38,14 @@ MODULES = [
     "pygpu.sparse.packeted",
     "pygpu.sparse.cg",
 ]
+if importlib.util.find_spec("distributed") is not None:
+    MODULES.append("pygpu.dask")
 LIST = Path(__file__).with_name("undocumented.toml")
 
 
 def _public(module):
-    names = getattr(module, "__all__", None)
-    return names or [name for name in vars(module) if not name.startswith("_")]
+    plain = [name for name in vars(module) if not name.startswith("_")]
+    return getattr(module, "__all__", plain)
 
 
 def _is_documented_by_a_sentence(value):

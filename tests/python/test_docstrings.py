@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 from typing import Any
 
@@ -15,6 +16,8 @@ from pygpu import driver
 
 # Modules that do something when they are imported, or import what is not there.
 NOT_IMPORTED = {"__main__", "autoprimaryctx", "debug", "gl", "gl.autoinit", "_as_pycuda"}
+if importlib.util.find_spec("distributed") is None:
+    NOT_IMPORTED.add("dask")
 
 
 def examples():

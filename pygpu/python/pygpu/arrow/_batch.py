@@ -175,6 +175,9 @@ class DeviceRecordBatch:
     def __repr__(self) -> str:
         return f"<DeviceRecordBatch of {self.num_rows} rows and {self.num_columns} columns>"
 
+    def __reduce__(self) -> tuple[Any, Any]:
+        return DeviceRecordBatch._over, (self._column,)
+
     def __arrow_c_schema__(self) -> Any:
         return self._column.__arrow_c_schema__()
 

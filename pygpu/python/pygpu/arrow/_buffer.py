@@ -148,7 +148,7 @@ class CudaBuffer(_core.BufferExporter):
         return f"<CudaBuffer of {self.size} bytes at {self.address:#x} on {self._context!r}>"
 
     def __reduce__(self) -> tuple[Any, Any]:
-        return _unpickled, (self.to_pybytes(), self._context.device_number)
+        return _unpickled, (self._host_copy(), self._context.device_number)
 
     # -- parts and comparison
 
@@ -206,6 +206,11 @@ class CudaBuffer(_core.BufferExporter):
             part = self._bytes[position : position + target.size]
             with on_device(self._context.device_number):
                 _core.copy_to_host(target, part, None, True)
+
+    def _host_copy(self) -> np.ndarray:
+        target = np.empty(self.size, np.uint8)
+        self._read_into(target, 0)
+        return target
 
     def _read(self, position: int, nbytes: int) -> bytes:
         target = np.empty(nbytes, np.uint8)
@@ -362,7 +367,7 @@ class CudaBuffer(_core.BufferExporter):
         return export_buffer(self)
 
 
-def _unpickled(data: bytes, device_number: int) -> CudaBuffer:
+def _unpickled(data: Any, device_number: int) -> CudaBuffer:
     number = device_number if device_number < _core.device_count() else 0
     return Context(number).buffer_from_data(data)
 

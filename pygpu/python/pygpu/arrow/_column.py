@@ -279,6 +279,13 @@ class DeviceColumn:
 
     # -- other libraries
 
+    def __reduce__(self) -> tuple[Any, Any]:
+        from ._parts import parts_of, unpickled
+
+        value, buffers = parts_of(self)
+        data = [buffer._host_copy() for buffer in buffers]
+        return unpickled, (value, data, self._context.device_number)
+
     def copy_to_host(self) -> Any:
         """Returns a copy as a ``pyarrow.Array``, whose offsets, sizes and texts ``pyarrow`` has
         checked.

@@ -1,0 +1,262 @@
+"""Arrays and columns in Dask: importing this module registers their serialisers.
+
+``distributed`` then sends a :class:`~pygpu.gpuarray.GPUArray`, a
+:class:`~pygpu.arrow.DeviceColumn` and a :class:`~pygpu.arrow.DeviceRecordBatch` between workers as
+it does CuPy's arrays. Over TCP the bytes of each go by one copy from the device, and by one to the
+receiver's device. Over a transport that takes device memory (UCX) a GPU's arrays do not touch the
+host. An array arrives without gaps, its axes in the same memory order; elements that broadcasting
+repeats travel once. Workers count the bytes of device memory as those of their data.
+
+Every process that sends or receives needs the import. Workers that this process starts afterwards
+import the module themselves, since it adds itself to ``distributed.worker.preload``. Others are
+started by ``dask worker --preload pygpu.dask``, or told to by ``client.run(importlib.import_module,
+"pygpu.dask")``. The package ``distributed`` has to be installed.
+
+>>> import pygpu.dask
+>>> from distributed.protocol import deserialize, serialize
+>>> from pygpu import gpuarray
+>>> header, frames = serialize(gpuarray.arange(6, dtype="i4")[::2])
+>>> [frame.nbytes for frame in frames]
+[12]
+>>> deserialize(header, frames)
+array([0, 2, 4], dtype=int32)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _core, _dtype_names
+from ._core import GPUArray
+from ._descriptor import loads_json, members, whole
+from ._exchange import from_cuda_array_interface
+from .arrow import Context, CudaBuffer, DeviceColumn, DeviceRecordBatch
+from .arrow._parts import column_of, parts_of
+from .gpuarray import broadcast_to
+from .ipc import OpenedColumn
+
+try:
+    import dask.config
+    from dask.sizeof import sizeof
+    from distributed.protocol import dask_deserialize, dask_serialize
+    from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+except ImportError as _error:
+    raise ImportError("pygpu.dask needs distributed: pip install distributed") from _error
+
+__all__: list[str] = []
+
+_PARTS = ("dtype", "shape", "order", "repeated")
+_MOST_AXES = 64
+
+Header = dict[str, Any]
+
+
+# -- arrays --------------------------------------------------------------------------------------
+
+
+def _kept(array: Any) -> Any:
+    """Returns the part of an array that its other elements repeat: axes without a step have one."""
+    return array[tuple(slice(None if step else 1) for step in array.strides)]
+
+
+def _flat(array: Any) -> tuple[Any, list[int]]:
+    """Returns the bytes of an array without gaps, of numpy's or a device's, in the order of memory,
+    and the axes in this order.
+
+    Raises
+    ------
+    BufferError
+        There are gaps, or a step is negative.
+    """
+    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    ordered = array.transpose(order) if order else array
+    if not ordered.flags.c_contiguous:
+        raise BufferError(f"the strides are {array.strides} for the shape {array.shape}")
+    return ordered.reshape(-1).view(np.uint8), order
+
+
+def _described(array: GPUArray, order: list[int]) -> Header:
+    try:
+        name = _dtype_names.name_of(array.dtype)
+        is_named = _dtype_names.dtype_of("dtype", json.loads(json.dumps(name))) == array.dtype
+    except (TypeError, ValueError):
+        is_named = False
+    if not is_named:
+        raise NotImplementedError(f"dtype {array.dtype} has no name; it is pickled")
+    repeated = [
+        axis for axis, step in enumerate(array.strides) if step == 0 and array.shape[axis] > 1
+    ]
+    parts = {"dtype": name, "shape": array.shape, "order": order, "repeated": repeated}
+    return {"array": json.dumps(parts)}
+
+
+def _arranged(header: Header, flat: Any) -> tuple[Any, tuple[int, ...]]:
+    """Returns the array in some bytes, of numpy's or a device's, and the shape that it has once
+    repeated.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A part of the header is wrong, or is not about as many bytes.
+    """
+    parts = members("the header", loads_json("the header", header["array"]), _PARTS)
+    dtype = _dtype_names.dtype_of("dtype", parts["dtype"])
+    for name in _PARTS[1:]:
+        if not isinstance(parts[name], list) or len(parts[name]) > _MOST_AXES:
+            raise TypeError(f"{name} is {parts[name]!r:.80}; a list of numbers is needed")
+    shape = [whole("shape", extent) for extent in parts["shape"]]
+    order = [whole("order", axis) for axis in parts["order"]]
+    if sorted(order) != list(range(len(shape))):
+        raise ValueError(f"order is {order}; it has to have each of {len(shape)} axes once")
+    extents = list(shape)
+    for axis in parts["repeated"]:
+        extents[whole("repeated", axis, 0, len(shape) - 1)] = 1
+    ordered = flat.view(dtype).reshape([extents[axis] for axis in order])
+    back = [order.index(axis) for axis in range(len(order))]
+    return (ordered.transpose(back) if back else ordered), tuple(shape)
+
+
+def _repeated(array: GPUArray, shape: tuple[int, ...]) -> GPUArray:
+    return array if array.shape == shape else broadcast_to(array, shape)
+
+
+def _own_class(array: GPUArray) -> None:
+    """Leaves arrays of other classes, whose objects have more to them, to pickle."""
+    if type(array) is not GPUArray:
+        raise NotImplementedError(f"{type(array).__name__} is pickled")
+
+
+def _array_to_host(array: GPUArray) -> tuple[Header, list[memoryview]]:
+    _own_class(array)
+    flat, order = _flat(_kept(array).get())
+    return _described(array, order), [_frame(flat)]
+
+
+def _array_from_host(header: Header, frames: list[Any]) -> GPUArray:
+    host, shape = _arranged(header, _host_bytes(*frames))
+    return _repeated(_core.to_gpu(host), shape)
+
+
+def _array_to_device(array: GPUArray) -> tuple[Header, list[GPUArray]]:
+    _own_class(array)
+    _needs_gpu()
+    kept = _kept(array)
+    try:
+        flat, order = _flat(kept)
+    except BufferError:
+        flat, order = _flat(kept.copy())
+    return _described(array, order), [flat]
+
+
+def _array_from_device(header: Header, frames: list[Any]) -> GPUArray:
+    array, shape = _arranged(header, _device_bytes(*frames))
+    return _repeated(array, shape)
+
+
+# -- columns -------------------------------------------------------------------------------------
+
+
+def _column_parts(column: DeviceColumn) -> tuple[Header, list[CudaBuffer]]:
+    value, buffers = parts_of(column)
+    return {"column": json.dumps(value)}, buffers
+
+
+def _column_of(header: Header, buffers: list[CudaBuffer]) -> DeviceColumn:
+    value = loads_json("the header", header["column"])
+    return column_of(value, buffers, Context(_core.current_ordinal()))
+
+
+def _column_to_host(column: DeviceColumn) -> tuple[Header, list[memoryview]]:
+    header, buffers = _column_parts(column)
+    return header, [_frame(buffer._host_copy()) for buffer in buffers]
+
+
+def _column_from_host(header: Header, frames: list[Any]) -> DeviceColumn:
+    context = Context(_core.current_ordinal())
+    return _column_of(header, [context.buffer_from_data(frame) for frame in frames])
+
+
+def _column_to_device(column: DeviceColumn) -> tuple[Header, list[GPUArray]]:
+    _needs_gpu()
+    header, buffers = _column_parts(column)
+    return header, [buffer.to_gpuarray() for buffer in buffers]
+
+
+def _column_from_device(header: Header, frames: list[Any]) -> DeviceColumn:
+    context = Context(_core.current_ordinal())
+    arrays = [_device_bytes(frame) for frame in frames]
+    return _column_of(header, [CudaBuffer._over(array, context) for array in arrays])
+
+
+# -- frames --------------------------------------------------------------------------------------
+
+
+def _frame(flat: Any) -> memoryview:
+    return memoryview(flat)
+
+
+def _host_bytes(frame: Any) -> np.ndarray:
+    view = memoryview(frame)
+    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+
+
+def _device_bytes(frame: Any) -> GPUArray:
+    """Returns the device memory that a transport has received into."""
+    flat = frame if isinstance(frame, GPUArray) else from_cuda_array_interface(frame)
+    return flat.reshape(-1).view(np.uint8)
+
+
+def _needs_gpu() -> None:
+    if _core.choose_backend() == "host":
+        raise NotImplementedError("the memory of the host backend is no GPU's")
+
+
+# -- registration --------------------------------------------------------------------------------
+
+
+def _batch(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda batch: function(batch._column)
+
+
+def _to_batch(function: Callable[..., DeviceColumn]) -> Callable[..., DeviceRecordBatch]:
+    return lambda header, frames: DeviceRecordBatch._over(function(header, frames))
+
+
+def _register() -> None:
+    for family, kinds in (
+        ((dask_serialize, dask_deserialize), _BY_HOST),
+        ((cuda_serialize, cuda_deserialize), _BY_DEVICE),
+    ):
+        for kind, functions in kinds.items():
+            for dispatch, function in zip(family, functions):
+                dispatch.register(kind, function)
+    for kind in (GPUArray, CudaBuffer, DeviceColumn, DeviceRecordBatch):
+        sizeof.register(kind, _nbytes)
+    sizeof.register(OpenedColumn, lambda it: sum(_nbytes(part) for part in (it.data, it.mask)))
+    preloaded = dask.config.get("distributed.worker.preload")
+    if __name__ not in preloaded:
+        dask.config.set({"distributed.worker.preload": [*preloaded, __name__]})
+
+
+def _nbytes(value: Any) -> int:
+    if isinstance(value, CudaBuffer):
+        return value.size
+    return 0 if value is None else int(value.nbytes)
+
+
+_BY_HOST: dict[type, tuple[Callable[..., Any], ...]] = {
+    GPUArray: (_array_to_host, _array_from_host),
+    DeviceColumn: (_column_to_host, _column_from_host),
+    DeviceRecordBatch: (_batch(_column_to_host), _to_batch(_column_from_host)),
+}
+_BY_DEVICE: dict[type, tuple[Callable[..., Any], ...]] = {
+    GPUArray: (_array_to_device, _array_from_device),
+    DeviceColumn: (_column_to_device, _column_from_device),
+    DeviceRecordBatch: (_batch(_column_to_device), _to_batch(_column_from_device)),
+}
+
+_register()

@@ -1,0 +1,401 @@
+"""Arrays and columns in Dask's ``distributed``: serialisers, and a cluster of processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+from device import BACKEND
+from hypothesis import given
+from pairs import check, pairs
+from processes import run_python
+
+from pygpu import arrow, cuda, gpuarray, ipc
+
+pytest.importorskip("distributed", reason="distributed is not installed")
+
+from dask.sizeof import sizeof
+from distributed.protocol import deserialize, dumps, loads, serialize, to_serialize
+
+import pygpu.dask
+
+on_gpu = pytest.mark.skipif(BACKEND == "host", reason="about GPUs")
+needs_counts = pytest.mark.skipif(
+    not hasattr(pygpu._core, "_testing"),
+    reason="this wheel cannot count calls: it is built without the feature testing",
+)
+
+RECORD = np.dtype([("a", "<i2"), ("b", "<f8", (2, 3)), ("c", [("x", "u1"), ("y", "<f4")])])
+
+
+def sent(value):
+    """What a worker receives: the message as the bytes, for reading only, that a socket has."""
+    frames = dumps({"value": to_serialize(value)})
+    return loads([bytes(frame) for frame in frames])["value"]
+
+
+# ---- arrays -------------------------------------------------------------------------------------
+
+
+@given(pairs())
+def test_arrays_of_any_strides(pair):
+    header, frames = serialize(pair.device)
+    assert header["serializer"] == "dask"
+    assert [frame.nbytes for frame in frames] == [pair.host.nbytes]
+    check(sent(pair.device), pair.host)
+
+
+ALIGNED = np.dtype({"names": ["a", "b"], "formats": ["i1", "f8"], "offsets": [0, 8]})
+OVERLAPPING = np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 0]})
+
+
+@pytest.mark.parametrize("dtype", ["?", "f2", "c16", "V3", RECORD, ALIGNED, OVERLAPPING], ids=str)
+def test_elements_of_any_dtype(dtype):
+    host = np.zeros((3, 4), dtype)
+    host.view(np.uint8)[1] = 1
+    found = sent(gpuarray.to_gpu(host)[:, ::3])
+    assert found.dtype == host.dtype
+    assert (found.get() == host[:, ::3]).all()
+    assert not (found.get() == np.zeros((), dtype)).all()
+
+
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    host = np.arange(6).astype(ml_dtypes.bfloat16)
+    check(sent(gpuarray.to_gpu(host)), host)
+
+
+def test_axes_keep_their_order_in_memory():
+    host = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
+    found = sent(gpuarray.to_gpu(host))
+    check(found, host)
+    assert found.strides == host.strides
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 2), (1, 1), ()], ids=str)
+def test_small_and_empty_arrays(shape):
+    host = np.ones(shape, "f4")
+    check(sent(gpuarray.to_gpu(host)), host)
+
+
+def test_repeated_elements_travel_once():
+    host = np.broadcast_to(np.arange(3.0)[:, None], (4, 3, 1000))
+    array = gpuarray.broadcast_to(gpuarray.to_gpu(np.arange(3.0)[:, None]), (4, 3, 1000))
+    assert [frame.nbytes for frame in serialize(array)[1]] == [24]
+    found = sent(array)
+    check(found, host)
+    assert found.strides == host.strides
+    # numpy's own limit on the bytes of an array does not let this one be made on the host.
+    large = gpuarray.broadcast_to(gpuarray.ones(1, "f4"), (1 << 40,))
+    assert sent(large).shape == (1 << 40,)
+    empty = gpuarray.broadcast_to(gpuarray.ones((1, 0), "f4"), (5, 0))
+    check(sent(empty), np.ones((5, 0), "f4"))
+
+
+def test_classes_are_kept():
+    header, _ = serialize(cuda.to_device(np.arange(3.0)))
+    assert header["serializer"] == "pickle"
+    found = sent(cuda.to_device(np.arange(3.0)))
+    assert isinstance(found, cuda.cudadrv.devicearray.DeviceNDArray)
+    check(found, np.arange(3.0))
+
+
+def test_collections_of_arrays():
+    value = {"a": [gpuarray.arange(3), gpuarray.arange(4)], "b": (gpuarray.zeros(2), 7)}
+    found = sent(value)
+    check(found["a"][1], np.arange(4))
+    check(found["b"][0], np.zeros(2))
+    assert found["b"][1] == 7
+
+
+COUNTED = """
+import tracemalloc
+import numpy as np
+import pygpu.dask
+from distributed.protocol import deserialize, serialize
+from pygpu import arrow, gpuarray
+from pygpu._core import _testing
+
+def costs(function, *arguments):
+    tracemalloc.start()
+    _testing.inject_fault(None)
+    result = function(*arguments)
+    transfers = dict(_testing.fault_calls()[0]).get("Transfer", 0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return result, transfers, most
+
+N = 1 << 20
+bits = gpuarray.zeros(N // 8, "u1")
+column = arrow.DeviceColumn.from_gpuarray(gpuarray.arange(N, dtype="f4"), bits)
+square = gpuarray.zeros((1024, 1024), "f4")
+for value, copies in ((square, 1), (square.T, 1), (square[:, ::2], 1), (column, 2)):
+    deserialize(*serialize(value))
+    (header, frames), transfers, most = costs(serialize, value)
+    # Of host memory there is what is sent, and nothing else.
+    assert (transfers, len(frames)) == (copies, copies), (value, transfers)
+    assert value.nbytes <= most < value.nbytes + N // 4, (value, most)
+    _, transfers, most = costs(deserialize, header, frames)
+    assert (transfers, most < N // 4) == (copies, True), (value, transfers, most)
+"""
+
+
+@needs_counts
+def test_there_is_one_copy_each_way():
+    run_python(COUNTED, PYGPU_FAULT_INJECTION="1")
+
+
+# ---- device memory as frames --------------------------------------------------------------------
+
+
+class Received:
+    """What a transport has received into: memory of another library."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+@on_gpu
+def test_a_transport_that_takes_device_memory():
+    host = np.arange(24.0).reshape(4, 6)
+    array = gpuarray.to_gpu(host)
+    for view, is_copied in ((array, False), (array.T, False), (array[:, ::2], True)):
+        header, frames = serialize(view, serializers=("cuda", "dask", "pickle"))
+        assert header["serializer"] == "cuda"
+        (frame,) = frames
+        assert (frame.dtype, frame.ptr != array.ptr) == (np.uint8, is_copied)
+        check(deserialize(header, [Received(frame)]), view.get())
+    header, frames = serialize(gpuarray.zeros((0, 3)), serializers=("cuda",))
+    check(deserialize(header, [Received(frame) for frame in frames]), np.zeros((0, 3)))
+    column = arrow.DeviceColumn.from_gpuarray(gpuarray.arange(64, dtype="i4"))
+    header, frames = serialize(column, serializers=("cuda",))
+    found = deserialize(header, [Received(frame) for frame in frames])
+    assert found.to_gpuarray().ptr == column.to_gpuarray().ptr
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="about the host")
+def test_memory_of_the_host_is_not_taken_for_a_gpus():
+    for value in (gpuarray.arange(3), arrow.DeviceColumn.from_gpuarray(gpuarray.zeros(3))):
+        header, _ = serialize(value, serializers=("cuda", "dask", "pickle"))
+        assert header["serializer"] == "dask"
+
+
+# ---- columns ------------------------------------------------------------------------------------
+
+
+def batch():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    return pa.record_batch(
+        {
+            "number": pa.array([1, None, 3] * 10, pa.int32()),
+            "truth": pa.array([True, None, False] * 10),
+            "text": pa.array(["a", None, "ccc"] * 10),
+            "view": pa.array(["a", None, "more than twelve bytes"] * 10, pa.string_view()),
+            "list": pa.array([[1, 2], None, []] * 10, pa.list_(pa.int16())),
+            "pair": pa.array([[1, 2], None, [3, 4]] * 10, pa.list_(pa.int16(), 2)),
+            "struct": pa.array([{"x": 1.5, "y": "b"}, None, {"x": None, "y": "d"}] * 10),
+            "null": pa.nulls(30),
+            "decimal": pa.array([1, None, 3] * 10, pa.decimal128(9, 2)),
+        }
+    )
+
+
+@pytest.mark.parametrize("part", [slice(0, 30), slice(3, 20), slice(17, 17), slice(8, 9)], ids=str)
+def test_columns_of_any_type(part):
+    host = batch()
+    there = arrow.read_record_batch(
+        arrow.serialize_record_batch(host, arrow.Context()), host.schema
+    )
+    expected = host[part]
+    view = there[part]
+    assert serialize(view)[0]["serializer"] == "dask"
+    found = sent(view)
+    assert isinstance(found, arrow.DeviceRecordBatch)
+    assert found.copy_to_host().equals(expected)
+    assert pickle.loads(pickle.dumps(view)).copy_to_host().equals(expected)
+    for name in host.schema.names:
+        column = view.column(name)
+        assert sent(column).copy_to_host().equals(expected.column(name))
+
+
+def test_a_column_with_a_dictionary():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    if BACKEND != "host":
+        pytest.skip("pyarrow has no dictionaries in a GPU's memory")
+    host = pa.array(["a", "b", None, "a"] * 9).dictionary_encode()
+    found = sent(arrow.from_device_array(host).slice(1, 20))
+    assert found.copy_to_host().equals(host[1:21])
+
+
+def test_a_slice_sends_its_own_bytes():
+    column = arrow.DeviceColumn.from_gpuarray(
+        gpuarray.arange(8000, dtype="i4"), gpuarray.zeros(1000, "u1")
+    )
+    frames = serialize(column.slice(1003, 10))[1]
+    # From element 1000 on: the bits of 13 elements, and the elements.
+    assert [frame.nbytes for frame in frames] == [2, 13 * 4]
+
+
+def test_a_shared_column_with_a_mask():
+    data = ipc.share(gpuarray.to_gpu(np.arange(3, dtype="f4")))
+    mask = ipc.share(gpuarray.to_gpu(np.array([0b101], "u1")))
+    with ipc.export_column(data, mask) as column, ipc.open_column(column) as opened:
+        assert sizeof(opened) == 13
+        found = sent(opened)
+        assert found.valid().tolist() == [True, False, True]
+        check(found.data, np.arange(3, dtype="f4"))
+        found.close()
+
+
+# ---- what other processes send ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": [7]},
+        {"shape": [-1]},
+        {"shape": [2**62]},
+        {"shape": "x"},
+        {"shape": [3.0]},
+        {"shape": [1] * 100},
+        {"dtype": "O"},
+        {"dtype": "<f8"},
+        {"dtype": 3},
+        {"order": [1]},
+        {"order": [0, 0]},
+        {"repeated": [5]},
+        {"repeated": [0]},
+        {"repeated": [-1]},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_wrong_header_of_an_array(changes):
+    header, frames = serialize(gpuarray.arange(6, dtype="i4"))
+    parts = json.loads(header["sub-header"]["array"]) | changes
+    header["sub-header"]["array"] = json.dumps(parts)
+    with pytest.raises((TypeError, ValueError)):
+        deserialize(header, frames)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"length": 2**62},
+        {"length": -1},
+        {"length": 9},
+        {"offset": 1},
+        {"buffers": [0]},
+        {"buffers": [None, 1]},
+        {"buffers": [None, None]},
+        {"buffers": [None, -1]},
+        {"children": [{}]},
+        {"dictionary": {}},
+        {"nulls": 9},
+    ],
+    ids=str,
+)
+def test_a_wrong_header_of_a_column(changes):
+    header, frames = serialize(arrow.DeviceColumn.from_gpuarray(gpuarray.zeros(8, "i4")))
+    parts = json.loads(header["sub-header"]["column"])
+    parts["column"] |= changes
+    header["sub-header"]["column"] = json.dumps(parts)
+    with pytest.raises((TypeError, ValueError)):
+        deserialize(header, frames)
+
+
+def test_what_workers_count():
+    assert sizeof(gpuarray.zeros((3, 5), "f8")) == 120
+    assert sizeof(arrow.Context().new_buffer(17)) == 17
+    assert sizeof(arrow.DeviceColumn.from_gpuarray(gpuarray.zeros(5, "f4"))) == 20
+
+
+# ---- a cluster ----------------------------------------------------------------------------------
+
+CLUSTER = """
+import os
+import signal
+import numpy as np
+import pygpu.dask
+from distributed import Client, LocalCluster, wait
+from pygpu import arrow, driver, gpuarray
+
+COUNT, ELEMENTS = 20, 1 << 20
+
+def make(k):
+    return gpuarray.arange(k, k + ELEMENTS, dtype=np.float32)
+
+def dot(a, b):
+    return float(gpuarray.dot(a, b, dtype=np.float64).get())
+
+def total(a):
+    return float(gpuarray.sum(a, dtype=np.float64).get())
+
+def capacity():
+    return driver.mem_get_info()[1]
+
+def nulls(column):
+    return column.copy_to_host().null_count
+
+def main():
+    options = dict(processes=True, protocol="tcp", dashboard_address=None, memory_limit=0)
+    with (
+        LocalCluster(n_workers=3, threads_per_worker=1, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        # All parts together are more than one worker has.
+        capacities = client.run(capacity)
+        assert set(capacities.values()) == {64 << 20}, capacities
+        assert COUNT * ELEMENTS * 4 > 64 << 20
+        workers = sorted(capacities)
+        parts = [
+            client.submit(make, k, workers=[workers[k % 3]], allow_other_workers=True)
+            for k in range(COUNT)
+        ]
+        wait(parts)
+        places = client.who_has(parts)
+        assert {worker for (worker,) in places.values()} == set(workers)
+
+        def expected(k):
+            return (np.arange(ELEMENTS) + k).astype(np.float64)
+
+        # Workers pass arrays to each other.
+        dots = [client.submit(dot, parts[k], parts[k + 1]) for k in range(4)]
+        for k, found in enumerate(client.gather(dots)):
+            np.testing.assert_allclose(found, expected(k) @ expected(k + 1), rtol=1e-9)
+        # The client receives one, and sends another, without gaps of its own.
+        np.testing.assert_array_equal(parts[7].result().get(), expected(7).astype(np.float32))
+        view = gpuarray.arange(100.0)[::-3]
+        (there,) = client.scatter([view])
+        assert client.submit(total, there).result() == np.arange(100.0)[::-3].sum()
+        column = arrow.DeviceColumn.from_gpuarray(
+            gpuarray.arange(16, dtype="i4"), gpuarray.to_gpu(np.array([0x0F, 0xF0], "u1"))
+        )
+        assert client.submit(nulls, column).result() == 8
+
+        # A worker is killed in the middle of work: what it had is made anew, elsewhere.
+        pid = client.run(os.getpid, workers=[workers[0]])[workers[0]]
+        totals = client.map(total, parts)
+        os.kill(pid, signal.SIGKILL)
+        for k, found in enumerate(client.gather(totals)):
+            np.testing.assert_allclose(found, expected(k).sum(), rtol=1e-9)
+        for k, found in enumerate(client.gather(client.map(total, parts, pure=False))):
+            np.testing.assert_allclose(found, expected(k).sum(), rtol=1e-9)
+        assert pid not in client.run(os.getpid).values()
+        print("passed")
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a cluster of the host's memory")
+@pytest.mark.skipif(not os.environ.get("PYGPU_TEST_ALL"), reason="part of make test-all")
+def test_a_cluster_with_more_than_one_workers_memory():
+    done = run_python(CLUSTER, check=False, PYGPU_HOST_MEMORY="64M")
+    assert done.stdout == "passed\n", done.stderr[-3000:]
