@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Real HIP headers and a real HIP runtime, from where they are public, into a folder.
+"""What tests need of other projects, from where it is public, into a folder.
 
     fetch.py headers 5.2|6.1|6.2|7.1 FOLDER   include/hip of that version
     fetch.py cuda FOLDER                      include/driver_types.h of CUDA 12.4
     fetch.py runtime FOLDER                   lib/libamdhip64.so.5 and what it needs
     fetch.py clang FOLDER                     llvm/bin/clang and AMD's device libraries
+    fetch.py mpi FOLDER                       bin/mpiexec of MPICH, and lib/libmpi.so.12
 
 A folder that is there already is left as it is. Headers of 6 and 7 travel in the wheels of
 triton, those of 5.2 in Debian's libamdhip64-dev, with amd_comgr.h. Nothing is installed. The
@@ -38,6 +39,7 @@ CLANG_PACKAGES = [
     "libllvm19",
     "rocm-device-libs",
 ]
+MPI_PACKAGES = ["mpich", "libmpich12"]
 # Debian's packages of what those need, for machines that lack them.
 NEEDED = {
     "libLLVM-15.so.1": "libllvm15",
@@ -46,7 +48,13 @@ NEEDED = {
     "libedit.so.2": "libedit2",
     "libelf.so.1": "libelf1",
     "libffi.so.8": "libffi8",
+    "libgfortran.so.5": "libgfortran5",
+    "libhwloc.so.15": "libhwloc15",
     "libnuma.so.1": "libnuma1",
+    "libquadmath.so.0": "libquadmath0",
+    "libslurm.so.38": "libslurm38",
+    "libucp.so.0": "libucx0",
+    "libucs.so.0": "libucx0",
     "libxml2.so.2": "libxml2",
     "libz3.so.4": "libz3-4",
     "libbsd.so.0": "libbsd0",
@@ -141,6 +149,7 @@ def libraries(packages, root, library, programs, folder):
         debian(packages, root, folder)
         (lib,) = root.glob("usr/lib/*-linux-gnu")
         for file in [*lib.glob("*.so*"), *root.glob("lib/*-linux-gnu/*.so*")]:
+            (library / file.name).unlink(missing_ok=True)
             shutil.copy2(file, library / file.name, follow_symlinks=False)
         missing = set()
         for file in [*library.glob("*.so*"), *(root / name for name in programs)]:
@@ -183,12 +192,25 @@ def clang(target, folder):
     run([llvm / "bin/clang", "--version"], folder)
 
 
+def mpi(target, folder):
+    root = Path(folder, "root")
+    programs = ["mpiexec.hydra", "hydra_pmi_proxy"]
+    libraries(MPI_PACKAGES, root, target / "lib", [f"usr/bin/{name}" for name in programs], folder)
+    # The name that MPICH and all that have its binary interface agreed on.
+    (target / "lib/libmpi.so.12").symlink_to("libmpich.so.12")
+    (target / "bin").mkdir()
+    for name in programs:
+        shutil.copy2(root / "usr/bin" / name, target / "bin" / name)
+    (target / "bin/mpiexec.hydra").rename(target / "bin/mpiexec")
+
+
 def main():
     tasks = {
         ("headers", 3): lambda words: lambda *places: headers(words[1], *places),
         ("cuda", 2): lambda words: cuda,
         ("runtime", 2): lambda words: runtime,
         ("clang", 2): lambda words: clang,
+        ("mpi", 2): lambda words: mpi,
     }
     words = sys.argv[1:]
     task = tasks.get((words[0] if words else "", len(words)))

@@ -8,8 +8,29 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
+
+import pytest
 
 LIMIT = 120
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fetched(what: str) -> Path:
+    """Returns the folder of a thing that `fetch.py` knows, fetched once; skips the test where it
+    cannot be had."""
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / f"tmp/{what}"
+    script = ROOT / "backend-hip/bindings/fetch.py"
+    done = subprocess.run(
+        [sys.executable, script, what.removeprefix("hip-"), folder],
+        capture_output=True,
+        text=True,
+        timeout=5 * LIMIT,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"Debian's packages cannot be had: {done.stderr.strip()}")
+    return folder
 
 
 def run_python(

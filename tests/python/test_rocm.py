@@ -10,28 +10,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import fetched
 
 pytestmark = pytest.mark.skipif(Path("/dev/kfd").exists(), reason="there is an AMD GPU here")
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 600
 
 
 @pytest.fixture(scope="module")
 def runtime():
     """The environment in which the runtime of ROCm 5.2, fetched once, is found."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    folder = target / "tmp/hip-runtime"
-    script = ROOT / "backend-hip/bindings/fetch.py"
-    done = subprocess.run(
-        [sys.executable, script, "runtime", folder],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"Debian's runtime cannot be had: {done.stderr.strip()}")
+    folder = fetched("hip-runtime")
     without = {"ROCM_PATH", "HIP_PATH", "PYGPU_HIP_LIBRARY", "PYGPU_HIPRTC", "PYGPU_BACKEND"}
     kept = {key: value for key, value in os.environ.items() if key not in without}
     return kept | {"LD_LIBRARY_PATH": str(folder / "lib")}
