@@ -14,6 +14,7 @@ mod errors;
 mod event;
 mod exporter;
 mod external_stream;
+mod graph;
 mod integer;
 mod ipc;
 mod kernel;
@@ -67,7 +68,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pool::PageLockedMemoryPool,
         pool::PooledDeviceAllocation,
         pool::PooledHostAllocation,
-        stream::PyGraph,
+        graph::PyCapture,
+        graph::PyGraph,
         stream::PyStream,
     );
     macro_rules! functions {

@@ -1,9 +1,10 @@
-//! Streams and graphs as Python classes, and the streams of other libraries.
+//! Streams as a Python class, and the streams of other libraries.
 
 use crate::current_device::{CurrentDevice, current_device};
 use crate::errors::{OrRaise, to_python};
 use crate::event::PyEvent;
 use crate::external_stream::ExternalStream;
+use crate::graph::{PyCapture, PyGraph};
 use crate::integer::{argument, integer};
 use crate::owner::OwnerReference;
 use crate::status;
@@ -41,6 +42,22 @@ impl PyStream {
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
         self.status.note(result).or_raise()
+    }
+
+    /// Ends a capture of the stream.
+    pub(crate) fn finish_capture(&self, py: Python<'_>) -> PyResult<Arc<dyn Graph>> {
+        self.note(py.detach(|| self.stream.end_capture()))
+    }
+}
+
+fn capture_mode(mode: &str) -> PyResult<CaptureMode> {
+    match mode {
+        "global" => Ok(CaptureMode::Global),
+        "thread_local" => Ok(CaptureMode::ThreadLocal),
+        "relaxed" => Ok(CaptureMode::Relaxed),
+        _ => Err(PyValueError::new_err(format!(
+            "mode is {mode:?}; allowed are \"global\", \"thread_local\" and \"relaxed\""
+        ))),
     }
 }
 
@@ -109,28 +126,63 @@ impl PyStream {
         self.note(self.stream.wait_event(event.get().event.as_ref()))
     }
 
-    /// Starts to record work instead of running it. `mode` says which calls that a recording
-    /// cannot have are refused meanwhile: those of any thread ("global"), of this thread
-    /// ("thread_local"), or none ("relaxed"). Nothing may wait for the stream until
-    /// `end_capture`.
+    /// Starts to record work instead of running it (`cuStreamBeginCapture`).
+    ///
+    /// Parameters
+    /// ----------
+    /// mode : {"thread_local", "global", "relaxed"}, optional
+    ///     Which calls that a recording cannot have are refused meanwhile: those of this thread, of
+    ///     any thread, or none. Nothing may wait for the stream until `end_capture`.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `mode` is none of these.
+    /// pygpu.driver.Error
+    ///     The stream captures already, or is the default stream.
     #[pyo3(signature = (mode = "thread_local"))]
-    fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
-        let mode = match mode {
-            "global" => CaptureMode::Global,
-            "thread_local" => CaptureMode::ThreadLocal,
-            "relaxed" => CaptureMode::Relaxed,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "mode is {mode:?}; allowed are \"global\", \"thread_local\" and \"relaxed\""
-                )));
-            }
-        };
+    pub(crate) fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
+        let mode = capture_mode(mode)?;
         self.note(py.detach(|| self.stream.begin_capture(mode)))
     }
 
-    /// Ends the recording and returns what was recorded.
+    /// Ends the recording and returns what was recorded (`cuStreamEndCapture`).
     fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
-        Ok(PyGraph { graph: self.note(py.detach(|| self.stream.end_capture()))? })
+        Ok(PyGraph::recorded(self.finish_capture(py)?))
+    }
+
+    /// Records what the body of a `with` statement queues on this stream.
+    ///
+    /// Operations are queued on the stream of their arrays: make these on the stream, or use
+    /// `GPUArray.on`. The recording ends with the body; if that raises, the recording is dropped.
+    ///
+    /// Parameters
+    /// ----------
+    /// mode : {"thread_local", "global", "relaxed"}, optional
+    ///     As for `begin_capture`.
+    ///
+    /// Returns
+    /// -------
+    /// pygpu.driver.Capture
+    ///     A context manager; its `with` statement binds the `Graph`, which can be launched behind
+    ///     the body.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> stream = driver.Stream()
+    /// >>> x = gpuarray.arange(3).on(stream)
+    /// >>> stream.synchronize()
+    /// >>> with stream.capture() as graph:
+    /// ...     x += 1
+    /// >>> graph.launch(stream)
+    /// >>> graph.launch(stream)
+    /// >>> x.get()
+    /// array([2, 3, 4])
+    #[pyo3(signature = (mode = "thread_local"))]
+    fn capture(slf: &Bound<'_, Self>, mode: &str) -> PyResult<PyCapture> {
+        capture_mode(mode)?;
+        Ok(PyCapture::new(slf, mode))
     }
 
     /// True between `begin_capture` and `end_capture`.
@@ -244,35 +296,4 @@ pub(crate) fn by_handle(
         stream_registry::register_external(device.as_ref(), &external);
     }
     Ok(external)
-}
-
-/// Recorded work that can be launched again and again.
-///
-/// The graph keeps the memory of the arrays and allocations that the work uses, even if they are
-/// freed, and a launch is ordered behind other work on it. Memory that a kernel was given as a plain
-/// address is the program's to keep.
-#[pyclass(frozen, weakref, name = "Graph", module = "pygpu.driver")]
-pub(crate) struct PyGraph {
-    graph: Arc<dyn Graph>,
-}
-
-#[pymethods]
-impl PyGraph {
-    fn __repr__(&self) -> String {
-        format!("<Graph of {} nodes>", self.graph.node_count())
-    }
-
-    /// Queues all of the recorded work.
-    #[pyo3(signature = (stream = None))]
-    fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let stream = stream_argument(stream, &current_device()?)?;
-        // SAFETY: the program vouches for the memory, as the class documents.
-        py.detach(|| unsafe { self.graph.launch(&stream) }).or_raise()
-    }
-
-    /// The number of recorded nodes.
-    #[getter]
-    fn node_count(&self) -> usize {
-        self.graph.node_count()
-    }
 }

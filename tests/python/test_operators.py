@@ -29,7 +29,7 @@ from pairs import (
     ulp,
 )
 
-from pygpu import gpuarray
+from pygpu import driver, gpuarray
 
 ARITHMETIC = [
     operator.add,
@@ -518,3 +518,22 @@ def test_integers_compare_with_numbers_outside_their_type(dtype):
     for number in (limits.min - 1, limits.max + 1):
         for compare in (operator.eq, operator.ne, operator.lt, operator.ge):
             np.testing.assert_array_equal(compare(device, number).get(), compare(host, number))
+
+
+def test_operations_on_a_chosen_stream():
+    a = np.arange(6, dtype=np.int32).reshape(2, 3)
+    a_gpu, stream = gpuarray.to_gpu(a), driver.Stream()
+    view = a_gpu.on(stream)
+    assert (view.shape, view.strides, view.ptr) == (a_gpu.shape, a_gpu.strides, a_gpu.ptr)
+    assert view.base is a_gpu
+    event = driver.Event()
+    result = view[:, 1:] * 2 + 1
+    event.record(stream)
+    event.synchronize()
+    check(result, a[:, 1:] * 2 + 1)
+    view += 5  # The other streams' uses of the memory run behind it.
+    check(a_gpu, a + 5)
+    check(a_gpu.on(None), a + 5)
+    for wrong in (1.5, "stream", object()):
+        with pytest.raises(TypeError, match="stream"):
+            a_gpu.on(wrong)

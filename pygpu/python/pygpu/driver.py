@@ -8,6 +8,7 @@ from ._context import (
     Device,
 )
 from ._core import (
+    Capture,
     DeviceAllocation,
     DeviceMemoryPool,
     Event,
@@ -177,6 +178,7 @@ __all__ = [
     "BackendUnavailable",
     "BufferObject",
     "BufferObjectMapping",
+    "Capture",
     "CompileError",
     "Context",
     "Device",

@@ -5,11 +5,12 @@ use crate::allocator::{allocation_object, mem_alloc_object};
 use crate::errors::OrRaise;
 use crate::status;
 use crate::stream::{LEGACY, PER_THREAD};
-use gpuarray::Layout;
+use gpuarray::{Layout, Stream};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
+use std::time::{Duration, Instant};
 
 /// Which memory orders an array's elements have.
 #[pyclass(frozen, module = "pygpu.gpuarray")]
@@ -202,7 +203,7 @@ impl GPUArray {
         }
         let handle = || {
             let stream = array.memory().stream_in_order()?;
-            if !stream.is_capturing()? && stream.query()? {
+            if !stream.is_capturing()? && done_soon(stream.as_ref())? {
                 return Ok(None);
             }
             if stream.has_handle(PER_THREAD) {
@@ -220,4 +221,18 @@ impl GPUArray {
         let pair = py.import("pygpu.gpuarray")?.call_method1("splay", (self.size()?,))?;
         Ok(pair.get_item(part)?.unbind())
     }
+}
+
+/// Returns true if the stream has nothing to do, or will in a moment: what an upload leaves under
+/// way takes less time than the reader's wait for a stream. Asks the driver at most twice.
+fn done_soon(stream: &dyn Stream) -> gpuarray::Result<bool> {
+    const MOMENT: Duration = Duration::from_micros(30);
+    if stream.query()? {
+        return Ok(true);
+    }
+    let start = Instant::now();
+    while start.elapsed() < MOMENT {
+        std::hint::spin_loop();
+    }
+    stream.query()
 }

@@ -2,8 +2,10 @@
 
 use super::arguments::{parse_new_shape, parse_order};
 use super::{GPUArray, run, wrap_like, wrap_view};
+use crate::current_device::current_device;
 use crate::dtypes;
 use crate::errors::OrRaise;
+use crate::stream::stream_argument;
 use gpuarray::{Array, Order};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -119,6 +121,38 @@ impl GPUArray {
         };
         let (descr, dtype) = dtypes::parse(dtype)?;
         wrap_view(slf, slf.get().array()?.view(dtype).or_raise()?, Some(descr.unbind()))
+    }
+
+    /// Returns an array over the same elements whose operations are queued on a stream.
+    ///
+    /// Memory is ordered among streams as ever: the operations run behind earlier uses of the
+    /// elements on other streams, and later uses run behind them.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : Stream
+    ///     The stream; the default stream for None.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     A view. What is calculated from it is on its stream, too.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The stream is of another device.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> stream = driver.Stream()
+    /// >>> a = gpuarray.arange(3)
+    /// >>> (a.on(stream) + 1).get()
+    /// array([1, 2, 3])
+    fn on<'py>(slf: &Bound<'py, Self>, stream: &Bound<'py, PyAny>) -> Object<'py> {
+        let stream = stream_argument(Some(stream), &current_device()?)?;
+        view(slf, slf.get().array()?.on(&stream))
     }
 
     /// Returns a view without the axes of extent 1.

@@ -60,6 +60,64 @@ def test_prepared_launches_are_recorded(add):
     assert driver.from_device(memory, 8, np.int32).tolist() == [600] * 8
 
 
+def test_a_body_is_recorded():
+    stream = driver.Stream()
+    start = np.arange(6, dtype=np.float32).reshape(2, 3)
+    a = gpuarray.to_gpu(start).on(stream)
+    total = gpuarray.zeros((), np.float32).on(stream)
+    driver.Context.synchronize()
+    with stream.capture() as graph:
+        assert stream.is_capturing()
+        assert repr(graph) == "<Graph without a finished capture>"
+        for use in (graph.launch, lambda: graph.node_count):
+            with pytest.raises(ValueError, match="not ended"):
+                use()
+        a *= 2
+        b = a.T + 1
+        gpuarray.sum(b, out=total)
+    assert not stream.is_capturing()
+    assert graph.node_count >= 3
+    stream.synchronize()
+    np.testing.assert_array_equal(a.get(), start)  # Nothing has run.
+    for times in (1, 2, 3):
+        graph.launch(stream)
+        expected = start * 2**times
+        np.testing.assert_array_equal(a.get(), expected)
+        np.testing.assert_array_equal(b.get(), expected.T + 1)
+        assert total.get() == (expected + 1).sum()
+
+
+def test_a_body_that_raises_drops_its_recording():
+    stream = driver.Stream()
+    a = gpuarray.zeros(3, np.int32).on(stream)
+    driver.Context.synchronize()
+    capture = stream.capture("relaxed")
+    with pytest.raises(ZeroDivisionError), capture as graph:
+        a += 1
+        raise ZeroDivisionError
+    assert not stream.is_capturing()
+    with pytest.raises(ValueError, match="dropped"):
+        graph.launch(stream)
+    with pytest.raises(RuntimeError, match="not entered"):
+        capture.__exit__(None, None, None)
+    with capture as again:  # It can be used once more, for another graph.
+        a += 5
+    assert again is not graph
+    again.launch(stream)
+    assert a.get().tolist() == [5, 5, 5]
+    with pytest.raises(ValueError, match="thread_local"):
+        stream.capture("sometimes")
+
+
+def test_a_capture_within_a_capture_is_refused():
+    stream = driver.Stream()
+    with contextlib.suppress(driver.Error), stream.capture():
+        with pytest.raises(driver.Error), stream.capture():
+            raise AssertionError("entered")
+    stream.synchronize()
+    assert not stream.is_capturing()
+
+
 def test_what_is_refused(add):
     stream = driver.Stream()
     with pytest.raises(ValueError, match="thread_local"):

@@ -1,0 +1,122 @@
+//! Graphs and captures as Python classes.
+
+use crate::current_device::current_device;
+use crate::errors::OrRaise;
+use crate::stream::{PyStream, stream_argument};
+use gpuarray::Graph;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Recorded work that can be launched again and again.
+///
+/// The graph keeps the memory of the arrays and allocations that the work uses, even if they are
+/// freed, and a launch is ordered behind other work on it. Memory that a kernel was given as a plain
+/// address is the program's to keep.
+#[pyclass(frozen, weakref, name = "Graph", module = "pygpu.driver")]
+pub(crate) struct PyGraph {
+    /// Empty until the capture ends.
+    graph: OnceLock<Arc<dyn Graph>>,
+}
+
+impl PyGraph {
+    pub(crate) fn recorded(graph: Arc<dyn Graph>) -> Self {
+        PyGraph { graph: graph.into() }
+    }
+
+    fn graph(&self) -> PyResult<&Arc<dyn Graph>> {
+        self.graph.get().ok_or_else(|| {
+            PyValueError::new_err("the capture of this graph has not ended, or was dropped")
+        })
+    }
+}
+
+#[pymethods]
+impl PyGraph {
+    fn __repr__(&self) -> String {
+        match self.graph.get() {
+            Some(graph) => format!("<Graph of {} nodes>", graph.node_count()),
+            None => "<Graph without a finished capture>".into(),
+        }
+    }
+
+    /// Queues all of the recorded work (`cuGraphLaunch`).
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : Stream, optional
+    ///     Where; the default stream without it.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The capture of the graph has not ended.
+    #[pyo3(signature = (stream = None))]
+    fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let graph = self.graph()?;
+        let stream = stream_argument(stream, &current_device()?)?;
+        // SAFETY: the program vouches for the memory, as the class documents.
+        py.detach(|| unsafe { graph.launch(&stream) }).or_raise()
+    }
+
+    /// The number of recorded nodes.
+    #[getter]
+    fn node_count(&self) -> PyResult<usize> {
+        Ok(self.graph()?.node_count())
+    }
+}
+
+/// The context manager of `Stream.capture`, which begins a capture and ends it.
+///
+/// It can be used for one capture after another; each `with` statement binds a new `Graph`.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import driver, gpuarray
+/// >>> stream = driver.Stream()
+/// >>> x = gpuarray.zeros(3, "i4").on(stream)
+/// >>> stream.synchronize()
+/// >>> with stream.capture() as graph:
+/// ...     x += 1
+/// >>> graph.node_count
+/// 1
+#[pyclass(frozen, name = "Capture", module = "pygpu.driver")]
+pub(crate) struct PyCapture {
+    stream: Py<PyStream>,
+    mode: String,
+    /// That of the `with` statement whose body runs.
+    graph: Mutex<Option<Py<PyGraph>>>,
+}
+
+impl PyCapture {
+    pub(crate) fn new(stream: &Bound<'_, PyStream>, mode: &str) -> Self {
+        PyCapture { stream: stream.clone().unbind(), mode: mode.into(), graph: Mutex::new(None) }
+    }
+}
+
+#[pymethods]
+impl PyCapture {
+    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyGraph>> {
+        let graph = Py::new(py, PyGraph { graph: OnceLock::new() })?;
+        self.stream.get().begin_capture(py, &self.mode)?;
+        *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = Some(graph.clone_ref(py));
+        Ok(graph)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        error: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let graph = graph.ok_or_else(|| PyRuntimeError::new_err("the capture was not entered"))?;
+        let finished = self.stream.get().finish_capture(py);
+        if error.is_none() {
+            // The graph is new in each `with` statement.
+            let _ = graph.get().graph.set(finished?);
+        }
+        Ok(false)
+    }
+}
