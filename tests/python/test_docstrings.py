@@ -9,7 +9,7 @@ import pkgutil
 from typing import Any
 
 import pytest
-from device import BACKEND
+from device import BACKEND, IS_DOUBLE
 
 import pygpu
 from pygpu import driver
@@ -32,13 +32,16 @@ def examples():
 
 
 class Runner(doctest.DocTestRunner):
-    """Skips an example that needs a compiler of kernels, on the backend that has none."""
+    """Skips an example that needs what the backend does not have, such as a compiler of kernels on
+    the host, or a package that is not installed. CUDA has everything."""
 
     def report_unexpected_exception(
         self, out: Any, test: doctest.DocTest, example: doctest.Example, exc_info: Any
     ) -> None:
-        if BACKEND == "host" and isinstance(exc_info[1], driver.Unsupported):
-            pytest.skip("the host does not compile kernels")
+        if (BACKEND != "cuda" or IS_DOUBLE) and isinstance(exc_info[1], driver.Unsupported):
+            pytest.skip(str(exc_info[1]))
+        if isinstance(exc_info[1], ModuleNotFoundError):
+            pytest.skip(f"{exc_info[1].name} is not installed")
         super().report_unexpected_exception(out, test, example, exc_info)
 
 

@@ -80,14 +80,20 @@ def dtype_to_ctype(dtype: Any, with_fp_tex_hack: bool = False) -> str:
 
 
 class Argument:
-    """An argument of a kernel that is made from a snippet.
+    """An argument of a kernel that is made from a snippet: the base of :class:`VectorArg` and
+    :class:`ScalarArg`.
 
-    Attributes
+    Parameters
     ----------
-    dtype : numpy.dtype
+    dtype : dtype
         The dtype of the number, or of an array's elements.
     name : str
         The name by which the snippet refers to it.
+
+    Examples
+    --------
+    >>> ScalarArg(np.int32, "n").dtype, VectorArg(np.float32, "x").name
+    (dtype('int32'), 'x')
     """
 
     def __init__(self, dtype: Any, name: str) -> None:
@@ -99,7 +105,14 @@ class Argument:
 
 
 class VectorArg(Argument):
-    """An array.
+    """An array as an argument of a kernel that is made from a snippet.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the elements.
+    name : str
+        The name by which the snippet refers to it.
 
     Examples
     --------
@@ -116,7 +129,14 @@ class VectorArg(Argument):
 
 
 class ScalarArg(Argument):
-    """A number or a structure.
+    """A number or a structure as an argument of a kernel that is made from a snippet.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Its dtype.
+    name : str
+        The name by which the snippet refers to it.
 
     Examples
     --------
@@ -164,6 +184,21 @@ def parse_c_arg(c_arg: str) -> Argument:
 
 def get_arg_type(c_arg: str) -> str:
     """Returns the format code of the argument that a declaration in CUDA C declares.
+
+    Parameters
+    ----------
+    c_arg : str
+        The declaration.
+
+    Returns
+    -------
+    str
+        The code of the module ``struct`` for a number, ``"P"`` for an array.
+
+    Raises
+    ------
+    ValueError
+        The text is no declaration of one argument, or its type has no dtype.
 
     Examples
     --------

@@ -147,6 +147,17 @@ def get_elwise_module(
     -------
     SourceModule
         The module that has the kernel.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> from pygpu.elementwise import VectorArg
+    >>> arguments = [VectorArg(np.float32, "x"), ScalarArg(np.uintp, "n")]
+    >>> twice = get_elwise_module(arguments, "x[i] *= 2", "twice").get_function("twice")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice(x, np.uintp(3), block=x._block, grid=x._grid)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
     """
     from .compiler import SourceModule
 
@@ -164,8 +175,38 @@ def get_elwise_range_module(
     loop_prep: str = "",
     after_loop: str = "",
 ) -> SourceModule:
-    """As :func:`get_elwise_module`, for each ``i`` from the argument ``start`` to ``stop``,
-    ``step`` apart, all of type ``long``."""
+    """Compiles a kernel that runs statements for each ``i`` from its argument ``start`` to
+    ``stop``, ``step`` apart, all three of type ``long``.
+
+    Parameters
+    ----------
+    arguments : sequence of VectorArg and ScalarArg
+        All arguments, with ``start``, ``stop`` and ``step`` among them.
+    operation, preamble, loop_prep, after_loop : str
+        As for :func:`get_elwise_module`.
+    name : str
+        The kernel's name.
+    keep, options
+        As for :func:`pygpu.compiler.compile`.
+
+    Returns
+    -------
+    SourceModule
+        The module that has the kernel.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> from pygpu.elementwise import VectorArg
+    >>> bounds = [ScalarArg(np.intp, name) for name in ("start", "stop", "step")]
+    >>> module = get_elwise_range_module([VectorArg(np.float32, "x"), *bounds], "x[i] = 7", "put")
+    >>> x = gpuarray.zeros(5, np.float32)
+    >>> module.get_function("put")(
+    ...     x, np.intp(1), np.intp(5), np.intp(2), block=x._block, grid=x._grid
+    ... )
+    >>> x
+    array([0., 7., 0., 7., 0.], dtype=float32)
+    """
     from .compiler import SourceModule
 
     source = source_of(
@@ -183,10 +224,41 @@ def get_elwise_kernel_and_types(
     use_range: bool = False,
     **kwargs: Any,
 ) -> tuple[SourceModule, _core.Function, list[Any]]:
-    """Returns a module, its prepared kernel and the kernel's arguments.
+    """Compiles a kernel that runs statements for each element, and prepares it.
 
-    The arguments are those of the program and ``n``, or ``start``, ``stop`` and ``step`` with
-    ``use_range``. The other parameters are those of :func:`get_elwise_module`.
+    Its arguments are those of the program and ``n``, the number of elements; with ``use_range``
+    those of the program and ``start``, ``stop`` and ``step``.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg
+        The arguments of the program.
+    operation, name, keep, options
+        As for :func:`get_elwise_module`.
+    use_range : bool
+        Whether ``i`` runs through a range; see :func:`get_elwise_range_module`.
+    **kwargs
+        ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
+
+    Returns
+    -------
+    module : SourceModule
+        The module that has the kernel.
+    kernel : Function
+        The prepared kernel.
+    arguments : list of VectorArg and ScalarArg
+        All arguments of the kernel.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> _, twice, arguments = get_elwise_kernel_and_types("float *x", "x[i] *= 2")
+    >>> [argument.name for argument in arguments]
+    ['x', 'n']
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
     """
     declared = _snippets.parse(arguments)
     added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
@@ -206,6 +278,30 @@ def get_elwise_kernel(
     options: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> _core.Function:
-    """Returns the prepared kernel of :func:`get_elwise_kernel_and_types`, whose last argument is
-    the number of elements."""
+    """Returns a prepared kernel that runs statements for each element. Its last argument is the
+    number of elements.
+
+    Parameters
+    ----------
+    arguments : str or sequence of VectorArg and ScalarArg
+        The arguments before that.
+    operation, name, keep, options
+        As for :func:`get_elwise_module`.
+    **kwargs
+        Further arguments of :func:`get_elwise_kernel_and_types`.
+
+    Returns
+    -------
+    Function
+        The kernel.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> twice = get_elwise_kernel("float *x", "x[i] *= 2")
+    >>> x = gpuarray.arange(3, dtype=np.float32)
+    >>> twice.prepared_call(x._grid, x._block, x.gpudata, 3)
+    >>> x
+    array([0., 2., 4.], dtype=float32)
+    """
     return get_elwise_kernel_and_types(arguments, operation, name, keep, options, **kwargs)[1]

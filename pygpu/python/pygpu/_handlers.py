@@ -9,10 +9,30 @@ from ._memory import memcpy_dtoh, memcpy_htod
 
 
 class ArgumentHandler:
-    """Stands for ``array`` in a kernel's arguments.
+    """Stands for an array in host memory among a kernel's arguments: the base of :class:`In`,
+    :class:`Out`, :class:`InOut` and of a program's own handlers.
 
-    A subclass's ``pre_call`` runs before the kernel is launched; its ``post_call``, if it has
-    one, once the kernel has run. Both are given the stream of the call, or ``None``.
+    A subclass's ``pre_call`` is called before the kernel is launched; its ``post_call``, if it has
+    one, once the kernel has run. The argument of both is the stream of the call, or None.
+
+    Parameters
+    ----------
+    ary : numpy.ndarray or buffer
+        The array, which is the attribute ``array``. The kernel's argument is new device memory of
+        its size, :meth:`get_device_alloc`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> class Zeros(driver.ArgumentHandler):
+    ...     def pre_call(self, stream):
+    ...         memory = self.get_device_alloc()
+    ...         driver.memset_d8(memory, 0, self.array.nbytes)
+    >>> handler = Zeros(np.ones(3, np.float32))
+    >>> handler.pre_call(None)
+    >>> driver.from_device_like(handler.get_device_alloc(), handler.array)
+    array([0., 0., 0.], dtype=float32)
     """
 
     # True if the array receives data.

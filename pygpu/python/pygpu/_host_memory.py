@@ -112,7 +112,17 @@ def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
 
 class HostPointer(ABC):
-    """Host memory that was made for copies: the base of the classes of such memory."""
+    """Host memory that was made for copies: the base of the classes of such memory, which are
+    ``PagelockedHostAllocation``, ``RegisteredHostMemory`` and ``AlignedHostAllocation``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> array = driver.pagelocked_empty(3, np.float32)
+    >>> isinstance(array.base, driver.HostPointer)
+    True
+    """
 
     @abstractmethod
     def free(self) -> None:
@@ -138,6 +148,22 @@ class AlignedHostAllocation(HostPointer):
 
     The device address of memory that :func:`register_host_memory` has page-locked is that of the
     object which it returns.
+
+    Parameters
+    ----------
+    size : int
+        The number of bytes.
+    alignment : int
+        What the address is a multiple of, in bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> memory = driver.AlignedHostAllocation(100, 4096)
+    >>> array = np.asarray(memory)
+    >>> array.nbytes, array.ctypes.data % 4096
+    (100, 0)
     """
 
     def __init__(self, size: int, alignment: int) -> None:

@@ -98,7 +98,34 @@ class _Copy:
 
 
 class Memcpy2D(_Copy):
-    """A copy of ``height`` rows of ``width_in_bytes`` bytes."""
+    """A copy of ``height`` rows of ``width_in_bytes`` bytes, between host and device memory in any
+    direction (``cuMemcpy2D``, ``hipMemcpyParam2D``). Set what it copies, then call it: with a bool
+    to copy at once, with a stream to queue the copy.
+
+    Attributes
+    ----------
+    width_in_bytes, height : int
+        The bytes of a row, and the number of rows.
+    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y : int
+        Where the first row begins: the byte in its row, and the row.
+    src_pitch, dst_pitch : int
+        The row pitch in bytes; 0 for rows without gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> host = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    >>> memory, pitch = driver.mem_alloc_pitch(3, 2, 4)
+    >>> copy = driver.Memcpy2D()
+    >>> copy.set_src_host(host)
+    >>> copy.set_dst_device(memory)
+    >>> copy.width_in_bytes, copy.height = 3, 2
+    >>> copy.src_pitch, copy.dst_pitch = 3, pitch
+    >>> copy(aligned=True)
+    >>> driver.from_device(int(memory) + pitch, 3, np.uint8)
+    array([3, 4, 5], dtype=uint8)
+    """
 
     def __call__(self, aligned: Any) -> None:
         """Copies: at once if ``aligned`` is a truth value, else queued on the stream given.
@@ -112,7 +139,35 @@ class Memcpy2D(_Copy):
 
 
 class Memcpy3D(_Copy):
-    """A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes."""
+    """A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes, between host and
+    device memory in any direction (``cuMemcpy3D``, ``hipDrvMemcpy3D``). Set what it copies, then
+    call it: without an argument to copy at once, with a stream to queue the copy.
+
+    Attributes
+    ----------
+    width_in_bytes, height, depth : int
+        The bytes of a row, the rows of a slice, and the number of slices.
+    src_x_in_bytes, dst_x_in_bytes, src_y, dst_y, src_z, dst_z : int
+        Where the first row begins: the byte in its row, the row, and the slice.
+    src_pitch, dst_pitch : int
+        The row pitch in bytes; 0 for rows without gaps.
+    src_height, dst_height : int
+        The rows from one slice to the next; 0 for slices without gaps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver, gpuarray
+    >>> host, array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4), gpuarray.zeros(8, np.uint8)
+    >>> copy = driver.Memcpy3D()
+    >>> copy.set_src_host(host)
+    >>> copy.set_dst_device(array.gpudata)
+    >>> copy.width_in_bytes, copy.height, copy.depth = 2, 2, 2
+    >>> copy.src_pitch, copy.src_height, copy.dst_pitch, copy.dst_height = 4, 3, 2, 2
+    >>> copy()
+    >>> array
+    array([ 0,  1,  4,  5, 12, 13, 16, 17], dtype=uint8)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +180,23 @@ class Memcpy3D(_Copy):
 
 
 class Memcpy3DPeer(Memcpy3D):
-    """A copy between the memories of two contexts; the current one's where none is set."""
+    """A copy between the memories of two contexts (``cuMemcpy3DPeer``), as :class:`Memcpy3D`
+    otherwise. A side without a context is in the current one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, driver, gpuarray
+    >>> source, target = gpuarray.arange(4, dtype=np.uint8), gpuarray.zeros(4, np.uint8)
+    >>> copy = driver.Memcpy3DPeer()
+    >>> copy.set_src_device(source.gpudata)
+    >>> copy.set_dst_device(target.gpudata)
+    >>> copy.set_src_context(autoinit.context)
+    >>> copy.width_in_bytes, copy.height, copy.depth = 4, 1, 1
+    >>> copy()
+    >>> target
+    array([0, 1, 2, 3], dtype=uint8)
+    """
 
     def __init__(self) -> None:
         super().__init__()

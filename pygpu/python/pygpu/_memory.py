@@ -13,8 +13,23 @@ from ._core import DeviceAllocation, Stream, mem_alloc
 
 
 class PointerHolderBase:
-    """The base of a program's own allocations: a subclass has ``get_pointer``, which gives the
-    device address."""
+    """The base of a program's own allocations: wherever device memory is an argument, an object of
+    a subclass stands for the address that its ``get_pointer`` returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> class Part(driver.PointerHolderBase):
+    ...     def __init__(self, memory, offset):
+    ...         self.memory, self.offset = memory, offset
+    ...
+    ...     def get_pointer(self):
+    ...         return int(self.memory) + self.offset
+    >>> memory = driver.to_device(np.arange(4, dtype=np.uint8))
+    >>> driver.from_device(Part(memory, 2), 2, np.uint8)
+    array([2, 3], dtype=uint8)
+    """
 
     def get_pointer(self) -> int:
         """The device address."""
@@ -251,8 +266,31 @@ def memcpy_peer(
     dest_context: Context | None = None,
     src_context: Context | None = None,
 ) -> None:
-    """Copies ``size`` bytes from one context's memory to another's; the current one's where
-    none is given."""
+    """Copies bytes from one context's memory to another's (``cuMemcpyPeer``).
+
+    Parameters
+    ----------
+    dest, src : DeviceAllocation, GPUArray or int
+        The device memory.
+    size : int
+        The number of bytes.
+    dest_context, src_context : Context, optional
+        The contexts that the memory belongs to; the current one by default.
+
+    Raises
+    ------
+    LogicError
+        Either memory is smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, driver
+    >>> src, dest = driver.to_device(np.arange(3)), driver.mem_alloc(24)
+    >>> driver.memcpy_peer(dest, src, 24, src_context=autoinit.context)
+    >>> driver.from_device(dest, 3, np.int64)
+    array([0, 1, 2])
+    """
     _core.copy_between_devices(
         dest,
         ordinal_of("dest_context", dest_context),
@@ -272,7 +310,34 @@ def memcpy_peer_async(
     src_context: Context | None = None,
     stream: Stream | None = None,
 ) -> None:
-    """As :func:`memcpy_peer`, queued on a stream."""
+    """Queues a copy of bytes from one context's memory to another's (``cuMemcpyPeerAsync``).
+
+    Parameters
+    ----------
+    dest, src : DeviceAllocation, GPUArray or int
+        The device memory.
+    size : int
+        The number of bytes.
+    dest_context, src_context : Context, optional
+        The contexts that the memory belongs to; the current one by default.
+    stream : Stream, optional
+        Where the work is queued; the default stream without it.
+
+    Raises
+    ------
+    LogicError
+        Either memory is smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import driver
+    >>> src, dest, stream = driver.to_device(np.arange(3)), driver.mem_alloc(24), driver.Stream()
+    >>> driver.memcpy_peer_async(dest, src, 24, stream=stream)
+    >>> stream.synchronize()
+    >>> driver.from_device(dest, 3, np.int64)
+    array([0, 1, 2])
+    """
     _core.copy_between_devices(
         dest,
         ordinal_of("dest_context", dest_context),

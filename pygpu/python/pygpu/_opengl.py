@@ -12,12 +12,46 @@ def _refuse(name: str) -> NoReturn:
 
 
 def gl_init() -> None:
-    """Raises ``Unsupported``."""
+    """Raises ``Unsupported``: there is no sharing with OpenGL.
+
+    Raises
+    ------
+    Unsupported
+        Always.
+
+    Examples
+    --------
+    >>> gl_init()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: gl_init: there is no sharing with OpenGL; ...
+    """
     _refuse("gl_init")
 
 
 def make_gl_context(dev: Any, flags: int = 0) -> Any:
-    """Raises ``Unsupported``."""
+    """Raises ``Unsupported``: there is no sharing with OpenGL.
+
+    Parameters
+    ----------
+    dev : Device
+        The device.
+    flags : int
+        Values of ``driver.ctx_flags``.
+
+    Raises
+    ------
+    Unsupported
+        Always.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> make_gl_context(driver.Device(0))
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: make_gl_context: there is no sharing with OpenGL; ...
+    """
     _refuse("make_gl_context")
 
 
@@ -37,7 +71,26 @@ class _Shared:
 
 
 class BufferObject(_Shared):
-    """A buffer, in the old interface."""
+    """A buffer of OpenGL that kernels would share, in the older of PyCUDA's interfaces. Making one
+    raises ``Unsupported``.
+
+    Parameters
+    ----------
+    *args
+        OpenGL's number of the buffer.
+
+    Raises
+    ------
+    Unsupported
+        Always: there is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> BufferObject(1)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: BufferObject: there is no sharing with OpenGL; ...
+    """
 
     def handle(self) -> int:
         """Returns OpenGL's number."""
@@ -45,7 +98,26 @@ class BufferObject(_Shared):
 
 
 class RegisteredObject(_Shared):
-    """A buffer or an image."""
+    """A buffer or an image of OpenGL that kernels would share: the base of
+    :class:`RegisteredBuffer` and :class:`RegisteredImage`. Making one raises ``Unsupported``.
+
+    Parameters
+    ----------
+    *args
+        OpenGL's number of the object, and flags.
+
+    Raises
+    ------
+    Unsupported
+        Always: there is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> RegisteredObject(1)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: RegisteredObject: there is no sharing with OpenGL; ...
+    """
 
     def gl_handle(self) -> int:
         """Returns OpenGL's number."""
@@ -53,11 +125,47 @@ class RegisteredObject(_Shared):
 
 
 class RegisteredBuffer(RegisteredObject):
-    """A buffer."""
+    """A buffer of OpenGL that kernels would share. Making one raises ``Unsupported``.
+
+    Parameters
+    ----------
+    *args
+        OpenGL's number of the buffer, and a value of ``driver.graphics_map_flags``.
+
+    Raises
+    ------
+    Unsupported
+        Always: there is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> RegisteredBuffer(1)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: RegisteredBuffer: there is no sharing with OpenGL; ...
+    """
 
 
 class RegisteredImage(RegisteredObject):
-    """An image."""
+    """An image of OpenGL that kernels would share. Making one raises ``Unsupported``.
+
+    Parameters
+    ----------
+    *args
+        OpenGL's number of the image, its target, and a value of ``driver.graphics_map_flags``.
+
+    Raises
+    ------
+    Unsupported
+        Always: there is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> RegisteredImage(1, 3553)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: RegisteredImage: there is no sharing with OpenGL; ...
+    """
 
 
 class _Mapping:
@@ -72,7 +180,26 @@ class _Mapping:
 
 
 class BufferObjectMapping(_Mapping):
-    """A mapped buffer, in the old interface."""
+    """A mapped buffer of OpenGL, in the older of PyCUDA's interfaces. Making one raises
+    ``Unsupported``.
+
+    Parameters
+    ----------
+    *args
+        The buffer.
+
+    Raises
+    ------
+    Unsupported
+        Always: there is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> BufferObjectMapping()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: BufferObjectMapping: there is no sharing with OpenGL; ...
+    """
 
     def device_ptr(self) -> int:
         """Returns the address."""
@@ -84,7 +211,25 @@ class BufferObjectMapping(_Mapping):
 
 
 class RegisteredMapping(_Mapping):
-    """A mapped buffer or image."""
+    """A mapped buffer or image of OpenGL. Making one raises ``Unsupported``.
+
+    Parameters
+    ----------
+    *args
+        The buffer or image.
+
+    Raises
+    ------
+    Unsupported
+        Always: there is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> RegisteredMapping()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: RegisteredMapping: there is no sharing with OpenGL; ...
+    """
 
     def device_ptr_and_size(self) -> tuple[int, int]:
         """Returns the address and the bytes of a buffer."""

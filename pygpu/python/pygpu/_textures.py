@@ -29,7 +29,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 class ArrayDescriptor:
-    """What a 2-D array for textures is like.
+    """Describes a 2-D array for textures.
 
     Attributes
     ----------
@@ -39,6 +39,13 @@ class ArrayDescriptor:
         The type of each channel.
     num_channels : int
         Numbers in one element: 1, 2 or 4.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> descriptor = driver.ArrayDescriptor()
+    >>> descriptor.width, descriptor.height, descriptor.num_channels = 64, 32, 4
+    >>> descriptor.format = driver.array_format.FLOAT
     """
 
     width: int = 0
@@ -48,7 +55,7 @@ class ArrayDescriptor:
 
 
 class ArrayDescriptor3D(ArrayDescriptor):
-    """What a 3-D array for textures or surfaces is like.
+    """Describes a 3-D array for textures or surfaces.
 
     Attributes
     ----------
@@ -56,6 +63,13 @@ class ArrayDescriptor3D(ArrayDescriptor):
         Length of the third axis, in elements.
     flags : array3d_flags
         How it is made.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> descriptor = driver.ArrayDescriptor3D()
+    >>> descriptor.width, descriptor.height, descriptor.depth = 64, 32, 16
+    >>> descriptor.flags = driver.array3d_flags.SURFACE_LDST
     """
 
     depth: int = 0
@@ -63,7 +77,28 @@ class ArrayDescriptor3D(ArrayDescriptor):
 
 
 class Array:
-    """An array that textures and surfaces read. Making one raises ``Unsupported``."""
+    """An array that textures and surfaces read (``CUarray``). Making one raises ``Unsupported``.
+
+    Parameters
+    ----------
+    descriptor : ArrayDescriptor
+        Its shape and the type of its elements.
+
+    Raises
+    ------
+    TypeError
+        ``descriptor`` is none.
+    Unsupported
+        Otherwise: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.Array(driver.ArrayDescriptor())
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
 
     def __init__(self, descriptor: ArrayDescriptor) -> None:
         _arguments.instance("descriptor", descriptor, ArrayDescriptor)
@@ -88,7 +123,22 @@ class Array:
 
 
 class SurfaceReference:
-    """A variable of a module that kernels read and write an array by."""
+    """A variable of a module that kernels read and write an array by. Making one raises
+    ``Unsupported``: drivers since CUDA 12 have no surface references.
+
+    Raises
+    ------
+    Unsupported
+        Always.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.SurfaceReference()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: SurfaceReference: there are no arrays for textures and surfaces, ...
+    """
 
     def __init__(self) -> None:
         _refuse("SurfaceReference")
@@ -103,7 +153,22 @@ class SurfaceReference:
 
 
 class TextureReference:
-    """A variable of a module that kernels read an array by. Making one raises ``Unsupported``."""
+    """A variable of a module that kernels read an array by. Making one raises ``Unsupported``:
+    drivers since CUDA 12 have no texture references.
+
+    Raises
+    ------
+    Unsupported
+        Always.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.TextureReference()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: TextureReference: there are no arrays for textures and surfaces, ...
+    """
 
     def __init__(self) -> None:
         _refuse("TextureReference")
@@ -182,6 +247,16 @@ _AS_INTEGERS = {
 def dtype_to_array_format(dtype: Any) -> array_format:
     """Returns the format of an array for textures whose channels have a dtype.
 
+    Parameters
+    ----------
+    dtype : dtype
+        An integer of 8, 16 or 32 bits, or float32.
+
+    Returns
+    -------
+    array_format
+        The format.
+
     Raises
     ------
     TypeError
@@ -214,7 +289,39 @@ def _format(dtype: np.dtype, as_integers: bool) -> tuple[array_format, int]:
 
 
 def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) -> Array:
-    """Copies a matrix to a new array for textures. Raises ``Unsupported``."""
+    """Copies a matrix to a new array for textures. Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    matrix : numpy.ndarray
+        The matrix, with two axes.
+    order : {"C", "F"}
+        The order of the matrix in memory; with "F" the array has its axes the other way round.
+    allow_double_hack : bool
+        Whether float64 is stored as two channels of 32 bits.
+
+    Returns
+    -------
+    Array
+        The array.
+
+    Raises
+    ------
+    TypeError
+        Textures have no such elements.
+    LogicError
+        ``order`` is neither.
+    Unsupported
+        Otherwise: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
     height, width = np.shape(matrix)
     descr = ArrayDescriptor()
     descr.height, descr.width = (height, width) if _order(order) == "C" else (width, height)
@@ -238,18 +345,112 @@ def _array_like(ary: Any, order: str, allow_surface_bind: bool) -> Array:
 
 
 def np_to_array(nparray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """Copies a numpy array of 2 or 3 axes to a new array for textures. Raises ``Unsupported``."""
+    """Copies a numpy array to a new array for textures. Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    nparray : numpy.ndarray
+        The array, with 2 or 3 axes.
+    order : {"C", "F"}
+        Its order in memory.
+    allowSurfaceBind : bool
+        Whether surfaces can write it.
+
+    Returns
+    -------
+    Array
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        Textures have no such elements.
+    LogicError
+        The array has other axes, or ``order`` is neither.
+    Unsupported
+        Otherwise: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.np_to_array(np.zeros((2, 3), np.float32), "C")
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
     return _array_like(nparray, order, allowSurfaceBind)
 
 
 def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """Copies a ``GPUArray`` of 2 or 3 axes to a new array for textures. Raises ``Unsupported``."""
+    """Copies a ``GPUArray`` to a new array for textures. Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    gpuarray : GPUArray
+        The array, with 2 or 3 axes.
+    order : {"C", "F"}
+        Its order in memory.
+    allowSurfaceBind : bool
+        Whether surfaces can write it.
+
+    Returns
+    -------
+    Array
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        Textures have no such elements.
+    LogicError
+        The array has other axes, or ``order`` is neither.
+    Unsupported
+        Otherwise: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver, gpuarray
+    >>> driver.gpuarray_to_array(gpuarray.zeros((2, 3), np.float32), "C")
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
     return _array_like(gpuarray, order, allowSurfaceBind)
 
 
 def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
-    """Copies an array whose last axis is the channels ("F": its first) to a new array for
-    textures. Raises ``Unsupported``."""
+    """Copies an array with channels to a new 2-D array for textures. Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        The array, with three axes: in order "C" height, width and channels, in "F" channels, width
+        and height.
+    order : {"C", "F"}
+        Its order in memory.
+
+    Returns
+    -------
+    Array
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        Textures have no such elements.
+    LogicError
+        ``order`` is neither.
+    Unsupported
+        Otherwise: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.make_multichannel_2d_array(np.zeros((2, 3, 4), np.float32), "C")
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
     descr = ArrayDescriptor()
     if _order(order) == "C":
         descr.height, descr.width, descr.num_channels = ndarray.shape
@@ -260,38 +461,206 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
-    """Lets kernels read an array by a texture reference. Raises ``Unsupported``."""
+    """Has kernels read an array by a texture reference. Neither of the two can be made, so no call
+    gets that far.
+
+    Parameters
+    ----------
+    ary : Array
+        The array.
+    texref : TextureReference
+        The reference.
+
+    Raises
+    ------
+    Unsupported
+        Always, for arguments of these types.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.bind_array_to_texref(driver.Array(driver.ArrayDescriptor()), None)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
     texref.set_array(ary)
 
 
 def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
     """Copies a matrix to a new array that kernels read by a texture reference. Raises
-    ``Unsupported``."""
+    ``Unsupported``.
+
+    Parameters
+    ----------
+    matrix : numpy.ndarray
+        The matrix, with two axes.
+    texref : TextureReference
+        The reference.
+    order : {"C", "F"}
+        The order of the matrix in memory.
+
+    Raises
+    ------
+    TypeError
+        Textures have no such elements.
+    LogicError
+        ``order`` is neither.
+    Unsupported
+        Otherwise: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), None, "C")
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    """
     bind_array_to_texref(matrix_to_array(matrix, order), texref)
 
 
 def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
-    """Copies device memory to an array for textures. Raises ``Unsupported``."""
+    """Copies device memory to an array for textures (``cuMemcpyDtoA``). Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    ary : Array
+        The array.
+    index : int
+        Where in the array, in bytes.
+    src : DeviceAllocation, GPUArray or int
+        The device memory.
+    len : int
+        The number of bytes.
+
+    Raises
+    ------
+    Unsupported
+        Always: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.memcpy_dtoa(None, 0, driver.mem_alloc(4), 4)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: memcpy_dtoa: there are no arrays for textures and surfaces, ...
+    """
     _refuse("memcpy_dtoa")
 
 
 def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
-    """Copies an array for textures to device memory. Raises ``Unsupported``."""
+    """Copies an array for textures to device memory (``cuMemcpyAtoD``). Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    dest : DeviceAllocation, GPUArray or int
+        The device memory.
+    ary : Array
+        The array.
+    index : int
+        Where in the array, in bytes.
+    len : int
+        The number of bytes.
+
+    Raises
+    ------
+    Unsupported
+        Always: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.memcpy_atod(driver.mem_alloc(4), None, 0, 4)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: memcpy_atod: there are no arrays for textures and surfaces, ...
+    """
     _refuse("memcpy_atod")
 
 
 def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
-    """Copies host memory to an array for textures. Raises ``Unsupported``."""
+    """Copies host memory to an array for textures (``cuMemcpyHtoA``). Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    ary : Array
+        The array.
+    index : int
+        Where in the array, in bytes.
+    src : numpy.ndarray or buffer
+        The host memory.
+
+    Raises
+    ------
+    Unsupported
+        Always: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.memcpy_htoa(None, 0, np.zeros(4, np.uint8))
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: memcpy_htoa: there are no arrays for textures and surfaces, ...
+    """
     _refuse("memcpy_htoa")
 
 
 def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
-    """Copies an array for textures to host memory. Raises ``Unsupported``."""
+    """Copies an array for textures to host memory (``cuMemcpyAtoH``). Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    dest : numpy.ndarray or buffer
+        The host memory.
+    ary : Array
+        The array.
+    index : int
+        Where in the array, in bytes.
+
+    Raises
+    ------
+    Unsupported
+        Always: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.memcpy_atoh(np.zeros(4, np.uint8), None, 0)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: memcpy_atoh: there are no arrays for textures and surfaces, ...
+    """
     _refuse("memcpy_atoh")
 
 
 def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: int) -> None:
-    """Copies one array for textures to another. Raises ``Unsupported``."""
+    """Copies one array for textures to another (``cuMemcpyAtoA``). Raises ``Unsupported``.
+
+    Parameters
+    ----------
+    dest, src : Array
+        The arrays.
+    dest_index, src_index : int
+        Where in them, in bytes.
+    len : int
+        The number of bytes.
+
+    Raises
+    ------
+    Unsupported
+        Always: this library makes no such arrays.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.memcpy_atoa(None, 0, None, 0, 4)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: memcpy_atoa: there are no arrays for textures and surfaces, ...
+    """
     _refuse("memcpy_atoa")
 
 

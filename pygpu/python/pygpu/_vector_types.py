@@ -8,7 +8,23 @@ from .compyte.dtypes import get_or_register_dtype
 
 
 class vec:
-    """The vector types of CUDA C as numpy dtypes, each with a function that makes one."""
+    """The vector types of CUDA C as numpy dtypes, each with a function that makes one.
+
+    Attributes
+    ----------
+    char1, char2, ..., double2 : numpy.dtype
+        Records with the fields ``x``, ``y``, ``z`` and ``w``, as many as the type has.
+    make_char1, make_char2, ..., make_double2 : function
+        Takes one number for each field; returns a numpy array without axes.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> array = gpuarray.zeros(2, gpuarray.vec.float4)
+    >>> array[1] = gpuarray.vec.make_float4(1, 2, 3, 4)
+    >>> array.get()["w"]
+    array([0., 4.], dtype=float32)
+    """
 
 
 def _add_vector_types() -> None:

@@ -65,6 +65,9 @@ def compile(
         compiler have no effect on a run-time compiler.
     keep : bool
         Writes source and result to a new folder and prints its name.
+    no_extern_c : bool
+        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
+        ``extern "C"``.
     arch : str, optional
         The architecture to compile for, ``sm_90`` for example; the device's by default.
     code : str, optional
@@ -89,6 +92,12 @@ def compile(
         source's own line numbers.
     Unsupported
         The backend has no compiler, or ``nvcc`` is needed and not there.
+
+    Examples
+    --------
+    >>> from pygpu import compiler, driver
+    >>> code = compiler.compile("__global__ void nothing() {}")
+    >>> driver.module_from_buffer(code).get_function("nothing")(block=(1, 1, 1))
     """
     from . import driver
 
@@ -182,16 +191,31 @@ def _check_arch(arch: str | None) -> None:
 
 
 class CudaModule:
-    """The functions and variables of ``module``, which classes that derive from this one load."""
+    """The base of the classes that compile and load a module: what reaches its kernels and
+    variables.
+
+    Attributes
+    ----------
+    module : driver.Module
+        The loaded module; None before a subclass has loaded one.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> module = compiler.SourceModule("__global__ void nothing() {}")
+    >>> isinstance(module, compiler.CudaModule)
+    True
+    >>> module.get_function("nothing")(block=(1, 1, 1))
+    """
 
     module: Any = None
 
     def get_function(self, name: str) -> _core.Function:
-        """The kernel with this name."""
+        """Returns the kernel with this name."""
         return self.module.get_function(name)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Address and bytes of a variable in device memory."""
+        """Returns address and bytes of a variable in device memory."""
         return self.module.get_global(name)
 
     def get_texref(self, name: str) -> Any:
@@ -253,7 +277,34 @@ class SourceModule(CudaModule):
 
 
 class DynamicModule(CudaModule):
-    """A module linked from several sources, files and libraries: add them, then ``link``."""
+    """A module linked from several sources, files and libraries: add them, then call :meth:`link`.
+
+    Parameters
+    ----------
+    nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs
+        As for :func:`compile`.
+    link_options : sequence of tuple, optional
+        Pairs of a value of ``driver.jit_option`` and its value, for the linker.
+    message_handler : callable, optional
+        Called with the outcome and the log of the linker.
+    log_verbose : bool
+        Whether the log tells more.
+    cuda_libdir : str, optional
+        The folder that :meth:`add_stdlib` takes libraries from; those of the toolkits by default.
+
+    Raises
+    ------
+    Unsupported
+        The backend has no linker.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> module = compiler.DynamicModule()
+    >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
+    >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
+    >>> module.link().get_function("second")(block=(1, 1, 1))
+    """
 
     def __init__(
         self,
@@ -323,7 +374,35 @@ class DynamicModule(CudaModule):
 
 
 class DynamicSourceModule(DynamicModule):
-    """A module from CUDA C whose kernels can launch kernels."""
+    """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt``, a
+    library of CUDA's toolkit.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C, put into ``extern "C" { ... }`` unless ``no_extern_c``.
+    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
+        As for :func:`compile`.
+    cuda_libdir : str, optional
+        The folder that has ``libcudadevrt.a``; those of the toolkits by default.
+
+    Raises
+    ------
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend has no compiler or no linker.
+    OSError
+        The library is not there.
+
+    Examples
+    --------
+    >>> from pygpu import compiler
+    >>> try:
+    ...     module = compiler.DynamicSourceModule("__global__ void nothing() {}")
+    ... except OSError:
+    ...     pass  # no toolkit has the library
+    """
 
     def __init__(
         self,

@@ -319,41 +319,145 @@ __all__ = [
 
 
 def init(flags: int = 0) -> None:
-    """Opens the backend: the one that ``PYGPU_BACKEND`` names, else the best one here."""
+    """Opens the backend that ``PYGPU_BACKEND`` names, else the best one here (``cuInit``,
+    ``hipInit``). Every use of a device does it, too.
+
+    Parameters
+    ----------
+    flags : int
+        0.
+
+    Raises
+    ------
+    BackendUnavailable
+        There is no such backend here; the message says what was looked for.
+    LogicError
+        ``flags`` is another number.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.init()
+    """
     if flags != 0:
         raise LogicError(f"flags is {flags}; only 0 is allowed")
     _core.init()
 
 
 def get_driver_version() -> int:
-    """The version of the driver, as ``1000 * major + 10 * minor``."""
+    """Returns the version of CUDA or of HIP that the driver is of (``cuDriverGetVersion``,
+    ``hipDriverGetVersion``).
+
+    Returns
+    -------
+    int
+        The version in the driver's form, on CUDA ``1000 * major + 10 * minor``; 0 on the host.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.get_driver_version() >= 0
+    True
+    """
     return _core.driver_version()
 
 
 def get_version() -> tuple[int, int, int]:
-    """The version of the driver as three numbers."""
+    """Returns the version of CUDA that the driver is of (``cuDriverGetVersion``), as three numbers.
+    In PyCUDA it is that of the toolkit, which this library has not.
+
+    Returns
+    -------
+    tuple of int
+        Major and minor version, and 0.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> len(driver.get_version())
+    3
+    """
     version = _core.driver_version()
     return (version // 1000, version % 1000 // 10, version % 10)
 
 
 def initialize_profiler(config_file: str, output_file: str, output_mode: int) -> None:
     """Raises ``Unsupported``: profilers are attached from outside, and no driver since CUDA 12
-    takes a configuration."""
+    takes a configuration.
+
+    Parameters
+    ----------
+    config_file, output_file : str
+        Names of files.
+    output_mode : profiler_output_mode
+        The format of the output.
+
+    Raises
+    ------
+    Unsupported
+        Always.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.initialize_profiler("", "", driver.profiler_output_mode.CSV)
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.Unsupported: the profiler takes no configuration; attach one to the process
+    """
     raise Unsupported("the profiler takes no configuration; attach one to the process")
 
 
 def start_profiler() -> None:
-    """Starts to record in the profiler that is attached to the process."""
+    """Starts recording in the profiler that is attached to the process (``cuProfilerStart``,
+    ``hipProfilerStart``). Without one it does nothing.
+
+    Raises
+    ------
+    Unsupported
+        The driver has no such call.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.start_profiler()
+    >>> driver.stop_profiler()
+    """
     _core.set_profiling(True)
 
 
 def stop_profiler() -> None:
-    """Ends what :func:`start_profiler` began."""
+    """Ends recording in the profiler that is attached to the process (``cuProfilerStop``,
+    ``hipProfilerStop``).
+
+    Raises
+    ------
+    Unsupported
+        The driver has no such call.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.start_profiler()
+    >>> driver.stop_profiler()
+    """
     _core.set_profiling(False)
 
 
 def have_gl_ext() -> bool:
-    """False: there is no sharing with OpenGL."""
+    """Returns whether arrays can be shared with OpenGL.
+
+    Returns
+    -------
+    bool
+        False.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.have_gl_ext()
+    False
+    """
     return False
 
 
@@ -361,7 +465,19 @@ CUDA_DEBUGGING = False
 
 
 def set_debugging(flag: bool = True) -> None:
-    """Compiles kernels for a debugger from now on."""
+    """Sets whether kernels are compiled for a debugger from now on: ``driver.CUDA_DEBUGGING``.
+
+    Parameters
+    ----------
+    flag : bool
+        True for code that a debugger can step through, which runs slower.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.set_debugging()
+    >>> driver.set_debugging(False)
+    """
     global CUDA_DEBUGGING
     CUDA_DEBUGGING = flag
 

@@ -128,6 +128,16 @@ def get_reduction_module(
     -------
     SourceModule
         The module that has the kernel.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> module = get_reduction_module("float", 32, "0", "a + b", "x[i]", "const float *x", "total")
+    >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
+    >>> total = module.get_function("total")
+    >>> total(out, x, np.uint32(1), np.uintp(10), block=(32, 1, 1), grid=(1, 1))
+    >>> out
+    array([45.], dtype=float32)
     """
     from .compiler import SourceModule
 
@@ -151,11 +161,43 @@ def get_reduction_kernel_and_types(
     options: Sequence[str] | None = None,
     preamble: str = "",
 ) -> tuple[_core.Function, list[str]]:
-    """Returns a prepared kernel of a reduction and the format codes of its arguments between
-    ``out`` and the two numbers at the end.
+    """Compiles one kernel of a reduction, and prepares it.
 
-    ``stage`` is 1 for the elements and 2 for the results of blocks, which come before the other
-    arguments. The rest is that of :func:`get_reduction_module`.
+    Parameters
+    ----------
+    stage : {1, 2}
+        1 for the kernel that reads elements, 2 for the one that reads the results of blocks, which
+        are an argument before the others.
+    out_type, block_size, neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble
+        As for :func:`get_reduction_module`. Without ``map_expr`` it is ``"in[i]"`` in stage 1, the
+        result of a block in stage 2.
+
+    Returns
+    -------
+    kernel : Function
+        The prepared kernel.
+    codes : list of str
+        The format codes of its arguments between ``out`` and the two numbers at the end.
+
+    Raises
+    ------
+    AssertionError
+        ``stage`` is another number.
+    ValueError
+        ``arguments`` is missing in stage 1.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> total, codes = get_reduction_kernel_and_types(
+    ...     1, "float", 32, "0", "a + b", arguments="const float *in"
+    ... )
+    >>> codes
+    ['P']
+    >>> x, out = gpuarray.arange(10, dtype=np.float32), gpuarray.empty(1, np.float32)
+    >>> total.prepared_call((1, 1), (32, 1, 1), out.gpudata, x.gpudata, 1, 10)
+    >>> out
+    array([45.], dtype=float32)
     """
     if stage == 1:
         map_expr = "in[i]" if map_expr is None else map_expr
@@ -306,14 +348,52 @@ def _array(dtype: Any, name: str) -> Declared:
 
 @context_dependent_memoize
 def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns the reduction to the sum; ``dtype_out`` None is ``dtype_in``."""
+    """Returns a reduction to the sum of an array.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the sum; that of the array for None.
+    dtype_in : dtype
+        The dtype of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_sum_kernel(None, np.float32)(gpuarray.arange(5, dtype=np.float32))
+    array(10., dtype=float32)
+    """
     dtype_out = dtype_in if dtype_out is None else dtype_out
     return ReductionKernel(dtype_out, "0", "a+b", arguments=[_array(dtype_in, "in")])
 
 
 @context_dependent_memoize
 def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns the reduction to whether any element is not zero."""
+    """Returns a reduction to whether any element of an array is not zero.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the result, which is 1 or 0; that of the array for None.
+    dtype_in : dtype
+        The dtype of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_any_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
+    array(1, dtype=int8)
+    """
     dtype_out = dtype_in if dtype_out is None else dtype_out
     arguments = [_array(dtype_in, "in")]
     return ReductionKernel(dtype_out, "0", "(a != 0) || (b != 0)", "in[i] != 0", arguments)
@@ -321,7 +401,26 @@ def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns the reduction to whether no element is zero."""
+    """Returns a reduction to whether no element of an array is zero.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the result, which is 1 or 0; that of the array for None.
+    dtype_in : dtype
+        The dtype of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_all_kernel(np.int8, np.int32)(gpuarray.arange(3, dtype=np.int32))
+    array(0, dtype=int8)
+    """
     dtype_out = dtype_in if dtype_out is None else dtype_out
     arguments = [_array(dtype_in, "in")]
     return ReductionKernel(dtype_out, "1", "(a != 0) && (b != 0)", "in[i] != 0", arguments)
@@ -329,7 +428,29 @@ def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> ReductionKernel:
-    """Returns the reduction to the sum of the elements with the indices in a first array."""
+    """Returns a reduction to the sum of some elements of an array. Its arguments are an array of
+    indices, which are not checked, and the array.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the sum; that of the array for None.
+    dtype_subset, dtype_in : dtype
+        The dtypes of the indices and of the array.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
+    >>> total = get_subset_sum_kernel(None, np.int32, np.float32)
+    >>> total(indices, gpuarray.arange(5, dtype=np.float32))
+    array(4., dtype=float32)
+    """
     dtype_out = dtype_in if dtype_out is None else dtype_out
     arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype_in, "in")]
     return ReductionKernel(dtype_out, "0", "a+b", "in[lookup_tbl[i]]", arguments)
@@ -337,7 +458,25 @@ def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> R
 
 @context_dependent_memoize
 def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKernel:
-    """Returns the reduction to the sum of the products of two arrays' elements."""
+    """Returns a reduction to the sum of the products of two arrays' elements.
+
+    Parameters
+    ----------
+    dtype_out, dtype_a, dtype_b : dtype
+        The dtypes of the sum and of the arrays.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of two arrays.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> x = gpuarray.arange(4, dtype=np.float32)
+    >>> get_dot_kernel(np.float32, np.float32, np.float32)(x, x)
+    array(14., dtype=float32)
+    """
     arguments = [_array(dtype_a, "a"), _array(dtype_b, "b")]
     return ReductionKernel(dtype_out, "0", "a+b", "a[i]*b[i]", arguments)
 
@@ -346,7 +485,31 @@ def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKerne
 def get_subset_dot_kernel(
     dtype_out: Any, dtype_subset: Any, dtype_a: Any = None, dtype_b: Any = None
 ) -> ReductionKernel:
-    """Returns the reduction to the sum of products at the indices in a first array."""
+    """Returns a reduction to the sum of the products of some elements of two arrays. Its arguments
+    are an array of indices, which are not checked, and the two arrays.
+
+    Parameters
+    ----------
+    dtype_out : dtype or None
+        The dtype of the sum; ``dtype_a`` for None.
+    dtype_subset : dtype
+        The dtype of the indices.
+    dtype_a, dtype_b : dtype, optional
+        The dtypes of the arrays: ``dtype_out``, and that of the first, by default.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
+    >>> x = gpuarray.arange(5, dtype=np.float32)
+    >>> get_subset_dot_kernel(np.float32, np.int32)(indices, x, x)
+    array(10., dtype=float32)
+    """
     dtype_out = dtype_a if dtype_out is None else dtype_out
     dtype_b = next(it for it in (dtype_b, dtype_a, dtype_out) if it is not None)
     dtype_a = dtype_out if dtype_a is None else dtype_a
@@ -356,12 +519,30 @@ def get_subset_dot_kernel(
 
 
 def get_minmax_neutral(what: str, dtype: Any) -> str:
-    """Returns what no element is smaller (``"min"``) or larger (``"max"``) than, in CUDA C.
+    """Returns what a reduction to the least or the largest element begins with, in CUDA C.
+
+    Parameters
+    ----------
+    what : {"min", "max"}
+        The reduction.
+    dtype : dtype
+        The dtype of the elements.
+
+    Returns
+    -------
+    str
+        For ``"min"`` what no element is above, for ``"max"`` what none is below; for floats
+        ``MY_INFINITY`` or ``-MY_INFINITY``, which the preamble of a kernel has to define.
 
     Raises
     ------
     ValueError
         ``what`` is neither.
+
+    Examples
+    --------
+    >>> get_minmax_neutral("min", np.int8), get_minmax_neutral("max", np.float32)
+    ('127', '-MY_INFINITY')
     """
     if what not in ("min", "max"):
         raise ValueError(f'what is {what!r}, not "min" or "max"')
@@ -393,7 +574,33 @@ _INFINITY = "#define MY_INFINITY __int_as_float(0x7f800000)"
 
 @context_dependent_memoize
 def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
-    """Returns the reduction to the least (``"min"``) or the largest (``"max"``) element."""
+    """Returns a reduction to the least or the largest element of an array.
+
+    Parameters
+    ----------
+    what : {"min", "max"}
+        The reduction.
+    dtype : dtype
+        The dtype of the array and of the result: integers, float32 or float64.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction of one array.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is another one.
+    ValueError
+        ``what`` is neither.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> get_minmax_kernel("max", np.float32)(gpuarray.arange(5, dtype=np.float32))
+    array(4., dtype=float32)
+    """
     expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
     arguments = [_array(dtype, "in")]
     return ReductionKernel(dtype, neutral, expression, None, arguments, preamble=_INFINITY)
@@ -401,8 +608,38 @@ def get_minmax_kernel(what: str, dtype: Any) -> ReductionKernel:
 
 @context_dependent_memoize
 def get_subset_minmax_kernel(what: str, dtype: Any, dtype_subset: Any) -> ReductionKernel:
-    """Returns the reduction to the least or the largest of the elements with the indices in a first
-    array."""
+    """Returns a reduction to the least or the largest of some elements of an array. Its arguments
+    are an array of indices, which are not checked, and the array.
+
+    Parameters
+    ----------
+    what : {"min", "max"}
+        The reduction.
+    dtype : dtype
+        The dtype of the array and of the result: integers, float32 or float64.
+    dtype_subset : dtype
+        The dtype of the indices.
+
+    Returns
+    -------
+    ReductionKernel
+        The reduction.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is another one.
+    ValueError
+        ``what`` is neither.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> indices = gpuarray.to_gpu(np.array([1, 3], np.int32))
+    >>> least = get_subset_minmax_kernel("min", np.float32, np.int32)
+    >>> least(indices, gpuarray.arange(5, dtype=np.float32))
+    array(1., dtype=float32)
+    """
     expression, neutral = _minmax_expression(what, dtype), get_minmax_neutral(what, dtype)
     arguments = [_array(dtype_subset, "lookup_tbl"), _array(dtype, "in")]
     mapped = "in[lookup_tbl[i]]"

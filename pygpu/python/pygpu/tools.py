@@ -302,7 +302,21 @@ def clear_context_caches() -> None:
 
 
 def init_cuda_context_fixture() -> Any:
-    """The body of a pytest fixture: a context while a test runs."""
+    """The body of a pytest fixture: yields a context that is current while a test runs.
+
+    Yields
+    ------
+    Context
+        A context of the device that ``CUDA_DEVICE`` names, else of the first.
+
+    Examples
+    --------
+    >>> import pytest
+    >>> from pygpu import tools
+    >>> @pytest.fixture
+    ... def context():
+    ...     yield from tools.init_cuda_context_fixture()
+    """
     driver.init()
     context = make_default_context()
     try:
@@ -313,7 +327,27 @@ def init_cuda_context_fixture() -> Any:
 
 
 def mark_cuda_test(inner_f: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function a test that runs in a context of its own."""
+    """Makes a function a test that runs in a context of its own, with pytest's mark ``cuda``.
+
+    Parameters
+    ----------
+    inner_f : callable
+        The function.
+
+    Returns
+    -------
+    callable
+        The test, with the same arguments.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray, tools
+    >>> @tools.mark_cuda_test
+    ... def test_sum():
+    ...     return gpuarray.sum(gpuarray.arange(4)).get()
+    >>> test_sum()
+    array(6)
+    """
 
     @functools.wraps(inner_f)
     def test(*args: Any, **kwargs: Any) -> Any:

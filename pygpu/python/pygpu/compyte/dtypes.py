@@ -82,6 +82,11 @@ class DTypeRegistry:
             what PyCUDA raises.
         RuntimeError
             A name stands for another dtype. Nothing is registered then.
+
+        Examples
+        --------
+        >>> get_or_register_dtype("unsigned int")
+        dtype('uint32')
         """
         names = [names] if isinstance(names, str) else list(names)
         if not names:
@@ -114,10 +119,20 @@ class DTypeRegistry:
         dtype : dtype
             A dtype that was registered.
 
+        Returns
+        -------
+        str
+            The name.
+
         Raises
         ------
         ValueError
             ``dtype`` is None, or has no name.
+
+        Examples
+        --------
+        >>> dtype_to_ctype(np.uint16)
+        'unsigned short'
         """
         if dtype is None:
             raise ValueError("dtype may not be None")
@@ -312,6 +327,16 @@ def register_dtype(dtype: Any, c_names: Sequence[str] | str, alias_ok: bool = Fa
     ------
     RuntimeError
         The dtype has a name and ``alias_ok`` is False, or a name stands for another dtype.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> pair = np.dtype([("first", np.int8), ("second", np.int8)])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DeprecationWarning)
+    ...     register_dtype(pair, "documented_pair", alias_ok=True)
+    >>> dtype_to_ctype(pair)
+    'documented_pair'
     """
     warnings.warn(
         "register_dtype is deprecated. Use get_or_register_dtype instead.",

@@ -243,6 +243,21 @@ def solve_pkt_with_cg(
     iterations, residuals : int
         How many iterations were made, and in how many of them the residual was computed from the
         solution.
+
+    Raises
+    ------
+    ConvergenceError
+        The iterations did not suffice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import diags
+    >>> from pygpu.sparse.packeted import PacketedSpMV
+    >>> matrix = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
+    >>> x, _, _ = solve_pkt_with_cg(matrix, gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
+    >>> x.get().round(4).tolist()
+    [3.0, 2.0, 1.0]
     """
     if x is None:
         start = gpuarray.zeros(pkt_spmv.shape[0], pkt_spmv.dtype, allocator=b.allocator)

@@ -78,6 +78,15 @@ class CoordinateSpMV:
     -----
     The elements are kept sorted by rows, whatever the matrix's own form, and one kernel adds each
     row in a fixed order: results do not vary from call to call, as they do with PyCUDA's two.
+
+    Examples
+    --------
+    >>> from scipy.sparse import coo_matrix
+    >>> from pygpu import gpuarray
+    >>> matrix = coo_matrix(([2.0, 3.0], ([0, 2], [1, 0])), shape=(3, 2))
+    >>> product = CoordinateSpMV(matrix, np.float64)
+    >>> product(gpuarray.to_gpu(np.array([10.0, 1.0])))
+    array([ 2.,  0., 30.])
     """
 
     def __init__(self, mat: Any, dtype: Any) -> None:

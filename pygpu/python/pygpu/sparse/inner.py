@@ -38,6 +38,14 @@ class AsyncInnerProduct:
     ----------
     gpu_result : pygpu.gpuarray.GPUArray
         The value on the device, an array without axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = gpuarray.arange(4, dtype=np.float64)
+    >>> product = AsyncInnerProduct(x, x, driver.pagelocked_empty)
+    >>> product.gpu_result
+    array(14.)
     """
 
     def __init__(

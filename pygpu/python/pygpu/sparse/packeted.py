@@ -34,6 +34,15 @@ class PacketedSpMV(CoordinateSpMV):
     PyCUDA cuts the matrix into packets whose part of the vector fits shared memory, with the
     package pymetis, and permutes its rows for that. Caches have taken the packets' place: here the
     rows keep their order, so that :meth:`permute` and :meth:`unpermute` change nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import diags
+    >>> from pygpu import gpuarray
+    >>> product = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
+    >>> product(gpuarray.to_gpu(np.array([3.0, 2.0, 1.0])))
+    array([3., 4., 4.])
     """
 
     def __init__(self, mat: Any, is_symmetric: bool, dtype: Any) -> None:
