@@ -26,6 +26,15 @@ needs_parameters = pytest.mark.skipif(
     not KNOWS_PARAMETERS, reason="this driver does not tell which parameters a kernel has"
 )
 
+
+def busy(count: int) -> int:
+    """A number of elements that keeps the device busy as `count` elements keep a GPU.
+
+    A double runs kernels thread by thread.
+    """
+    return count // 40 if IS_DOUBLE else count
+
+
 HAS_PTX = BACKEND == "cuda"
 needs_ptx = pytest.mark.skipif(not HAS_PTX, reason="the backend neither takes PTX nor links it")
 

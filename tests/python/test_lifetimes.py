@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from device import BACKEND, IS_DOUBLE
+from device import BACKEND, IS_DOUBLE, busy
 from processes import run_python
 
 from pygpu import cumath, driver, gpuarray, tools
@@ -294,7 +294,7 @@ from pygpu import driver, gpuarray
 ROUNDS = 20
 streams = [driver.Stream(1) for _ in range(ROUNDS)]
 gpuarray.zeros(8, np.int8).fill(1, streams[0])
-host = np.empty(1 << 25, np.int8)
+host = np.empty(int(sys.argv[1]), np.int8)
 arrays = [gpuarray.zeros(host.size, np.int8) for _ in range(3)]
 driver.Context.synchronize()
 ticks, end = 0, False
@@ -338,7 +338,7 @@ assert released > 0, "the interpreter was held"
 
 
 def test_a_first_use_on_another_stream_lets_other_threads_work():
-    run_python(FIRST_USE_ON_ANOTHER_STREAM)
+    run_python(FIRST_USE_ON_ANOTHER_STREAM, str(busy(1 << 25)))
 
 
 # ---- numbers that are given twice --------------------------------------------------------------

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from device import BACKEND
+from device import BACKEND, IS_DOUBLE, busy
 from pairs import check, numbers
 from processes import run_python
 
@@ -43,7 +43,7 @@ def test_exit_with_work_in_flight(ending):
     run_python(
         f"""{PREAMBLE}
 streams = [driver.Stream() for _ in range(4)]
-a = gpuarray.zeros(3_000_000, np.float32)
+a = gpuarray.zeros({busy(3_000_000)}, np.float32)
 def work():
     for step in range(8):
         for stream in streams:
@@ -78,18 +78,19 @@ def test_import_touches_no_device():
 
 # ---- fork ---------------------------------------------------------------------------------------
 
+COUNT = busy(1_000_000)
 FORK = f"""{PREAMBLE}
 import signal, warnings
 from pygpu import cumath
 warnings.simplefilter("ignore")
-a = gpuarray.to_gpu(np.arange(1_000_000, dtype=np.float32))
+a = gpuarray.to_gpu(np.arange({COUNT}, dtype=np.float32))
 stream = driver.Stream()
 for _ in range(4):
     (a * 2 + a).get()
     a.fill(3, stream)
 total = float(gpuarray.sum(a + 0).get())
 # Work that is still queued at the fork, and never runs in the child.
-busy = gpuarray.zeros(1_000_000, np.float64)
+busy = gpuarray.zeros({COUNT}, np.float64)
 for _ in range(30):
     cumath.sin(busy, out=busy, stream=stream)
 pid = os.fork()
@@ -108,8 +109,8 @@ assert status == 0, status
 stream.synchronize()
 assert (a.get() == 3).all()
 assert float(gpuarray.sum(a + 0).get()) == total
-b = gpuarray.to_gpu(np.arange(1_000_000, dtype=np.float64))
-assert float(gpuarray.sum(b * 2).get()) == 999_999_000_000
+b = gpuarray.to_gpu(np.arange({COUNT}, dtype=np.float64))
+assert float(gpuarray.sum(b * 2).get()) == {COUNT * (COUNT - 1)}
 """
 
 
@@ -360,9 +361,10 @@ def test_a_thread_without_a_context_of_its_own():
 def test_the_interpreter_is_free_while_the_device_works(name):
     if name == "add" and BACKEND != "host":
         pytest.skip("on a GPU the call only queues work, and waits for nothing")
-    a = np.ones(4_000_000)
+    side = 2_000 if not IS_DOUBLE else 700
+    a = np.ones(side * side)
     a_gpu = gpuarray.to_gpu(a)
-    strided = gpuarray.zeros((2_000, 2_000)).T
+    strided = gpuarray.zeros((side, side)).T
     stream = driver.Stream()
 
     def queue():
@@ -378,7 +380,7 @@ def test_the_interpreter_is_free_while_the_device_works(name):
         stream.synchronize()
 
     def setitem():
-        strided[...] = a.reshape(2_000, 2_000)
+        strided[...] = a.reshape(side, side)
 
     operations = {
         "add": lambda: a_gpu + a_gpu,
