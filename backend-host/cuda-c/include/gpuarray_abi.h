@@ -91,7 +91,7 @@ struct Executor {
 };
 
 // Set when the unit is loaded.
-static const Executor* executor __asm__("gpuarray_executor") __attribute__((used)) = nullptr;
+static const Executor* executor = nullptr;
 
 // True once the loop over a block's threads has been suspended in this thread: its next threads
 // then belong to another loop.
@@ -235,18 +235,24 @@ template <auto kernel> constexpr Entry entry(Bounds bounds, const char* name) {
     return {K::run, nullptr, name, K::parameters, K::count, bounds.threads, bounds.blocks};
 }
 
-// What the executor looks for first. `local` is thread-local: from its address the executor knows
+// `local` is thread-local: from its address the executor knows
 // where all thread-local variables of the calling thread are.
 static thread_local char local __asm__("gpuarray_local") __attribute__((used)) = 0;
 static char* local_address() { return &local; }
 struct Unit {
     unsigned version, warp_size;
+    const Executor** executor;
     char* (*local)();
 };
-static const Unit unit __asm__("gpuarray_unit") __attribute__((used)) = {VERSION, GPUARRAY_WARP_SIZE,
-                                                                      local_address};
 
 } // namespace gpuarray_abi
+
+// The one symbol that the library exports.
+extern "C" {
+extern __attribute__((visibility("default"))) const gpuarray_abi::Unit gpuarray_unit;
+const gpuarray_abi::Unit gpuarray_unit = {gpuarray_abi::VERSION, GPUARRAY_WARP_SIZE,
+                                          &gpuarray_abi::executor, gpuarray_abi::local_address};
+}
 
 // For each kernel that a text defines, and for each name expression, the driver appends to the
 // preprocessed text, in the kernel's own namespace, with a number in place of N:

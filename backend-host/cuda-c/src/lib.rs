@@ -1,5 +1,29 @@
 //! CUDA C on the CPU: a compiler driver, the language's headers, and an executor of kernels.
 //!
-//! The crate knows no array and no device. A text becomes a shared library by the system's C++
-//! compiler; the library is loaded and its kernels are launched.
+//! The crate knows no array and no device. A [`Compiler`] makes a shared library of a text by the
+//! system's C++ compiler; a [`Library`] is that library in the process; a [`Kernel`] of it is launched.
 //! `include/gpuarray_abi.h` is what a compiled unit and the executor know of each other.
+
+mod abi;
+mod block;
+mod compiler;
+mod context;
+mod declarations;
+mod error;
+mod executor;
+mod fault;
+mod grid;
+mod headers;
+mod library;
+mod options;
+mod stack;
+mod symbols;
+mod tokens;
+mod toolchain;
+mod worker;
+
+pub use compiler::{Compiled, Compiler, Language, Preprocessed, Source};
+pub use error::{Error, Failure, FailureKind, Result};
+pub use grid::{Kernel, MOST_SHARED_BYTES, Schedule, Shape};
+pub use library::{Library, Parameter};
+pub use options::DEFAULT_ARCHITECTURE;

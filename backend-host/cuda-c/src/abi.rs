@@ -1,0 +1,69 @@
+//! `include/gpuarray_abi.h` in Rust.
+
+use std::ffi::{c_char, c_void};
+
+pub(crate) const VERSION: u32 = 1;
+
+pub(crate) type Lanes = u64;
+pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
+
+pub(crate) const TRAP: u32 = 1;
+pub(crate) const ASSERT: u32 = 2;
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Executor {
+    pub(crate) barrier: unsafe extern "C" fn(u32, u32, u32, u32, *const c_char, u32) -> u32,
+    pub(crate) rendezvous:
+        unsafe extern "C" fn(u32, Lanes, *mut c_void, Option<Combine>, *const c_char, u32) -> Lanes,
+    pub(crate) grid_barrier: unsafe extern "C" fn(u32, *const c_char, u32),
+    pub(crate) print: unsafe extern "C" fn(*const c_char, u64),
+    pub(crate) trap: unsafe extern "C" fn(u32, u32, *const c_char, *const c_char, u32) -> !,
+    pub(crate) is_cooperative: extern "C" fn() -> u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) x: u32,
+    pub(crate) y: u32,
+    pub(crate) z: u32,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Launch {
+    pub(crate) grid: Index,
+    pub(crate) block: Index,
+    pub(crate) arguments: *const *mut c_void,
+}
+
+pub(crate) type Run = unsafe extern "C" fn(*const Launch, *const Index, u32);
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) bytes: u32,
+    pub(crate) alignment: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) run: Option<Run>,
+    pub(crate) address: usize,
+    pub(crate) name: *const c_char,
+    pub(crate) parameters: *const Parameter,
+    pub(crate) parameter_count: u32,
+    pub(crate) most_threads: u32,
+    pub(crate) least_blocks: u32,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) version: u32,
+    pub(crate) warp_size: u32,
+    pub(crate) executor: *mut *const Executor,
+    pub(crate) local: unsafe extern "C" fn() -> *mut u8,
+}

@@ -1,0 +1,462 @@
+//! Which threads of a block can go on, and for what the others wait.
+//!
+//! A thread is *unreached* until a loop over threads reaches it, *suspended* from its first barrier or
+//! warp operation on, and then *ready* or waiting until it has *returned*. A block in which nobody is
+//! ever suspended needs none of this.
+
+use crate::abi::{Combine, Lanes};
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt::Write as _;
+use std::ptr;
+
+/// Threads of a block at most.
+pub(crate) const MOST_THREADS: usize = 1024;
+/// Warps of 32 lanes at most.
+const MOST_WARPS: usize = MOST_THREADS / 32;
+/// Barriers of a block by number; the last is that of the grid.
+pub(crate) const BARRIERS: usize = 17;
+pub(crate) const GRID_BARRIER: usize = 16;
+
+/// A place in a program: file and line.
+pub(crate) type Place = (*const c_char, u32);
+
+/// What a suspended thread waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    /// The fibre of the thread: an index.
+    pub(crate) fiber: u32,
+    place: Place,
+    /// The barrier, for one that waits at a barrier.
+    barrier: u32,
+    /// The lanes to meet, and the address for [`Combine`], for one that meets lanes.
+    lanes: Lanes,
+    record: *mut c_void,
+    combine: Option<Combine>,
+    /// What the operation returns.
+    pub(crate) result: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Warp {
+    /// Lanes that have not returned.
+    live: Lanes,
+    ready: Lanes,
+    at_barrier: Lanes,
+    /// Lanes that wait for others by a mask.
+    meeting: Lanes,
+    /// Lanes that meet whoever comes to their place.
+    gathering: Lanes,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Barrier {
+    arrived: u32,
+    predicates: u32,
+    /// The number of threads that it waits for; 0: all that have not returned.
+    wanted: u32,
+}
+
+/// What runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A suspended thread goes on.
+    Resume(u32),
+    /// A loop begins at the first unreached thread.
+    Begin(u32),
+    /// All wait.
+    Nobody,
+}
+
+/// The threads of the block that a worker runs.
+#[derive(Debug)]
+pub(crate) struct Block {
+    threads: u32,
+    /// Lanes of a warp are `1 << shift`.
+    shift: u32,
+    /// True once a thread of this block has been suspended.
+    is_split: bool,
+    /// The first thread that no loop has reached.
+    unreached: u32,
+    returned: u32,
+    /// A bit for each warp with ready lanes.
+    ready_warps: u64,
+    current_warp: u32,
+    warps: [Warp; MOST_WARPS],
+    barriers: [Barrier; BARRIERS],
+    pub(crate) waits: Box<[Wait]>,
+}
+
+impl Block {
+    pub(crate) fn new() -> Block {
+        let nothing = Wait {
+            fiber: 0,
+            place: (ptr::null(), 0),
+            barrier: 0,
+            lanes: 0,
+            record: ptr::null_mut(),
+            combine: None,
+            result: 0,
+        };
+        Block {
+            threads: 1,
+            shift: 5,
+            is_split: false,
+            unreached: 0,
+            returned: 0,
+            ready_warps: 0,
+            current_warp: 0,
+            warps: [Warp::default(); MOST_WARPS],
+            barriers: [Barrier::default(); BARRIERS],
+            waits: vec![nothing; MOST_THREADS].into(),
+        }
+    }
+
+    /// The blocks from now on have so many threads, in warps of 32 or 64 lanes.
+    pub(crate) fn set_shape(&mut self, threads: u32, warp_size: u32) {
+        self.threads = threads;
+        self.shift = warp_size.trailing_zeros();
+        self.is_split = false;
+    }
+
+    pub(crate) fn is_split(&self) -> bool {
+        self.is_split
+    }
+
+    fn warp_of(&self, thread: u32) -> usize {
+        (thread >> self.shift) as usize % MOST_WARPS
+    }
+
+    fn bit(&self, thread: u32) -> Lanes {
+        1 << (thread & ((1 << self.shift) - 1))
+    }
+
+    /// The loop that began at thread `begin` is suspended in `thread`: those before it have returned.
+    pub(crate) fn split(&mut self, begin: u32, thread: u32) {
+        if !self.is_split {
+            self.is_split = true;
+            self.returned = 0;
+            self.ready_warps = 0;
+            self.barriers = [Barrier::default(); BARRIERS];
+            for first in (0..self.threads).step_by(1 << self.shift) {
+                let lanes = (self.threads - first).min(1 << self.shift);
+                let live = Lanes::MAX >> (Lanes::BITS - lanes);
+                self.warps[self.warp_of(first)] = Warp { live, ..Warp::default() };
+            }
+        }
+        self.unreached = thread + 1;
+        self.current_warp = thread >> self.shift;
+        self.finish(begin, thread);
+    }
+
+    /// The loop that began at thread `begin` has run to its end: nobody is unreached.
+    pub(crate) fn finish_rest(&mut self, begin: u32) {
+        self.unreached = self.threads;
+        self.finish(begin, self.threads);
+    }
+
+    /// The threads from `begin` to before `end` have returned. They count as arrived everywhere.
+    pub(crate) fn finish(&mut self, begin: u32, end: u32) {
+        let mut first = begin;
+        while first < end {
+            let warp = self.warp_of(first);
+            let last = end.min(((first >> self.shift) + 1) << self.shift);
+            let lanes =
+                (Lanes::MAX >> (Lanes::BITS - (last - first))) << (first & ((1 << self.shift) - 1));
+            self.warps[warp].live &= !lanes;
+            self.returned += last - first;
+            if self.warps[warp].meeting != 0 {
+                self.meet(warp);
+            }
+            first = last;
+        }
+        if end > begin {
+            for barrier in 0..BARRIERS {
+                if self.barriers[barrier].arrived > 0 && barrier != GRID_BARRIER {
+                    self.release_if_complete(barrier);
+                }
+            }
+        }
+    }
+
+    /// True once all threads have returned.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.returned == self.threads
+    }
+
+    /// A thread comes to a barrier. True if it can go on: its result is in its [`Wait`] then.
+    pub(crate) fn arrive(
+        &mut self,
+        thread: u32,
+        barrier: usize,
+        wanted: u32,
+        predicate: bool,
+        place: Place,
+    ) -> bool {
+        let wait = &mut self.waits[thread as usize];
+        wait.place = place;
+        wait.barrier = barrier as u32;
+        let (warp, bit) = (self.warp_of(thread), self.bit(thread));
+        self.warps[warp].at_barrier |= bit;
+        let state = &mut self.barriers[barrier];
+        state.arrived += 1;
+        state.predicates += u32::from(predicate);
+        state.wanted = wanted;
+        if !self.release_if_complete(barrier) {
+            return false;
+        }
+        self.take(warp, bit);
+        true
+    }
+
+    /// A thread comes to the barrier of the grid: the block is released when all blocks have come.
+    pub(crate) fn arrive_at_grid(&mut self, thread: u32, place: Place) -> bool {
+        let wait = &mut self.waits[thread as usize];
+        (wait.place, wait.barrier) = (place, GRID_BARRIER as u32);
+        let (warp, bit) = (self.warp_of(thread), self.bit(thread));
+        self.warps[warp].at_barrier |= bit;
+        self.barriers[GRID_BARRIER].arrived += 1;
+        false
+    }
+
+    /// The thread that is ready runs on.
+    fn take(&mut self, warp: usize, bit: Lanes) {
+        let state = &mut self.warps[warp];
+        state.ready &= !bit;
+        if state.ready == 0 {
+            self.ready_warps &= !(1 << warp);
+        }
+    }
+
+    /// True if all whom the barrier of the grid waits for in this block have come.
+    pub(crate) fn is_complete(&self, barrier: usize) -> bool {
+        let Barrier { arrived, wanted, .. } = self.barriers[barrier];
+        arrived > 0
+            && match wanted {
+                0 => arrived == self.threads - self.returned,
+                wanted => arrived >= wanted,
+            }
+    }
+
+    pub(crate) fn release_if_complete(&mut self, barrier: usize) -> bool {
+        let complete = self.is_complete(barrier);
+        if complete {
+            self.release(barrier);
+        }
+        complete
+    }
+
+    fn release(&mut self, barrier: usize) {
+        let predicates = self.barriers[barrier].predicates;
+        self.barriers[barrier] = Barrier::default();
+        let warps = (self.threads as usize).div_ceil(1 << self.shift);
+        for warp in 0..warps {
+            let mut lanes = self.warps[warp].at_barrier;
+            let mut released = 0;
+            while lanes != 0 {
+                let lane = lanes.trailing_zeros();
+                lanes &= lanes - 1;
+                let wait = &mut self.waits[(warp << self.shift) | lane as usize];
+                if wait.barrier == barrier as u32 {
+                    wait.result = u64::from(predicates);
+                    released |= 1 << lane;
+                }
+            }
+            if released != 0 {
+                let state = &mut self.warps[warp];
+                state.at_barrier &= !released;
+                state.ready |= released;
+                self.ready_warps |= 1 << warp;
+            }
+        }
+    }
+
+    /// A thread meets the lanes of its warp that are in `lanes`, or with 0 those that come to its place.
+    /// True if it can go on.
+    ///
+    /// # Errors
+    /// A sentence for a mask without the thread's own lane.
+    pub(crate) fn join(
+        &mut self,
+        thread: u32,
+        lanes: Lanes,
+        record: *mut c_void,
+        combine: Option<Combine>,
+        place: Place,
+    ) -> Result<bool, String> {
+        let (warp, bit) = (self.warp_of(thread), self.bit(thread));
+        if lanes != 0 && lanes & bit == 0 {
+            return Err(format!(
+                "the mask is {lanes:#x}, without the calling lane {}, at {}",
+                bit.trailing_zeros(),
+                text_of(place)
+            ));
+        }
+        let wait = &mut self.waits[thread as usize];
+        (wait.place, wait.lanes, wait.record, wait.combine) = (place, lanes, record, combine);
+        let state = &mut self.warps[warp];
+        if lanes == 0 {
+            state.gathering |= bit;
+            return Ok(false);
+        }
+        state.meeting |= bit;
+        if lanes & state.live & !state.meeting != 0 {
+            return Ok(false);
+        }
+        self.meet(warp);
+        let is_ready = self.warps[warp].ready & bit != 0;
+        if is_ready {
+            self.take(warp, bit);
+        }
+        Ok(is_ready)
+    }
+
+    /// Lets all groups of lanes of a warp go on that are complete.
+    fn meet(&mut self, warp: usize) {
+        let mut rest = self.warps[warp].meeting;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            let wanted = self.waits[(warp << self.shift) | lane as usize].lanes;
+            let group = self.group(warp, rest, |wait| wait.lanes == wanted);
+            rest &= !group;
+            if wanted & self.warps[warp].live & !group == 0 {
+                self.warps[warp].meeting &= !group;
+                self.complete(warp, group);
+            }
+        }
+    }
+
+    /// The lanes among `lanes` whose wait is alike.
+    fn group(&self, warp: usize, lanes: Lanes, is_alike: impl Fn(&Wait) -> bool) -> Lanes {
+        let (mut group, mut rest) = (0, lanes);
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            if is_alike(&self.waits[(warp << self.shift) | lane as usize]) {
+                group |= 1 << lane;
+            }
+        }
+        group
+    }
+
+    fn complete(&mut self, warp: usize, group: Lanes) {
+        let mut records = [ptr::null_mut(); 64];
+        let mut combine = None;
+        let mut rest = group;
+        while rest != 0 {
+            let lane = rest.trailing_zeros();
+            rest &= rest - 1;
+            let wait = &mut self.waits[(warp << self.shift) | lane as usize];
+            wait.result = group;
+            records[lane as usize] = wait.record;
+            combine = combine.or(wait.combine);
+        }
+        if let Some(combine) = combine {
+            // SAFETY: the records are those that the lanes wait with; the function is the unit's, and
+            // calls nothing of the executor.
+            unsafe { combine(records.as_ptr(), group) };
+        }
+        self.warps[warp].ready |= group;
+        self.ready_warps |= 1 << warp;
+    }
+
+    /// Picks who runs next: lanes of the same warp first, so that warps meet soon.
+    pub(crate) fn next(&mut self) -> Next {
+        let current = self.current_warp as usize % MOST_WARPS;
+        if self.ready_warps & 1 << current != 0 {
+            return self.resume(current);
+        }
+        let has_unreached = self.unreached < self.threads;
+        if has_unreached && self.warp_of(self.unreached) == current {
+            return Next::Begin(self.unreached);
+        }
+        if self.ready_warps != 0 {
+            return self.resume(self.ready_warps.trailing_zeros() as usize);
+        }
+        if has_unreached {
+            return Next::Begin(self.unreached);
+        }
+        match self.gather() {
+            Some(warp) => self.resume(warp),
+            None => Next::Nobody,
+        }
+    }
+
+    fn resume(&mut self, warp: usize) -> Next {
+        self.current_warp = warp as u32;
+        let lane = self.warps[warp].ready.trailing_zeros();
+        self.take(warp, 1 << lane);
+        Next::Resume((warp as u32) << self.shift | lane)
+    }
+
+    /// While nobody can go on: lets the first lanes go on that meet at a place. Gives their warp.
+    fn gather(&mut self) -> Option<usize> {
+        let warp = self.warps.iter().position(|warp| warp.live & warp.gathering != 0)?;
+        if warp >= (self.threads as usize).div_ceil(1 << self.shift) {
+            return None;
+        }
+        let gathering = self.warps[warp].gathering;
+        // Lanes that are further up in the text go first, so that branches meet behind their end.
+        let lanes = (0..Lanes::BITS as usize).filter(|lane| gathering >> lane & 1 != 0);
+        let places = lanes.map(|lane| self.waits[(warp << self.shift) | lane].place);
+        let first = places.min_by_key(|(file, line)| (*file as usize, *line))?;
+        let group = self.group(warp, gathering, |wait| wait.place == first);
+        self.warps[warp].gathering &= !group;
+        self.complete(warp, group);
+        Some(warp)
+    }
+
+    /// Who waits where, of a block in which nobody can go on.
+    pub(crate) fn describe_waits(&self) -> String {
+        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
+        for thread in 0..self.threads {
+            let (warp, bit) = (&self.warps[self.warp_of(thread)], self.bit(thread));
+            let wait = &self.waits[thread as usize];
+            let what = if warp.at_barrier & bit != 0 {
+                format!("a barrier at {}", text_of(wait.place))
+            } else if warp.meeting & bit != 0 {
+                format!("lanes {:#x} of their warp at {}", wait.lanes, text_of(wait.place))
+            } else {
+                continue;
+            };
+            match groups.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, threads)) => threads.push(thread),
+                None => groups.push((what, vec![thread])),
+            }
+        }
+        let mut text = format!("{} of {} threads have returned", self.returned, self.threads);
+        for (what, threads) in groups.iter().take(8) {
+            let _ = write!(text, "; {} wait for {what}", ranges(threads));
+        }
+        if groups.len() > 8 {
+            let _ = write!(text, "; and {} more groups wait", groups.len() - 8);
+        }
+        text
+    }
+}
+
+/// The place as `file:line`.
+pub(crate) fn text_of((file, line): Place) -> String {
+    if file.is_null() {
+        return format!("line {line}");
+    }
+    // SAFETY: the file is a literal of a loaded unit.
+    format!("{}:{line}", unsafe { CStr::from_ptr(file) }.to_string_lossy())
+}
+
+/// `threads 0 to 31, 40` of increasing numbers.
+fn ranges(threads: &[u32]) -> String {
+    let mut parts: Vec<(u32, u32)> = Vec::new();
+    for &thread in threads {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == thread => *last = thread,
+            _ => parts.push((thread, thread)),
+        }
+    }
+    let shown = parts.iter().take(6).map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first} to {last}"),
+    });
+    let text = shown.collect::<Vec<_>>().join(", ");
+    let more = if parts.len() > 6 { ", ..." } else { "" };
+    format!("{} {text}{more}", if threads.len() == 1 { "thread" } else { "threads" })
+}

@@ -1,0 +1,376 @@
+//! From a text of CUDA C to a shared library.
+
+use crate::declarations;
+use crate::error::{Error, Result};
+use crate::headers;
+use crate::options::{DEFAULT_ARCHITECTURE, Options};
+use crate::symbols::Symbols;
+use crate::toolchain::Toolchain;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A text to compile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Source<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The file name in the compiler's messages.
+    pub name: &'a str,
+    /// Options in the words of `nvcc`, NVRTC or hipRTC.
+    pub options: &'a [&'a str],
+    /// Expressions that name kernels and variables, `scale<float>` for example, for which templates are
+    /// instantiated.
+    pub names: &'a [&'a str],
+    /// Headers by the names that the text includes them by.
+    pub headers: &'a [(&'a str, &'a str)],
+}
+
+/// What of the language is open, and the same for all texts of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Language {
+    /// Threads of a warp: 32 or 64.
+    pub warp_size: u32,
+    /// True for HIP's names and predefined macros in place of CUDA's.
+    pub hip: bool,
+}
+
+impl Default for Language {
+    fn default() -> Self {
+        Language { warp_size: 32, hip: false }
+    }
+}
+
+/// A compiled text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compiled {
+    /// A shared library for [`Library::load`](crate::Library::load).
+    pub library: Vec<u8>,
+    /// Warnings; empty without any.
+    pub log: String,
+}
+
+/// A text that the preprocessor has read: all that its code depends on, but the compiler.
+#[derive(Debug)]
+pub struct Preprocessed {
+    /// The text of the program and its headers, without comments and macros.
+    pub text: String,
+    /// Warnings of the preprocessor.
+    log: String,
+    options: Options,
+    names: Vec<String>,
+    warp_size: u32,
+}
+
+/// The system's C++ compiler, with the headers of CUDA C.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    toolchain: Toolchain,
+    language: Language,
+}
+
+impl Compiler {
+    /// Returns the compiler that `CXX` names, else the first of c++, g++ and clang++ that runs.
+    ///
+    /// # Errors
+    /// `NoCompiler` that says what was looked for and what to install.
+    pub fn find(language: Language) -> Result<Compiler> {
+        Ok(Compiler { toolchain: Toolchain::find()?, language })
+    }
+
+    /// Returns what compiled code depends on but the text and its options: the compiler's version, the
+    /// processor, the headers of the language and its settings.
+    pub fn identity(&self) -> String {
+        let mut identity = format!("{}\n{:?}\n", self.toolchain.identity, self.language);
+        for (name, text) in headers::HEADERS {
+            let _ = write!(identity, "{name} {}\n{text}", text.len());
+        }
+        identity
+    }
+
+    /// Compiles a text.
+    ///
+    /// # Errors
+    /// `Refused` with the compiler's log, in which lines are the text's own; `System` if the compiler
+    /// or a temporary file cannot be used.
+    pub fn compile(&self, source: &Source<'_>) -> Result<Compiled> {
+        self.compile_preprocessed(&self.preprocess(source)?)
+    }
+
+    /// Runs the preprocessor.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn preprocess(&self, source: &Source<'_>) -> Result<Preprocessed> {
+        let options = Options::read(source.options)?;
+        if source.text.contains('\0') {
+            return Err(Error::Refused(format!(
+                "{}: error: the text has a zero byte\n",
+                source.name
+            )));
+        }
+        let folder = Folder::new()?;
+        let language = folder.path.join("language");
+        let program = folder.path.join("program");
+        headers::write(&language).map_err(|error| folder.failed(&error))?;
+        for (name, text) in source.headers {
+            let path = header_path(&program, name)?;
+            let parent = path.parent().unwrap_or(&program);
+            let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
+            written.map_err(|error| folder.failed(&error))?;
+        }
+        let standard = options.standard.as_deref().unwrap_or("c++17");
+        let mut arguments: Vec<String> =
+            ["-E", "-x", "c++", "-fno-exceptions", "-fno-rtti"].map(str::to_owned).to_vec();
+        arguments.push(format!("-std={standard}"));
+        arguments.extend(self.message_options());
+        arguments.extend(self.target_options());
+        arguments.extend(self.macros(&options));
+        if options.no_warnings {
+            arguments.push("-w".to_owned());
+        }
+        arguments.extend(["-isystem".to_owned(), language.to_string_lossy().into_owned()]);
+        arguments.extend(["-include".to_owned(), headers::PRELUDE.to_owned()]);
+        arguments.extend(options.preprocessor.iter().cloned());
+        if !source.headers.is_empty() {
+            arguments.push(format!("-I{}", program.to_string_lossy()));
+        }
+        arguments.push("-".to_owned());
+        let name = match source.name {
+            "" => "kernel.cu",
+            name => name,
+        };
+        let escaped = name.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
+        let text = format!("#line 1 \"{escaped}\"\n{}\n", source.text);
+        let output = self.run(&folder, &arguments, &text)?;
+        let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
+        Ok(Preprocessed {
+            text,
+            log: folder.log(&output),
+            options,
+            names: source.names.iter().map(|name| (*name).to_owned()).collect(),
+            warp_size: self.language.warp_size,
+        })
+    }
+
+    /// Compiles what [`Compiler::preprocess`] returned.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
+        let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
+        let unit = declarations::unit(&source.text, &names).map_err(Error::Refused)?;
+        let folder = Folder::new()?;
+        let object = folder.file("unit.o");
+        let standard = source.options.standard.as_deref().unwrap_or("c++17");
+        let mut arguments =
+            vec!["-x".to_owned(), "c++-cpp-output".to_owned(), format!("-std={standard}")];
+        arguments.extend(self.message_options());
+        arguments.extend(self.target_options());
+        arguments.extend(self.code_options(&source.options));
+        arguments.extend(["-c", "-", "-o"].map(str::to_owned));
+        arguments.push(object.clone());
+        let compiled = self.run(&folder, &arguments, &unit.text)?;
+        let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
+        let symbols = Symbols::of(&bytes)?;
+        let library = folder.file("unit.so");
+        let mut arguments: Vec<String> = [
+            "-shared",
+            "-Wl,-Bsymbolic",
+            "-Wl,-z,defs",
+            "-Wl,--build-id=none",
+            "-Wl,--as-needed",
+            "-o",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        arguments.extend([library.clone(), object]);
+        let storage = dynamic_shared(&symbols);
+        if !storage.is_empty() {
+            arguments.extend(["-x", "assembler", "-"].map(str::to_owned));
+        }
+        let linked = self.run(&folder, &arguments, &storage)?;
+        let library = fs::read(&library).map_err(|error| folder.failed(&error))?;
+        let log = [source.log.as_str(), &folder.log(&compiled), &folder.log(&linked)].concat();
+        Ok(Compiled { library, log })
+    }
+
+    /// Columns are those of the preprocessed text, and the compiler has no file to show lines of.
+    fn message_options(&self) -> [String; 3] {
+        let caret = match self.toolchain.is_clang {
+            true => "-fno-caret-diagnostics",
+            false => "-fno-diagnostics-show-caret",
+        };
+        ["-fno-show-column", caret, "-fdiagnostics-color=never"].map(str::to_owned)
+    }
+
+    fn target_options(&self) -> Vec<String> {
+        let native = if cfg!(target_arch = "x86_64") { "-march=native" } else { "-mcpu=native" };
+        vec![native.to_owned(), "-fPIC".to_owned()]
+    }
+
+    fn macros(&self, options: &Options) -> Vec<String> {
+        let architecture = options.architecture.unwrap_or(DEFAULT_ARCHITECTURE);
+        let mut macros = vec![
+            format!("-DGPUARRAY_WARP_SIZE={}", self.language.warp_size),
+            format!("-DGPUARRAY_CUDA_ARCH={architecture}"),
+        ];
+        if self.language.hip {
+            macros.push("-DGPUARRAY_HIP=1".to_owned());
+        }
+        macros
+    }
+
+    fn code_options(&self, options: &Options) -> Vec<String> {
+        let mut all: Vec<&str> = vec![
+            "-fno-exceptions",
+            "-fno-rtti",
+            "-fvisibility=hidden",
+            "-fno-semantic-interposition",
+            // Programs rely on what the compilers of GPUs do here.
+            "-fwrapv",
+            "-fno-strict-aliasing",
+            "-fno-delete-null-pointer-checks",
+            "-fno-finite-loops",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-ffp-contract=fast",
+            // A stack that overflows faults, and does not run into another one.
+            "-fstack-clash-protection",
+            "-fno-stack-protector",
+            "-pipe",
+        ];
+        if options.debug {
+            all.extend(["-g", "-O0"]);
+        } else {
+            all.extend(["-O3", "-fno-asynchronous-unwind-tables"]);
+        }
+        if options.no_warnings {
+            all.push("-w");
+        }
+        if !self.toolchain.is_clang {
+            // Thread-local variables of other objects need no initialisation; templates' variables
+            // do not keep the library loaded; functions of the device are inlined as on a GPU.
+            all.extend(["-fno-extern-tls-init", "-fno-gnu-unique"]);
+            all.extend([
+                "--param=max-inline-insns-auto=200",
+                "--param=max-inline-insns-single=400",
+            ]);
+        }
+        let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+        all.extend(options.code.iter().cloned());
+        all
+    }
+
+    /// Runs the compiler, and returns its output if it succeeds.
+    fn run(&self, folder: &Folder, arguments: &[String], input: &str) -> Result<Output> {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = self.toolchain.run(&arguments, input)?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let log = folder.log(&output);
+        if log.trim().is_empty() {
+            return Err(Error::System(format!("the C++ compiler ended with {}", output.status)));
+        }
+        Err(Error::Refused(log))
+    }
+}
+
+impl Preprocessed {
+    /// Returns what the code depends on but the text and the compiler.
+    pub fn settings(&self) -> String {
+        let Options { code, standard, debug, .. } = &self.options;
+        format!("{code:?} {standard:?} {debug} {:?} {}", self.names, self.warp_size)
+    }
+}
+
+/// The path of a program's header in a folder.
+fn header_path(folder: &Path, name: &str) -> Result<PathBuf> {
+    use std::path::Component;
+    let relative = Path::new(name);
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if name.is_empty() || !relative.components().all(is_plain) {
+        return Err(Error::Refused(format!(
+            "header {name:?}: the name of a header is a relative path without \"..\"\n"
+        )));
+    }
+    Ok(folder.join(relative))
+}
+
+/// Assembler text that defines the dynamic shared memory of a unit: one storage under all names.
+fn dynamic_shared(symbols: &Symbols) -> String {
+    let mut names = symbols.undefined_thread_local().peekable();
+    if names.peek().is_none() {
+        return String::new();
+    }
+    let mut text = String::from(".section .tbss,\"awT\",%nobits\n.balign 128\n");
+    for name in names {
+        let _ = write!(
+            text,
+            ".globl \"{name}\"\n.hidden \"{name}\"\n.type \"{name}\", %object\n\"{name}\":\n"
+        );
+    }
+    let _ = writeln!(text, "gpuarray_dynamic_shared:\n.zero {}", crate::MOST_SHARED_BYTES);
+    let _ = writeln!(text, ".type gpuarray_dynamic_shared, %object");
+    let _ = writeln!(text, ".size gpuarray_dynamic_shared, {}", crate::MOST_SHARED_BYTES);
+    text.push_str(".section .note.GNU-stack,\"\",%progbits\n");
+    text
+}
+
+/// A folder of temporary files that nobody else can read, which is gone afterwards.
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn new() -> Result<Folder> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let base = std::env::temp_dir();
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.subsec_nanos());
+            let path = base.join(format!("gpuarray-{}-{now:x}-{count}", std::process::id()));
+            match builder.create(&path) {
+                Ok(()) => return Ok(Folder { path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    return Err(Error::System(format!(
+                        "no temporary folder in {}: {error}; set TMPDIR to a folder that can be written",
+                        base.display()
+                    )));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.path.join(name).to_string_lossy().into_owned()
+    }
+
+    /// What file names in messages begin with and programs need not know.
+    fn prefix(&self) -> String {
+        format!("{}/", self.path.to_string_lossy())
+    }
+
+    fn log(&self, output: &Output) -> String {
+        String::from_utf8_lossy(&output.stderr).replace(&self.prefix(), "")
+    }
+
+    pub(crate) fn failed(&self, error: &std::io::Error) -> Error {
+        Error::System(format!("temporary files in {}: {error}", self.path.display()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            log::debug!("temporary files stay in {}: {error}", self.path.display());
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Switching between stacks: the registers that a call keeps go to the old stack and come from the
+//! new one.
+
+use std::arch::naked_asm;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("fibres are switched on x86-64 and AArch64 only");
+
+/// A suspended place: the address on its stack below which its registers are kept.
+pub(crate) type StackPointer = *mut u8;
+
+/// Saves where the caller is to `save`, and goes on where `load` was saved.
+///
+/// # Safety
+/// `load` was written by this function, or made by [`prepare`], and nobody has gone on from it since.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPointer) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi], rsp",
+        "mov rsp, rsi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}
+
+/// Goes on where `load` was saved; the caller's stack is given up.
+///
+/// # Safety
+/// As for [`switch`]. Nothing on the caller's stack needs dropping.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
+    naked_asm!(
+        "mov rsp, rdi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}
+
+/// As on x86-64: x19 to x30 and d8 to d15.
+///
+/// # Safety
+/// As on x86-64.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPointer) {
+    naked_asm!(
+        "sub sp, sp, #160",
+        "stp x19, x20, [sp, #0]",
+        "stp x21, x22, [sp, #16]",
+        "stp x23, x24, [sp, #32]",
+        "stp x25, x26, [sp, #48]",
+        "stp x27, x28, [sp, #64]",
+        "stp x29, x30, [sp, #80]",
+        "stp d8, d9, [sp, #96]",
+        "stp d10, d11, [sp, #112]",
+        "stp d12, d13, [sp, #128]",
+        "stp d14, d15, [sp, #144]",
+        "mov x9, sp",
+        "str x9, [x0]",
+        "mov sp, x1",
+        "ldp x19, x20, [sp, #0]",
+        "ldp x21, x22, [sp, #16]",
+        "ldp x23, x24, [sp, #32]",
+        "ldp x25, x26, [sp, #48]",
+        "ldp x27, x28, [sp, #64]",
+        "ldp x29, x30, [sp, #80]",
+        "ldp d8, d9, [sp, #96]",
+        "ldp d10, d11, [sp, #112]",
+        "ldp d12, d13, [sp, #128]",
+        "ldp d14, d15, [sp, #144]",
+        "add sp, sp, #160",
+        "ret",
+    )
+}
+
+/// As on x86-64.
+///
+/// # Safety
+/// As on x86-64.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
+    naked_asm!(
+        "mov sp, x0",
+        "ldp x19, x20, [sp, #0]",
+        "ldp x21, x22, [sp, #16]",
+        "ldp x23, x24, [sp, #32]",
+        "ldp x25, x26, [sp, #48]",
+        "ldp x27, x28, [sp, #64]",
+        "ldp x29, x30, [sp, #80]",
+        "ldp d8, d9, [sp, #96]",
+        "ldp d10, d11, [sp, #112]",
+        "ldp d12, d13, [sp, #128]",
+        "ldp d14, d15, [sp, #144]",
+        "add sp, sp, #160",
+        "ret",
+    )
+}
+
+/// Words that [`switch`] takes from a stack, and the one among them that it returns to.
+#[cfg(target_arch = "x86_64")]
+const FRAME: (usize, usize) = (8, 6);
+#[cfg(target_arch = "aarch64")]
+const FRAME: (usize, usize) = (20, 11);
+
+/// Makes a place at the top of a stack at which `entry` begins.
+///
+/// # Safety
+/// `top` is the end of a stack of at least 4 KiB that nobody uses, a multiple of 16.
+pub(crate) unsafe fn prepare(top: StackPointer, entry: extern "C" fn() -> !) -> StackPointer {
+    // SAFETY: the words lie on the stack. On x86-64 the word behind the entry's address is where a
+    // caller would be, so that the stack is aligned as a call leaves it.
+    unsafe {
+        let frame = top.cast::<usize>().sub(FRAME.0);
+        frame.write_bytes(0, FRAME.0);
+        frame.add(FRAME.1).write(entry as usize);
+        frame.cast()
+    }
+}

@@ -1,0 +1,283 @@
+//! Faults of kernels: a signal's handler ends the launch in place of the process.
+//!
+//! The handler does what a handler may: it looks the thread up in a table without locks, notes what
+//! happened, and lets the thread go on at [`leave`], on the stack from which it had begun the block.
+//! Signals of other code go to the handlers that were there before.
+
+use crate::context::leave;
+use crate::error::FailureKind;
+use crate::worker::{Fault, Worker};
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+const SIGNALS: [c_int; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+
+/// Threads that run kernels. Those beyond have no protection.
+const MOST_WORKERS: usize = 4096;
+
+struct Slot {
+    /// `pthread_self` of the thread; 0 for a free slot.
+    thread: AtomicUsize,
+    worker: AtomicPtr<Worker>,
+}
+
+static SLOTS: [Slot; MOST_WORKERS] =
+    [const { Slot { thread: AtomicUsize::new(0), worker: AtomicPtr::new(ptr::null_mut()) } };
+        MOST_WORKERS];
+/// Slots that have ever been used: the handler looks no further.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of the stack that handlers run on: the fibre's may be what has overflowed.
+const STACK: usize = 64 << 10;
+
+fn this_thread() -> usize {
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// The place of a worker in the handler's table, and the stack for the handlers of its thread.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    slot: Option<usize>,
+    stack: *mut c_void,
+}
+
+impl Registration {
+    pub(crate) fn none() -> Registration {
+        Registration { slot: None, stack: ptr::null_mut() }
+    }
+
+    /// Registers the calling thread.
+    pub(crate) fn new(worker: *mut Worker) -> Registration {
+        let thread = this_thread();
+        let slot = SLOTS.iter().position(|slot| {
+            slot.thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        });
+        if let Some(slot) = slot {
+            SLOTS[slot].worker.store(worker, Ordering::Release);
+            USED.fetch_max(slot + 1, Ordering::AcqRel);
+        }
+        Registration { slot, stack: alternate_stack() }
+    }
+}
+
+/// Gives the thread a stack for handlers, if it has none. Gives its address if it is new.
+fn alternate_stack() -> *mut c_void {
+    // SAFETY: the structures are plain data; the mapping is new.
+    unsafe {
+        let mut old: libc::stack_t = mem::zeroed();
+        libc::sigaltstack(ptr::null(), &mut old);
+        if old.ss_flags & libc::SS_DISABLE == 0 && old.ss_size >= STACK / 4 {
+            return ptr::null_mut();
+        }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let stack =
+            libc::mmap(ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+        if stack == libc::MAP_FAILED {
+            return ptr::null_mut();
+        }
+        let new = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: STACK };
+        libc::sigaltstack(&new, ptr::null_mut());
+        stack
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            SLOTS[slot].worker.store(ptr::null_mut(), Ordering::Release);
+            SLOTS[slot].thread.store(0, Ordering::Release);
+        }
+        if self.stack.is_null() {
+            return;
+        }
+        // SAFETY: the stack is this object's; it is unmapped only if no handler can run on it.
+        unsafe {
+            let mut old: libc::stack_t = mem::zeroed();
+            libc::sigaltstack(ptr::null(), &mut old);
+            if old.ss_sp == self.stack {
+                let mut none: libc::stack_t = mem::zeroed();
+                none.ss_flags = libc::SS_DISABLE;
+                none.ss_size = STACK;
+                libc::sigaltstack(&none, ptr::null_mut());
+            }
+            libc::munmap(self.stack, STACK);
+        }
+    }
+}
+
+/// The handlers that were there before, in the order of [`SIGNALS`]. A handler reads what was written
+/// before it was installed.
+static BEFORE: [Before; SIGNALS.len()] = [const { Before::new() }; SIGNALS.len()];
+
+struct Before {
+    handler: AtomicUsize,
+    flags: AtomicUsize,
+}
+
+impl Before {
+    const fn new() -> Before {
+        Before { handler: AtomicUsize::new(libc::SIG_DFL), flags: AtomicUsize::new(0) }
+    }
+}
+
+/// Makes sure that faults come here first: other parts of the process install handlers, too.
+pub(crate) fn watch() {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    let is_ours = |signal: c_int| {
+        // SAFETY: the structure is plain data, which the call fills.
+        unsafe {
+            let mut now: libc::sigaction = mem::zeroed();
+            libc::sigaction(signal, ptr::null(), &mut now) == 0
+                && now.sa_sigaction == on_signal as *const () as usize
+        }
+    };
+    // One signal stands for all: who installs handlers for faults takes this one.
+    if INSTALLED.load(Ordering::Acquire) && is_ours(libc::SIGSEGV) {
+        return;
+    }
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    for (signal, before) in SIGNALS.into_iter().zip(&BEFORE) {
+        if is_ours(signal) {
+            continue;
+        }
+        // SAFETY: the structures are plain data; the handler does only what handlers may.
+        unsafe {
+            let mut old: libc::sigaction = mem::zeroed();
+            libc::sigaction(signal, ptr::null(), &mut old);
+            before.handler.store(old.sa_sigaction, Ordering::Release);
+            before.flags.store(old.sa_flags as usize, Ordering::Release);
+            let mut new: libc::sigaction = mem::zeroed();
+            new.sa_sigaction = on_signal as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (old.sa_flags & libc::SA_RESTART);
+            libc::sigemptyset(&mut new.sa_mask);
+            libc::sigaction(signal, &new, ptr::null_mut());
+        }
+    }
+    INSTALLED.store(true, Ordering::Release);
+}
+
+/// The worker of the calling thread, if the code of a kernel runs on it.
+fn worker_in_kernel() -> Option<*mut Worker> {
+    let thread = this_thread();
+    let slots = &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)];
+    let slot = slots.iter().find(|slot| slot.thread.load(Ordering::Acquire) == thread)?;
+    let worker = slot.worker.load(Ordering::Acquire);
+    // SAFETY: a worker that is registered lives as long as its thread, which is here.
+    (!worker.is_null() && unsafe { (*worker).in_kernel.load(Ordering::Relaxed) }).then_some(worker)
+}
+
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the system passes valid structures.
+    let code = unsafe { (*info).si_code };
+    // A signal that a process has sent is no fault.
+    if code > 0
+        && let Some(worker) = worker_in_kernel()
+    {
+        // SAFETY: the worker is this thread's, and the code of its kernel was interrupted.
+        unsafe {
+            (*worker).in_kernel.store(false, Ordering::Relaxed);
+            let fault = &(*worker).fault;
+            fault.address.store((*info).si_addr() as usize, Ordering::Relaxed);
+            fault.code.store(code as u32, Ordering::Relaxed);
+            fault.instruction.store(instruction(context.cast()), Ordering::Relaxed);
+            fault.signal.store(signal as u32, Ordering::Relaxed);
+            go_home(context.cast(), (*worker).home.load(Ordering::Relaxed));
+        }
+        return;
+    }
+    let Some(index) = SIGNALS.iter().position(|it| *it == signal) else { return };
+    let before = &BEFORE[index];
+    let handler = before.handler.load(Ordering::Acquire);
+    let flags = before.flags.load(Ordering::Acquire) as c_int;
+    match handler {
+        libc::SIG_IGN if code <= 0 => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // As if this handler were not here: the fault comes again, or the signal is sent again.
+            // SAFETY: the structure is plain data, and the calls may be made in a handler.
+            unsafe {
+                let mut default: libc::sigaction = mem::zeroed();
+                default.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &default, ptr::null_mut());
+                if code <= 0 {
+                    libc::raise(signal);
+                }
+            }
+        }
+        _ if flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the address is that of a handler of this form.
+            unsafe {
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                    mem::transmute(handler);
+                handler(signal, info, context);
+            }
+        }
+        _ => {
+            // SAFETY: the address is that of a handler of this form.
+            unsafe {
+                let handler: extern "C" fn(c_int) = mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+/// The address of the instruction that was interrupted.
+///
+/// # Safety
+/// The context is that of a handler.
+unsafe fn instruction(context: *const libc::ucontext_t) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        return (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
+        #[cfg(target_arch = "aarch64")]
+        return (*context).uc_mcontext.pc as usize;
+    }
+}
+
+/// Lets the interrupted thread go on at `home`.
+///
+/// # Safety
+/// The context is that of a handler, which interrupted a fibre that was begun from `home`.
+unsafe fn go_home(context: *mut libc::ucontext_t, home: *mut u8) {
+    // SAFETY: the caller's promise. `leave` takes its argument from a register, and needs no stack.
+    unsafe {
+        let registers = &mut (*context).uc_mcontext;
+        #[cfg(target_arch = "x86_64")]
+        {
+            registers.gregs[libc::REG_RIP as usize] = leave as *const () as i64;
+            registers.gregs[libc::REG_RDI as usize] = home as i64;
+        }
+        #[cfg(target_arch = "aarch64")]
+        {
+            registers.pc = leave as *const () as u64;
+            registers.regs[0] = home as u64;
+        }
+    }
+}
+
+/// What a fault was.
+pub(crate) fn describe(fault: &Fault) -> (FailureKind, String) {
+    let address = fault.address.load(Ordering::Relaxed);
+    match fault.signal.load(Ordering::Relaxed) as c_int {
+        libc::SIGSEGV => {
+            let what =
+                format!("an access to address {address:#x}, where there is no memory for it");
+            (FailureKind::Address, what)
+        }
+        libc::SIGBUS => {
+            (FailureKind::Address, format!("a misaligned or missing address {address:#x}"))
+        }
+        libc::SIGFPE => {
+            (FailureKind::Trap, "an integer division by zero, or one that overflows".to_owned())
+        }
+        libc::SIGILL | libc::SIGTRAP => (FailureKind::Trap, "a trap".to_owned()),
+        signal => (FailureKind::Trap, format!("signal {signal}")),
+    }
+}

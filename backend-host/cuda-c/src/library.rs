@@ -1,0 +1,292 @@
+//! A compiled unit in the process: its kernels and variables.
+
+use crate::abi::{self, Entry, Unit};
+use crate::compiler::Folder;
+use crate::error::{Error, Result};
+use crate::executor::EXECUTOR;
+use crate::symbols::{Symbol, Symbols};
+use object::SymbolKind;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A compiled unit that is loaded. It is unloaded when it and all its kernels have been dropped.
+pub struct Library {
+    kernels: HashMap<String, Code>,
+    variables: HashMap<String, (usize, usize)>,
+    /// The names of the entries that the compilation's `names` asked for, in order.
+    names: Vec<String>,
+    warp_size: u32,
+    /// Offsets and bytes of static and dynamic shared memory in thread-local memory.
+    shared: Vec<(u64, u64)>,
+    local: unsafe extern "C" fn() -> *mut u8,
+    local_offset: u64,
+    /// Unloaded last.
+    _handle: libloading::Library,
+}
+
+/// What is known of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    pub(crate) run: abi::Run,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) most_threads: u32,
+    pub(crate) least_blocks: u32,
+    pub(crate) static_shared: u64,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Bytes from the first parameter, as in a structure of all.
+    pub offset: usize,
+    /// Bytes of the value.
+    pub bytes: usize,
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<_> = self.kernels.keys().collect();
+        names.sort();
+        write!(f, "Library({names:?})")
+    }
+}
+
+impl Library {
+    /// Loads what a [`Compiler`](crate::Compiler) made.
+    ///
+    /// # Errors
+    /// `NotAUnit` for other bytes, for a unit of another version, and where the system's loader fails.
+    ///
+    /// # Safety
+    /// The bytes are the code of a trusted compilation: loading runs what is in them.
+    pub unsafe fn load(bytes: &[u8]) -> Result<Arc<Library>> {
+        let symbols = Symbols::of(bytes)?;
+        let Some(root) = symbols.find("gpuarray_unit").cloned() else {
+            return Err(Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned()));
+        };
+        // SAFETY: the caller trusts the code.
+        let handle = unsafe { open(bytes) }?;
+        // SAFETY: the symbol is a `Unit`; its version is looked at before the rest.
+        let unit: *const Unit = unsafe {
+            *handle
+                .get::<*const Unit>(b"gpuarray_unit\0")
+                .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))?
+        };
+        let base = (unit as usize).wrapping_sub(root.value as usize);
+        // SAFETY: as above.
+        let unit = unsafe { &*unit };
+        if unit.version != abi::VERSION {
+            return Err(Error::NotAUnit(format!(
+                "the unit has version {} of the interface; this program has {}",
+                unit.version,
+                abi::VERSION
+            )));
+        }
+        // SAFETY: the variable is the unit's, and nothing runs in it yet.
+        unsafe { *unit.executor = &EXECUTOR };
+        let by_address = by_address(&symbols, base);
+        let mut library = Library {
+            kernels: HashMap::new(),
+            variables: variables(&symbols, base),
+            names: Vec::new(),
+            warp_size: unit.warp_size,
+            shared: shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
+            local: unit.local,
+            local_offset: symbols.find("gpuarray_local").map_or(0, |it| it.value),
+            _handle: handle,
+        };
+        for number in 0.. {
+            let Some(entry) = symbols.find(&format!("gpuarray_entry_{number}")) else { break };
+            let address = base.wrapping_add(entry.value as usize) as *const Entry;
+            // SAFETY: the symbol is an `Entry` of this version, which the unit's constructors have
+            // written.
+            let entry = unsafe { &*address };
+            // SAFETY: as above.
+            unsafe { library.add(entry, &by_address) };
+        }
+        library.count_static_shared(&symbols);
+        Ok(Arc::new(library))
+    }
+
+    /// # Safety
+    /// The entry is one of the unit.
+    unsafe fn add(&mut self, entry: &Entry, by_address: &HashMap<usize, Vec<&str>>) {
+        let names: Vec<String> = if entry.name.is_null() {
+            let known = by_address.get(&entry.address);
+            known.into_iter().flatten().map(|name| (*name).to_owned()).collect()
+        } else {
+            // SAFETY: the name is a literal of the unit.
+            vec![unsafe { CStr::from_ptr(entry.name) }.to_string_lossy().into_owned()]
+        };
+        self.names.push(names.first().cloned().unwrap_or_default());
+        let Some(run) = entry.run else { return };
+        let mut parameters = Vec::new();
+        let mut end = 0;
+        for index in 0..entry.parameter_count as usize {
+            // SAFETY: there are so many parameters.
+            let parameter = unsafe { *entry.parameters.add(index) };
+            let offset = usize::next_multiple_of(end, (parameter.alignment as usize).max(1));
+            parameters.push(Parameter { offset, bytes: parameter.bytes as usize });
+            end = offset + parameter.bytes as usize;
+        }
+        for name in names {
+            let kernel = Code {
+                run,
+                parameters: parameters.clone(),
+                most_threads: entry.most_threads,
+                least_blocks: entry.least_blocks,
+                static_shared: 0,
+            };
+            // The entry of the text knows its launch bounds; a name expression may not.
+            let known = self.kernels.entry(name).or_insert_with(|| kernel.clone());
+            known.most_threads = known.most_threads.max(kernel.most_threads);
+        }
+    }
+
+    /// Static shared memory belongs to the kernel that it is declared in, and to all kernels where
+    /// it is declared elsewhere.
+    fn count_static_shared(&mut self, symbols: &Symbols) {
+        let owner_of = |kernel: &str| match kernel.strip_prefix("_Z") {
+            Some(mangled) => format!("_ZZ{mangled}E"),
+            None => format!("_ZZ{}{kernel}E", kernel.len()),
+        };
+        let owners: Vec<(String, String)> =
+            self.kernels.keys().map(|name| (name.clone(), owner_of(name))).collect();
+        for symbol in shared(symbols).filter(|it| it.name != "gpuarray_dynamic_shared") {
+            let of_kernel = owners.iter().find(|(_, owner)| symbol.name.starts_with(owner));
+            match of_kernel.and_then(|(name, _)| self.kernels.get_mut(name)) {
+                Some(kernel) => kernel.static_shared += symbol.bytes,
+                None => self.kernels.values_mut().for_each(|it| it.static_shared += symbol.bytes),
+            }
+        }
+    }
+
+    /// The kernel with a name: a plain one of `extern "C"`, else the mangled one.
+    pub(crate) fn code(&self, name: &str) -> Option<&Code> {
+        self.kernels.get(name)
+    }
+
+    /// Names of all kernels.
+    pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.keys().map(String::as_str)
+    }
+
+    /// The names in the unit of the last `count` name expressions of its compilation.
+    pub fn lowered(&self, count: usize) -> &[String] {
+        &self.names[self.names.len().saturating_sub(count)..]
+    }
+
+    /// Address and bytes of a variable.
+    pub fn variable(&self, name: &str) -> Option<(usize, usize)> {
+        let find = |name: &str| self.variables.get(name).copied();
+        // Variables that are static or constant have a mangled name even outside of namespaces.
+        find(name).or_else(|| find(&format!("_ZL{}{name}", name.len())))
+    }
+
+    /// Addresses and bytes of all variables.
+    pub fn variables(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.variables.values().copied()
+    }
+
+    /// Threads of a warp.
+    pub fn warp_size(&self) -> u32 {
+        self.warp_size
+    }
+
+    /// Fills the shared memory of the calling thread.
+    pub(crate) fn fill_shared(&self, byte: u8) {
+        // SAFETY: the function only returns an address.
+        let local = unsafe { (self.local)() };
+        let base = local.wrapping_sub(self.local_offset as usize);
+        for &(offset, bytes) in &self.shared {
+            // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
+            unsafe { base.add(offset as usize).write_bytes(byte, bytes as usize) };
+        }
+    }
+}
+
+/// The symbols of shared memory.
+fn shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
+    let is_own = |name: &str| {
+        ["threadIdx", "blockIdx", "blockDim", "gridDim", "gpuarray_abi", "gpuarray_local"]
+            .iter()
+            .any(|own| name.contains(own))
+    };
+    let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+    all.filter(move |it| !is_own(&it.name))
+}
+
+fn by_address(symbols: &Symbols, base: usize) -> HashMap<usize, Vec<&str>> {
+    let mut names: HashMap<usize, Vec<&str>> = HashMap::new();
+    for symbol in symbols.defined.iter().filter(|it| it.kind != SymbolKind::Tls) {
+        names.entry(base.wrapping_add(symbol.value as usize)).or_default().push(&symbol.name);
+    }
+    names
+}
+
+fn variables(symbols: &Symbols, base: usize) -> HashMap<String, (usize, usize)> {
+    let is_own = |name: &str| name.contains("gpuarray_");
+    symbols
+        .defined
+        .iter()
+        .filter(|it| it.kind == SymbolKind::Data && it.bytes > 0 && !is_own(&it.name))
+        .map(|it| (it.name.clone(), (base.wrapping_add(it.value as usize), it.bytes as usize)))
+        .collect()
+}
+
+/// Loads a library from bytes, under a path that no other one has: the system's loader knows
+/// libraries by their paths.
+///
+/// # Safety
+/// The code is trusted.
+unsafe fn open(bytes: &[u8]) -> Result<libloading::Library> {
+    let folder = Folder::new()?;
+    let path = folder.path.join("unit.so");
+    fs::write(&path, bytes).map_err(|error| folder.failed(&error))?;
+    // SAFETY: the caller's promise.
+    unsafe { load(&path) }.or_else(|error| {
+        // A folder for temporary files may forbid code.
+        // SAFETY: the caller's promise.
+        unsafe { open_in_memory(bytes, &folder) }.unwrap_or(Err(error))
+    })
+}
+
+/// # Safety
+/// The code is trusted.
+unsafe fn load(path: &Path) -> Result<libloading::Library> {
+    // SAFETY: the caller's promise.
+    unsafe { libloading::Library::new(path) }
+        .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))
+}
+
+/// Loads from a file in memory; `None` where the system has none.
+///
+/// # Safety
+/// The code is trusted.
+#[cfg(target_os = "linux")]
+unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<libloading::Library>> {
+    use std::io::Write as _;
+    use std::os::fd::{AsRawFd as _, FromRawFd as _};
+    // SAFETY: the name is a C string.
+    let descriptor = unsafe { libc::memfd_create(c"unit".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is new and this object's.
+    let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
+    file.write_all(bytes).ok()?;
+    // A link in the folder makes the path unlike others.
+    let link = folder.path.join("memory.so");
+    std::os::unix::fs::symlink(format!("/proc/self/fd/{}", file.as_raw_fd()), &link).ok()?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { load(&link) })
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn open_in_memory(_: &[u8], _: &Folder) -> Option<Result<libloading::Library>> {
+    None
+}

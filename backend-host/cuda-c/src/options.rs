@@ -1,0 +1,280 @@
+//! Options of `nvcc`, NVRTC and hipRTC in the words of a C++ compiler.
+
+use crate::error::{Error, Result};
+
+/// The compute capability that texts are compiled for without an option, times 100: what
+/// `__CUDA_ARCH__` is. It is the first that has every warp operation of this executor.
+pub const DEFAULT_ARCHITECTURE: u32 = 800;
+
+/// What the options of a program ask for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// For the preprocessor.
+    pub(crate) preprocessor: Vec<String>,
+    /// For code generation.
+    pub(crate) code: Vec<String>,
+    /// `-std=`; the ABI needs C++17 at least.
+    pub(crate) standard: Option<String>,
+    pub(crate) architecture: Option<u32>,
+    pub(crate) debug: bool,
+    pub(crate) no_warnings: bool,
+}
+
+/// Options with a value that go to the preprocessor, under the compiler's own name.
+const PREPROCESSOR: [(&str, &str); 8] = [
+    ("--include-path", "-I"),
+    ("--define-macro", "-D"),
+    ("--undefine-macro", "-U"),
+    ("--pre-include", "-include"),
+    ("-include", "-include"),
+    ("-I", "-I"),
+    ("-D", "-D"),
+    ("-U", "-U"),
+];
+
+/// Options with a value that mean nothing for a processor: registers, phases of other compilers, and
+/// forms of output.
+const IGNORED_WITH_VALUE: [&str; 22] = [
+    "-maxrregcount",
+    "--maxrregcount",
+    "-Xptxas",
+    "--ptxas-options",
+    "-Xcompiler",
+    "--compiler-options",
+    "-Xlinker",
+    "-ccbin",
+    "--compiler-bindir",
+    "-code",
+    "--gpu-code",
+    "-gencode",
+    "--generate-code",
+    "-rdc",
+    "--relocatable-device-code",
+    "-dopt",
+    "--dopt",
+    "-diag-suppress",
+    "--diag-suppress",
+    "--split-compile",
+    "-mllvm",
+    "-t",
+];
+
+/// Options without a value that mean nothing here.
+const IGNORED: [&str; 30] = [
+    "-m64",
+    "--machine=64",
+    "-O0",
+    "-O1",
+    "-O2",
+    "-O3",
+    "-Ofast",
+    "-dc",
+    "-dw",
+    "-dlto",
+    "--device-c",
+    "-default-device",
+    "--device-as-default-execution-space",
+    "-restrict",
+    "--restrict",
+    "-extra-device-vectorization",
+    "--extra-device-vectorization",
+    "-lineinfo",
+    "--generate-line-info",
+    "-res-usage",
+    "--resource-usage",
+    "-err-no",
+    "--display-error-number",
+    "-no-err-no",
+    "-cubin",
+    "-ptx",
+    "--keep",
+    "-v",
+    "--verbose",
+    "-fgpu-rdc",
+];
+
+/// Splits `--name=value`, or `-Ivalue` with a one-letter name.
+fn split(option: &str) -> (&str, Option<&str>) {
+    if let Some((name, value)) = option.split_once('=')
+        && !matches!(option.get(..2), Some("-I" | "-D" | "-U"))
+    {
+        return (name, Some(value));
+    }
+    match option.get(..2) {
+        Some(name @ ("-I" | "-D" | "-U")) if option.len() > 2 => (name, Some(&option[2..])),
+        _ => (option, None),
+    }
+}
+
+impl Options {
+    /// Reads the options of a program, in any of the spellings.
+    ///
+    /// # Errors
+    /// `Refused` that names the option.
+    pub(crate) fn read(options: &[&str]) -> Result<Options> {
+        let mut read = Options::default();
+        let mut rest = options.iter().copied().filter(|option| !option.is_empty());
+        while let Some(option) = rest.next() {
+            let (name, value) = split(option);
+            let mut value_of = |what: &str| {
+                let value = value.map(str::to_owned).or_else(|| rest.next().map(str::to_owned));
+                value.ok_or_else(|| Error::Refused(format!("option {option} needs {what}\n")))
+            };
+            if let Some((_, own)) = PREPROCESSOR.iter().find(|(it, _)| *it == name) {
+                let value = value_of("a value")?;
+                match *own {
+                    "-include" => read.preprocessor.extend(["-include".to_owned(), value]),
+                    own => read.preprocessor.push(format!("{own}{value}")),
+                }
+                continue;
+            }
+            if IGNORED.contains(&option) {
+                continue;
+            }
+            if IGNORED_WITH_VALUE.contains(&name) {
+                value_of("a value")?;
+                continue;
+            }
+            match name {
+                "-std" | "--std" => {
+                    let standard = value_of("a standard of C++")?;
+                    read.standard = Some(at_least_17(option, &standard)?);
+                }
+                "-arch" | "--gpu-architecture" | "--offload-arch" => {
+                    let value = value_of("an architecture")?;
+                    read.architecture = architecture(&value).or(read.architecture);
+                }
+                "-use_fast_math" | "--use_fast_math" | "-ffast-math" => read.fast_math(),
+                "-ftz" | "--ftz" | "-prec-sqrt" | "--prec-sqrt" => {
+                    // Denormal numbers are computed with, and square roots are exact.
+                    value_of("true or false")?;
+                }
+                "-prec-div" | "--prec-div" => {
+                    if !switch(option, &value_of("true or false")?)? {
+                        read.code.push("-freciprocal-math".to_owned());
+                    }
+                }
+                "-fmad" | "--fmad" => {
+                    let on = switch(option, &value_of("true or false")?)?;
+                    let contract = if on { "fast" } else { "off" };
+                    read.code.push(format!("-ffp-contract={contract}"));
+                }
+                "-ffp-contract" => {
+                    let value = value_of("a value")?;
+                    read.code.push(format!("-ffp-contract={value}"));
+                }
+                "-G" | "--device-debug" | "-g" | "--debug" => read.debug = true,
+                "-w" | "--disable-warnings" => read.no_warnings = true,
+                _ if is_warning(option) => read.code.push(option.to_owned()),
+                _ => {
+                    return Err(Error::Refused(format!(
+                        "option {option:?} is unknown to the host's compiler of CUDA C; allowed are \
+                         -I, -D, -U, -include, -std, -arch, -use_fast_math, -fmad, -G, -lineinfo, -w, \
+                         -W... and options that mean nothing for a processor\n"
+                    )));
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    fn fast_math(&mut self) {
+        self.preprocessor.push("-D__USE_FAST_MATH__=1".to_owned());
+        self.code.push("-freciprocal-math".to_owned());
+    }
+}
+
+/// Options for warnings, but none that passes options on (`-Wl,`, `-Wa,`, `-Wp,`).
+fn is_warning(option: &str) -> bool {
+    option.starts_with("-W") && !option.contains(',')
+}
+
+fn switch(option: &str, value: &str) -> Result<bool> {
+    match value {
+        "true" | "1" | "on" => Ok(true),
+        "false" | "0" | "off" => Ok(false),
+        _ => Err(Error::Refused(format!("option {option}: the value is true or false\n"))),
+    }
+}
+
+fn at_least_17(option: &str, standard: &str) -> Result<String> {
+    let number = standard.trim_start_matches("gnu++").trim_start_matches("c++");
+    Ok(match number {
+        "98" | "03" | "11" | "14" | "1y" | "17" | "1z" => "c++17".to_owned(),
+        "20" | "2a" | "23" | "2b" | "26" | "2c" => standard.to_owned(),
+        _ => {
+            return Err(Error::Refused(format!(
+                "option {option}: the standard is c++11, c++14, c++17, c++20 or later\n"
+            )));
+        }
+    })
+}
+
+/// `sm_90a` and `compute_75` are 900 and 750; other names tell nothing.
+fn architecture(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"))?;
+    digits
+        .trim_end_matches(|it: char| it.is_ascii_alphabetic())
+        .parse::<u32>()
+        .ok()?
+        .checked_mul(10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Options, split};
+
+    #[test]
+    fn options_are_translated() {
+        let read = Options::read(&[
+            "-I/a=b",
+            "-I",
+            "c",
+            "--include-path=d",
+            "-DX=1",
+            "--define-macro",
+            "Y",
+            "-UZ",
+            "-std=c++14",
+            "-arch=sm_90a",
+            "-use_fast_math",
+            "--fmad=false",
+            "-G",
+            "-lineinfo",
+            "-Xptxas",
+            "-v",
+            "-w",
+            "-maxrregcount=32",
+            "",
+            "-Wall",
+        ])
+        .expect("options");
+        assert_eq!(
+            read.preprocessor,
+            ["-I/a=b", "-Ic", "-Id", "-DX=1", "-DY", "-UZ", "-D__USE_FAST_MATH__=1"]
+        );
+        assert_eq!(read.code, ["-freciprocal-math", "-ffp-contract=off", "-Wall"]);
+        assert_eq!((read.standard.as_deref(), read.architecture), (Some("c++17"), Some(900)));
+        assert!(read.debug && read.no_warnings);
+        assert_eq!(split("-I"), ("-I", None));
+        let newer = Options::read(&["--std", "c++20"]).expect("options");
+        assert_eq!(newer.standard.as_deref(), Some("c++20"));
+    }
+
+    #[test]
+    fn others_are_refused_by_name() {
+        for option in [
+            "-fplugin=x.so",
+            "-Wl,-rpath",
+            "@file",
+            "-o",
+            "-foo",
+            "-std=c++77",
+            "-I",
+            "-fmad=maybe",
+        ] {
+            let error = Options::read(&[option]).expect_err("refused").to_string();
+            assert!(error.contains(option), "{option}: {error}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Stacks of fibres.
+
+use crate::context::StackPointer;
+use crate::error::{Error, Result};
+use std::io;
+use std::ptr;
+
+/// Bytes of a stack, of which the last page has no access. Only pages that a kernel touches take memory.
+const STACK: usize = 256 << 10;
+const GUARD: usize = 64 << 10;
+/// Stacks of one mapping.
+const BATCH: usize = 32;
+/// Stacks begin at different places in their first page, so that they share no lines of a cache.
+const COLOURS: usize = 32;
+const COLOUR: usize = 192;
+
+/// The stacks of one thread, which are unmapped with it.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    mappings: Vec<*mut u8>,
+    used: usize,
+}
+
+impl Stacks {
+    /// Returns the top of a new stack.
+    ///
+    /// # Errors
+    /// `System` if there is no more memory.
+    pub(crate) fn take(&mut self) -> Result<StackPointer> {
+        if self.used == self.mappings.len() * BATCH {
+            self.mappings.push(map()?);
+        }
+        let (batch, index) = (self.used / BATCH, self.used % BATCH);
+        self.used += 1;
+        let colour = self.used % COLOURS * COLOUR;
+        Ok(self.mappings[batch].wrapping_add((index + 1) * STACK - colour))
+    }
+}
+
+fn map() -> Result<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: the system chooses the address of a new mapping.
+    let base = unsafe {
+        libc::mmap(ptr::null_mut(), STACK * BATCH, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if base == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        return Err(Error::System(format!("no memory for the stacks of a block: {error}")));
+    }
+    let base = base.cast::<u8>();
+    for index in 0..BATCH {
+        guard(base.wrapping_add(index * STACK));
+    }
+    Ok(base)
+}
+
+/// Takes the access to the end of a stack away. Where the system has no more mappings, a stack that
+/// overflows runs into the unused part of its neighbour.
+fn guard(start: *mut u8) {
+    /// `MADV_GUARD_INSTALL` of Linux 6.13, which needs no mapping of its own.
+    const GUARD_INSTALL: i32 = 102;
+    // SAFETY: the range is part of a mapping of this module that nobody uses yet.
+    unsafe {
+        if libc::madvise(start.cast(), GUARD, GUARD_INSTALL) != 0
+            && libc::mprotect(start.cast(), GUARD, libc::PROT_NONE) != 0
+        {
+            log::debug!("a stack has no guard: {}", io::Error::last_os_error());
+        }
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        for &base in &self.mappings {
+            // SAFETY: the mapping is this object's, and its fibres are gone.
+            unsafe { libc::munmap(base.cast(), STACK * BATCH) };
+        }
+    }
+}

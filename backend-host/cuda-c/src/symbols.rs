@@ -1,0 +1,61 @@
+//! The symbol table of an object file or a shared library.
+
+use crate::error::{Error, Result};
+use object::{Object as _, ObjectSymbol as _, SymbolKind};
+
+/// A symbol that is defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    pub(crate) name: String,
+    /// The address from the start of the library, or of its thread-local memory.
+    pub(crate) value: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kind: SymbolKind,
+}
+
+/// All symbols, those of `static` functions and variables too.
+#[derive(Debug)]
+pub(crate) struct Symbols {
+    pub(crate) defined: Vec<Symbol>,
+    undefined: Vec<(String, SymbolKind)>,
+}
+
+impl Symbols {
+    /// Reads the symbols of an ELF file.
+    ///
+    /// # Errors
+    /// `NotAUnit` for other bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Result<Symbols> {
+        let file = object::File::parse(bytes)
+            .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
+        let mut symbols = Symbols { defined: Vec::new(), undefined: Vec::new() };
+        for symbol in file.symbols() {
+            let Ok(name) = symbol.name() else { continue };
+            if name.is_empty() {
+                continue;
+            }
+            if symbol.is_undefined() {
+                symbols.undefined.push((name.to_owned(), symbol.kind()));
+            } else if matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Tls)
+            {
+                symbols.defined.push(Symbol {
+                    name: name.to_owned(),
+                    value: symbol.address(),
+                    bytes: symbol.size(),
+                    kind: symbol.kind(),
+                });
+            }
+        }
+        Ok(symbols)
+    }
+
+    /// Names of thread-local variables that are declared only.
+    pub(crate) fn undefined_thread_local(&self) -> impl Iterator<Item = &str> {
+        let names = self.undefined.iter().filter(|(_, kind)| *kind == SymbolKind::Tls);
+        names.map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {
+        self.defined.iter().find(|symbol| symbol.name == name)
+    }
+}

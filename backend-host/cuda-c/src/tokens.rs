@@ -1,0 +1,287 @@
+//! Tokens of preprocessed C++: no comments, no macros and no continued lines are left in it.
+
+use std::ops::Range;
+
+/// What a token is, as far as declarations need to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An identifier or keyword.
+    Word,
+    /// A number, string or character.
+    Literal,
+    /// One character of punctuation; `::` is one token.
+    Mark,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// A text, its tokens, and where they come from.
+#[derive(Debug)]
+pub(crate) struct Tokens<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) all: Vec<Token>,
+    /// For a token that opens or closes a group, the other one.
+    partners: Vec<u32>,
+    lines: Vec<LineMarker>,
+}
+
+/// A line `# number "file" flags` of the preprocessor: the next line has this number.
+#[derive(Debug)]
+struct LineMarker {
+    next_line: usize,
+    number: usize,
+    file: Range<usize>,
+    is_system: bool,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'a> Tokens<'a> {
+    pub(crate) fn of(text: &'a str) -> Tokens<'a> {
+        let mut tokens = Tokens { text, all: Vec::new(), partners: Vec::new(), lines: Vec::new() };
+        tokens.read();
+        tokens.match_groups();
+        tokens
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The text of a token; empty behind the last one.
+    pub(crate) fn at(&self, index: usize) -> &'a str {
+        self.all.get(index).map_or("", |token| &self.text[token.start..token.end])
+    }
+
+    pub(crate) fn is_word(&self, index: usize) -> bool {
+        self.all.get(index).is_some_and(|token| token.kind == Kind::Word)
+    }
+
+    /// The other end of the group that a token opens or closes.
+    pub(crate) fn partner(&self, index: usize) -> Option<usize> {
+        self.partners.get(index).copied().filter(|&it| it != NONE).map(|it| it as usize)
+    }
+
+    /// True for a text of the program, false for one of the system's headers or the language's.
+    pub(crate) fn is_of_program(&self, index: usize) -> bool {
+        self.marker(self.all[index].start).is_none_or(|marker| !marker.is_system)
+    }
+
+    /// File and line of a token, as the program knows them.
+    pub(crate) fn place(&self, index: usize) -> String {
+        let start = self.all[index].start;
+        match self.marker(start) {
+            None => String::new(),
+            Some(marker) => {
+                let between = self.text[marker.next_line..start].matches('\n').count();
+                format!("{}:{}", &self.text[marker.file.clone()], marker.number + between)
+            }
+        }
+    }
+
+    fn marker(&self, position: usize) -> Option<&LineMarker> {
+        let after = self.lines.partition_point(|marker| marker.next_line <= position);
+        self.lines[..after].last()
+    }
+
+    fn read(&mut self) {
+        let bytes = self.text.as_bytes();
+        let (mut at, mut is_line_start) = (0, true);
+        while at < bytes.len() {
+            let start = at;
+            let kind = match bytes[at] {
+                b'\n' => {
+                    is_line_start = true;
+                    at += 1;
+                    continue;
+                }
+                byte if byte.is_ascii_whitespace() => {
+                    at += 1;
+                    continue;
+                }
+                b'#' if is_line_start => {
+                    at = bytes[at..]
+                        .iter()
+                        .position(|&it| it == b'\n')
+                        .map_or(bytes.len(), |it| at + it);
+                    self.read_directive(start, at);
+                    continue;
+                }
+                byte if is_word_start(byte) => {
+                    at = word_end(bytes, at);
+                    match bytes.get(at) {
+                        Some(b'"') if bytes[at - 1] == b'R' => {
+                            at = raw_end(bytes, at);
+                            Kind::Literal
+                        }
+                        Some(b'"' | b'\'')
+                            if matches!(&self.text[start..at], "u8" | "u" | "U" | "L") =>
+                        {
+                            at = quoted_end(bytes, at);
+                            Kind::Literal
+                        }
+                        _ => Kind::Word,
+                    }
+                }
+                b'"' | b'\'' => {
+                    at = quoted_end(bytes, at);
+                    Kind::Literal
+                }
+                byte if byte.is_ascii_digit() => {
+                    at = number_end(bytes, at);
+                    Kind::Literal
+                }
+                b':' if bytes.get(at + 1) == Some(&b':') => {
+                    at += 2;
+                    Kind::Mark
+                }
+                _ => {
+                    at += 1;
+                    Kind::Mark
+                }
+            };
+            is_line_start = false;
+            self.all.push(Token { kind, start, end: at });
+        }
+    }
+
+    /// `# 12 "file" 1 3`, or a pragma.
+    fn read_directive(&mut self, start: usize, end: usize) {
+        let line = &self.text[start..end];
+        let rest = line[1..].trim_start();
+        let rest = rest.strip_prefix("line").unwrap_or(rest).trim_start();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let Ok(number) = rest[..digits].parse() else { return };
+        let Some(open) = line.find('"') else { return };
+        let Some(close) = line.rfind('"').filter(|&it| it > open) else { return };
+        let is_system = line[close + 1..].split_whitespace().any(|flag| flag == "3");
+        let file = start + open + 1..start + close;
+        self.lines.push(LineMarker { next_line: end + 1, number, file, is_system });
+    }
+
+    fn match_groups(&mut self) {
+        self.partners = vec![NONE; self.all.len()];
+        let mut open: Vec<(u8, usize)> = Vec::new();
+        for index in 0..self.all.len() {
+            let token = self.all[index];
+            if token.kind != Kind::Mark {
+                continue;
+            }
+            let byte = self.text.as_bytes()[token.start];
+            let wanted = match byte {
+                b'(' | b'[' | b'{' => {
+                    open.push((byte, index));
+                    continue;
+                }
+                b')' => b'(',
+                b']' => b'[',
+                b'}' => b'{',
+                _ => continue,
+            };
+            // A wrong text is for the compiler to refuse: here it only must not confuse the rest.
+            if let Some(&(found, start)) = open.last()
+                && found == wanted
+            {
+                open.pop();
+                self.partners[start] = index as u32;
+                self.partners[index] = start as u32;
+            }
+        }
+    }
+}
+
+fn is_word_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+fn word_end(bytes: &[u8], start: usize) -> usize {
+    let is_part = |byte: &u8| is_word_start(*byte) || byte.is_ascii_digit();
+    start + bytes[start..].iter().take_while(|byte| is_part(byte)).count()
+}
+
+fn number_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(&byte) = bytes.get(at) {
+        let is_sign = matches!(byte, b'+' | b'-')
+            && at > start
+            && matches!(bytes[at - 1], b'e' | b'E' | b'p' | b'P');
+        let is_separator =
+            byte == b'\'' && bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
+        if !(is_word_start(byte)
+            || byte.is_ascii_digit()
+            || byte == b'.'
+            || is_separator
+            || is_sign)
+        {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+fn quoted_end(bytes: &[u8], start: usize) -> usize {
+    let quote = bytes[start];
+    let mut at = start + 1;
+    while at < bytes.len() && bytes[at] != quote && bytes[at] != b'\n' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+fn raw_end(bytes: &[u8], quote: usize) -> usize {
+    let Some(open) = bytes[quote..].iter().position(|&it| it == b'(') else { return bytes.len() };
+    let delimiter = &bytes[quote + 1..quote + open];
+    let close = [b")", delimiter, b"\""].concat();
+    let body = quote + open + 1;
+    bytes[body..]
+        .windows(close.len())
+        .position(|window| window == close)
+        .map_or(bytes.len(), |it| body + it + close.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tokens;
+
+    fn texts(text: &str) -> Vec<&str> {
+        let tokens = Tokens::of(text);
+        (0..tokens.len()).map(|index| tokens.at(index)).collect()
+    }
+
+    #[test]
+    fn literals_hide_what_is_in_them() {
+        assert_eq!(
+            texts(r#"a = "x{\"}" + '{' + R"q({)")q" + u8"{" ;"#),
+            ["a", "=", r#""x{\"}""#, "+", "'{'", "+", r#"R"q({)")q""#, "+", r#"u8"{""#, ";"]
+        );
+        assert_eq!(texts("1'000.5e-3f - 0x1p+4"), ["1'000.5e-3f", "-", "0x1p+4"]);
+        assert_eq!(texts("a::b<c>::d"), ["a", "::", "b", "<", "c", ">", "::", "d"]);
+        assert_eq!(texts("\"open\nnext"), ["\"open\n", "next"]);
+    }
+
+    #[test]
+    fn places_are_those_of_the_line_markers() {
+        let text = "# 1 \"kernel.cu\"\na\n# 7 \"/usr/include/x.h\" 1 3 4\nb\n\nc\n# 3 \"kernel.cu\" 2\n\nd\n";
+        let tokens = Tokens::of(text);
+        let places: Vec<_> = (0..4).map(|it| tokens.place(it)).collect();
+        assert_eq!(
+            places,
+            ["kernel.cu:1", "/usr/include/x.h:7", "/usr/include/x.h:9", "kernel.cu:4"]
+        );
+        let of_program: Vec<_> = (0..4).map(|it| tokens.is_of_program(it)).collect();
+        assert_eq!(of_program, [true, false, false, true]);
+    }
+
+    #[test]
+    fn a_wrong_text_ends() {
+        for text in ["(", ")", "{ ( }", "R\"(", "'", "# 1", "#", "\"\\"] {
+            Tokens::of(text);
+        }
+    }
+}

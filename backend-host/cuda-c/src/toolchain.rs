@@ -1,0 +1,127 @@
+//! The system's C++ compiler.
+
+use crate::error::{Error, Result};
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+
+/// A C++ compiler that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Toolchain {
+    /// The program, and the first of its arguments.
+    words: Vec<String>,
+    /// What it says of itself, and what processor the machine has.
+    pub(crate) identity: String,
+    pub(crate) is_clang: bool,
+}
+
+/// Programs to look for where the environment names none.
+const CANDIDATES: [&str; 3] = ["c++", "g++", "clang++"];
+
+impl Toolchain {
+    /// Returns the compiler that `CXX` names, else the first of c++, g++ and clang++ that runs. It is
+    /// asked once for each value of `CXX`.
+    ///
+    /// # Errors
+    /// `NoCompiler` that says what was looked for.
+    pub(crate) fn find() -> Result<Toolchain> {
+        static FOUND: Mutex<Option<(Option<String>, Toolchain)>> = Mutex::new(None);
+        let chosen = std::env::var("CXX").ok().filter(|it| !it.trim().is_empty());
+        let mut found = FOUND.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((of, toolchain)) = &*found
+            && *of == chosen
+        {
+            return Ok(toolchain.clone());
+        }
+        let toolchain = search(chosen.as_deref())?;
+        *found = Some((chosen, toolchain.clone()));
+        Ok(toolchain)
+    }
+
+    /// Runs the compiler with a text as its standard input.
+    ///
+    /// # Errors
+    /// `System` if it does not run.
+    pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Result<Output> {
+        let failed = |error: std::io::Error| {
+            Error::System(format!("the compiler {} does not run: {error}", self.words.join(" ")))
+        };
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let stdin = child.stdin.take();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                if let Some(mut stdin) = stdin {
+                    // A compiler that stops reading says why.
+                    let _ = stdin.write_all(input.as_bytes());
+                }
+            });
+            child.wait_with_output()
+        })
+        .map_err(failed)
+    }
+
+    fn command(&self) -> Command {
+        command(&self.words)
+    }
+}
+
+fn command(words: &[String]) -> Command {
+    let mut command = Command::new(&words[0]);
+    // Messages are in English, and what was put in front of the program is not put in front of the
+    // compiler.
+    command.args(&words[1..]).env("LC_ALL", "C").env_remove("LD_PRELOAD");
+    command
+}
+
+fn search(chosen: Option<&str>) -> Result<Toolchain> {
+    let candidates = chosen.map_or(CANDIDATES.to_vec(), |it| vec![it]);
+    for candidate in &candidates {
+        let words: Vec<String> = candidate.split_whitespace().map(str::to_owned).collect();
+        let asked = command(&words).arg("--version").stdin(Stdio::null()).output();
+        if let Ok(output) = asked
+            && output.status.success()
+        {
+            let version = String::from_utf8_lossy(&output.stdout).into_owned();
+            let is_clang = version.contains("clang");
+            return Ok(Toolchain { words, identity: version + &processor(), is_clang });
+        }
+    }
+    let looked = match chosen {
+        Some(chosen) => format!("CXX names {chosen:?}, which does not run"),
+        None => format!("none of {} runs, and CXX names none", CANDIDATES.join(", ")),
+    };
+    Err(Error::NoCompiler(format!(
+        "kernels in CUDA C need a C++ compiler on the host: {looked}; install one (the package g++ or \
+         clang of the system) or set CXX to its path"
+    )))
+}
+
+/// What code for this machine's own processor depends on.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let of_first = text.split("\n\n").next().unwrap_or_default();
+    let is_part = |line: &&str| {
+        ["flags", "Features", "model", "cpu family", "CPU "].iter().any(|it| line.starts_with(it))
+    };
+    let mut lines: Vec<&str> = of_first.lines().filter(is_part).collect();
+    lines.push(std::env::consts::ARCH);
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::search;
+
+    #[test]
+    fn what_was_looked_for_is_named() {
+        let error = search(Some("/no/such/compiler -x")).expect_err("none").to_string();
+        assert!(error.contains("CXX names \"/no/such/compiler -x\""), "{error}");
+    }
+}

@@ -1,0 +1,396 @@
+//! What a thread of the operating system needs to run blocks: fibres, and the block that runs.
+//!
+//! While a kernel runs, its functions call the executor on the stack of a fibre, which may switch to
+//! another fibre of the same worker before the call returns. All state of a worker is reached by a raw
+//! pointer, and no reference to it is kept over a switch.
+
+use crate::abi::Index;
+use crate::block::{Block, GRID_BARRIER, MOST_THREADS, Next};
+use crate::context::{StackPointer, leave, prepare, switch};
+use crate::error::{Error, Failure, FailureKind, Result};
+use crate::fault;
+use crate::grid::Grid;
+use crate::stack::Stacks;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+
+const NOBODY: u32 = u32::MAX;
+
+struct Fiber {
+    top: StackPointer,
+    stack: StackPointer,
+    /// The thread of the block that the fibre's loop was suspended in.
+    owner: u32,
+}
+
+/// A fault that a signal's handler has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Fault {
+    pub(crate) signal: AtomicU32,
+    pub(crate) code: AtomicU32,
+    pub(crate) address: AtomicUsize,
+    pub(crate) instruction: AtomicUsize,
+}
+
+pub(crate) struct Worker {
+    /// True while the code of a kernel runs, and not the executor's.
+    pub(crate) in_kernel: AtomicBool,
+    /// Where the thread was that runs the fibres.
+    pub(crate) home: AtomicPtr<u8>,
+    pub(crate) fault: Fault,
+    failure: Option<Failure>,
+    stacks: Stacks,
+    fibers: Vec<Fiber>,
+    free: Vec<u32>,
+    current: u32,
+    pub(crate) block: Block,
+    /// The first thread of the loop that begins, or runs and has not been suspended.
+    first: u32,
+    grid: *const Grid<'static>,
+    index: Index,
+    /// Linear indices of the blocks that are left of what was taken from the grid.
+    blocks: std::ops::Range<u64>,
+    _registration: fault::Registration,
+}
+
+thread_local! {
+    static CURRENT: Cell<*mut Worker> = const { Cell::new(ptr::null_mut()) };
+    static OWNER: OwnWorker = const { OwnWorker };
+}
+
+/// Frees the thread's worker with the thread.
+struct OwnWorker;
+
+impl Drop for OwnWorker {
+    fn drop(&mut self) {
+        let worker = CURRENT.try_with(|it| it.replace(ptr::null_mut())).unwrap_or(ptr::null_mut());
+        if !worker.is_null() {
+            // SAFETY: `current` has made it of a box, and only this thread knew it.
+            drop(unsafe { Box::from_raw(worker) });
+        }
+    }
+}
+
+/// The worker of the calling thread, in a kernel.
+pub(crate) fn running() -> *mut Worker {
+    CURRENT.with(Cell::get)
+}
+
+/// The worker of the calling thread.
+fn current() -> *mut Worker {
+    CURRENT.with(|current| {
+        if current.get().is_null() {
+            let worker = Box::into_raw(Box::new(Worker {
+                in_kernel: AtomicBool::new(false),
+                home: AtomicPtr::default(),
+                fault: Fault::default(),
+                failure: None,
+                stacks: Stacks::default(),
+                fibers: Vec::new(),
+                free: Vec::new(),
+                current: 0,
+                block: Block::new(),
+                first: 0,
+                grid: ptr::null(),
+                index: Index { x: 0, y: 0, z: 0 },
+                blocks: 0..0,
+                _registration: fault::Registration::none(),
+            }));
+            // SAFETY: the worker lives until the thread ends.
+            unsafe { (*worker)._registration = fault::Registration::new(worker) };
+            current.set(worker);
+            OWNER.with(|_| ());
+        }
+        current.get()
+    })
+}
+
+/// Runs blocks of a grid on the calling thread: those of `blocks`, then what it takes from the grid.
+///
+/// # Safety
+/// The grid's kernel is loaded, and its arguments are those that it declares.
+pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Result<()> {
+    let worker = current();
+    // SAFETY: the worker is this thread's, and no kernel runs on it: kernels launch none.
+    unsafe {
+        if (*worker).in_kernel.load(Ordering::Relaxed) || !(*worker).grid.is_null() {
+            return Err(Error::Kernel(Failure {
+                kind: FailureKind::Unsupported,
+                message: format!("kernel {} was launched by a kernel", grid.name),
+            }));
+        }
+        let first = (*worker).take_fiber()?;
+        (*worker).grid = ptr::from_ref(grid).cast();
+        (*worker).blocks = blocks;
+        (*worker).block.set_shape(grid.threads(), grid.warp_size);
+        (*worker).failure = None;
+        (*worker).fault.signal.store(0, Ordering::Relaxed);
+        if (*worker).next_block() {
+            (*worker).current = first;
+            let stack = (&(*worker).fibers)[first as usize].stack;
+            switch((*worker).home.as_ptr(), stack);
+        } else {
+            (*worker).free.push(first);
+        }
+        (*worker).grid = ptr::null();
+        (*worker).finish(grid)
+    }
+}
+
+impl Worker {
+    /// Behind the last switch home.
+    fn finish(&mut self, grid: &Grid<'_>) -> Result<()> {
+        self.in_kernel.store(false, Ordering::Relaxed);
+        let signal = self.fault.signal.load(Ordering::Relaxed);
+        if signal != 0 {
+            let what = fault::describe(&self.fault);
+            self.failure = Some(Failure { kind: what.0, message: what.1 });
+        }
+        let Some(mut failure) = self.failure.take() else { return Ok(()) };
+        // Fibres may have been left anywhere.
+        self.free.clear();
+        for index in 0..self.fibers.len() {
+            self.reset(index);
+            self.free.push(index as u32);
+        }
+        let Index { x, y, z } = self.index;
+        failure.message =
+            format!("kernel {} failed in block ({x}, {y}, {z}): {}", grid.name, failure.message);
+        Err(Error::Kernel(failure))
+    }
+
+    fn reset(&mut self, index: usize) {
+        let fiber = &mut self.fibers[index];
+        fiber.owner = NOBODY;
+        // SAFETY: nobody uses the stack.
+        fiber.stack = unsafe { prepare(fiber.top, fiber_main) };
+    }
+
+    fn take_fiber(&mut self) -> Result<u32> {
+        if let Some(fiber) = self.free.pop() {
+            return Ok(fiber);
+        }
+        let top = self.stacks.take()?;
+        self.fibers.push(Fiber { top, stack: ptr::null_mut(), owner: NOBODY });
+        self.reset(self.fibers.len() - 1);
+        Ok(self.fibers.len() as u32 - 1)
+    }
+
+    /// Goes to the next block; false if there is none.
+    fn next_block(&mut self) -> bool {
+        // SAFETY: the grid outlives `run`.
+        let grid = unsafe { &*self.grid };
+        if grid.is_stopped() {
+            return false;
+        }
+        let linear = match self.blocks.next() {
+            Some(linear) => linear,
+            None => {
+                self.blocks = grid.take();
+                match self.blocks.next() {
+                    Some(linear) => linear,
+                    None => return false,
+                }
+            }
+        };
+        self.index = grid.index(linear);
+        self.first = 0;
+        if let Some(byte) = grid.fill {
+            grid.library.fill_shared(byte);
+        }
+        true
+    }
+
+    /// The calling thread of the block is suspended, if it was not before.
+    fn suspend(&mut self, thread: u32) {
+        let current = self.current as usize;
+        if self.fibers[current].owner == NOBODY {
+            self.fibers[current].owner = thread;
+            self.block.split(self.first, thread);
+        }
+        self.block.waits[thread as usize % MOST_THREADS].fiber = self.current;
+    }
+}
+
+/// Ends the launch with a failure.
+///
+/// # Safety
+/// Called on a fibre of the worker; nothing on its stack needs dropping.
+pub(crate) unsafe fn fail(worker: *mut Worker, kind: FailureKind, message: String) -> ! {
+    // SAFETY: the worker is the calling thread's.
+    unsafe {
+        (*worker).failure = Some(Failure { kind, message });
+        leave((*worker).home.load(Ordering::Relaxed))
+    }
+}
+
+/// True in a cooperative launch.
+///
+/// # Safety
+/// The worker is the calling thread's, and runs a kernel.
+pub(crate) unsafe fn is_cooperative(worker: *mut Worker) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*worker).grid).barrier.is_some() }
+}
+
+/// The executor's part of a kernel's call begins.
+///
+/// # Safety
+/// The worker is the calling thread's.
+pub(crate) unsafe fn enter(worker: *mut Worker) {
+    // SAFETY: the caller's promise.
+    unsafe { (*worker).in_kernel.store(false, Ordering::Relaxed) };
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// It ends.
+///
+/// # Safety
+/// As for [`enter`].
+pub(crate) unsafe fn exit(worker: *mut Worker) {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: the caller's promise.
+    unsafe { (*worker).in_kernel.store(true, Ordering::Relaxed) };
+}
+
+/// Suspends `thread`, which runs, and lets `arrive` say whether it can go on; if not, other threads
+/// run until it can. Returns the operation's result.
+///
+/// # Safety
+/// Called on the fibre of that thread.
+pub(crate) unsafe fn wait(
+    worker: *mut Worker,
+    thread: u32,
+    arrive: impl FnOnce(&mut Block) -> Result<bool, String>,
+) -> u64 {
+    // SAFETY: the worker is the calling thread's; no reference is kept over a switch.
+    unsafe {
+        (*worker).suspend(thread);
+        let goes_on = match arrive(&mut (*worker).block) {
+            Ok(goes_on) => goes_on,
+            Err(message) => fail(worker, FailureKind::Deadlock, message),
+        };
+        if !goes_on {
+            go_on(worker, false);
+        }
+        (&(*worker).block.waits)[thread as usize].result
+    }
+}
+
+/// Switches to whoever runs next. Returns when the calling fibre is to go on: at once if a loop is to
+/// begin on it, which only a fibre that `is_free` can.
+///
+/// # Safety
+/// Called on a fibre of the worker.
+unsafe fn go_on(worker: *mut Worker, is_free: bool) {
+    // SAFETY: as for `wait`.
+    unsafe {
+        let mut next = (*worker).block.next();
+        if next == Next::Nobody && wait_for_grid(worker) {
+            next = (*worker).block.next();
+        }
+        let target = match next {
+            Next::Resume(thread) => (&(*worker).block.waits)[thread as usize].fiber,
+            Next::Begin(first) => {
+                (*worker).first = first;
+                if is_free {
+                    return;
+                }
+                match (*worker).take_fiber() {
+                    Ok(fiber) => fiber,
+                    Err(error) => fail(worker, FailureKind::Unsupported, error.to_string()),
+                }
+            }
+            Next::Nobody => {
+                let mut message = (*worker).block.describe_waits();
+                message.insert_str(0, "its threads wait for each other: ");
+                fail(worker, FailureKind::Deadlock, message)
+            }
+        };
+        let own = (*worker).current;
+        if target == own {
+            return;
+        }
+        if is_free {
+            (*worker).free.push(own);
+        }
+        (*worker).current = target;
+        let fibers = (*worker).fibers.as_mut_ptr();
+        switch(&raw mut (*fibers.add(own as usize)).stack, (*fibers.add(target as usize)).stack);
+    }
+}
+
+/// Where all that is left of the block waits for the grid, waits for the other blocks; true if so.
+///
+/// # Safety
+/// As for [`go_on`].
+unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
+    // SAFETY: as for `wait`.
+    unsafe {
+        if !(*worker).block.is_complete(GRID_BARRIER) {
+            return false;
+        }
+        let grid = &*(*worker).grid;
+        let Some(barrier) = &grid.barrier else { return false };
+        if !barrier.wait(grid) {
+            // Another block has failed.
+            leave((*worker).home.load(Ordering::Relaxed));
+        }
+        (*worker).block.release_if_complete(GRID_BARRIER)
+    }
+}
+
+/// What every fibre does: runs a loop over threads, then sees what is next.
+extern "C" fn fiber_main() -> ! {
+    let worker = running();
+    loop {
+        // SAFETY: the worker is this thread's; the grid outlives `run`, and its kernel's arguments
+        // are what the caller of `run` promised.
+        unsafe {
+            let grid = &*(*worker).grid;
+            let (index, first) = ((*worker).index, (*worker).first);
+            exit(worker);
+            (grid.run)(&raw const grid.launch, &raw const index, first);
+            enter(worker);
+            if returned(worker) {
+                go_on(worker, true);
+            } else if !(*worker).next_block() {
+                let own = (*worker).current as usize;
+                (*worker).free.push(own as u32);
+                let fibers = (*worker).fibers.as_mut_ptr();
+                switch(&raw mut (*fibers.add(own)).stack, (*worker).home.load(Ordering::Relaxed));
+            }
+        }
+    }
+}
+
+/// The current fibre's loop has returned: its thread, or all from the loop's first one on. True if the
+/// block has more threads that are to run.
+///
+/// # Safety
+/// As for [`go_on`].
+unsafe fn returned(worker: *mut Worker) -> bool {
+    // SAFETY: as for `wait`.
+    unsafe {
+        let current = (*worker).current as usize;
+        let owner = std::mem::replace(&mut (&mut (*worker).fibers)[current].owner, NOBODY);
+        let first = (*worker).first;
+        let block = &mut (*worker).block;
+        if block.is_split() {
+            match owner {
+                NOBODY => block.finish_rest(first),
+                thread => block.finish(thread, thread + 1),
+            }
+            if !block.is_finished() {
+                return true;
+            }
+            let (threads, warp_size) = ((*(*worker).grid).threads(), (*(*worker).grid).warp_size);
+            (*worker).block.set_shape(threads, warp_size);
+        }
+        if let Some(barrier) = &(*(*worker).grid).barrier {
+            barrier.leave();
+        }
+        false
+    }
+}

@@ -1,0 +1,438 @@
+//! Texts of CUDA C, compiled and run. Expected values are arithmetic by hand.
+
+use cuda_c::{Compiler, Error, FailureKind, Kernel, Language, Library, Schedule, Shape, Source};
+use std::ffi::c_void;
+use std::sync::{Arc, OnceLock};
+
+fn compiler() -> Compiler {
+    Compiler::find(Language::default()).expect("a C++ compiler")
+}
+
+fn load(text: &str) -> Arc<Library> {
+    let source = Source { text, name: "kernel.cu", ..Source::default() };
+    let compiled = compiler().compile(&source).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: the text is this test's.
+    unsafe { Library::load(&compiled.library) }.expect("a unit")
+}
+
+fn pool() -> Option<Arc<rayon::ThreadPool>> {
+    static POOL: OnceLock<Arc<rayon::ThreadPool>> = OnceLock::new();
+    let make =
+        || Arc::new(rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("threads"));
+    Some(POOL.get_or_init(make).clone())
+}
+
+fn pointer<T>(value: &mut T) -> *mut c_void {
+    std::ptr::from_mut(value).cast()
+}
+
+/// Launches with one array, and then a number of elements.
+fn launch_with(
+    kernel: &Kernel,
+    shape: &Shape,
+    schedule: &Schedule,
+    array: &mut [i32],
+) -> cuda_c::Result<()> {
+    let (mut address, mut count) = (array.as_mut_ptr(), array.len() as i32);
+    let arguments = [pointer(&mut address), pointer(&mut count)];
+    // SAFETY: the tests' kernels take a pointer and maybe a number, and stay inside the array.
+    unsafe { kernel.launch(shape, schedule, &arguments, &pool) }
+}
+
+fn shape(grid: u32, block: u32) -> Shape {
+    Shape { grid: [grid, 1, 1], block: [block, 1, 1], cooperative: false }
+}
+
+fn run(library: &Arc<Library>, name: &str, grid: u32, block: u32, array: &mut [i32]) {
+    let kernel = Kernel::find(library, name).expect("the kernel");
+    launch_with(&kernel, &shape(grid, block), &Schedule::default(), array).expect("it runs");
+}
+
+fn failure(library: &Arc<Library>, name: &str, grid: u32, block: u32) -> (FailureKind, String) {
+    let kernel = Kernel::find(library, name).expect("the kernel");
+    let mut array = vec![0; 4096];
+    let result = launch_with(&kernel, &shape(grid, block), &Schedule::default(), &mut array);
+    match result.expect_err("it fails") {
+        Error::Kernel(failure) => (failure.kind, failure.message),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn plain_kernels_reach_every_thread_once() {
+    let library = load(
+        r#"
+extern "C" __global__ void count(int *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) a[i] += i;
+}
+extern "C" __global__ void axes(int *a) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    int z = blockIdx.z * blockDim.z + threadIdx.z;
+    int w = gridDim.x * blockDim.x, h = gridDim.y * blockDim.y;
+    a[(z * h + y) * w + x] += 100 * z + 10 * y + x;
+}
+"#,
+    );
+    let mut array = vec![1; 100_000];
+    run(&library, "count", 100_000_u32.div_ceil(256), 256, &mut array);
+    assert!(array.iter().enumerate().all(|(i, &it)| it == i as i32 + 1));
+    let kernel = Kernel::find(&library, "axes").expect("the kernel");
+    let mut array = vec![0; 6 * 6 * 4];
+    let shape = Shape { grid: [3, 2, 2], block: [2, 3, 2], cooperative: false };
+    launch_with(&kernel, &shape, &Schedule::default(), &mut array).expect("it runs");
+    for (i, &it) in array.iter().enumerate() {
+        let (x, y, z) = (i % 6, i / 6 % 6, i / 36);
+        assert_eq!(it as usize, 100 * z + 10 * y + x);
+    }
+}
+
+#[test]
+fn barriers_order_the_threads_of_a_block() {
+    let library = load(
+        r#"
+__device__ void twice(int *t) {
+    __syncthreads();
+    int other = t[(threadIdx.x + 1) % blockDim.x];
+    __syncthreads();
+    t[threadIdx.x] = other;
+}
+template <class T> __device__ T turned(T value) {
+    __shared__ T t[1024];
+    t[threadIdx.x] = value;
+    __syncthreads();
+    return t[blockDim.x - 1 - threadIdx.x];
+}
+extern "C" __global__ void rotate(int *a) {
+    extern __shared__ int t[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    t[threadIdx.x] = a[i];
+    for (int k = 0; k < 3; ++k) twice(t);
+    a[i] = turned(t[threadIdx.x]);
+}
+extern "C" __global__ void sum(int *a, int n) {
+    __shared__ int t[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    t[threadIdx.x] = i < n ? a[i] : 0;
+    for (int half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) t[threadIdx.x] += t[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) a[blockIdx.x * blockDim.x] = t[0];
+}
+// Threads that return early, and barriers under conditions that are the same for all.
+extern "C" __global__ void early(int *a) {
+    __shared__ int t;
+    if (threadIdx.x % 3 == 1) return;
+    if (threadIdx.x == 0) t = blockIdx.x + 1;
+    __syncthreads();
+    a[blockIdx.x * blockDim.x + threadIdx.x] = t;
+    if (blockIdx.x % 2) { __syncthreads(); a[blockIdx.x * blockDim.x + threadIdx.x] += 1000; }
+}
+"#,
+    );
+    let original: Vec<i32> = (0..16 * 96).collect();
+    let mut array = original.clone();
+    run(&library, "rotate", 16, 96, &mut array);
+    for (i, &it) in array.iter().enumerate() {
+        let (block, thread) = (i / 96, i % 96);
+        assert_eq!(it as usize, block * 96 + (95 - thread + 3) % 96);
+    }
+    let mut array = original.clone();
+    run(&library, "sum", 6, 256, &mut array);
+    for block in 0..6 {
+        let expected: i32 = original[block * 256..][..256].iter().sum();
+        assert_eq!(array[block * 256], expected);
+    }
+    let mut array = vec![-1; 40 * 50];
+    run(&library, "early", 40, 50, &mut array);
+    for (i, &it) in array.iter().enumerate() {
+        let (block, thread) = (i as i32 / 50, i as i32 % 50);
+        let expected = if thread % 3 == 1 { -1 } else { block + 1 + block % 2 * 1000 };
+        assert_eq!(it, expected);
+    }
+}
+
+#[test]
+fn warps_meet_by_masks_and_by_places() {
+    let library = load(
+        r#"
+struct Shuffle { int value, from, result; };
+static void combine(void *const *records, gpuarray_abi::Lanes lanes) {
+    for (int lane = 0; lane < 32; ++lane) {
+        if (!(lanes >> lane & 1)) continue;
+        Shuffle *own = static_cast<Shuffle *>(records[lane]);
+        own->result = lanes >> own->from & 1 ? static_cast<Shuffle *>(records[own->from])->value : -1;
+    }
+}
+__device__ int shuffle(gpuarray_abi::Lanes lanes, int value, int from) {
+    Shuffle it = {value, from, 0};
+    gpuarray_abi::rendezvous(lanes, &it, combine, __FILE__, __LINE__);
+    return it.result;
+}
+__device__ gpuarray_abi::Lanes active(int line) {
+    return gpuarray_abi::rendezvous(0, nullptr, nullptr, __FILE__, line);
+}
+extern "C" __global__ void rotate(int *a) {
+    int i = threadIdx.x, lane = i % 32;
+    int left = shuffle(~0u, i, (lane + 1) % 32);
+    // Halves diverge, and one of them twice.
+    int v = lane < 16 ? shuffle(0xffff, left, lane ^ 1) : shuffle(0xffff0000, left, lane ^ 2);
+    if (lane >= 16) v = shuffle(0xffff0000, v, lane ^ 2);
+    a[i] = v;
+}
+extern "C" __global__ void masks(int *a) {
+    if (threadIdx.x == 5) return;
+    if (threadIdx.x % 2) a[threadIdx.x] = int(active(1)); else a[threadIdx.x] = int(active(2));
+    a[32 + threadIdx.x] = int(active(3));
+}
+extern "C" __global__ void partly(int *a) {
+    if (threadIdx.x >= 20) return;
+    a[threadIdx.x] = shuffle(~0u, threadIdx.x, (threadIdx.x + 4) % 32);
+}
+"#,
+    );
+    let mut array = vec![0; 96];
+    run(&library, "rotate", 1, 96, &mut array);
+    for (i, &it) in array.iter().enumerate() {
+        let (warp, lane) = (i / 32, i % 32);
+        let from = if lane < 16 { lane ^ 1 } else { lane };
+        assert_eq!(it as usize, warp * 32 + (from + 1) % 32);
+    }
+    let mut array = vec![0; 64];
+    run(&library, "masks", 1, 32, &mut array);
+    for lane in (0..32).filter(|&lane| lane != 5) {
+        let expected = if lane % 2 == 1 { 0xaaaa_aa8a_u32 } else { 0x5555_5555 };
+        assert_eq!((array[lane] as u32, array[32 + lane] as u32), (expected, !(1 << 5)));
+    }
+    let mut array = vec![0; 20];
+    run(&library, "partly", 1, 32, &mut array);
+    let expected: Vec<i32> = (0..20).map(|it| if it < 16 { it + 4 } else { -1 }).collect();
+    assert_eq!(array, expected);
+}
+
+#[test]
+fn failures_name_kernel_and_block_and_the_process_lives() {
+    let library = load(
+        r#"
+extern "C" __global__ void stuck(int *a) {
+    if (threadIdx.x < 3) { __syncthreads(); }
+    else { gpuarray_abi::barrier("other.cu", 7, 0, 3); }
+}
+extern "C" __global__ void wild(int *a) { if (blockIdx.x == 3) *(volatile int *)8 = 1; }
+extern "C" __global__ void divides(int *a) { a[threadIdx.x] = 100 / a[threadIdx.x]; }
+extern "C" __global__ void traps(int *a, int n) {
+    if (threadIdx.x == 2) gpuarray_abi::trap(gpuarray_abi::ASSERT, "a == b", __FILE__, __LINE__);
+}
+__device__ int deep(volatile int *a, int n) { volatile int big[1000]; big[n % 1000] = n; return n ? deep(a, n + 1) + big[3] : 0; }
+extern "C" __global__ void overflows(int *a, int n) { a[0] = deep(a, n); }
+extern "C" __global__ void alone(int *a) {
+    if (threadIdx.x == 1) gpuarray_abi::rendezvous(4, nullptr, nullptr, __FILE__, __LINE__);
+}
+extern "C" __global__ void fine(int *a) { __syncthreads(); a[threadIdx.x] = 7; }
+"#,
+    );
+    for _ in 0..3 {
+        let (kind, text) = failure(&library, "stuck", 4, 8);
+        assert_eq!(kind, FailureKind::Deadlock);
+        for part in [
+            "kernel stuck failed in block (",
+            "threads 0 to 2 wait for a barrier at kernel.cu:3",
+            "threads 3 to 7 wait for a barrier at other.cu:7",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        let (kind, text) = failure(&library, "wild", 5, 8);
+        assert_eq!(kind, FailureKind::Address);
+        assert!(
+            text.contains("kernel wild failed in block (3, 0, 0): an access to address 0x8"),
+            "{text}"
+        );
+        let (kind, text) = failure(&library, "divides", 1, 8);
+        assert!(kind == FailureKind::Trap && text.contains("division by zero"), "{text}");
+        let (kind, text) = failure(&library, "traps", 1, 8);
+        assert_eq!(kind, FailureKind::Assert);
+        assert!(text.contains("assertion \"a == b\" failed in thread 2 at kernel.cu:9"), "{text}");
+        let (kind, text) = failure(&library, "overflows", 1, 1);
+        assert_eq!(kind, FailureKind::Address, "{text}");
+        let (kind, text) = failure(&library, "alone", 1, 8);
+        assert!(
+            kind == FailureKind::Deadlock
+                && text.contains("the mask is 0x4, without the calling lane 1"),
+            "{text}"
+        );
+        let mut array = vec![0; 8];
+        run(&library, "fine", 1, 8, &mut array);
+        assert_eq!(array, [7; 8]);
+    }
+}
+
+#[test]
+fn a_cooperative_grid_waits_for_all_blocks() {
+    let library = load(
+        r#"
+extern "C" __global__ void rotate(int *a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+    for (int k = 0; k < 5; ++k) {
+        int next = a[(i + 1) % n];
+        gpuarray_abi::grid_barrier(__FILE__, __LINE__);
+        a[i] = next;
+        gpuarray_abi::grid_barrier(__FILE__, __LINE__);
+    }
+}
+extern "C" __global__ void fails(int *a) {
+    if (blockIdx.x == 1) gpuarray_abi::trap(gpuarray_abi::TRAP, nullptr, __FILE__, __LINE__);
+    gpuarray_abi::grid_barrier(__FILE__, __LINE__);
+}
+"#,
+    );
+    let kernel = Kernel::find(&library, "rotate").expect("the kernel");
+    let mut array: Vec<i32> = (0..7 * 33).collect();
+    let together = Shape { cooperative: true, ..shape(7, 33) };
+    launch_with(&kernel, &together, &Schedule::default(), &mut array).expect("it runs");
+    assert!(array.iter().enumerate().all(|(i, &it)| it as usize == (i + 5) % (7 * 33)));
+    let kernel = Kernel::find(&library, "fails").expect("the kernel");
+    let error =
+        launch_with(&kernel, &together, &Schedule::default(), &mut array).expect_err("it fails");
+    assert!(error.to_string().contains("__trap() was called"), "{error}");
+    let error = launch_with(&kernel, &shape(7, 33), &Schedule::default(), &mut array);
+    assert!(error.is_err());
+}
+
+#[test]
+fn the_schedule_is_a_setting() {
+    let library = load(
+        r#"
+extern "C" __global__ void fresh(int *a) {
+    __shared__ int t[4]; extern __shared__ int d[];
+    a[2 * blockIdx.x] = t[1]; a[2 * blockIdx.x + 1] = d[5];
+    t[1] = d[5] = 3;
+}
+static __device__ int next = 0;
+extern "C" __global__ void order(int *a) { a[blockIdx.x] = next++; }
+"#,
+    );
+    let kernel = Kernel::find(&library, "fresh").expect("the kernel");
+    let schedule = Schedule { fill: Some(0xcd), ..Schedule::default() };
+    let mut array = vec![0; 20];
+    launch_with(&kernel, &shape(10, 1), &schedule, &mut array).expect("it runs");
+    assert_eq!(array, [0xcdcd_cdcd_u32 as i32; 20]);
+    let kernel = Kernel::find(&library, "order").expect("the kernel");
+    let schedule = Schedule { reversed: true, ..Schedule::default() };
+    let mut array = vec![0; 5];
+    let (mut address, none) = (array.as_mut_ptr(), || None);
+    let arguments = [pointer(&mut address)];
+    // SAFETY: the kernel takes a pointer to five numbers.
+    unsafe { kernel.launch(&shape(5, 1), &schedule, &arguments, &none) }.expect("it runs");
+    assert_eq!(array, [4, 3, 2, 1, 0]);
+}
+
+#[test]
+fn a_module_says_what_is_in_it() {
+    let source = Source {
+        text: r#"
+__constant__ float table[3] = {1, 2, 3};
+static __device__ int counter;
+namespace n { __device__ double inside; }
+template <class T, int N> __global__ void __launch_bounds__(64) fill(T *a) { a[threadIdx.x] = N; }
+extern "C" __global__ void __launch_bounds__(128, 2) bounded(char c, double d, short s, float3 *p) {
+    __shared__ double t[10];
+    if (p) t[threadIdx.x] = c + d + s;
+    __syncthreads();
+    counter += t[0] + table[1];
+}
+static __global__ void hidden(int *a) { *a = counter; }
+"#,
+        name: "kernel.cu",
+        names: &["fill<int, 3>", "&n::inside", "hidden"],
+        options: &["-I.", "-DUNUSED=1"],
+        ..Source::default()
+    };
+    let text = format!("struct float3 {{ float x, y, z; }};\n{}", source.text);
+    let compiled =
+        compiler().compile(&Source { text: &text, ..source }).unwrap_or_else(|it| panic!("{it}"));
+    // SAFETY: the text is this test's.
+    let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+    let lowered = library.lowered(3);
+    assert_eq!(lowered, ["_Z4fillIiLi3EEvPT_", "_ZN1n6insideE", "_ZL6hiddenPi"]);
+    let kernel = Kernel::find(&library, "bounded").expect("the kernel");
+    let parameters: Vec<_> = kernel.parameters().iter().map(|it| (it.offset, it.bytes)).collect();
+    assert_eq!(parameters, [(0, 1), (8, 8), (16, 2), (24, 8)]);
+    assert_eq!((kernel.most_threads(), kernel.least_blocks()), (128, 2));
+    assert_eq!(kernel.static_shared_bytes(), 80);
+    let fill = Kernel::find(&library, &lowered[0]).expect("the kernel");
+    assert_eq!((fill.most_threads(), fill.static_shared_bytes()), (64, 0));
+    let (table, bytes) = library.variable("table").expect("the variable");
+    // SAFETY: the variable is three numbers.
+    assert_eq!((unsafe { *(table as *const [f32; 3]) }, bytes), ([1.0, 2.0, 3.0], 12));
+    assert_eq!(library.variable("counter").map(|it| it.1), Some(4));
+    assert_eq!(library.variable("_ZN1n6insideE").map(|it| it.1), Some(8));
+    assert_eq!(library.variable("absent"), None);
+    assert!(Kernel::find(&library, "absent").is_none());
+    // The host writes what kernels only read.
+    let (counter, _) = library.variable("counter").expect("the variable");
+    // SAFETY: the variable is a number, and no kernel runs.
+    unsafe { *(counter as *mut i32) = 42 };
+    let mut array = vec![0; 1];
+    run(&library, "_ZL6hiddenPi", 1, 1, &mut array);
+    assert_eq!(array, [42]);
+}
+
+#[test]
+fn the_compiler_says_where_it_stumbles() {
+    let refused = |text: &str, options: &[&str]| {
+        let source = Source { text, name: "mine.cu", options, ..Source::default() };
+        match compiler().compile(&source).expect_err("refused") {
+            Error::Refused(log) => log,
+            other => panic!("{other}"),
+        }
+    };
+    let log = refused("__global__ void f(int *a)\n{\n    a[0] = nowhere;\n}\n", &[]);
+    assert!(log.contains("mine.cu:3: error: 'nowhere' was not declared"), "{log}");
+    let log = refused("\n#include \"absent.h\"\n", &[]);
+    assert!(log.contains("mine.cu:2") && log.contains("absent.h"), "{log}");
+    let log = refused("__device__ int g(); __global__ void f(int *a) { a[0] = g(); }", &[]);
+    assert!(log.contains("undefined reference to `g()'"), "{log}");
+    let log = refused("__global__ void f() { f<<<1, 1>>>(); }", &[]);
+    assert!(log.contains("mine.cu:1: error: a kernel cannot launch kernels"), "{log}");
+    assert!(refused("", &["-nonsense"]).contains("\"-nonsense\" is unknown"));
+    let header = ("inner/a.h", "#define VALUE 3\n");
+    let source = Source {
+        text: "#include <inner/a.h>\nint x = VALUE;",
+        headers: &[header],
+        ..Source::default()
+    };
+    assert!(compiler().compile(&source).is_ok());
+    let outside = Source { headers: &[("../a.h", "")], ..source };
+    assert!(compiler().compile(&outside).is_err());
+    let warned = Source { text: "#warning look here\n", name: "mine.cu", ..Source::default() };
+    let log = compiler().compile(&warned).expect("a unit").log;
+    assert!(log.contains("mine.cu:1: warning: #warning look here"), "{log}");
+}
+
+#[test]
+fn threads_launch_at_the_same_time() {
+    let library = load(
+        r#"
+extern "C" __global__ void turn(int *a) {
+    __shared__ int t[64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    t[63 - threadIdx.x] = a[i];
+    __syncthreads();
+    a[i] = t[threadIdx.x];
+}
+"#,
+    );
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let library = &library;
+            scope.spawn(move || {
+                let mut array: Vec<i32> = (0..64 * 50).map(|it| it + thread).collect();
+                for _ in 0..20 {
+                    run(library, "turn", 50, 64, &mut array);
+                }
+                assert!(array.iter().enumerate().all(|(i, &it)| it == i as i32 + thread));
+            });
+        }
+    });
+}
