@@ -1,23 +1,26 @@
 // What every text of CUDA C is compiled behind. The driver includes this file alone, from the folder
 // that it is in; all other headers are found there by the names that programs include.
+//
+// Nothing of the system's library is included but what no program's names can meet, so that programs
+// may call their functions `select` or `index`. The files of `cuda_c/` hold a concept each, and every
+// function is `static inline`.
 #ifndef GPUARRAY_PRELUDE_H
 #define GPUARRAY_PRELUDE_H
 
 #include "gpuarray_abi.h"
 
-#define __host__
-#define __grid_constant__
-#define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
-#define __align__(n) __attribute__((aligned(n)))
-
-extern "C++" {
-
-// The place of the call, which errors show, and by which lanes without a mask meet.
-#define GPUARRAY_PLACE const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
-
-static inline void __syncthreads(GPUARRAY_PLACE) { gpuarray_abi::barrier(file, line); }
-
-} // extern "C++"
+#include "cuda_c/qualifiers.h"
+#include "cuda_c/vectors.h"
+#include "cuda_c/runtime_types.h"
+#include "cuda_c/integer.h"
+#include "cuda_c/simd.h"
+#include "cuda_c/conversions.h"
+#include "cuda_c/libm.h"
+#include "cuda_c/special.h"
+#include "cuda_c/rounding.h"
+#include "cuda_c/threads.h"
+#include "cuda_c/warp.h"
+#include "cuda_c/memory.h"
+#include "cuda_c/atomics.h"
 
 #endif

@@ -216,6 +216,8 @@ impl Compiler {
         let mut macros = vec![
             format!("-DGPUARRAY_WARP_SIZE={}", self.language.warp_size),
             format!("-DGPUARRAY_CUDA_ARCH={architecture}"),
+            // The system's headers would define functions that the language has.
+            "-U_FORTIFY_SOURCE".to_owned(),
         ];
         if self.language.hip {
             macros.push("-DGPUARRAY_HIP=1".to_owned());
@@ -237,6 +239,8 @@ impl Compiler {
             "-fno-math-errno",
             "-fno-trapping-math",
             "-ffp-contract=fast",
+            // The language's own, which no other function of the system's may replace.
+            "-fno-builtin-printf",
             // A stack that overflows faults, and does not run into another one.
             "-fstack-clash-protection",
             "-fno-stack-protector",

@@ -335,7 +335,7 @@ __constant__ float table[3] = {1, 2, 3};
 static __device__ int counter;
 namespace n { __device__ double inside; }
 template <class T, int N> __global__ void __launch_bounds__(64) fill(T *a) { a[threadIdx.x] = N; }
-extern "C" __global__ void __launch_bounds__(128, 2) bounded(char c, double d, short s, float3 *p) {
+extern "C" __global__ void __launch_bounds__(128, 2) bounded(char c, double d, short s, Triple *p) {
     __shared__ double t[10];
     if (p) t[threadIdx.x] = c + d + s;
     __syncthreads();
@@ -348,7 +348,7 @@ static __global__ void hidden(int *a) { *a = counter; }
         options: &["-I.", "-DUNUSED=1"],
         ..Source::default()
     };
-    let text = format!("struct float3 {{ float x, y, z; }};\n{}", source.text);
+    let text = format!("struct Triple {{ float x, y, z; }};\n{}", source.text);
     let compiled =
         compiler().compile(&Source { text: &text, ..source }).unwrap_or_else(|it| panic!("{it}"));
     // SAFETY: the text is this test's.

@@ -1,0 +1,249 @@
+// Groups of threads that cooperate: the block, the grid, tiles of a warp, and the lanes that are
+// together at a point of the program.
+#pragma once
+
+extern "C++" {
+namespace cooperative_groups {
+
+namespace details {
+
+typedef gpuarray_abi::Lanes Lanes;
+
+// The lane of the nth thread of a group of lanes.
+static inline int lane_of(Lanes lanes, unsigned int rank) {
+    for (; rank && lanes; --rank) lanes &= lanes - 1;
+    return lanes ? __builtin_ctzll(lanes) : (int)gpuarray_abi::lane();
+}
+static inline unsigned int rank_in(Lanes lanes) {
+    return (unsigned int)__builtin_popcountll(lanes & ((1ull << gpuarray_abi::lane()) - 1));
+}
+// Bits of lanes as bits of ranks.
+static inline Lanes packed(Lanes bits, Lanes lanes) {
+    Lanes result = 0;
+    for (int rank = 0; lanes; lanes &= lanes - 1, ++rank) {
+        result |= (bits >> __builtin_ctzll(lanes) & 1) << rank;
+    }
+    return result;
+}
+
+// What groups of lanes of one warp have in common.
+struct WarpGroup {
+    Lanes lanes;
+
+    unsigned int thread_rank() const { return rank_in(lanes); }
+    unsigned int num_threads() const { return (unsigned int)__builtin_popcountll(lanes); }
+    unsigned int size() const { return num_threads(); }
+    void sync(GPUARRAY_PLACE) const { gpuarray_abi::rendezvous(lanes, nullptr, nullptr, file, line); }
+    int any(int predicate, GPUARRAY_PLACE) const {
+        return cuda_c::ballot(lanes, predicate != 0, file, line) != 0;
+    }
+    int all(int predicate, GPUARRAY_PLACE) const {
+        return cuda_c::ballot(lanes, predicate == 0, file, line) == 0;
+    }
+    cuda_c::Mask ballot(int predicate, GPUARRAY_PLACE) const {
+        return (cuda_c::Mask)packed(cuda_c::ballot(lanes, predicate != 0, file, line), lanes);
+    }
+    template <class T> cuda_c::Mask match_any(T value, GPUARRAY_PLACE) const {
+        return (cuda_c::Mask)packed(cuda_c::match(lanes, value, file, line).equal, lanes);
+    }
+    template <class T> cuda_c::Mask match_all(T value, int& all, GPUARRAY_PLACE) const {
+        const cuda_c::Match<T> found = cuda_c::match(lanes, value, file, line);
+        all = found.equal == found.present;
+        return all ? (cuda_c::Mask)packed(found.equal, lanes) : 0;
+    }
+};
+
+} // namespace details
+
+// All threads of a block.
+struct thread_block {
+    static void sync(GPUARRAY_PLACE) { gpuarray_abi::barrier(file, line); }
+    struct arrival_token {};
+    arrival_token barrier_arrive() const { return {}; }
+    void barrier_wait(arrival_token&&, GPUARRAY_PLACE) const { gpuarray_abi::barrier(file, line); }
+    static unsigned int thread_rank() { return gpuarray_abi::thread(); }
+    static unsigned int num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+    static unsigned int size() { return num_threads(); }
+    static dim3 group_index() { return dim3(blockIdx); }
+    static dim3 thread_index() { return dim3(threadIdx); }
+    static dim3 group_dim() { return blockDim; }
+    static dim3 dim_threads() { return blockDim; }
+};
+static inline thread_block this_thread_block() { return {}; }
+
+// All threads of a grid; they can be synchronised in a cooperative launch only.
+struct grid_group {
+    bool is_valid() const { return gpuarray_abi::is_cooperative(); }
+    void sync(GPUARRAY_PLACE) const { gpuarray_abi::grid_barrier(file, line); }
+    struct arrival_token {};
+    arrival_token barrier_arrive() const { return {}; }
+    void barrier_wait(arrival_token&&, GPUARRAY_PLACE) const { gpuarray_abi::grid_barrier(file, line); }
+    static unsigned long long block_rank() {
+        return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+    }
+    static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    static unsigned long long thread_rank() {
+        return block_rank() * thread_block::num_threads() + gpuarray_abi::thread();
+    }
+    static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
+    static unsigned long long size() { return num_threads(); }
+    static dim3 group_dim() { return gridDim; }
+    static dim3 dim_blocks() { return gridDim; }
+    static dim3 block_index() { return dim3(blockIdx); }
+};
+static inline grid_group this_grid() { return {}; }
+
+// The lanes that are together at a call of `coalesced_threads`, or a part of another group.
+struct coalesced_group : details::WarpGroup {
+    unsigned int number = 0, count = 1; // among the parts of a group
+
+    unsigned int meta_group_rank() const { return number; }
+    unsigned int meta_group_size() const { return count; }
+    template <class T> T shfl(T value, unsigned int rank, GPUARRAY_PLACE) const {
+        return cuda_c::shuffle(lanes, value, details::lane_of(lanes, rank % num_threads()), file, line);
+    }
+    template <class T> T shfl_up(T value, unsigned int by, GPUARRAY_PLACE) const {
+        const unsigned int rank = thread_rank(), from = rank < by ? rank : rank - by;
+        return cuda_c::shuffle(lanes, value, details::lane_of(lanes, from), file, line);
+    }
+    template <class T> T shfl_down(T value, unsigned int by, GPUARRAY_PLACE) const {
+        const unsigned int rank = thread_rank(), from = by < num_threads() - rank ? rank + by : rank;
+        return cuda_c::shuffle(lanes, value, details::lane_of(lanes, from), file, line);
+    }
+};
+static inline coalesced_group coalesced_threads(GPUARRAY_PLACE) {
+    coalesced_group group;
+    group.lanes = gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+    return group;
+}
+
+// Tiles of a power of two of neighbouring threads.
+template <unsigned int SIZE, class Parent = void> struct thread_block_tile : details::WarpGroup {
+    static_assert(SIZE != 0 && (SIZE & (SIZE - 1)) == 0, "the size of a tile is a power of two");
+    static_assert(SIZE <= GPUARRAY_WARP_SIZE, "tiles larger than a warp are not supported on the CPU");
+
+    thread_block_tile() {
+        const unsigned int first = gpuarray_abi::lane() & ~(SIZE - 1);
+        lanes = (~0ull >> (64 - SIZE)) << first;
+    }
+    static unsigned int thread_rank() { return gpuarray_abi::lane() & (SIZE - 1); }
+    static constexpr unsigned int num_threads() { return SIZE; }
+    static constexpr unsigned int size() { return SIZE; }
+    static unsigned int meta_group_rank() { return gpuarray_abi::thread() / SIZE; }
+    static unsigned int meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
+    template <class T> T shfl(T value, int rank, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_at((int)gpuarray_abi::lane(), rank, SIZE), file, line);
+    }
+    template <class T> T shfl_up(T value, unsigned int by, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_up((int)gpuarray_abi::lane(), by, SIZE), file, line);
+    }
+    template <class T> T shfl_down(T value, unsigned int by, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_down((int)gpuarray_abi::lane(), by, SIZE), file, line);
+    }
+    template <class T> T shfl_xor(T value, unsigned int bits, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_xor((int)gpuarray_abi::lane(), (int)bits, SIZE), file, line);
+    }
+    template <unsigned int OTHER, class P> operator thread_block_tile<OTHER, P>() const {
+        static_assert(OTHER == SIZE, "tiles of one size");
+        return {};
+    }
+
+private:
+    template <class T> T exchanged(T value, int from, const char* file, unsigned line) const {
+        return cuda_c::shuffle(lanes, value, from, file, line);
+    }
+};
+template <unsigned int SIZE, class Parent>
+static inline thread_block_tile<SIZE, Parent> tiled_partition(const Parent&) {
+    return {};
+}
+
+// A group whose kind is known when the program runs.
+struct thread_group {
+    enum Kind { BLOCK, WARP } kind;
+    details::WarpGroup part;
+
+    thread_group(const thread_block&) : kind(BLOCK), part{0} {}
+    thread_group(const details::WarpGroup& group) : kind(WARP), part(group) {}
+    void sync(GPUARRAY_PLACE) const {
+        if (kind == BLOCK) {
+            gpuarray_abi::barrier(file, line);
+        } else {
+            gpuarray_abi::rendezvous(part.lanes, nullptr, nullptr, file, line);
+        }
+    }
+    unsigned int thread_rank() const {
+        return kind == BLOCK ? thread_block::thread_rank() : part.thread_rank();
+    }
+    unsigned int num_threads() const {
+        return kind == BLOCK ? thread_block::num_threads() : part.num_threads();
+    }
+    unsigned int size() const { return num_threads(); }
+};
+static inline thread_group tiled_partition(const thread_group& parent, unsigned int size, GPUARRAY_PLACE) {
+    if (size == 0 || (size & (size - 1)) || size > GPUARRAY_WARP_SIZE) {
+        gpuarray_abi::trap(gpuarray_abi::UNSUPPORTED,
+                           "tiled_partition: the size of a tile is a power of two up to the warp's", file, line);
+    }
+    details::WarpGroup part;
+    if (parent.kind == thread_group::BLOCK) {
+        part.lanes = (~0ull >> (64 - size)) << (gpuarray_abi::lane() & ~(size - 1));
+    } else {
+        const unsigned int first = parent.thread_rank() / size * size;
+        part.lanes = 0;
+        for (unsigned int rank = first; rank < first + size && rank < parent.num_threads(); ++rank) {
+            part.lanes |= 1ull << details::lane_of(parent.part.lanes, rank);
+        }
+    }
+    return part;
+}
+
+// The part of a group whose threads have the same label.
+template <class Group, class Label>
+static inline coalesced_group labeled_partition(const Group& group, Label label, GPUARRAY_PLACE) {
+    const cuda_c::Match<Label> found = cuda_c::match(group.lanes, label, file, line);
+    coalesced_group part;
+    part.lanes = found.equal;
+    return part;
+}
+template <class Group>
+static inline coalesced_group binary_partition(const Group& group, bool predicate, GPUARRAY_PLACE) {
+    coalesced_group part = labeled_partition(group, (int)predicate, file, line);
+    part.number = predicate ? 0 : 1;
+    part.count = 2;
+    return part;
+}
+
+template <class Group> static inline void sync(const Group& group, GPUARRAY_PLACE) { group.sync(file, line); }
+template <class Group> static inline auto thread_rank(const Group& group) { return group.thread_rank(); }
+template <class Group> static inline auto group_size(const Group& group) { return group.num_threads(); }
+static inline void synchronize(thread_group group, GPUARRAY_PLACE) { group.sync(file, line); }
+
+// One thread of the group calls a function.
+template <class Group, class Function, class... A>
+static inline void invoke_one(const Group& group, Function&& function, A&&... arguments) {
+    if (group.thread_rank() == 0) static_cast<Function&&>(function)(static_cast<A&&>(arguments)...);
+}
+template <class Group, class Function, class... A>
+static inline auto invoke_one_broadcast(const Group& group, Function&& function, A&&... arguments)
+    -> decltype(function(arguments...)) {
+    decltype(function(arguments...)) result{};
+    if (group.thread_rank() == 0) result = static_cast<Function&&>(function)(static_cast<A&&>(arguments)...);
+    return group.shfl(result, 0);
+}
+
+// Copies that a device makes in the background are made at once; waiting for them meets the group.
+template <class Group, class To, class From>
+static inline void memcpy_async(const Group& group, To* to, const From* from, size_t bytes) {
+    const size_t count = (size_t)group.num_threads(), rank = (size_t)group.thread_rank();
+    const size_t begin = bytes / count * rank + (rank < bytes % count ? rank : bytes % count);
+    memcpy((char*)to + begin, (const char*)from + begin, bytes / count + (rank < bytes % count));
+}
+template <class Group> static inline void wait(const Group& group, GPUARRAY_PLACE) { group.sync(file, line); }
+template <unsigned int PENDING, class Group>
+static inline void wait_prior(const Group& group, GPUARRAY_PLACE) {
+    group.sync(file, line);
+}
+
+} // namespace cooperative_groups
+} // extern "C++"

@@ -1,0 +1,20 @@
+// Running sums over the threads of a tile or of a coalesced group, in the order of their ranks.
+#pragma once
+
+#include "reduce.h"
+
+extern "C++" {
+namespace cooperative_groups {
+
+template <class Group, class T, class Operation = plus<T>>
+static inline T inclusive_scan(const Group& group, T value, Operation operation = Operation(), GPUARRAY_PLACE) {
+    return cuda_c::scan(group.lanes, value, T(), operation, file, line).value;
+}
+// The first thread's is a value-initialised T, as on a device.
+template <class Group, class T, class Operation = plus<T>>
+static inline T exclusive_scan(const Group& group, T value, Operation operation = Operation(), GPUARRAY_PLACE) {
+    return cuda_c::scan(group.lanes, value, T(), operation, file, line).before;
+}
+
+} // namespace cooperative_groups
+} // extern "C++"

@@ -1,0 +1,78 @@
+// Bits as other types, and conversions between numbers with a stated rounding.
+//
+// Integers out of range become the nearest one, as on a device. NaN becomes zero where both types
+// have 32 bits, and the value of the highest bit otherwise.
+#pragma once
+
+extern "C++" {
+namespace cuda_c {
+
+template <class To, class From> static inline To bits(From value) {
+    static_assert(sizeof(To) == sizeof(From), "types of one size");
+    To result;
+    __builtin_memcpy(&result, &value, sizeof result);
+    return result;
+}
+
+} // namespace cuda_c
+
+static inline int __float_as_int(float x) { return cuda_c::bits<int>(x); }
+static inline unsigned int __float_as_uint(float x) { return cuda_c::bits<unsigned int>(x); }
+static inline float __int_as_float(int x) { return cuda_c::bits<float>(x); }
+static inline float __uint_as_float(unsigned int x) { return cuda_c::bits<float>(x); }
+static inline long long __double_as_longlong(double x) { return cuda_c::bits<long long>(x); }
+static inline double __longlong_as_double(long long x) { return cuda_c::bits<double>(x); }
+static inline int __double2hiint(double x) { return (int)(cuda_c::bits<long long>(x) >> 32); }
+static inline int __double2loint(double x) { return (int)cuda_c::bits<long long>(x); }
+static inline double __hiloint2double(int high, int low) {
+    return cuda_c::bits<double>((unsigned long long)(unsigned int)high << 32 | (unsigned int)low);
+}
+
+namespace cuda_c {
+
+// Rounds to an integer in the type itself; the current rounding is always to the nearest.
+static inline float round_rn(float x) { return __builtin_rintf(x); }
+static inline float round_rz(float x) { return __builtin_truncf(x); }
+static inline float round_ru(float x) { return __builtin_ceilf(x); }
+static inline float round_rd(float x) { return __builtin_floorf(x); }
+static inline double round_rn(double x) { return __builtin_rint(x); }
+static inline double round_rz(double x) { return __builtin_trunc(x); }
+static inline double round_ru(double x) { return __builtin_ceil(x); }
+static inline double round_rd(double x) { return __builtin_floor(x); }
+
+// An integer of a number without a fraction. `limit` is the first number above the range.
+template <class To, class From> static inline To saturated(From x, From limit, To nan) {
+    constexpr To highest = To(-1) > To(0) ? To(-1) : To(~(To(1) << (sizeof(To) * 8 - 1)));
+    constexpr To lowest = To(-1) > To(0) ? To(0) : To(To(1) << (sizeof(To) * 8 - 1));
+    if (x != x) return nan;
+    if (x >= limit) return highest;
+    if (x < (To(-1) > To(0) ? From(0) : -limit)) return lowest;
+    return (To)x;
+}
+
+} // namespace cuda_c
+
+#define CUDA_C_TO_INTEGER(from, name, to, type, limit, nan)                                     \
+    static inline to __##from##2##name##_rn(type x) {                                           \
+        return cuda_c::saturated<to, type>(cuda_c::round_rn(x), limit, nan);                    \
+    }                                                                                           \
+    static inline to __##from##2##name##_rz(type x) {                                           \
+        return cuda_c::saturated<to, type>(cuda_c::round_rz(x), limit, nan);                    \
+    }                                                                                           \
+    static inline to __##from##2##name##_ru(type x) {                                           \
+        return cuda_c::saturated<to, type>(cuda_c::round_ru(x), limit, nan);                    \
+    }                                                                                           \
+    static inline to __##from##2##name##_rd(type x) {                                           \
+        return cuda_c::saturated<to, type>(cuda_c::round_rd(x), limit, nan);                    \
+    }
+CUDA_C_TO_INTEGER(float, int, int, float, 0x1p31f, 0)
+CUDA_C_TO_INTEGER(float, uint, unsigned int, float, 0x1p32f, 0)
+CUDA_C_TO_INTEGER(float, ll, long long, float, 0x1p63f, -0x7fffffffffffffffll - 1)
+CUDA_C_TO_INTEGER(float, ull, unsigned long long, float, 0x1p64f, 0x8000000000000000ull)
+CUDA_C_TO_INTEGER(double, int, int, double, 0x1p31, -0x7fffffff - 1)
+CUDA_C_TO_INTEGER(double, uint, unsigned int, double, 0x1p32, 0x80000000u)
+CUDA_C_TO_INTEGER(double, ll, long long, double, 0x1p63, -0x7fffffffffffffffll - 1)
+CUDA_C_TO_INTEGER(double, ull, unsigned long long, double, 0x1p64, 0x8000000000000000ull)
+#undef CUDA_C_TO_INTEGER
+
+} // extern "C++"

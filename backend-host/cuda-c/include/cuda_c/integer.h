@@ -1,0 +1,174 @@
+// Functions of integers: bits, products, sums of absolute differences, dot products of bytes, and
+// the minimum and maximum of every pair of types that CUDA C has them for.
+#pragma once
+
+extern "C++" {
+
+// Counting and moving bits. The counts of zero are 32 or 64 leading zeros and position 0.
+static inline int __popc(unsigned int x) { return __builtin_popcount(x); }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+static inline int __clz(int x) { return x ? __builtin_clz((unsigned int)x) : 32; }
+static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline unsigned int __brev(unsigned int x) {
+    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+    return __builtin_bswap32(x);
+}
+static inline unsigned long long __brevll(unsigned long long x) {
+    return (unsigned long long)__brev((unsigned int)x) << 32 | __brev((unsigned int)(x >> 32));
+}
+// The position of the nth set bit, counted from `base` upwards for a positive offset and downwards
+// for a negative one; offset 0 asks for the bit at `base` itself. All ones if there is none.
+static inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
+    if (base > 31) return ~0u;
+    if (offset == 0) return mask >> base & 1 ? base : ~0u;
+    const int step = offset > 0 ? 1 : -1;
+    long long left = offset > 0 ? (long long)offset : -(long long)offset;
+    for (int bit = (int)base; bit >= 0 && bit < 32; bit += step) {
+        left -= mask >> bit & 1;
+        if (left == 0) return (unsigned int)bit;
+    }
+    return ~0u;
+}
+
+// Four bytes chosen from eight by the digits of the selector; bit 3 of a digit spreads the sign.
+static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
+    const unsigned long long bytes = (unsigned long long)y << 32 | x;
+    unsigned int chosen = 0;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned int digit = selector >> 4 * i;
+        unsigned int byte = (unsigned int)(bytes >> (digit & 7) * 8) & 0xff;
+        if (digit & 8) byte = byte >> 7 ? 0xff : 0;
+        chosen |= byte << 8 * i;
+    }
+    return chosen;
+}
+
+// Shifts of the 64 bits of two words; the plain forms take the count modulo 32, the clamped ones
+// up to 32.
+static inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int by) {
+    return (unsigned int)((((unsigned long long)high << 32 | low) << (by & 31)) >> 32);
+}
+static inline unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigned int by) {
+    return (unsigned int)(((unsigned long long)high << 32 | low) >> (by & 31));
+}
+static inline unsigned int __funnelshift_lc(unsigned int low, unsigned int high, unsigned int by) {
+    return by >= 32 ? low : __funnelshift_l(low, high, by);
+}
+static inline unsigned int __funnelshift_rc(unsigned int low, unsigned int high, unsigned int by) {
+    return by >= 32 ? high : __funnelshift_r(low, high, by);
+}
+
+// Products: their upper halves, and those of the lower 24 bits.
+static inline int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
+static inline unsigned int __umulhi(unsigned int x, unsigned int y) {
+    return (unsigned int)((unsigned long long)x * y >> 32);
+}
+static inline long long __mul64hi(long long x, long long y) {
+    return (long long)((__int128)x * y >> 64);
+}
+static inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+    return (unsigned long long)((unsigned __int128)x * y >> 64);
+}
+static inline int __mul24(int x, int y) {
+    const unsigned int left = (unsigned int)((int)((unsigned int)x << 8) >> 8);
+    return (int)(left * (unsigned int)((int)((unsigned int)y << 8) >> 8));
+}
+static inline unsigned int __umul24(unsigned int x, unsigned int y) {
+    return (x & 0xffffffu) * (y & 0xffffffu);
+}
+
+// Averages, without overflow, and sums of an absolute difference.
+static inline int __hadd(int x, int y) { return (int)(((long long)x + y) >> 1); }
+static inline int __rhadd(int x, int y) { return (int)(((long long)x + y + 1) >> 1); }
+static inline unsigned int __uhadd(unsigned int x, unsigned int y) {
+    return (unsigned int)(((unsigned long long)x + y) >> 1);
+}
+static inline unsigned int __urhadd(unsigned int x, unsigned int y) {
+    return (unsigned int)(((unsigned long long)x + y + 1) >> 1);
+}
+static inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int sum) {
+    return sum + (x > y ? x - y : y - x);
+}
+static inline unsigned int __sad(int x, int y, unsigned int sum) {
+    return sum + (x > y ? (unsigned int)x - (unsigned int)y : (unsigned int)y - (unsigned int)x);
+}
+
+// Sums of products: of four bytes with four, and of two halves of a word with two bytes.
+#define CUDA_C_DOT(result, word, byte, half)                                                    \
+    static inline result __dp4a(word x, word y, result sum) {                                   \
+        unsigned int total = (unsigned int)sum;                                                 \
+        for (int i = 0; i < 32; i += 8) {                                                       \
+            total += (unsigned int)((byte)((unsigned int)x >> i) * (byte)((unsigned int)y >> i)); \
+        }                                                                                       \
+        return (result)total;                                                                   \
+    }                                                                                           \
+    static inline result cuda_c_dp2a(word x, word y, result sum, int from) {                    \
+        unsigned int total = (unsigned int)sum;                                                 \
+        for (int i = 0; i < 2; ++i) {                                                           \
+            total += (unsigned int)((half)((unsigned int)x >> 16 * i) *                         \
+                                    (byte)((unsigned int)y >> (8 * i + from)));                 \
+        }                                                                                       \
+        return (result)total;                                                                   \
+    }                                                                                           \
+    static inline result __dp2a_lo(word x, word y, result sum) { return cuda_c_dp2a(x, y, sum, 0); } \
+    static inline result __dp2a_hi(word x, word y, result sum) { return cuda_c_dp2a(x, y, sum, 16); }
+CUDA_C_DOT(int, int, signed char, short)
+CUDA_C_DOT(unsigned int, unsigned int, unsigned char, unsigned short)
+#undef CUDA_C_DOT
+#define CUDA_C_DOT_OF_VECTORS(result, word, bytes, halves)                                     \
+    static inline result __dp4a(bytes x, bytes y, result sum) {                                 \
+        word a, b;                                                                              \
+        __builtin_memcpy(&a, &x, 4), __builtin_memcpy(&b, &y, 4);                               \
+        return __dp4a(a, b, sum);                                                               \
+    }                                                                                           \
+    static inline result __dp2a_lo(halves x, bytes y, result sum) {                             \
+        word a, b;                                                                              \
+        __builtin_memcpy(&a, &x, 4), __builtin_memcpy(&b, &y, 4);                               \
+        return __dp2a_lo(a, b, sum);                                                            \
+    }                                                                                           \
+    static inline result __dp2a_hi(halves x, bytes y, result sum) {                             \
+        word a, b;                                                                              \
+        __builtin_memcpy(&a, &x, 4), __builtin_memcpy(&b, &y, 4);                               \
+        return __dp2a_hi(a, b, sum);                                                            \
+    }
+CUDA_C_DOT_OF_VECTORS(int, int, char4, short2)
+CUDA_C_DOT_OF_VECTORS(unsigned int, unsigned int, uchar4, ushort2)
+#undef CUDA_C_DOT_OF_VECTORS
+
+// Minimum and maximum under the names of one type, and as overloads: of mixed signs, the arguments
+// become unsigned ones, as in an expression of C.
+#define CUDA_C_EXTREMES(type)                                                                   \
+    constexpr static inline type min(type x, type y) { return y < x ? y : x; }                  \
+    constexpr static inline type max(type x, type y) { return x < y ? y : x; }
+CUDA_C_EXTREMES(int)
+CUDA_C_EXTREMES(unsigned int)
+CUDA_C_EXTREMES(long)
+CUDA_C_EXTREMES(unsigned long)
+CUDA_C_EXTREMES(long long)
+CUDA_C_EXTREMES(unsigned long long)
+#undef CUDA_C_EXTREMES
+#define CUDA_C_MIXED_EXTREMES(type, plain)                                                      \
+    constexpr static inline type min(type x, plain y) { return min(x, (type)y); }               \
+    constexpr static inline type min(plain x, type y) { return min((type)x, y); }               \
+    constexpr static inline type max(type x, plain y) { return max(x, (type)y); }               \
+    constexpr static inline type max(plain x, type y) { return max((type)x, y); }
+CUDA_C_MIXED_EXTREMES(unsigned int, int)
+CUDA_C_MIXED_EXTREMES(unsigned long, long)
+CUDA_C_MIXED_EXTREMES(unsigned long long, long long)
+#undef CUDA_C_MIXED_EXTREMES
+static inline unsigned int umin(unsigned int x, unsigned int y) { return min(x, y); }
+static inline unsigned int umax(unsigned int x, unsigned int y) { return max(x, y); }
+static inline long long llmin(long long x, long long y) { return min(x, y); }
+static inline long long llmax(long long x, long long y) { return max(x, y); }
+static inline unsigned long long ullmin(unsigned long long x, unsigned long long y) {
+    return min(x, y);
+}
+static inline unsigned long long ullmax(unsigned long long x, unsigned long long y) {
+    return max(x, y);
+}
+
+} // extern "C++"

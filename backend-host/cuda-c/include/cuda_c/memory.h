@@ -1,0 +1,36 @@
+// Reads and writes with a hint for a device's caches, which are plain ones here.
+#pragma once
+
+extern "C++" {
+
+// Volatile is what the hints `cv` and `wt` say: no copy of the value is used.
+template <class T> static inline T __ldg(const T* address) { return *address; }
+template <class T> static inline T __ldca(const T* address) { return *address; }
+template <class T> static inline T __ldcg(const T* address) { return *address; }
+template <class T> static inline T __ldcs(const T* address) { return *address; }
+template <class T> static inline T __ldlu(const T* address) { return *address; }
+template <class T> static inline T __ldcv(const T* address) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const T value = *address;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return value;
+}
+namespace cuda_c {
+template <class T> struct Written { typedef T type; };
+} // namespace cuda_c
+template <class T> static inline void __stcg(T* address, typename cuda_c::Written<T>::type value) {
+    *address = value;
+}
+template <class T> static inline void __stcs(T* address, typename cuda_c::Written<T>::type value) {
+    *address = value;
+}
+template <class T> static inline void __stwb(T* address, typename cuda_c::Written<T>::type value) {
+    *address = value;
+}
+template <class T> static inline void __stwt(T* address, typename cuda_c::Written<T>::type value) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    *address = value;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+} // extern "C++"

@@ -1,0 +1,50 @@
+// The words of CUDA C that C++ lacks, and the macros that its compilers define.
+//
+// Those that the executor or the compiler's driver has to know are in `gpuarray_abi.h`.
+#pragma once
+
+// Where a call is written: errors name it, and lanes without a mask meet there.
+#define GPUARRAY_PLACE const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
+
+#define __host__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __inline_hint__ inline
+#define __noinline__ __attribute__((noinline))
+#define __cluster_dims__(...)
+#define __maxnreg__(...)
+#define __block_size__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __builtin_align__(bytes) __attribute__((aligned(bytes)))
+#define __nv_pure__ __attribute__((pure))
+#define __cudart_builtin__
+#define __device_builtin__
+#define CUDARTAPI
+#define CUDART_CB
+
+#ifdef GPUARRAY_HIP
+#define __HIP__ 1
+#define __HIPCC__ 1
+#define __HIPCC_RTC__ 1
+#define __HIP_DEVICE_COMPILE__ 1
+#define __HIP_PLATFORM_AMD__ 1
+#else
+// Programs ask for these before they use what is not C++; the run-time compiler of CUDA, which the
+// same programs meet on a GPU, defines all of them. The architecture is the first that has all
+// that these headers offer outside inline assembly: newer ones make programs choose instructions.
+#define __CUDACC__ 1
+#define __CUDACC_RTC__ 1
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 8
+#define __CUDACC_VER_BUILD__ 0
+#define CUDART_VERSION 12080
+#define __CUDACC_EXTENDED_LAMBDA__ 1
+#define __CUDACC_RELAXED_CONSTEXPR__ 1
+#ifndef GPUARRAY_CUDA_ARCH
+#define GPUARRAY_CUDA_ARCH 800
+#endif
+#define __CUDA_ARCH__ GPUARRAY_CUDA_ARCH
+#define __CUDA_ARCH_LIST__ GPUARRAY_CUDA_ARCH
+#endif
+// What tells these headers from a GPU's.
+#define __CUDA_C_ON_CPU__ 1

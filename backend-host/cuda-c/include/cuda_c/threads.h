@@ -1,0 +1,159 @@
+// What threads do with each other besides sharing memory, and with the host: barriers, fences,
+// clocks, printf, assertions, and memory of their own.
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+extern "C++" {
+
+// Barriers of the block. Threads that have returned count as arrived.
+static inline void __syncthreads(GPUARRAY_PLACE) { gpuarray_abi::barrier(file, line); }
+static inline int __syncthreads_count(int predicate, GPUARRAY_PLACE) {
+    return (int)gpuarray_abi::barrier(file, line, predicate != 0);
+}
+static inline int __syncthreads_or(int predicate, GPUARRAY_PLACE) {
+    return gpuarray_abi::barrier(file, line, predicate != 0) != 0;
+}
+static inline int __syncthreads_and(int predicate, GPUARRAY_PLACE) {
+    return gpuarray_abi::barrier(file, line, predicate == 0) == 0;
+}
+// Barriers with a number: of all threads, or of a count of them.
+static inline void __barrier_sync(unsigned int id, GPUARRAY_PLACE) {
+    gpuarray_abi::barrier(file, line, 0, id);
+}
+static inline void __barrier_sync_count(unsigned int id, unsigned int threads, GPUARRAY_PLACE) {
+    gpuarray_abi::barrier(file, line, 0, id, threads);
+}
+
+// Fences. The threads of a block are run by one thread of the system, and need only the compiler's.
+static inline void __threadfence_block() { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// Clocks: ticks of a counter of constant rate, not of the processor's cycles.
+static inline long long clock64() {
+#ifdef __x86_64__
+    return (long long)__builtin_ia32_rdtsc();
+#else
+    unsigned long ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return (long long)ticks;
+#endif
+}
+
+// A turn for the other threads of the block. A wait for what another thread does needs it: the
+// threads of a block are not interrupted.
+static inline void __nanosleep(unsigned int, GPUARRAY_PLACE) {
+    gpuarray_abi::rendezvous(1ull << gpuarray_abi::lane(), nullptr, nullptr, file, line);
+}
+
+[[noreturn]] static inline void __trap(GPUARRAY_PLACE) {
+    gpuarray_abi::trap(gpuarray_abi::TRAP, "__trap()", file, line);
+}
+static inline void __brkpt(int = 0) {}
+static inline void __prof_trigger(int) {}
+#ifndef __clang__
+#define __builtin_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
+#endif
+
+// Memory: of the process, for device and host are one.
+extern "C" {
+void* malloc(size_t) noexcept;
+void free(void*) noexcept;
+void* memcpy(void*, const void*, size_t) noexcept;
+void* memmove(void*, const void*, size_t) noexcept;
+void* memset(void*, int, size_t) noexcept;
+int memcmp(const void*, const void*, size_t) noexcept;
+}
+static inline void* __nv_aligned_device_malloc(size_t bytes, size_t alignment) {
+    // What `free` takes.
+    void* memory = nullptr;
+    extern int cuda_c_posix_memalign(void**, size_t, size_t) __asm__("posix_memalign");
+    const size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
+    return cuda_c_posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
+}
+
+// The kinds of an address: there is one kind of memory.
+static inline size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
+static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
+static inline size_t __cvta_generic_to_constant(const void* p) { return (size_t)p; }
+static inline size_t __cvta_generic_to_local(const void* p) { return (size_t)p; }
+static inline void* __cvta_global_to_generic(size_t p) { return (void*)p; }
+static inline void* __cvta_shared_to_generic(size_t p) { return (void*)p; }
+static inline void* __cvta_constant_to_generic(size_t p) { return (void*)p; }
+static inline void* __cvta_local_to_generic(size_t p) { return (void*)p; }
+
+namespace cuda_c {
+
+// The number of arguments that a format takes, which a device's printf returns.
+static inline int arguments_of(const char* format) {
+    int count = 0;
+    while (*format) {
+        if (*format++ != '%') continue;
+        while (*format && !((*format | 32) >= 'a' && (*format | 32) <= 'z') && *format != '%') {
+            count += *format++ == '*';
+        }
+        // A percent sign takes none; sizes precede the letter that counts.
+        while (*format == 'h' || *format == 'l' || *format == 'z' || *format == 't' || *format == 'j' ||
+               *format == 'L' || *format == 'q') {
+            ++format;
+        }
+        if (*format) count += *format++ != '%';
+    }
+    return count;
+}
+
+// Formats as the system does and hands the text to the executor whole, so that those of different
+// threads do not mix.
+static int print(const char* format, va_list arguments) {
+    if (!format) return -1;
+    char buffer[512];
+    va_list again;
+    va_copy(again, arguments);
+    const int length = __builtin_vsnprintf(buffer, sizeof buffer, format, arguments);
+    int result = length < 0 ? -2 : arguments_of(format);
+    if (length >= 0 && (size_t)length < sizeof buffer) {
+        gpuarray_abi::print(buffer, (unsigned long)length);
+    } else if (length >= 0) {
+        char* whole = (char*)malloc((size_t)length + 1);
+        if (whole) {
+            __builtin_vsnprintf(whole, (size_t)length + 1, format, again);
+            gpuarray_abi::print(whole, (unsigned long)length);
+            free(whole);
+        } else {
+            result = -2;
+        }
+    }
+    va_end(again);
+    return result;
+}
+
+} // namespace cuda_c
+
+// The names of C, in calls of which these functions take the place of the system's, whether or not
+// the program includes the system's headers, too.
+typedef long clock_t;
+#define CUDA_C_DEFINED __attribute__((weak, visibility("hidden")))
+extern "C" {
+int printf(const char*, ...) __asm__("gpuarray_printf") __attribute__((format(printf, 1, 2)));
+int vprintf(const char*, va_list) __asm__("gpuarray_vprintf") __attribute__((format(printf, 1, 0)));
+clock_t clock() noexcept __asm__("gpuarray_clock");
+int cuda_c_printf(const char*, ...) __asm__("gpuarray_printf") CUDA_C_DEFINED;
+int cuda_c_vprintf(const char*, va_list) __asm__("gpuarray_vprintf") CUDA_C_DEFINED;
+clock_t cuda_c_clock() __asm__("gpuarray_clock") CUDA_C_DEFINED;
+int cuda_c_printf(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int result = cuda_c::print(format, arguments);
+    va_end(arguments);
+    return result;
+}
+int cuda_c_vprintf(const char* format, va_list arguments) { return cuda_c::print(format, arguments); }
+clock_t cuda_c_clock() { return (clock_t)clock64(); }
+}
+#undef CUDA_C_DEFINED
+
+} // extern "C++"
+
+#include <assert.h>

@@ -1,0 +1,242 @@
+// Exchanges between the lanes of a warp: shuffles, votes, matches and reductions.
+//
+// Each lane brings a record. When the lanes of the mask have come, one of them writes all results.
+// A lane that has returned takes no part. Reading one that does not take part returns the reader's own
+// value; on a device it is undefined. `__activemask`, and the forms without a mask, take as active the lanes
+// that come to the same line of the source before any lane of the warp can go on without them.
+#pragma once
+
+extern "C++" {
+namespace cuda_c {
+
+typedef gpuarray_abi::Lanes Lanes;
+constexpr int WARP = GPUARRAY_WARP_SIZE;
+#if GPUARRAY_WARP_SIZE > 32
+typedef unsigned long long Mask; // what programs call a mask
+#else
+typedef unsigned int Mask;
+#endif
+
+// Runs a function of two lanes' records over the lanes that came.
+template <class Record> static inline Record& record_of(void* const* records, int lane) {
+    return *static_cast<Record*>(records[lane]);
+}
+
+template <class T> struct Shuffle {
+    T value, result;
+    int from;
+    static void combine(void* const* records, Lanes lanes) {
+        for (Lanes left = lanes; left; left &= left - 1) {
+            Shuffle& own = record_of<Shuffle>(records, __builtin_ctzll(left));
+            const bool here = lanes >> own.from & 1;
+            own.result = here ? record_of<Shuffle>(records, own.from).value : own.value;
+        }
+    }
+};
+template <class T>
+static inline T shuffle(Lanes mask, T value, int from, const char* file, unsigned line) {
+    Shuffle<T> record = {value, value, from};
+    gpuarray_abi::rendezvous(mask, &record, Shuffle<T>::combine, file, line);
+    return record.result;
+}
+// The lane that each form reads; offsets count modulo the warp's size, as the instructions' do.
+static inline int lane_at(int lane, int source, int width) {
+    return (lane & -width) | (source & (width - 1));
+}
+static inline int lane_up(int lane, unsigned int by, int width) {
+    const int from = lane - (int)(by % WARP);
+    return from < (lane & -width) ? lane : from;
+}
+static inline int lane_down(int lane, unsigned int by, int width) {
+    const int from = lane + (int)(by % WARP);
+    return from > (lane | (width - 1)) ? lane : from;
+}
+static inline int lane_xor(int lane, int bits, int width) {
+    const int from = lane ^ (bits & (WARP - 1));
+    return from > (lane | (width - 1)) ? lane : from;
+}
+
+struct Vote {
+    Lanes result;
+    bool predicate;
+    static void combine(void* const* records, Lanes lanes) {
+        Lanes voted = 0;
+        for (Lanes left = lanes; left; left &= left - 1) {
+            const int lane = __builtin_ctzll(left);
+            voted |= (Lanes)record_of<Vote>(records, lane).predicate << lane;
+        }
+        for (Lanes left = lanes; left; left &= left - 1) {
+            record_of<Vote>(records, __builtin_ctzll(left)).result = voted;
+        }
+    }
+};
+static inline Lanes ballot(Lanes mask, bool predicate, const char* file, unsigned line) {
+    Vote record = {0, predicate};
+    gpuarray_abi::rendezvous(mask, &record, Vote::combine, file, line);
+    return record.result;
+}
+
+template <class T> struct Match {
+    T value;
+    Lanes equal, present;
+    static void combine(void* const* records, Lanes lanes) {
+        for (Lanes left = lanes; left; left &= left - 1) {
+            Match& own = record_of<Match>(records, __builtin_ctzll(left));
+            own.equal = 0;
+            own.present = lanes;
+            for (Lanes others = lanes; others; others &= others - 1) {
+                const int other = __builtin_ctzll(others);
+                own.equal |= (Lanes)(record_of<Match>(records, other).value == own.value) << other;
+            }
+        }
+    }
+};
+template <class T>
+static inline Match<T> match(Lanes mask, T value, const char* file, unsigned line) {
+    Match<T> record = {value, 0, 0};
+    gpuarray_abi::rendezvous(mask, &record, Match<T>::combine, file, line);
+    return record;
+}
+
+// A reduction in the order of the lanes, and the sums before or up to each lane.
+template <class T, class Operation> struct Reduce {
+    T value;
+    const Operation* operation;
+    static void combine(void* const* records, Lanes lanes) {
+        Reduce& first = record_of<Reduce>(records, __builtin_ctzll(lanes));
+        T sum = first.value;
+        for (Lanes left = lanes & (lanes - 1); left; left &= left - 1) {
+            sum = (*first.operation)(sum, record_of<Reduce>(records, __builtin_ctzll(left)).value);
+        }
+        for (Lanes left = lanes; left; left &= left - 1) {
+            record_of<Reduce>(records, __builtin_ctzll(left)).value = sum;
+        }
+    }
+};
+template <class T, class Operation>
+static inline T reduce(Lanes mask, T value, const Operation& operation, const char* file, unsigned line) {
+    Reduce<T, Operation> record = {value, &operation};
+    gpuarray_abi::rendezvous(mask, &record, Reduce<T, Operation>::combine, file, line);
+    return record.value;
+}
+template <class T, class Operation> struct Scan {
+    T value, before;
+    const Operation* operation;
+    static void combine(void* const* records, Lanes lanes) {
+        Scan* last = nullptr;
+        for (Lanes left = lanes; left; left &= left - 1) {
+            Scan& own = record_of<Scan>(records, __builtin_ctzll(left));
+            if (last) {
+                own.before = last->value;
+                own.value = (*own.operation)(last->value, own.value);
+            }
+            last = &own;
+        }
+    }
+};
+template <class T, class Operation>
+static inline Scan<T, Operation> scan(Lanes mask, T value, T first, const Operation& operation,
+                                      const char* file, unsigned line) {
+    Scan<T, Operation> record = {value, first, &operation};
+    gpuarray_abi::rendezvous(mask, &record, Scan<T, Operation>::combine, file, line);
+    return record;
+}
+
+} // namespace cuda_c
+
+static inline void __syncwarp(cuda_c::Mask mask = ~(cuda_c::Mask)0, GPUARRAY_PLACE) {
+    gpuarray_abi::rendezvous(mask, nullptr, nullptr, file, line);
+}
+static inline cuda_c::Mask __activemask(GPUARRAY_PLACE) {
+    return (cuda_c::Mask)gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+}
+
+// Each shuffle for a type, with a mask and without.
+#define CUDA_C_SHUFFLE(type, name, lane_of, offset)                                             \
+    static inline type __##name##_sync(cuda_c::Mask mask, type value, offset by,                \
+                                       int width = cuda_c::WARP, GPUARRAY_PLACE) {                 \
+        const int from = cuda_c::lane_of((int)gpuarray_abi::lane(), by, width);                 \
+        return cuda_c::shuffle(mask, value, from, file, line);                                  \
+    }                                                                                           \
+    static inline type __##name(type value, offset by, int width = cuda_c::WARP, GPUARRAY_PLACE) { \
+        const int from = cuda_c::lane_of((int)gpuarray_abi::lane(), by, width);                 \
+        return cuda_c::shuffle(0, value, from, file, line);                                     \
+    }
+#define CUDA_C_SHUFFLES(type)                                                                   \
+    CUDA_C_SHUFFLE(type, shfl, lane_at, int)                                                    \
+    CUDA_C_SHUFFLE(type, shfl_up, lane_up, unsigned int)                                        \
+    CUDA_C_SHUFFLE(type, shfl_down, lane_down, unsigned int)                                    \
+    CUDA_C_SHUFFLE(type, shfl_xor, lane_xor, int)
+CUDA_C_SHUFFLES(int)
+CUDA_C_SHUFFLES(unsigned int)
+CUDA_C_SHUFFLES(long)
+CUDA_C_SHUFFLES(unsigned long)
+CUDA_C_SHUFFLES(long long)
+CUDA_C_SHUFFLES(unsigned long long)
+CUDA_C_SHUFFLES(float)
+CUDA_C_SHUFFLES(double)
+
+static inline cuda_c::Mask __ballot_sync(cuda_c::Mask mask, int predicate, GPUARRAY_PLACE) {
+    return (cuda_c::Mask)cuda_c::ballot(mask, predicate != 0, file, line);
+}
+static inline int __any_sync(cuda_c::Mask mask, int predicate, GPUARRAY_PLACE) {
+    return cuda_c::ballot(mask, predicate != 0, file, line) != 0;
+}
+static inline int __all_sync(cuda_c::Mask mask, int predicate, GPUARRAY_PLACE) {
+    return cuda_c::ballot(mask, predicate == 0, file, line) == 0;
+}
+static inline int __uni_sync(cuda_c::Mask mask, int predicate, GPUARRAY_PLACE) {
+    const cuda_c::Match<bool> found = cuda_c::match(mask, predicate != 0, file, line);
+    return found.equal == found.present;
+}
+static inline cuda_c::Mask __ballot(int predicate, GPUARRAY_PLACE) {
+    return (cuda_c::Mask)cuda_c::ballot(0, predicate != 0, file, line);
+}
+static inline int __any(int predicate, GPUARRAY_PLACE) {
+    return cuda_c::ballot(0, predicate != 0, file, line) != 0;
+}
+static inline int __all(int predicate, GPUARRAY_PLACE) {
+    return cuda_c::ballot(0, predicate == 0, file, line) == 0;
+}
+
+// Equal values are equal bits: a NaN matches itself, and zeros of two signs differ.
+#define CUDA_C_MATCH(type, word)                                                                \
+    static inline cuda_c::Mask __match_any_sync(cuda_c::Mask mask, type value, GPUARRAY_PLACE) {   \
+        return (cuda_c::Mask)cuda_c::match(mask, cuda_c::bits<word>(value), file, line).equal;  \
+    }                                                                                           \
+    static inline cuda_c::Mask __match_all_sync(cuda_c::Mask mask, type value, int* all,        \
+                                                GPUARRAY_PLACE) {                                  \
+        const cuda_c::Match<word> found =                                                       \
+            cuda_c::match(mask, cuda_c::bits<word>(value), file, line);                         \
+        *all = found.equal == found.present;                                                    \
+        return *all ? (cuda_c::Mask)found.equal : 0;                                            \
+    }
+CUDA_C_MATCH(int, unsigned int)
+CUDA_C_MATCH(unsigned int, unsigned int)
+CUDA_C_MATCH(long, unsigned long)
+CUDA_C_MATCH(unsigned long, unsigned long)
+CUDA_C_MATCH(long long, unsigned long long)
+CUDA_C_MATCH(unsigned long long, unsigned long long)
+CUDA_C_MATCH(float, unsigned int)
+CUDA_C_MATCH(double, unsigned long long)
+#undef CUDA_C_MATCH
+
+#define CUDA_C_REDUCE(type, name, value)                                                        \
+    static inline type __reduce_##name##_sync(cuda_c::Mask mask, type brought, GPUARRAY_PLACE) {   \
+        struct Operation {                                                                      \
+            type operator()(type x, type y) const { return value; }                             \
+        };                                                                                      \
+        return cuda_c::reduce(mask, brought, Operation(), file, line);                          \
+    }
+CUDA_C_REDUCE(unsigned int, add, x + y)
+CUDA_C_REDUCE(unsigned int, min, y < x ? y : x)
+CUDA_C_REDUCE(unsigned int, max, x < y ? y : x)
+CUDA_C_REDUCE(int, add, (int)((unsigned int)x + (unsigned int)y))
+CUDA_C_REDUCE(int, min, y < x ? y : x)
+CUDA_C_REDUCE(int, max, x < y ? y : x)
+CUDA_C_REDUCE(unsigned int, and, x & y)
+CUDA_C_REDUCE(unsigned int, or, x | y)
+CUDA_C_REDUCE(unsigned int, xor, x ^ y)
+#undef CUDA_C_REDUCE
+
+} // extern "C++"

@@ -1,0 +1,2 @@
+// What programs include for the language, which is there already.
+#pragma once

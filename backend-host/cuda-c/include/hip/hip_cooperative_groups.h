@@ -1,0 +1,3 @@
+// The same header under HIP's name.
+#pragma once
+#include "../cooperative_groups.h"

@@ -1,0 +1,3 @@
+// The same header under HIP's name.
+#pragma once
+#include "../cuda_fp16.h"

@@ -1,0 +1,3 @@
+// There already: the headers of the language hold it.
+#pragma once
+#include "math.h"
