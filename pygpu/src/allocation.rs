@@ -19,8 +19,19 @@ use std::ffi::{CStr, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// Device memory that is freed behind the work that uses it when nothing refers to it any
-/// longer, or when `free` is called.
+/// Device memory, which `mem_alloc` and its like return. It stands for its address wherever device
+/// memory is an argument, and is freed behind the work that uses it: by `free`, or when nothing
+/// refers to it any longer.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> memory = driver.mem_alloc(24)
+/// >>> driver.memcpy_htod(memory, np.arange(3))
+/// >>> driver.from_device(int(memory) + 8, 2, np.int64)
+/// array([1, 2])
+/// >>> memory.free()
 #[pyclass(frozen, subclass, weakref, module = "pygpu.driver")]
 pub(crate) struct DeviceAllocation {
     memory: ManuallyDrop<Arc<DeviceMemory>>,
@@ -192,8 +203,32 @@ pub(crate) fn buffer<'py>(
     Ok(PyMemoryView::from(&array)?.into_any())
 }
 
-/// Allocates `bytes` bytes on the current device that every stream can use at once, and other
-/// processes once they have its handle.
+/// Allocates memory on the current device that every stream can use at once, and other processes
+/// once they have its handle (`cuMemAlloc`, `hipMalloc`).
+///
+/// Parameters
+/// ----------
+/// bytes : int
+///     The number of bytes, above zero.
+///
+/// Returns
+/// -------
+/// DeviceAllocation
+///     The memory, its bytes undefined.
+///
+/// Raises
+/// ------
+/// LogicError
+///     `bytes` is not above zero.
+/// MemoryError
+///     There is not so much memory.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver
+/// >>> memory = driver.mem_alloc(100)
+/// >>> memory.size
+/// 100
 #[pyfunction]
 pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> {
     let bytes = positive("mem_alloc", "bytes", bytes)?;
@@ -212,8 +247,38 @@ pub(crate) fn mem_alloc_ordered(
     Ok(DeviceAllocation::new(Arc::new(memory)))
 }
 
-/// Allocates `height` rows of `width` bytes for elements of `access_size` bytes (4, 8 or 16);
-/// returns the memory and the row pitch in bytes.
+/// Allocates rows of device memory that start at addresses which suit the device
+/// (`cuMemAllocPitch`, `hipMemAllocPitch`).
+///
+/// Parameters
+/// ----------
+/// width : int
+///     The bytes of a row.
+/// height : int
+///     The number of rows.
+/// access_size : {4, 8, 16}
+///     The bytes of an element that kernels read at once.
+///
+/// Returns
+/// -------
+/// memory : DeviceAllocation
+///     The memory, its bytes undefined.
+/// pitch : int
+///     The row pitch: bytes from the start of a row to that of the next.
+///
+/// Raises
+/// ------
+/// LogicError
+///     A size is not above zero, or `access_size` is another number.
+/// MemoryError
+///     There is not so much memory.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver
+/// >>> memory, pitch = driver.mem_alloc_pitch(100, 8, 4)
+/// >>> pitch >= 100, pitch % 4
+/// (True, 0)
 #[pyfunction]
 pub(crate) fn mem_alloc_pitch(
     width: &Bound<'_, PyAny>,
@@ -227,7 +292,32 @@ pub(crate) fn mem_alloc_pitch(
     Ok((DeviceAllocation::of_region(rows.into_region()), pitch))
 }
 
-/// Start and bytes of the allocation that an address lies in.
+/// Returns the allocation that an address lies in (`cuMemGetAddressRange`,
+/// `hipMemGetAddressRange`).
+///
+/// Parameters
+/// ----------
+/// devptr : DeviceAllocation, GPUArray or int
+///     An address of device memory.
+///
+/// Returns
+/// -------
+/// base : int
+///     The base address of the allocation.
+/// size : int
+///     Its bytes.
+///
+/// Raises
+/// ------
+/// LogicError
+///     There is no device memory at the address.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver
+/// >>> memory = driver.mem_alloc(100)
+/// >>> driver.mem_get_address_range(int(memory) + 10) == (int(memory), 100)
+/// True
 #[pyfunction]
 pub(crate) fn mem_get_address_range(devptr: &Bound<'_, PyAny>) -> PyResult<(u64, usize)> {
     if let Some(memory) = memory_of(devptr)? {

@@ -88,14 +88,43 @@ pub(crate) fn set_current_device(ordinal: Option<usize>) -> PyResult<()> {
     Ok(())
 }
 
-/// The name of the backend that is, or would be, used.
+/// Returns the name of the backend that is used, or would be: the one that `PYGPU_BACKEND` names,
+/// else the best one here.
+///
+/// Returns
+/// -------
+/// str
+///     "cuda", "hip" or "host".
+///
+/// Raises
+/// ------
+/// BackendUnavailable
+///     There is no such backend here; the message says what was looked for.
+///
+/// Examples
+/// --------
+/// >>> import pygpu
+/// >>> pygpu.choose_backend() in ("cuda", "hip", "host")
+/// True
 #[pyfunction]
 pub(crate) fn choose_backend() -> PyResult<&'static str> {
     Ok(backend()?.name())
 }
 
-/// How this library was built, as a dictionary: the backend that is tried first, or `None`, and
-/// for each target of `PYBIND_GPU_TARGET` its name, compiler, kernels and bytes. Opens nothing.
+/// Returns how this library was built. Opens no backend.
+///
+/// Returns
+/// -------
+/// dict
+///     `default_backend`, the backend that is tried first, or None; and `targets`, a list of
+///     dictionaries with `name`, `compiler`, `kernels` (a number) and `bytes` for each target of
+///     `PYBIND_GPU_TARGET`.
+///
+/// Examples
+/// --------
+/// >>> import pygpu
+/// >>> list(pygpu.build_info())
+/// ['default_backend', 'targets']
 #[pyfunction]
 pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let info = gpuarray::build_info();

@@ -8,7 +8,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 
-/// Every backend as a dictionary: name, available, version, devices, reason.
+/// Returns every backend, and why one is not available.
+///
+/// Returns
+/// -------
+/// list of dict
+///     For each backend its `name`; whether it is `available`; the `version` of its driver, None
+///     without one; `devices`, a list of dictionaries with `ordinal`, `name`, `pci_bus_id`,
+///     `compute_capability` and `total_memory` in bytes; and the `reason` why it is not available,
+///     else None.
+///
+/// Examples
+/// --------
+/// >>> import pygpu
+/// >>> [backend["name"] for backend in pygpu.backends()]
+/// ['cuda', 'hip', 'host']
 #[pyfunction]
 pub(crate) fn backends(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
@@ -213,7 +227,21 @@ pub(crate) fn kept_memory() -> PyResult<usize> {
     current_device()?.device.kept_memory().or_raise()
 }
 
-/// Free and total bytes of the current device.
+/// Returns how much memory the current device has (`cuMemGetInfo`, `hipMemGetInfo`).
+///
+/// Returns
+/// -------
+/// free : int
+///     The bytes that are free.
+/// total : int
+///     All bytes.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver
+/// >>> free, total = driver.mem_get_info()
+/// >>> 0 <= free <= total
+/// True
 #[pyfunction]
 pub(crate) fn mem_get_info() -> PyResult<(usize, usize)> {
     let info = current_device()?.device.memory_info().or_raise()?;

@@ -18,7 +18,32 @@ const BLOCKING_SYNC: u32 = 1;
 const DISABLE_TIMING: u32 = 2;
 const INTERPROCESS: u32 = 4;
 
-/// A mark in a stream's work that can be asked for, waited for and timed.
+/// A mark in a stream's work, which can be asked for, waited for and timed (`cuEventCreate`,
+/// `hipEventCreateWithFlags`).
+///
+/// Parameters
+/// ----------
+/// flags : int
+///     Values of `driver.event_flags`: BLOCKING_SYNC, DISABLE_TIMING and INTERPROCESS.
+///
+/// Raises
+/// ------
+/// ValueError
+///     `flags` has other bits.
+/// LogicError
+///     INTERPROCESS is without DISABLE_TIMING.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver, gpuarray
+/// >>> start, end = driver.Event(), driver.Event()
+/// >>> _ = start.record()
+/// >>> a = gpuarray.zeros(1000)
+/// >>> _ = end.record()
+/// >>> end.synchronize().query()
+/// True
+/// >>> start.time_till(end) >= 0  # milliseconds
+/// True
 #[pyclass(frozen, weakref, name = "Event", module = "pygpu.driver")]
 pub(crate) struct PyEvent {
     pub(crate) event: Arc<dyn Event>,

@@ -8,11 +8,26 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Recorded work that can be launched again and again.
+/// Recorded work that can be launched again and again (`cuGraphInstantiate`,
+/// `hipGraphInstantiate`): what `Stream.capture` records.
 ///
 /// The graph keeps the memory of the arrays and allocations that the work uses, even if they are
-/// freed, and a launch is ordered behind other work on it. Memory that a kernel was given as a plain
-/// address is the program's to keep.
+/// freed, and a launch is ordered behind other work on it. Memory that a kernel was given as a
+/// plain address is the program's to keep.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver, gpuarray
+/// >>> stream = driver.Stream()
+/// >>> x = gpuarray.zeros(3, "i4").on(stream)
+/// >>> stream.synchronize()
+/// >>> with stream.capture() as graph:
+/// ...     x += 1
+/// >>> for _ in range(5):
+/// ...     graph.launch(stream)
+/// >>> stream.synchronize()
+/// >>> x
+/// array([5, 5, 5], dtype=int32)
 #[pyclass(frozen, weakref, name = "Graph", module = "pygpu.driver")]
 pub(crate) struct PyGraph {
     /// Empty until the capture ends.

@@ -35,7 +35,32 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
     Ok(IpcHandle(handle))
 }
 
-/// The handle with which other processes can open the memory at an address of `mem_alloc`.
+/// Returns a handle with which other processes open memory of `mem_alloc` (`cuIpcGetMemHandle`,
+/// `hipIpcGetMemHandle`): as an `IPCMemoryHandle`. `pygpu.ipc` shares arrays.
+///
+/// Parameters
+/// ----------
+/// devptr : DeviceAllocation, GPUArray or int
+///     An address in the memory. The handle is that of the whole allocation.
+///
+/// Returns
+/// -------
+/// bytearray
+///     64 octets.
+///
+/// Raises
+/// ------
+/// LogicError
+///     The memory cannot be shared: it is stream-ordered, of a pool, or of another process.
+/// Unsupported
+///     The device shares no memory.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver
+/// >>> memory = driver.mem_alloc(100)
+/// >>> len(driver.mem_get_ipc_handle(memory))
+/// 64
 #[pyfunction]
 pub(crate) fn mem_get_ipc_handle<'py>(
     py: Python<'py>,
@@ -45,7 +70,32 @@ pub(crate) fn mem_get_ipc_handle<'py>(
     Ok(to_object(py, &current_device()?.device.export_memory(address).or_raise()?))
 }
 
-/// Memory that another process exported; closed when nothing refers to it any longer.
+/// Device memory that another process has exported (`cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`).
+/// It is closed by `close`, or when nothing refers to it any longer. Device memory in all else: see
+/// `DeviceAllocation`.
+///
+/// Parameters
+/// ----------
+/// handle : bytearray or bytes
+///     What `mem_get_ipc_handle` returned in the other process.
+/// flags : int
+///     1, `driver.ipc_mem_flags.LAZY_ENABLE_PEER_ACCESS`.
+///
+/// Raises
+/// ------
+/// LogicError
+///     The handle is no such one, is of this very process (on CUDA and HIP), or the other process
+///     has freed the memory.
+/// Unsupported
+///     The device shares no memory.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver
+/// >>> driver.IPCMemoryHandle(bytearray(3))
+/// Traceback (most recent call last):
+///     ...
+/// pygpu._errors.InvalidArgument: IPCMemoryHandle: handle has 3 bytes; allowed are 64 ...
 #[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
 pub(crate) struct IPCMemoryHandle;
 

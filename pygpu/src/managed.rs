@@ -19,7 +19,16 @@ const GLOBAL: u32 = 1;
 const HOST: u32 = 2;
 const SINGLE: u32 = 4;
 
-/// Memory that host and device share; numpy arrays over it keep it alive.
+/// Memory that host and device share: the base of an array of `managed_empty`, which keeps it
+/// alive. Device memory in all else: see `DeviceAllocation`.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> memory = driver.managed_empty(3, np.float32).base
+/// >>> isinstance(memory, driver.DeviceAllocation)
+/// True
 #[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
 #[derive(Default)]
 pub(crate) struct ManagedAllocation {
@@ -73,7 +82,43 @@ impl ManagedAllocation {
     }
 }
 
-/// Returns a numpy array, its elements undefined, in memory that host and device share.
+/// Returns a numpy array, its elements undefined, in memory that host and device share
+/// (`cuMemAllocManaged`, `hipMallocManaged`).
+///
+/// Parameters
+/// ----------
+/// shape : int or sequence of int
+///     The extents of the axes.
+/// dtype : dtype
+///     The type of the elements, which are plain bytes.
+/// order : {"C", "F"}
+///     The memory order.
+/// mem_flags : int
+///     A value of `driver.mem_attach_flags`: GLOBAL, HOST, or 0.
+///
+/// Returns
+/// -------
+/// numpy.ndarray
+///     An array whose `base` is a `ManagedAllocation`, which owns the memory.
+///
+/// Raises
+/// ------
+/// LogicError
+///     `mem_flags` is another value.
+/// MemoryError
+///     There is not so much memory.
+/// Unsupported
+///     The device has no such memory.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> a = driver.managed_empty((2, 3), np.float32, mem_flags=driver.mem_attach_flags.GLOBAL)
+/// >>> driver.Context.synchronize()
+/// >>> a[...] = 1
+/// >>> a.base.get_device_pointer() == a.ctypes.data
+/// True
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, order = "C", mem_flags = 0))]
 pub(crate) fn managed_empty<'py>(

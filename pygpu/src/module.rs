@@ -14,7 +14,19 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Loaded code; it stays as long as a function of it.
+/// Loaded code: kernels and variables. `module_from_file`, `module_from_buffer` and
+/// `compiler.SourceModule` make it. It is unloaded when nothing refers to it or to a function of
+/// it.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, compiler
+/// >>> source = "__device__ int numbers[3]; __global__ void nothing() {}"
+/// >>> module = compiler.SourceModule(source).module
+/// >>> address, size = module.get_global("numbers")
+/// >>> size
+/// 12
+/// >>> module.get_function("nothing")(block=(1, 1, 1))
 #[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
 pub(crate) struct PyModuleObject {
     /// Unloading code waits for the device.
@@ -148,14 +160,69 @@ fn report<T>(
     handler.call1(arguments).map(|_| ())
 }
 
-/// Loads code from a file: a cubin, fatbin, PTX or code object.
+/// Loads code from a file (`cuModuleLoad`, `hipModuleLoad`).
+///
+/// Parameters
+/// ----------
+/// filename : str or path
+///     A file with a cubin, a fat binary, PTX, or a code object.
+///
+/// Returns
+/// -------
+/// Module
+///     The loaded code.
+///
+/// Raises
+/// ------
+/// OSError
+///     The file cannot be read.
+/// LogicError
+///     It is no code for this device.
+/// Unsupported
+///     The backend loads no kernels.
+///
+/// Examples
+/// --------
+/// >>> import tempfile
+/// >>> from pygpu import autoinit, compiler, driver
+/// >>> with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+/// ...     _ = file.write(compiler.compile("__global__ void nothing() {}"))
+/// ...     file.flush()
+/// ...     module = driver.module_from_file(file.name)
+/// >>> module.get_function("nothing")(block=(1, 1, 1))
 #[pyfunction]
 pub(crate) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<PyModuleObject> {
     load(py, &ModuleSource::File(&filename), &LoadOptions::default())?.or_raise()
 }
 
-/// Loads code from memory. `options` are pairs of `jit_option` and value; `message_handler` is
-/// called with success, the log and the error's text.
+/// Loads code from memory (`cuModuleLoadDataEx`, `hipModuleLoadDataEx`).
+///
+/// Parameters
+/// ----------
+/// buffer : bytes or buffer
+///     A cubin, a fat binary, PTX, or a code object.
+/// options : sequence of tuple, optional
+///     Pairs of a value of `driver.jit_option` and its value.
+/// message_handler : callable, optional
+///     Called with whether it was loaded, the log, and the text of the error.
+///
+/// Returns
+/// -------
+/// Module
+///     The loaded code.
+///
+/// Raises
+/// ------
+/// LogicError
+///     It is no code for this device.
+/// Unsupported
+///     The backend loads no kernels.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, compiler, driver
+/// >>> module = driver.module_from_buffer(compiler.compile("__global__ void nothing() {}"))
+/// >>> module.get_function("nothing")(block=(1, 1, 1))
 #[pyfunction]
 #[pyo3(signature = (buffer, options = None, message_handler = None))]
 pub(crate) fn module_from_buffer(
@@ -200,8 +267,30 @@ struct Input {
     name: String,
 }
 
-/// Links several pieces of code to one module. `options` and `message_handler` are those of
-/// `module_from_buffer`.
+/// Links pieces of code to one module (`cuLinkCreate`, `hiprtcLinkCreate`): add them, then call
+/// `link_module`.
+///
+/// Parameters
+/// ----------
+/// message_handler : callable, optional
+///     Called with whether it was linked, the log, and the text of the error.
+/// options : sequence of tuple, optional
+///     Pairs of a value of `driver.jit_option` and its value.
+/// log_verbose : bool
+///     Whether the log tells more.
+///
+/// Raises
+/// ------
+/// LogicError
+///     An option is not known.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, compiler, driver
+/// >>> code = compiler.compile("__global__ void nothing() {}", target="ptx")
+/// >>> linker = driver.Linker()
+/// >>> linker.add_data(code, driver.jit_input_type.PTX)
+/// >>> linker.link_module().get_function("nothing")(block=(1, 1, 1))
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct Linker {
     inputs: Mutex<Vec<Input>>,

@@ -54,7 +54,15 @@ fn gone(call: &'static str) -> PyErr {
     to_python(Error::handle(call, "the page-locked memory was let go already"))
 }
 
-/// Page-locked host memory; numpy arrays over it keep it alive.
+/// Page-locked host memory: the base of an array of `pagelocked_empty`, which keeps it alive.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> memory = driver.pagelocked_empty(3, np.float32).base
+/// >>> memory.size
+/// 12
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct PagelockedHostAllocation {
     memory: Mutex<Option<DeferredDrop<PinnedMemory>>>,
@@ -120,8 +128,39 @@ impl PagelockedHostAllocation {
     }
 }
 
-/// Returns a numpy array, its elements undefined, in page-locked memory. `mem_flags` is a
-/// combination of `host_alloc_flags`.
+/// Returns a numpy array, its elements undefined, in page-locked memory (`cuMemHostAlloc`,
+/// `hipHostMalloc`), from and to which devices copy at full speed while the host does other work.
+///
+/// Parameters
+/// ----------
+/// shape : int or sequence of int
+///     The extents of the axes.
+/// dtype : dtype
+///     The type of the elements, which are plain bytes.
+/// order : {"C", "F"}
+///     The memory order.
+/// mem_flags : int
+///     Values of `driver.host_alloc_flags`.
+///
+/// Returns
+/// -------
+/// numpy.ndarray
+///     An array whose `base` is a `PagelockedHostAllocation`, which owns the memory.
+///
+/// Raises
+/// ------
+/// LogicError
+///     `mem_flags` has other bits.
+/// MemoryError
+///     There is not so much memory.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> a = driver.pagelocked_empty((2, 3), np.float32)
+/// >>> a.shape, type(a.base).__name__
+/// ((2, 3), 'PagelockedHostAllocation')
 #[pyfunction]
 #[pyo3(signature = (shape, dtype, order = "C", mem_flags = 0))]
 pub(crate) fn pagelocked_empty<'py>(
@@ -164,8 +203,18 @@ pub(crate) fn pagelocked_empty<'py>(
 /// A registration, and the array whose memory it is of.
 type Registration = (RegisteredMemory<'static>, OwnerObject);
 
-/// Host memory of the program, page-locked as long as this object lives or until
-/// `unregister` is called.
+/// Host memory of the program that is page-locked as long as this object lives, or until
+/// `unregister` is called: the base of an array of `register_host_memory`.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> a = driver.aligned_zeros(1024, np.float32)
+/// >>> registration = driver.register_host_memory(a).base
+/// >>> registration.base is a
+/// True
+/// >>> registration.unregister()
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
     /// The array whose memory is registered. Dropped before the registration, which keeps the
@@ -216,8 +265,37 @@ impl RegisteredHostMemory {
     }
 }
 
-/// Page-locks the memory of a numpy array; returns an array over the same memory whose `base`
-/// is the registration. `flags` is a combination of `mem_host_register_flags`.
+/// Page-locks the memory of a numpy array (`cuMemHostRegister`, `hipHostRegister`).
+///
+/// Parameters
+/// ----------
+/// ary : numpy.ndarray
+///     A contiguous array that can be written.
+/// flags : int
+///     Values of `driver.mem_host_register_flags`.
+///
+/// Returns
+/// -------
+/// numpy.ndarray
+///     An array over the same memory whose `base` is a `RegisteredHostMemory`. The memory is
+///     page-locked until that is gone or its `unregister` is called.
+///
+/// Raises
+/// ------
+/// LogicError
+///     The memory is page-locked already, or `flags` has other bits.
+/// ValueError
+///     The array is not contiguous, or is read-only.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, driver
+/// >>> a = driver.aligned_zeros(1024, np.float32)
+/// >>> locked = driver.register_host_memory(a)
+/// >>> locked.ctypes.data == a.ctypes.data
+/// True
+/// >>> locked.base.unregister()
 #[pyfunction]
 #[pyo3(signature = (ary, flags = 0))]
 pub(crate) fn register_host_memory<'py>(

@@ -23,7 +23,30 @@ const NON_BLOCKING: u32 = 1;
 pub(crate) const LEGACY: u64 = 1;
 pub(crate) const PER_THREAD: u64 = 2;
 
-/// A queue of work that the device runs in order.
+/// A queue of work that the device runs in order (`cuStreamCreateWithPriority`,
+/// `hipStreamCreateWithPriority`).
+///
+/// Parameters
+/// ----------
+/// flags : int
+///     1 for a stream that does not wait for the default stream, nor that one for it; else 0.
+/// priority : int
+///     The lower, the sooner the device runs its work; 0 is the default.
+///
+/// Raises
+/// ------
+/// ValueError
+///     `flags` has other bits.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, driver, gpuarray
+/// >>> stream = driver.Stream()
+/// >>> a = gpuarray.zeros(1000)
+/// >>> _ = a.fill(7, stream=stream)
+/// >>> stream.synchronize()
+/// >>> stream.is_done()
+/// True
 #[pyclass(frozen, weakref, name = "Stream", module = "pygpu.driver")]
 pub(crate) struct PyStream {
     /// Keeps the owner of an external stream alive. Before the stream, since fields are dropped in

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -294,3 +296,42 @@ def test_a_described_stream_is_waited_for():
     driver.memset_d32_async(a.ptr, 5, a.size, busy)
     b = gpuarray.from_cuda_array_interface(Described(a, stream=busy.handle))
     assert (b.view(np.int32).get() == 5).all()
+
+
+# ---- docs/exchange.md ---------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "exchange.md"
+
+
+def lines_of_the_table():
+    return [line for line in PAGE.read_text().splitlines() if "→" in line or "::" in line]
+
+
+def test_each_line_of_the_table_names_tests_that_exist():
+    lines = [line for line in lines_of_the_table() if "from → to" not in line]
+    assert len(lines) > 20
+    for line in lines:
+        named = re.findall(r"`([\w/]+\.py)::(\w+)`", line)
+        assert named, line
+        for file, test in named:
+            folder = "tests" if "/" in file else "tests/python"
+            text = (PAGE.parents[1] / folder / file).read_text()
+            assert f"\ndef {test}(" in text, f"{file} has no {test}"
+
+
+def test_nothing_is_copied_to_the_host_unasked():
+    a = gpuarray.to_gpu(sample("f4"))
+    for function in (
+        np.asarray,
+        np.array,
+        np.ascontiguousarray,
+        lambda a: np.asarray(a, dtype="f8"),
+        lambda a: np.zeros((3, 4)) @ np.asanyarray(a),
+        lambda a: np.copyto(np.zeros((3, 4)), a),
+        lambda a: np.zeros((3, 4)).__setitem__(..., a),
+        memoryview,
+        bytes,
+        bytearray,
+    ):
+        with pytest.raises((TypeError, BufferError)):
+            function(a)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from pygpu import (
     driver,
     elementwise,
     gpuarray,
+    ipc,
     reduction,
     scan,
     tools,
@@ -40,8 +43,8 @@ def rows():
 
 def test_the_page_has_its_tables():
     sections = [row.id.split("-")[0] for row in rows()]
-    for name in ("PyGPU", "PyCUDA", "numba", "CuPy", "pyarrow.cuda"):
-        assert sections.count(name) > 10, name
+    for name in ("PyGPU", "PyCUDA", "numba", "CuPy", "pyarrow.cuda", "node"):
+        assert sections.count(name) > 9, name
 
 
 @pytest.mark.parametrize("call", list(rows()))
@@ -78,6 +81,14 @@ def test_each_call_is_there(call):
     if "batch" in call or call == "buf.copy_to_host()":
         pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
         names["batch"] = pa.record_batch({"x": h[0], "y": ["a", None, "b"]})
-    result = eval(call, names)
+    with ipc.empty(6, np.float32).ipc_handle() as descriptor:
+        shared, mask = ipc.empty(6, np.float32), ipc.empty(1, np.uint8)
+        with ipc.export_column(shared, mask) as column:
+            node = json.dumps(descriptor.to_node())
+            names |= {"ipc": ipc, "pickle": pickle, "shared": shared, "mask": mask}
+            names |= {"descriptor": descriptor, "column": column, "node": node}
+            result = eval(call, names)
     if isinstance(result, gpu.cudaError_t):
         assert result
+    if isinstance(result, ipc.Descriptor):
+        result.close()

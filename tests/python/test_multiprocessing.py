@@ -1,4 +1,4 @@
-"""`python -m pygpu run` of programs that start processes with `multiprocessing`."""
+"""Programs that start processes with `multiprocessing`, under `python -m pygpu run` and without."""
 
 from __future__ import annotations
 
@@ -92,3 +92,36 @@ def test_an_installed_pycuda_is_not_taken_instead(tmp_path):
     (installed / "__init__.py").write_text("raise ImportError('the real one')\n")
     (tmp_path / "program.py").write_text("import sys\nsys.path.append('installed')\n" + WORK + MAIN)
     run(tmp_path, "program.py", "spawn")
+
+
+# Each process of the pool has a device memory of its own, or its own view of the one GPU.
+ARRAYS = """
+import multiprocessing, os, sys
+import numpy as np
+import pygpu.autoinit
+from pygpu import gpuarray
+
+def work(array):
+    assert isinstance(array, gpuarray.GPUArray)
+    array += 1
+    return os.getpid(), array.T
+
+if __name__ == "__main__":
+    host = np.arange(6, dtype="f4").reshape(2, 3)
+    arrays = [gpuarray.to_gpu(host * k)[:, ::2] for k in range(4)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        for k, (number, array) in enumerate(pool.map(work, arrays)):
+            assert number != os.getpid()
+            np.testing.assert_array_equal(array.get(), (host * k)[:, ::2].T + 1)
+            np.testing.assert_array_equal(arrays[k].get(), (host * k)[:, ::2])
+    print("passed")
+"""
+
+
+def test_arrays_are_passed_as_copies(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(ARRAYS)
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr[-3000:]

@@ -12,7 +12,23 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::time::{Duration, Instant};
 
-/// Which memory orders an array's elements have.
+/// Which memory orders an array's elements have: the attribute `flags` of a `GPUArray`.
+///
+/// Attributes
+/// ----------
+/// c_contiguous : bool
+///     Whether the last axis is the fastest, without gaps.
+/// f_contiguous : bool
+///     Whether the first axis is the fastest, without gaps.
+/// forc : bool
+///     Either of the two.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import gpuarray
+/// >>> a = gpuarray.zeros((2, 3))
+/// >>> a.flags.c_contiguous, a.T.flags.c_contiguous, a.T.flags.forc
+/// (True, False, True)
 #[pyclass(frozen, module = "pygpu.gpuarray")]
 pub(crate) struct ArrayFlags {
     /// The last axis is the fastest, without gaps.

@@ -156,6 +156,15 @@ impl Content {
 /// -----
 /// An integer array to the power of a negative number is refused. A device cannot refuse negative
 /// exponents in an array: there the result is what the exact quotient rounds to towards zero.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, gpuarray
+/// >>> a = gpuarray.GPUArray((2, 3), np.float32)
+/// >>> _ = a.fill(1)
+/// >>> (a + gpuarray.arange(3, dtype=np.float32))[0]
+/// array([1., 2., 3.], dtype=float32)
 #[pyclass(frozen, subclass, dict, weakref, name = "GPUArray", module = "pygpu.gpuarray")]
 pub(crate) struct GPUArray {
     /// Empty only between `__new__` and `__init__` of a subclass.

@@ -31,7 +31,26 @@ pub(crate) use reduction::ReductionLauncher;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A function that the device runs.
+/// A kernel: a function that the device runs, which `Module.get_function` returns.
+///
+/// A call takes the arguments: arrays and other device memory, numpy's scalars, whose types tell
+/// their sizes, and host arrays in `In`, `Out` and `InOut`; then `block`, the threads of a block,
+/// `grid`, the blocks of the grid, `shared`, bytes of dynamic shared memory, and `stream`.
+/// `prepare` fixes the types, so that `prepared_call` takes plain Python numbers and costs less.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, compiler, gpuarray
+/// >>> module = compiler.SourceModule(
+/// ...     "__global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }"
+/// ... )
+/// >>> scale = module.get_function("scale")
+/// >>> x = gpuarray.arange(3, dtype=np.float32)
+/// >>> scale(x, np.float32(2), block=(3, 1, 1), grid=(1, 1))
+/// >>> scale.prepare("Pf").prepared_call((1, 1), (3, 1, 1), x.gpudata, 10)
+/// >>> x
+/// array([ 0., 20., 40.], dtype=float32)
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct Function {
     /// Unloading the code behind it waits for the device.

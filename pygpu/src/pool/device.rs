@@ -48,7 +48,20 @@ impl Drop for Ticket {
     }
 }
 
-/// Memory of a pool, given back when nothing refers to it any longer, or when `free` is called.
+/// Device memory of a pool, which `DeviceMemoryPool.allocate` returns. It goes back to the pool
+/// when nothing refers to it any longer, or when `free` is called, behind the work that uses it.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, tools
+/// >>> pool = tools.DeviceMemoryPool()
+/// >>> memory = pool.allocate(100)
+/// >>> memory.size, pool.active_blocks
+/// (100, 1)
+/// >>> memory.free()
+/// >>> pool.active_blocks, pool.held_blocks
+/// (0, 1)
+/// >>> pool.stop_holding()
 #[pyclass(frozen, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledDeviceAllocation {
     memory: Arc<DeviceMemory>,
@@ -133,10 +146,23 @@ impl PooledDeviceAllocation {
     }
 }
 
-/// Keeps freed device memory for the next request of its size.
+/// A pool of device memory: blocks that are freed are kept for the next request of their size.
 ///
-/// Memory may be used on any stream: whoever gets it next is ordered behind its earlier users.
-/// A pool has memory of one device, that of its first request.
+/// Memory may be used on any stream: whoever gets it next is ordered behind its earlier users. A
+/// pool has memory of one device, that of its first request. Its method `allocate` is an allocator
+/// of arrays.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import autoinit, gpuarray, tools
+/// >>> pool = tools.DeviceMemoryPool()
+/// >>> a = gpuarray.zeros(100, "f4", allocator=pool.allocate)
+/// >>> pool.active_blocks, pool.active_bytes
+/// (1, 400)
+/// >>> del a
+/// >>> pool.held_blocks
+/// 1
+/// >>> pool.free_held()
 #[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
 pub(crate) struct DeviceMemoryPool {
     pool: Arc<DevicePool>,

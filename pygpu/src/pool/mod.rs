@@ -10,7 +10,23 @@ use gpuarray::Error;
 use gpuarray::memory::pool;
 use pyo3::prelude::*;
 
-/// The position of the highest bit that is set; 0 for 0.
+/// Returns the position of the highest bit that is set.
+///
+/// Parameters
+/// ----------
+/// n : int
+///     A number, 0 or more.
+///
+/// Returns
+/// -------
+/// int
+///     The logarithm to the base 2, rounded down; 0 for 0.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import driver
+/// >>> driver.bitlog2(17)
+/// 4
 #[pyfunction]
 pub(crate) fn bitlog2(n: usize) -> u32 {
     n.checked_ilog2().unwrap_or(0)

@@ -17,7 +17,23 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How a pool's page-locked memory is made.
+/// How a pool's page-locked memory is made: an argument of `PageLockedMemoryPool`.
+///
+/// Parameters
+/// ----------
+/// flags : int
+///     Values of `driver.host_alloc_flags`.
+///
+/// Raises
+/// ------
+/// LogicError
+///     `flags` has other bits.
+///
+/// Examples
+/// --------
+/// >>> from pygpu import driver, tools
+/// >>> tools.PageLockedAllocator(driver.host_alloc_flags.PORTABLE)
+/// <PageLockedAllocator(portable=1, mapped=0, write_combined=0)>
 #[pyclass(frozen, module = "pygpu.tools")]
 pub(crate) struct PageLockedAllocator {
     options: PinnedOptions,
@@ -42,9 +58,24 @@ impl PageLockedAllocator {
     }
 }
 
-/// Keeps freed page-locked memory for the next request of its size.
+/// A pool of page-locked memory: blocks that are freed are kept for the next request of their size.
 ///
 /// A block goes back to the pool behind the copies that were queued when its array went.
+///
+/// Parameters
+/// ----------
+/// allocator : PageLockedAllocator, optional
+///     How the memory is made.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, tools
+/// >>> pool = tools.PageLockedMemoryPool()
+/// >>> a = pool.allocate((2, 3), np.float32)
+/// >>> a.shape, pool.active_blocks
+/// ((2, 3), 1)
+/// >>> pool.stop_holding()
 #[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
 pub(crate) struct PageLockedMemoryPool {
     pool: PinnedPool,
@@ -131,7 +162,17 @@ impl PageLockedMemoryPool {
 
 pool_members!(PageLockedMemoryPool);
 
-/// Page-locked memory of a pool, given back when no array uses it any longer.
+/// Page-locked memory of a pool: the base of an array of `PageLockedMemoryPool.allocate`. It goes
+/// back to the pool when no array uses it any longer, or when `free` is called.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np
+/// >>> from pygpu import autoinit, tools
+/// >>> pool = tools.PageLockedMemoryPool()
+/// >>> len(pool.allocate(3, np.float32).base)
+/// 12
+/// >>> pool.stop_holding()
 #[pyclass(frozen, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledHostAllocation {
     /// Goes back behind the copies that are queued, which may still use it.
