@@ -42,6 +42,7 @@ mod on_host {
     mod movement;
     mod moves;
     mod packs;
+    mod product;
     mod sort;
     mod structure;
 }
@@ -58,6 +59,7 @@ mod on_gpu {
     mod movement;
     mod moves;
     mod packs;
+    mod product;
     mod sort;
     mod structure;
 }

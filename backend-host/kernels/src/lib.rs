@@ -30,6 +30,7 @@ mod number;
 mod pairwise;
 mod parallel;
 mod power;
+mod product;
 mod random;
 mod reduce;
 mod reduce_input;
@@ -81,6 +82,7 @@ pub unsafe fn execute(
             Description::Sequence(operation) => sequence::run(operation, &workers),
             Description::Random(operation) => random::run(operation, &workers),
             Description::Sort(operation) => sort::run(operation, &workers),
+            Description::MatrixProduct(operation) => product::run(operation, &workers),
             Description::Nonzero(operation) => {
                 nonzero::run(operation, &workers);
                 Ok(())

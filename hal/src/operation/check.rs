@@ -1,8 +1,8 @@
 //! The checks of operations: everything that a description shows.
 
 use super::{
-    Description, Elementwise, Gather, Indexed, Input, Mapped, Nonzero, Operand, Reduce, Scan,
-    Scatter, Sequence, Sort,
+    Description, Elementwise, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero, Operand,
+    Reduce, Scan, Scatter, Sequence, Sort,
 };
 use crate::Complex;
 use crate::dtype::{DType, Kind};
@@ -24,6 +24,7 @@ impl Description {
             Description::Random(it) => it.check(),
             Description::Nonzero(it) => it.check(),
             Description::Sort(it) => it.check(),
+            Description::MatrixProduct(it) => it.check(),
         }
     }
 }
@@ -258,5 +259,16 @@ impl Sort {
             }
         }
         Ok(())
+    }
+}
+
+impl MatrixProduct {
+    fn check(&self) -> Result<()> {
+        let MatrixProduct { compute, batch, left, right, output, .. } = self;
+        let operands = [left, right, output];
+        if is_record(*compute) || operands.iter().any(|operand| is_record(operand.dtype)) {
+            return Err(Error::invalid_type("matmul", "records cannot be multiplied"));
+        }
+        check_strides("matmul", batch.len() + 2, operands)
     }
 }

@@ -228,6 +228,31 @@ pub struct Sort {
     pub output: Operand,
 }
 
+/// Products of matrices: `output[b, i, j]` is the sum over `t` of `left[b, i, t] * right[b, t, j]`.
+///
+/// The order in which a sum's terms are added depends on shapes, strides and dtypes only. Products
+/// and sums of floating-point numbers may be fused. Half precision is summed in single precision. The
+/// output is apart from the inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatrixProduct {
+    /// The type that elements are converted to and multiplied in.
+    pub compute: DType,
+    /// The extents of the axes before those of the matrices.
+    pub batch: Shape,
+    /// The rows of each left matrix and of each result.
+    pub rows: usize,
+    /// The columns of each left matrix, and the rows of each right one.
+    pub terms: usize,
+    /// The columns of each right matrix and of each result.
+    pub columns: usize,
+    /// The left matrices: strides of the batch, of the rows, of the terms.
+    pub left: Operand,
+    /// The right matrices: strides of the batch, of the terms, of the columns.
+    pub right: Operand,
+    /// Where the values go: strides of the batch, of the rows, of the columns.
+    pub output: Operand,
+}
+
 /// What an operation does, with which memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -250,6 +275,8 @@ pub enum Description {
     Nonzero(Nonzero),
     /// Rows in ascending order.
     Sort(Sort),
+    /// Products of matrices.
+    MatrixProduct(MatrixProduct),
 }
 
 macro_rules! described {
@@ -262,7 +289,7 @@ macro_rules! described {
         }
     )*};
 }
-described!(Elementwise Reduce Scan Gather Scatter Sequence Random Nonzero Sort);
+described!(Elementwise Reduce Scan Gather Scatter Sequence Random Nonzero Sort MatrixProduct);
 
 /// A builtin operation that has been checked.
 #[derive(Clone, Debug, PartialEq)]

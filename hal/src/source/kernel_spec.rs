@@ -2,7 +2,7 @@
 
 use super::kernel_key::KernelKey;
 use super::prelude::Prelude;
-use super::{elementwise, indexed, random, reduce, scan, sequence, sort};
+use super::{elementwise, indexed, product, random, reduce, scan, sequence, sort};
 use smallvec::SmallVec;
 
 /// What of an operation changes its compiled code: function, dtypes, scalar inputs, the
@@ -25,6 +25,7 @@ pub(super) enum Family {
     Sequence(sequence::Key),
     Random(random::Key),
     Sort(sort::Key),
+    Product(product::Key),
 }
 
 impl From<Family> for KernelSpec {
@@ -59,6 +60,7 @@ impl KernelSpec {
             Family::Sequence(key) => key,
             Family::Random(key) => key,
             Family::Sort(key) => key,
+            Family::Product(key) => key,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! the grid, packed arguments.
 //!
 //! Each family of operations (element-wise, reductions, scans, gather and scatter, sequences, random
-//! numbers, sorts) has
+//! numbers, sorts, products of matrices) has
 //! a key, a plan that adds launches, and a source. `plan` and `kernel_spec` dispatch to the
 //! families; what these share lies below them: launches, iteration spaces, machine words, types
 //! and names in C, the prelude.
@@ -35,6 +35,7 @@ mod launches;
 mod machine_word;
 mod plan;
 mod prelude;
+mod product;
 mod random;
 mod reduce;
 mod scan;

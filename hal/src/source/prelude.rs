@@ -5,7 +5,7 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 10] = [
+const PARTS: [(Prelude, &str); 11] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
@@ -16,6 +16,7 @@ const PARTS: [(Prelude, &str); 10] = [
     (Prelude::INDEXED, include_str!("cuda/indexed.cuh")),
     (Prelude::RANDOM, include_str!("cuda/random.cuh")),
     (Prelude::SORT, include_str!("cuda/sort.cuh")),
+    (Prelude::PRODUCT, include_str!("cuda/product.cuh")),
 ];
 
 const TYPES: &str = include_str!("cuda/types.cuh");
@@ -32,6 +33,7 @@ impl Prelude {
     pub(super) const INDEXED: Prelude = Prelude(128);
     pub(super) const RANDOM: Prelude = Prelude(256);
     pub(super) const SORT: Prelude = Prelude(512);
+    pub(super) const PRODUCT: Prelude = Prelude(1024);
 
     pub(super) const fn with(self, other: Prelude) -> Prelude {
         Prelude(self.0 | other.0)

@@ -230,6 +230,22 @@ pub(crate) fn all() -> Vec<Description> {
                 output: operand(0x20000, out, &[(out.size() as isize) << 20, out.size() as isize]),
             }));
         }
+        for (batch, extents) in [(1, [20, 20, 20]), (1, [40, 2000, 40]), (400, [300, 30, 300])] {
+            let [rows, terms, columns] = extents;
+            let of = |address, matrix: [usize; 2]| {
+                operand(address, dtype, &c_order(&[batch, matrix[0], matrix[1]], dtype))
+            };
+            list.push(Description::MatrixProduct(MatrixProduct {
+                compute: dtype,
+                batch: [batch][..].into(),
+                rows,
+                terms,
+                columns,
+                left: of(0x10000, [rows, terms]),
+                right: of(0x20000, [terms, columns]),
+                output: of(0x30000, [rows, columns]),
+            }));
+        }
         list.push(Description::Sequence(Sequence {
             length: 100,
             start: zero(dtype),

@@ -11,6 +11,7 @@ mod indexed;
 mod modulus;
 mod naive;
 mod power;
+mod product;
 mod reduce;
 mod saturate;
 mod scalar;

@@ -3,7 +3,9 @@
 use super::arrays::{at, indices, read};
 use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction};
-use hal::operation::{Description, Elementwise, Indexed, Input, Mapped, Reduce, Scan};
+use hal::operation::{
+    Description, Elementwise, Indexed, Input, Mapped, MatrixProduct, Reduce, Scan,
+};
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
 
@@ -38,6 +40,7 @@ pub(super) fn values(operation: &Description) -> BTreeMap<u64, Scalar> {
                 (at(&operation.output, &[index]), value)
             })
             .collect(),
+        Description::MatrixProduct(operation) => product(operation),
         other => panic!("no reference for {other:?}"),
     }
 }
@@ -157,4 +160,26 @@ fn scan(operation: &Scan) -> BTreeMap<u64, Scalar> {
             (at(output, index), cast(&value.expect("value"), output.dtype))
         })
         .collect()
+}
+
+fn product(operation: &MatrixProduct) -> BTreeMap<u64, Scalar> {
+    let MatrixProduct { compute, batch, rows, terms, columns, left, right, output } = operation;
+    // Sums of numbers of 16 bits are made in a wider type.
+    let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
+    let shape: Vec<usize> = batch.iter().chain([rows, columns]).copied().collect();
+    let multiply = Function::Binary(BinaryFunction::Multiply);
+    let value = |index: &[usize]| {
+        let outer = &index[..batch.len()];
+        let [row, column] = [index[batch.len()], index[batch.len() + 1]];
+        (0..*terms).fold(zero(inner), |sum, term| {
+            let element = |operand: &hal::operation::Operand, place: [usize; 2]| {
+                let index = [outer, &place].concat();
+                cast(&cast(&read(at(operand, &index), operand.dtype), *compute), inner)
+            };
+            let factors = [element(left, [row, term]), element(right, [term, column])];
+            combine(Reduction::Sum, inner, &sum, &apply(multiply, inner, &factors))
+        })
+    };
+    let stored = |value: Scalar| cast(&cast(&value, *compute), output.dtype);
+    indices(&shape).iter().map(|index| (at(output, index), stored(value(index)))).collect()
 }

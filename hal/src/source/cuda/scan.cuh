@@ -29,31 +29,6 @@ struct TileMemory {
     METHOD A* at(u32 item) { return items + item + item / Tile<A>::count * Tile<A>::gap; }
 };
 
-// `WIDTH` neighbours in one access of 16 bytes.
-template <class A, u32 WIDTH>
-struct Neighbours {
-    static METHOD void put(A* to, const A* from) {
-        Pack<A, (int)WIDTH> pack;
-#pragma unroll
-        for (u32 k = 0; k < WIDTH; ++k) {
-            pack.item[k] = from[k];
-        }
-        *(Pack<A, (int)WIDTH>*)to = pack;
-    }
-    static METHOD void get(A* to, const A* from) {
-        const Pack<A, (int)WIDTH> pack = *(const Pack<A, (int)WIDTH>*)from;
-#pragma unroll
-        for (u32 k = 0; k < WIDTH; ++k) {
-            to[k] = pack.item[k];
-        }
-    }
-};
-template <class A>
-struct Neighbours<A, 1> {
-    static METHOD void put(A* to, const A* from) { *to = *from; }
-    static METHOD void get(A* to, const A* from) { *to = *from; }
-};
-
 // Combines sixteen neighbours, or fewer, in their order.
 template <class Op>
 DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 count) {

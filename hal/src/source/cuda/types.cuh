@@ -366,6 +366,31 @@ struct alignas(sizeof(T) * COUNT) Pack {
     T item[COUNT];
 };
 
+// Copies `WIDTH` neighbours by way of registers, in one access.
+template <class A, u32 WIDTH>
+struct Neighbours {
+    static METHOD void put(A* to, const A* from) {
+        Pack<A, (int)WIDTH> pack;
+#pragma unroll
+        for (u32 k = 0; k < WIDTH; ++k) {
+            pack.item[k] = from[k];
+        }
+        *(Pack<A, (int)WIDTH>*)to = pack;
+    }
+    static METHOD void get(A* to, const A* from) {
+        const Pack<A, (int)WIDTH> pack = *(const Pack<A, (int)WIDTH>*)from;
+#pragma unroll
+        for (u32 k = 0; k < WIDTH; ++k) {
+            to[k] = pack.item[k];
+        }
+    }
+};
+template <class A>
+struct Neighbours<A, 1> {
+    static METHOD void put(A* to, const A* from) { *to = *from; }
+    static METHOD void get(A* to, const A* from) { *to = *from; }
+};
+
 template <class T, int COUNT>
 DEVICE bool packable(const char* address) {
     return (u64)address % sizeof(Pack<T, COUNT>) == 0;

@@ -1,0 +1,183 @@
+// Products of matrices: a block of 256 threads, 16 by 16, computes a tile of the result. Eight terms
+// at a time of the rows and columns that it needs lie in shared memory, while the next eight are on their
+// way to registers; a thread keeps the sums of some rows and columns in registers.
+
+// How a term is added to a sum. Floating-point numbers are fused, as libraries of linear algebra do.
+template <class F, class A>
+struct WholeSum {
+    typedef A value;
+    static METHOD A zero() { return convert<A>((i32)0); }
+    static METHOD A add(A sum, A x, A y) { return F::add(sum, F::multiply(x, y)); }
+};
+template <class R>
+struct RealSum {
+    typedef R value;
+    static METHOD R zero() { return (R)0; }
+    static METHOD R add(R sum, R x, R y) { return m_fma(x, y, sum); }
+};
+template <class R>
+struct ComplexSum {
+    typedef complex<R> value;
+    static METHOD value zero() { return make_complex<R>((R)0, (R)0); }
+    static METHOD value add(value sum, value x, value y) {
+        sum.re = m_fma(-x.im, y.im, m_fma(x.re, y.re, sum.re));
+        sum.im = m_fma(x.im, y.re, m_fma(x.re, y.im, sum.im));
+        return sum;
+    }
+};
+
+// Terms that lie in shared memory at a time.
+constexpr u32 TERMS = 8;
+
+// A tile's lines (rows of the left matrix, columns of the right one): `COUNT` of each thread, in
+// packs of `width` that lie 16 packs apart, so that neighbouring threads read neighbouring packs.
+template <class A, u32 COUNT>
+struct Lines {
+    static constexpr u32 count = COUNT;
+    static constexpr u32 size = 16 * COUNT;
+    static constexpr u32 most = (u32)(sizeof(A) < 16 ? 16 / sizeof(A) : 1);
+    static constexpr u32 width = most < COUNT ? most : COUNT;
+    // Threads that store neighbouring terms of a line meet other banks because of the gap.
+    static constexpr u32 pitch = size + width;
+    struct Memory {
+        alignas(16) A item[2][TERMS][pitch];
+    };
+    // The line of a tile that a thread's line `k` is.
+    static METHOD u32 line(u32 thread, u32 k) {
+        return k / width * (16 * width) + thread * width + k % width;
+    }
+    // The thread's lines of one term.
+    static METHOD void get(const Memory& memory, u32 buffer, u32 term, u32 thread, A* own) {
+        const A* const from = memory.item[buffer][term] + thread * width;
+#pragma unroll
+        for (u32 k = 0; k < COUNT; k += width) {
+            Neighbours<A, width>::get(own + k, from + k * 16);
+        }
+    }
+};
+
+// Brings lines of a matrix to shared memory. Neighbouring threads read neighbouring terms of a line
+// with `ALONG_TERMS`, else neighbouring lines: whichever are nearer in memory. `Element` reads one.
+// Elements beyond the matrix are zeros.
+template <class A, class Element, bool ALONG_TERMS, u32 COUNT>
+struct LineReader {
+    typedef Lines<A, COUNT> L;
+    // Elements that a thread reads, `apart` lines, or terms, from one another.
+    static constexpr u32 items = L::size * TERMS / 256;
+    static constexpr u32 apart = ALONG_TERMS ? 256 / TERMS : 256 / L::size;
+    const char* at;
+    i64 step;
+    i64 advance;
+    u32 line;
+    u32 term;
+    u64 lines;
+
+    METHOD LineReader(const char* matrix, i64 line_stride, i64 term_stride, u64 first, u64 end) {
+        line = ALONG_TERMS ? threadIdx.x / TERMS : threadIdx.x % L::size;
+        term = ALONG_TERMS ? threadIdx.x % TERMS : threadIdx.x / L::size;
+        lines = end - first;
+        at = matrix + (i64)(first + line) * line_stride + (i64)term * term_stride;
+        step = (i64)apart * (ALONG_TERMS ? line_stride : term_stride);
+        advance = (i64)TERMS * term_stride;
+    }
+
+    // Reads the next terms, of which there are `terms` or more than a tile has.
+    METHOD void read(u64 terms, A* own) {
+#pragma unroll
+        for (u32 k = 0; k < items; ++k) {
+            const u32 its_line = line + (ALONG_TERMS ? k * apart : 0);
+            const u32 its_term = term + (ALONG_TERMS ? 0 : k * apart);
+            own[k] = its_line < lines && its_term < terms ? Element::get(at + (i64)k * step)
+                                                          : convert<A>((i32)0);
+        }
+        at += advance;
+    }
+
+    METHOD void put(typename L::Memory& memory, u32 buffer, const A* own) const {
+#pragma unroll
+        for (u32 k = 0; k < items; ++k) {
+            const u32 its_line = line + (ALONG_TERMS ? k * apart : 0);
+            const u32 its_term = term + (ALONG_TERMS ? 0 : k * apart);
+            memory.item[buffer][its_term][its_line] = own[k];
+        }
+    }
+};
+
+// The tile of a result at which a work is done: tiles that share rows or columns come close to one
+// another, eight rows of tiles at a time.
+struct TilePlace {
+    u64 row;
+    u64 column;
+    METHOD TilePlace(u64 index, u64 tile_rows, u64 tile_columns) {
+        const u64 first = index / (8 * tile_columns) * 8;
+        const u64 height = tile_rows - first < 8 ? tile_rows - first : 8;
+        const u64 rest = index - first * tile_columns;
+        row = first + rest % height;
+        column = rest / height;
+    }
+};
+
+// Computes a tile from terms `0` to before `terms`: the tile's first row and column are `row` and
+// `column`, and `write` stores an element by its row and its column.
+template <class Sum, u32 ROWS, u32 COLUMNS, class Left, class Right, class Write>
+DEVICE void multiply_tile(Left left, Right right, u64 terms, u64 row, u64 rows, u64 column, u64 columns,
+                          const Write& write) {
+    typedef typename Sum::value A;
+    typedef Lines<A, ROWS> Down;
+    typedef Lines<A, COLUMNS> Along;
+    __shared__ typename Down::Memory left_memory;
+    __shared__ typename Along::Memory right_memory;
+    const u32 down = threadIdx.x / 16, along = threadIdx.x % 16;
+    A sum[ROWS][COLUMNS];
+#pragma unroll
+    for (u32 i = 0; i < ROWS; ++i) {
+#pragma unroll
+        for (u32 j = 0; j < COLUMNS; ++j) {
+            sum[i][j] = Sum::zero();
+        }
+    }
+    A left_next[Left::items], right_next[Right::items];
+    left.read(terms, left_next);
+    right.read(terms, right_next);
+    left.put(left_memory, 0, left_next);
+    right.put(right_memory, 0, right_next);
+    __syncthreads();
+    u32 buffer = 0;
+    for (u64 done = 0; done < terms; done += TERMS) {
+        const bool more = terms - done > TERMS;
+        if (more) {
+            left.read(terms - done - TERMS, left_next);
+            right.read(terms - done - TERMS, right_next);
+        }
+#pragma unroll
+        for (u32 term = 0; term < TERMS; ++term) {
+            A x[ROWS], y[COLUMNS];
+            Down::get(left_memory, buffer, term, down, x);
+            Along::get(right_memory, buffer, term, along, y);
+#pragma unroll
+            for (u32 i = 0; i < ROWS; ++i) {
+#pragma unroll
+                for (u32 j = 0; j < COLUMNS; ++j) {
+                    sum[i][j] = Sum::add(sum[i][j], x[i], y[j]);
+                }
+            }
+        }
+        buffer = 1 - buffer;
+        if (more) {
+            left.put(left_memory, buffer, left_next);
+            right.put(right_memory, buffer, right_next);
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (u32 i = 0; i < ROWS; ++i) {
+        const u64 its_row = row + Down::line(down, i);
+#pragma unroll
+        for (u32 j = 0; j < COLUMNS; ++j) {
+            const u64 its_column = column + Along::line(along, j);
+            if (its_row < rows && its_column < columns) {
+                write(its_row, its_column, sum[i][j]);
+            }
+        }
+    }
+}
