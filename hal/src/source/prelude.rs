@@ -5,17 +5,19 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 11] = [
+const PARTS: [(Prelude, &str); 13] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
     (Prelude::HALF, include_str!("cuda/half.cuh")),
     (Prelude::COMPLEX, include_str!("cuda/complex.cuh")),
     (Prelude::REDUCE, include_str!("cuda/reduce.cuh")),
-    (Prelude::SCAN, include_str!("cuda/scan.cuh")),
+    (Prelude::WORDS, include_str!("cuda/words.cuh")),
+    (Prelude(64), include_str!("cuda/scan.cuh")),
     (Prelude::INDEXED, include_str!("cuda/indexed.cuh")),
     (Prelude::RANDOM, include_str!("cuda/random.cuh")),
     (Prelude::SORT, include_str!("cuda/sort.cuh")),
+    (Prelude(4096), include_str!("cuda/radix.cuh")),
     (Prelude::PRODUCT, include_str!("cuda/product.cuh")),
 ];
 
@@ -29,10 +31,12 @@ impl Prelude {
     pub(super) const HALF: Prelude = Prelude(8);
     pub(super) const COMPLEX: Prelude = Prelude(16);
     pub(super) const REDUCE: Prelude = Prelude(32);
-    pub(super) const SCAN: Prelude = Prelude(64);
+    pub(super) const WORDS: Prelude = Prelude(2048);
+    pub(super) const SCAN: Prelude = Prelude(64).with(Self::WORDS);
     pub(super) const INDEXED: Prelude = Prelude(128);
     pub(super) const RANDOM: Prelude = Prelude(256);
     pub(super) const SORT: Prelude = Prelude(512);
+    pub(super) const RADIX: Prelude = Prelude(4096).with(Self::WORDS);
     pub(super) const PRODUCT: Prelude = Prelude(1024);
 
     pub(super) const fn with(self, other: Prelude) -> Prelude {

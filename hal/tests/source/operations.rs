@@ -220,14 +220,21 @@ pub(crate) fn all() -> Vec<Description> {
                 target: source,
             }));
         }
-        for indices in [false, true] {
+        for (indices, length) in [
+            (false, 1 << 20),
+            (true, 1 << 20),
+            (false, 1 << 31),
+            (true, 1 << 31),
+            (false, 999),
+            (true, 999),
+        ] {
             let out = if indices { DType::Int64 } else { dtype };
             list.push(Description::Sort(Sort {
                 rows: 1,
-                length: 1 << 20,
+                length: length as usize,
                 indices,
-                input: operand(0x10000, dtype, &[size << 20, size]),
-                output: operand(0x20000, out, &[(out.size() as isize) << 20, out.size() as isize]),
+                input: operand(0x10000, dtype, &[size * length, size]),
+                output: operand(0x20000, out, &[out.size() as isize * length, out.size() as isize]),
             }));
         }
         for (batch, extents) in [(1, [20, 20, 20]), (1, [40, 2000, 40]), (400, [300, 30, 300])] {

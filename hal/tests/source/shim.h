@@ -119,8 +119,9 @@ static inline void __syncthreads() {
 }
 
 // Threads change places at barriers only.
-static inline unsigned long long atomicAdd(unsigned long long* address, unsigned long long value) {
-    const unsigned long long old = *address;
+template <class T>
+static inline T atomicAdd(T* address, T value) {
+    const T old = *address;
     *address = old + value;
     return old;
 }

@@ -71,9 +71,26 @@ fn rows_of_one_tile_and_of_many_are_sorted() {
 }
 
 #[test]
+fn long_rows_are_sorted_digit_by_digit() {
+    // Longer than the rows that are merged; many tiles of 3840, of 8 bytes 2304.
+    let lengths = [(1, (1 << 16) + 1), (2, 70_001)];
+    let scattered = |x: i32| x.wrapping_mul(0x0123_4567).rotate_left(7);
+    sorts(&lengths, scattered, i32::cmp, |a, b| a == b);
+    let lengths = [(1, 66_000)];
+    sorts(&lengths, |x| x as u8, u8::cmp, |a, b| a == b);
+    sorts(&lengths, |x| x > 0, bool::cmp, |a, b| a == b);
+    sorts(&lengths, |x| scattered(x) as i16, i16::cmp, |a, b| a == b);
+    sorts(&lengths, |x| i64::from(scattered(x)) << 20, i64::cmp, |a, b| a == b);
+    // All equal.
+    sorts(&lengths, |_| 7_u32, u32::cmp, |a, b| a == b);
+}
+
+#[test]
 fn nan_is_last_and_zeros_are_equal() {
     let special = |x: i32| match x {
+        225.. => -f32::NAN,
         200.. => f32::NAN,
+        -220..-200 => f32::NEG_INFINITY,
         100..120 => f32::INFINITY,
         0..20 => -0.0,
         20..40 => 0.0,
@@ -81,8 +98,10 @@ fn nan_is_last_and_zeros_are_equal() {
     };
     let order = |a: &f32, b: &f32| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
     let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
-    let lengths = [(2, 100), (1, 5000)];
+    let lengths = [(2, 100), (1, 5000), (1, 66_000)];
     sorts(&lengths, special, order, same);
+    let wide = |a: &f64, b: &f64| order(&(*a as f32), &(*b as f32));
+    sorts(&lengths, |x| f64::from(special(x)), wide, |a, b| same(a as f32, b as f32));
     let half = |x| f16::from_f32(special(x));
     sorts(
         &lengths,
@@ -90,6 +109,7 @@ fn nan_is_last_and_zeros_are_equal() {
         |a, b| order(&a.to_f32(), &b.to_f32()),
         |a, b| same(a.to_f32(), b.to_f32()),
     );
+    let lengths = [(2, 100), (1, 5000)];
     let complex = |x: i32| Complex::new(f64::from(special(x / 4)), f64::from(special(x * 7 % 211)));
     let parts = |a: f64, b: f64| order(&(a as f32), &(b as f32));
     sorts(

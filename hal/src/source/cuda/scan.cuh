@@ -193,18 +193,6 @@ DEVICE void scan_range(Read read, Write write, Index length, typename Op::value 
 // and no fence is needed.
 constexpr u32 TEAM = 256;
 
-// Words that blocks share without a barrier. AMD's compiler takes no volatile access for one of global
-// memory.
-#if defined(__AMDGCN__)
-DEVICE u64 next_number(u64* counter) { return __atomic_fetch_add(counter, (u64)1, __ATOMIC_RELAXED); }
-DEVICE void publish(u64* to, u64 word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
-DEVICE u64 published(const u64* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
-#else
-DEVICE u64 next_number(u64* counter) { return atomicAdd(counter, (u64)1); }
-DEVICE void publish(u64* to, u64 word) { *(volatile u64*)to = word; }
-DEVICE u64 published(const u64* from) { return *(const volatile u64*)from; }
-#endif
-
 template <class A>
 struct Published {
     static constexpr u32 words = (u32)((sizeof(A) + 3) / 4);
@@ -237,28 +225,6 @@ struct Published {
         return parts.value;
     }
 };
-
-// Clears the state, which has to be another launch.
-DEVICE void clear_state(u64* state, u64 words) {
-    const u64 step = (u64)gridDim.x * 256;
-    for (u64 word = (u64)blockIdx.x * 256 + threadIdx.x; word < words; word += step) {
-        state[word] = 0;
-    }
-}
-
-// Takes the next tile; false if there is none, or if each block has been meant for one.
-DEVICE bool take_tile(u64* state, u64 tiles, bool first, u64* tile) {
-    __shared__ u64 taken;
-    if (!first && tiles <= gridDim.x) {
-        return false;
-    }
-    if (threadIdx.x == 0) {
-        taken = next_number(state);
-    }
-    __syncthreads();
-    *tile = taken;
-    return *tile < tiles;
-}
 
 // Scans tile `part` of the `parts` of a row; `tile` is its number among all `tiles`. `read` and
 // `write` are those of the row, `start` is what an exclusive scan begins with.

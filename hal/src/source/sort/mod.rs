@@ -1,8 +1,20 @@
-//! Sorting of rows, and the indices that sort them.
+//! Sorting of rows, and the indices that sort them: by merges, or long rows digit by digit.
 
 mod key;
-mod plan;
+mod merge;
+mod radix;
 mod source;
 
+use crate::operation::Sort;
+use crate::source::launches::Launches;
+
 pub(super) use key::Key;
-pub(super) use plan::plan;
+
+/// Adds the launches of a sort and returns the key of their kernels.
+pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
+    if radix::takes(operation) {
+        radix::plan(operation, launches)
+    } else {
+        merge::plan(operation, launches)
+    }
+}

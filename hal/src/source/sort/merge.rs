@@ -1,6 +1,6 @@
-//! Launches of sorts: tiles, then merges of runs that double in length.
+//! Launches of sorts by merges: tiles, then merges of runs that double in length.
 
-use super::key::Key;
+use super::key::{Key, Method};
 use crate::operation::Sort;
 use crate::source::launches::{Launches, THREADS, blocks};
 
@@ -10,9 +10,9 @@ const fn count(size: usize) -> u64 {
 }
 
 /// Adds the launches of a sort and returns the key of their kernels.
-pub(in crate::source) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
+pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
     let Sort { rows, length, indices, input, output } = operation;
-    let key = Key { dtype: input.dtype, indices: *indices };
+    let key = Key { dtype: input.dtype, indices: *indices, method: Method::Merge };
     let (rows, length) = (*rows as u64, *length as u64);
     if rows == 0 || length == 0 {
         return key;

@@ -1,0 +1,41 @@
+// What blocks share without a barrier: words in global memory, and the numbers of tiles. Tiles are
+// numbered as blocks take them, so that every tile that a block waits for is done or under way.
+
+// AMD's compiler takes no volatile access for one of global memory.
+#if defined(__AMDGCN__)
+template <class W>
+DEVICE W add_atomically(W* to, W value) { return __atomic_fetch_add(to, value, __ATOMIC_RELAXED); }
+template <class W>
+DEVICE void publish(W* to, W word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
+template <class W>
+DEVICE W published(const W* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
+#else
+template <class W>
+DEVICE W add_atomically(W* to, W value) { return atomicAdd(to, value); }
+template <class W>
+DEVICE void publish(W* to, W word) { *(volatile W*)to = word; }
+template <class W>
+DEVICE W published(const W* from) { return *(const volatile W*)from; }
+#endif
+
+// Clears the state, which has to be another launch.
+DEVICE void clear_state(u64* state, u64 words) {
+    const u64 step = (u64)gridDim.x * 256;
+    for (u64 word = (u64)blockIdx.x * 256 + threadIdx.x; word < words; word += step) {
+        state[word] = 0;
+    }
+}
+
+// Takes the next tile; false if there is none, or if each block has been meant for one.
+DEVICE bool take_tile(u64* state, u64 tiles, bool first, u64* tile) {
+    __shared__ u64 taken;
+    if (!first && tiles <= gridDim.x) {
+        return false;
+    }
+    if (threadIdx.x == 0) {
+        taken = add_atomically(state, (u64)1);
+    }
+    __syncthreads();
+    *tile = taken;
+    return *tile < tiles;
+}
