@@ -160,25 +160,19 @@ struct Radix {
     static METHOD u32 digit(T key, u32 shift) { return (u32)(Digits<V>::order(key) >> shift) & 255; }
     static METHOD u32 at(u32 word) { return word + word / 8; }
 
-    static METHOD void take(const Memory& memory, T* own, Word* index) {
-#pragma unroll
-        for (u32 k = 0; k < count; ++k) {
-            own[k] = memory.key[threadIdx.x * count + k];
-            if (INDICES) {
-                index[k] = memory.index[threadIdx.x * count + k];
-            }
-        }
-    }
-
-    // Sorts the tile in shared memory, whose elements the threads have taken, by half a digit.
-    static METHOD void sort_half(Memory& memory, const T* own, const Word* index, u32 shift) {
+    // Sorts the tile in shared memory by half a digit.
+    static METHOD void sort_half(Memory& memory, u32 shift) {
         const u32 thread = threadIdx.x;
-        u64 counts = 0, ranks = 0;
+        T own[count];
+        // Four bits of each: the half digits, how many equal ones a thread has before, and has in all.
+        u64 halves = 0, ranks = 0, counts = 0;
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
-            const u32 half = ((u32)(Digits<V>::order(own[k]) >> shift) & 15) * 4;
-            ranks |= (counts >> half & 15) << (k * 4);
-            counts += (u64)1 << half;
+            own[k] = memory.key[thread * count + k];
+            const u32 half = (u32)(Digits<V>::order(own[k]) >> shift) & 15;
+            halves |= (u64)half << (k * 4);
+            ranks |= (counts >> half * 4 & 15) << (k * 4);
+            counts += (u64)1 << half * 4;
         }
         const u32 low = (u32)counts, high = (u32)(counts >> 32);
 #pragma unroll
@@ -200,14 +194,24 @@ struct Radix {
             memory.counts[thread * 9 + k] = before + item[k];
         }
         __syncthreads();
+        u32 rank[count];
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
-            const u32 half = (u32)(Digits<V>::order(own[k]) >> shift) & 15;
+            const u32 half = (u32)(halves >> k * 4) & 15;
             const u32 pair = memory.counts[at(half % 8 * 256 + thread)];
-            const u32 rank = (pair >> half / 8 * 16 & 0xffffu) + ((u32)(ranks >> k * 4) & 15);
-            memory.key[rank] = own[k];
-            if (INDICES) {
-                memory.index[rank] = index[k];
+            rank[k] = (pair >> half / 8 * 16 & 0xffffu) + ((u32)(ranks >> k * 4) & 15);
+            memory.key[rank[k]] = own[k];
+        }
+        if (INDICES) {
+            Word index[count];
+#pragma unroll
+            for (u32 k = 0; k < count; ++k) {
+                index[k] = memory.index[thread * count + k];
+            }
+            __syncthreads();
+#pragma unroll
+            for (u32 k = 0; k < count; ++k) {
+                memory.index[rank[k]] = index[k];
             }
         }
         __syncthreads();
@@ -290,6 +294,13 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
     }
 }
 
+// Threads of a pass, and on NVIDIA how few registers each has: four blocks share a multiprocessor.
+#if defined(__CUDA_ARCH__)
+#define GPUARRAY_PASS_BOUNDS __launch_bounds__(256, 4)
+#else
+#define GPUARRAY_PASS_BOUNDS __launch_bounds__(256)
+#endif
+
 // Where a pass reads and writes. The first reads the elements alone, whose indices are their places; the
 // last of an argsort writes nothing but indices, of 64 bits.
 template <class T, class Word>
@@ -333,13 +344,9 @@ DEVICE void radix_pass(const RadixArrays<typename Stored<V>::type, typename Radi
         memory.begin[thread] = 0;
         memory.end[thread] = 0;
         __syncthreads();
-        T own[R::count];
-        Word index[R::count];
-        R::take(memory, own, index);
-        R::sort_half(memory, own, index, shift);
-        R::take(memory, own, index);
-        R::sort_half(memory, own, index, shift + 4);
-#pragma unroll
+        R::sort_half(memory, shift);
+        R::sort_half(memory, shift + 4);
+#pragma unroll 5
         for (u32 k = 0; k < R::count; ++k) {
             const u32 item = k * 256 + thread;
             if (item < limit) {
@@ -369,7 +376,7 @@ DEVICE void radix_pass(const RadixArrays<typename Stored<V>::type, typename Radi
         }
         memory.move[thread] = before - memory.begin[thread];
         __syncthreads();
-#pragma unroll
+#pragma unroll 5
         for (u32 k = 0; k < R::count; ++k) {
             const u32 item = k * 256 + thread;
             if (item < limit) {
