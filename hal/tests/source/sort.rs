@@ -73,16 +73,15 @@ fn rows_of_one_tile_and_of_many_are_sorted() {
 #[test]
 fn long_rows_are_sorted_digit_by_digit() {
     // Longer than the rows that are merged; many tiles of 3840, of 8 bytes 2304.
-    let lengths = [(1, (1 << 16) + 1), (2, 70_001)];
+    let lengths = [(2, (1 << 16) + 1)];
     let scattered = |x: i32| x.wrapping_mul(0x0123_4567).rotate_left(7);
     sorts(&lengths, scattered, i32::cmp, |a, b| a == b);
     let lengths = [(1, 66_000)];
     sorts(&lengths, |x| x as u8, u8::cmp, |a, b| a == b);
-    sorts(&lengths, |x| x > 0, bool::cmp, |a, b| a == b);
     sorts(&lengths, |x| scattered(x) as i16, i16::cmp, |a, b| a == b);
     sorts(&lengths, |x| i64::from(scattered(x)) << 20, i64::cmp, |a, b| a == b);
     // All equal.
-    sorts(&lengths, |_| 7_u32, u32::cmp, |a, b| a == b);
+    sorts(&lengths, |_| false, bool::cmp, |a, b| a == b);
 }
 
 #[test]

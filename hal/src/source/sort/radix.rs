@@ -91,7 +91,7 @@ pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
         let turn = |place: u64| (place % 2) as usize;
         let keys_at = |place: u64| match indices {
             true => keys[turn(place)],
-            false if (places - 1 - place) % 2 == 0 => OUTPUT,
+            false if (places - 1 - place).is_multiple_of(2) => OUTPUT,
             false => keys[0],
         };
         let mut launch = launches.launch(2, blocks(rows * tiles));
