@@ -148,10 +148,8 @@ fn tiles_of_every_size_with_edges() {
 #[test]
 fn large_tiles_and_many_works() {
     use Order::{Columns, Rows};
-    // Tiles of 128 by 128 elements, of 8 bytes 128 by 64.
-    let cases = [case(32, [129, 9, 130], [Rows, Columns, Rows])];
-    products(&cases, |x, _| x as i8, |x, _| x as i8, false);
-    let cases = [case(43, [140, 3, 130], [Columns, Rows, Rows])];
+    // Tiles of 128 by 64 elements.
+    let cases = [case(22, [140, 9, 130], [Columns, Rows, Rows])];
     products(&cases, |x, _| f64::from(x), |x, _| x as f64, false);
 }
 
