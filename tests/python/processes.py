@@ -16,13 +16,13 @@ LIMIT = 120
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def fetched(what: str) -> Path:
-    """Returns the folder of a thing that `fetch.py` knows, fetched once; skips the test where it
-    cannot be had."""
-    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / f"tmp/{what}"
+def fetched(what: str, name: str) -> Path:
+    """Returns the folder, of this name, with a thing that `fetch.py` knows: fetched once. Skips the
+    test where it cannot be had."""
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tmp" / name
     script = ROOT / "backend-hip/bindings/fetch.py"
     done = subprocess.run(
-        [sys.executable, script, what.removeprefix("hip-"), folder],
+        [sys.executable, script, what, folder],
         capture_output=True,
         text=True,
         timeout=5 * LIMIT,

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from device import BACKEND
+from device import ALONE, BACKEND
 from hypothesis import given
 from pairs import check, pairs
 from processes import run_python
@@ -315,6 +315,64 @@ def test_what_workers_count():
     assert sizeof(arrow.DeviceColumn.from_gpuarray(gpuarray.zeros(5, "f4"))) == 20
 
 
+def test_a_token_is_that_of_the_content():
+    from dask.tokenize import tokenize
+
+    a, column = gpuarray.arange(6, dtype="f4"), arrow.DeviceColumn.from_gpuarray(gpuarray.ones(3))
+    assert tokenize(a) == tokenize(gpuarray.arange(6, dtype="f4"))
+    assert len({tokenize(x) for x in (a, a + 1, a[::2], a.reshape(2, 3), a.astype("f8"))}) == 5
+    assert tokenize(column) == tokenize(arrow.DeviceColumn.from_gpuarray(gpuarray.ones(3)))
+    assert tokenize(column) != tokenize(column.slice(1))
+
+
+FULL = """
+import numpy as np
+import pygpu.dask
+from distributed.protocol import deserialize, serialize
+from pygpu import arrow, driver, gpuarray
+
+a = gpuarray.arange(1 << 20, dtype=np.float32)
+column = arrow.DeviceColumn.from_gpuarray(a)
+sent = [serialize(value) for value in (a, column)]
+_, total = driver.mem_get_info()
+filled = driver.mem_alloc(total - (6 << 20))
+for (header, frames), kind in zip(sent, (gpuarray.GPUArray, arrow.DeviceColumn)):
+    left = deserialize(header, frames)
+    assert repr(left) == f"<LeftOnHost, a {kind.__name__} of {4 << 20} bytes>"
+    for use in (
+        lambda: left.shape,
+        lambda: left + 1,
+        lambda: 1 - left,
+        lambda: left[0],
+        lambda: np.sum(left),
+        lambda: len(left),
+        lambda: left.restore(),
+    ):
+        try:
+            use()
+        except MemoryError as error:
+            assert "of memory" in str(error), error
+        else:
+            raise AssertionError("it was used")
+    # It is sent on as what it is.
+    again = deserialize(*serialize(left))
+    assert type(again) is type(left)
+    filled.free()
+    for found in (left.restore(), deserialize(*serialize(again))):
+        assert type(found) is kind
+        found = found if kind is gpuarray.GPUArray else found.to_gpuarray()
+        assert (found.get() == np.arange(1 << 20)).all()
+        del found
+    driver.Context.synchronize()
+    filled = driver.mem_alloc(total - (6 << 20))
+"""
+
+
+@pytest.mark.skipif(not ALONE, reason="other processes use the device's memory")
+def test_what_does_not_fit_is_left_on_the_host():
+    run_python(FULL, PYGPU_HOST_MEMORY="64M")
+
+
 # ---- a cluster ----------------------------------------------------------------------------------
 
 CLUSTER = """
@@ -332,6 +390,9 @@ def make(k):
 
 def dot(a, b):
     return float(gpuarray.dot(a, b, dtype=np.float64).get())
+
+def dot_all(*arrays):
+    return [dot(a, a + 1) for a in arrays]
 
 def total(a):
     return float(gpuarray.sum(a, dtype=np.float64).get())
@@ -387,6 +448,13 @@ def main():
         for k, found in enumerate(client.gather(client.map(total, parts, pure=False))):
             np.testing.assert_allclose(found, expected(k).sum(), rtol=1e-9)
         assert pid not in client.run(os.getpid).values()
+
+        # A task whose arguments do not fit on one device fails; other workers go on.
+        here, there = sorted(client.run(capacity))[:2]
+        failed = client.submit(dot_all, *parts, workers=[here]).exception(timeout=60)
+        assert isinstance(failed, (MemoryError, TypeError)), failed
+        again = client.submit(total, parts[1], workers=[there], pure=False)
+        np.testing.assert_allclose(again.result(timeout=60), expected(1).sum(), rtol=1e-9)
         print("passed")
 
 if __name__ == "__main__":

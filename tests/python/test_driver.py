@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import pytest
 from device import needs_alone
 from pairs import numbers
 
-from pygpu import autoinit, driver, gpuarray
+from pygpu import _errors, autoinit, driver, gpuarray
 
 # ---- driver and devices -------------------------------------------------------------------------
 
@@ -348,6 +349,19 @@ def test_exception_classes():
     for name in ("MemoryError", "LogicError", "LaunchError", "RuntimeError", "CompileError"):
         assert issubclass(getattr(driver, name), driver.Error)
     assert issubclass(driver.MemoryError, MemoryError)
+
+
+def test_exceptions_pass_between_processes():
+    classes = [value for value in vars(_errors).values() if isinstance(value, type)]
+    for cls in classes:
+        if issubclass(cls, Exception):
+            # What pickles exceptions with their attributes, as tblib does, makes them so.
+            assert type(cls.__new__(cls)) is cls
+    with pytest.raises(driver.MemoryError) as raised:
+        driver.mem_alloc(1 << 60)
+    found = pickle.loads(pickle.dumps(raised.value))
+    assert type(found) is driver.MemoryError
+    assert (str(found), found.__dict__) == (str(raised.value), raised.value.__dict__)
 
 
 def test_a_number_with_a_fraction_is_no_address():

@@ -49,7 +49,7 @@ def same(array, expected):
 @pytest.fixture(scope="module")
 def mpi():
     """Runs a program in three processes of MPI."""
-    folder = fetched("mpi")
+    folder = fetched("mpi", "mpi")
     environment = os.environ | {
         "LD_LIBRARY_PATH": str(folder / "lib"),
         "MPI4PY_MPIABI": "mpich",

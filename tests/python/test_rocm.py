@@ -20,7 +20,7 @@ LIMIT = 600
 @pytest.fixture(scope="module")
 def runtime():
     """The environment in which the runtime of ROCm 5.2, fetched once, is found."""
-    folder = fetched("hip-runtime")
+    folder = fetched("runtime", "hip-runtime")
     without = {"ROCM_PATH", "HIP_PATH", "PYGPU_HIP_LIBRARY", "PYGPU_HIPRTC", "PYGPU_BACKEND"}
     kept = {key: value for key, value in os.environ.items() if key not in without}
     return kept | {"LD_LIBRARY_PATH": str(folder / "lib")}

@@ -24,7 +24,8 @@ class Error(Exception):
     detail: str = ""
 
 
-class MemoryError(Error, builtins.MemoryError):
+# Python's class comes first: it has a `__new__` of its own, which what pickles exceptions calls.
+class MemoryError(builtins.MemoryError, Error):
     """Not enough memory on the device or the host."""
 
 

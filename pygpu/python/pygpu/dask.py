@@ -7,6 +7,9 @@ receiver's device. Over a transport that takes device memory (UCX) a GPU's array
 host. An array arrives without gaps, its axes in the same memory order; elements that broadcasting
 repeats travel once. Workers count the bytes of device memory as those of their data.
 
+What does not fit on the receiver's device stays in its host memory as a :class:`LeftOnHost`: the
+task that would use it raises ``MemoryError``.
+
 Every process that sends or receives needs the import. Workers that this process starts afterwards
 import the module themselves, since it adds itself to ``distributed.worker.preload``. Others are
 started by ``dask worker --preload pygpu.dask``, or told to by ``client.run(importlib.import_module,
@@ -24,6 +27,7 @@ array([0, 2, 4], dtype=int32)
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +37,7 @@ import numpy as np
 from . import _core, _dtype_names
 from ._core import GPUArray
 from ._descriptor import loads_json, members, whole
+from ._errors import MemoryError
 from ._exchange import from_cuda_array_interface
 from .arrow import Context, CudaBuffer, DeviceColumn, DeviceRecordBatch
 from .arrow._parts import column_of, parts_of
@@ -42,12 +47,13 @@ from .ipc import OpenedColumn
 try:
     import dask.config
     from dask.sizeof import sizeof
+    from dask.tokenize import normalize_token
     from distributed.protocol import dask_deserialize, dask_serialize
     from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
 except ImportError as _error:
     raise ImportError("pygpu.dask needs distributed: pip install distributed") from _error
 
-__all__: list[str] = []
+__all__ = ["LeftOnHost"]
 
 _PARTS = ("dtype", "shape", "order", "repeated")
 _MOST_AXES = 64
@@ -192,6 +198,108 @@ def _column_from_device(header: Header, frames: list[Any]) -> DeviceColumn:
     return _column_of(header, [CudaBuffer._over(array, context) for array in arrays])
 
 
+# -- what does not fit on the device ---------------------------------------------------------------
+
+
+class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array or a column that did not fit on the device when it was received.
+
+    Any use raises ``MemoryError``, so that a task with such an argument fails with that; were it
+    raised while a message is read, ``distributed`` would wait for ever. It is sent on as what it
+    stands for.
+
+    Parameters
+    ----------
+    kind : type
+        The class of what it stands for: ``GPUArray``, ``DeviceColumn`` or ``DeviceRecordBatch``.
+    header : dict
+        What its serialiser returned.
+    frames : list of buffer
+        The same.
+    error : MemoryError
+        Why it is not on the device.
+
+    Examples
+    --------
+    >>> from distributed.protocol import serialize
+    >>> from pygpu import gpuarray
+    >>> header, frames = serialize(gpuarray.arange(3))
+    >>> left = LeftOnHost(gpuarray.GPUArray, header["sub-header"], frames, MemoryError("no room"))
+    >>> left + 1
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.MemoryError: a GPUArray of 24 bytes was left in host memory when it was ...
+    >>> left.restore()
+    array([0, 1, 2])
+    """
+
+    def __init__(self, kind: type, header: Header, frames: list[Any], error: Exception) -> None:
+        self._kind, self._header, self._frames = kind, header, frames
+        self._why = str(error)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes in host memory."""
+        return sum(memoryview(frame).nbytes for frame in self._frames)
+
+    def restore(self) -> Any:
+        """Copies the elements to the device; returns the array or column.
+
+        Raises
+        ------
+        MemoryError
+            They do not fit on the device.
+        """
+        return _BY_HOST[self._kind][1](self._header, self._frames)
+
+    def _unusable(self) -> MemoryError:
+        return MemoryError(
+            f"a {self._kind.__name__} of {self.nbytes} bytes was left in host memory when it was "
+            f"received: {self._why}"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self._unusable()
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        raise self._unusable()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise self._unusable()
+
+    def __getitem__(self, _: Any) -> Any:
+        raise self._unusable()
+
+    def __len__(self) -> int:
+        raise self._unusable()
+
+    def __repr__(self) -> str:
+        return f"<LeftOnHost, a {self._kind.__name__} of {self.nbytes} bytes>"
+
+
+def _or_left(kind: type) -> Callable[..., Any]:
+    """Returns what receives objects of a class, or leaves them on the host."""
+
+    def receive(header: Header, frames: list[Any]) -> Any:
+        try:
+            return _BY_HOST[kind][1](header, frames)
+        except builtins.MemoryError as error:
+            return LeftOnHost(kind, header, frames, error)
+
+    return receive
+
+
+def _left_to_host(left: LeftOnHost) -> tuple[Header, list[Any]]:
+    return {"kind": left._kind.__name__, "header": left._header}, left._frames
+
+
+def _left_from_host(header: Header, frames: list[Any]) -> Any:
+    kinds = {kind.__name__: kind for kind in _BY_HOST}
+    return _or_left(kinds[header["kind"]])(header["header"], frames)
+
+
 # -- frames --------------------------------------------------------------------------------------
 
 
@@ -227,19 +335,30 @@ def _to_batch(function: Callable[..., DeviceColumn]) -> Callable[..., DeviceReco
 
 
 def _register() -> None:
-    for family, kinds in (
-        ((dask_serialize, dask_deserialize), _BY_HOST),
-        ((cuda_serialize, cuda_deserialize), _BY_DEVICE),
-    ):
-        for kind, functions in kinds.items():
-            for dispatch, function in zip(family, functions):
-                dispatch.register(kind, function)
-    for kind in (GPUArray, CudaBuffer, DeviceColumn, DeviceRecordBatch):
+    for kind, (send, _) in _BY_HOST.items():
+        dask_serialize.register(kind, send)
+        dask_deserialize.register(kind, _or_left(kind))
+    dask_serialize.register(LeftOnHost, _left_to_host)
+    dask_deserialize.register(LeftOnHost, _left_from_host)
+    for kind, (send, receive) in _BY_DEVICE.items():
+        cuda_serialize.register(kind, send)
+        cuda_deserialize.register(kind, receive)
+    for kind in (*_BY_HOST, CudaBuffer, LeftOnHost):
         sizeof.register(kind, _nbytes)
     sizeof.register(OpenedColumn, lambda it: sum(_nbytes(part) for part in (it.data, it.mask)))
+    for kind in _BY_HOST:
+        normalize_token.register(kind, _token)
     preloaded = dask.config.get("distributed.worker.preload")
     if __name__ not in preloaded:
         dask.config.set({"distributed.worker.preload": [*preloaded, __name__]})
+
+
+def _token(value: Any) -> Any:
+    """Returns what stands for an argument in the key of a task: its class and its content."""
+    if isinstance(value, GPUArray):
+        return type(value).__name__, normalize_token(value.get())
+    header, frames = _BY_HOST[type(value)][0](value)
+    return type(value).__name__, header, [normalize_token(np.asarray(frame)) for frame in frames]
 
 
 def _nbytes(value: Any) -> int:
