@@ -47,7 +47,7 @@ MODULE := $(VENV)/.for-tests
 JOBS   := 2
 PYTEST  = $(PY) -m pytest -n $(JOBS)
 # Conformance tests in which generations of one runtime can't differ: they are about kernels.
-SAME   := $(addprefix --skip ,::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
+SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
   ::programs:: ::views::)
 # Python tests that are about drivers; the others are about arrays.
 IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
@@ -140,7 +140,7 @@ double-cuda double-sticky-cuda:
 # Kernels of single elements are those of CUDA; what wavefronts share is not.
 double-hip6:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: \
-	  $(if $(SAME),--skip ::elementwise:: --skip ::views:: --skip ::random_streams::)
+	  $(if $(SAME),--skip ::dtypes:: --skip ::elementwise:: --skip ::views:: --skip ::random_streams::)
 
 double-hip5 double-hip7:
 	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)

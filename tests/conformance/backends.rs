@@ -59,6 +59,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
             "address_range is the trait's own, which refuses",
         )],
         skipped: &[
+            ("dtypes", "the operations are the host's"),
             ("elementwise", "the operations are the host's"),
             ("views", "the operations are the host's"),
             ("reductions", "the operations are the host's"),

@@ -12,6 +12,7 @@ mod backends;
 mod captures;
 mod context;
 mod contexts;
+mod dtypes;
 mod elementwise;
 mod errors;
 mod events;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         ("hazards", hazards::TESTS),
         ("random_streams", random_streams::TESTS),
         ("threads", threads::TESTS),
+        ("dtypes", dtypes::TESTS),
         ("elementwise", elementwise::TESTS),
         ("functions", functions::TESTS),
         ("views", views::TESTS),
