@@ -30,6 +30,15 @@ MODULES = [
     "pygpu.sparse.coordinate",
     "pygpu.sparse.packeted",
     "pygpu.sparse.cg",
+    "pygpu.sparse.inner",
+    "pygpu.sparse.operator",
+    "pygpu.compyte.array",
+    "pygpu.compyte.dtypes",
+    "pygpu.numba",
+    "pygpu.cuda.cudadrv.devicearray",
+    "pygpu.cuda.cudadrv.devices",
+    "pygpu.cuda.cudadrv.driver",
+    "pygpu.cuda.cudadrv.error",
 ]
 if importlib.util.find_spec("distributed") is not None:
     MODULES.append("pygpu.dask")
@@ -70,6 +79,8 @@ def missing(value):
     lacks = [] if ">>> " in text and "Examples\n--------" in text else ["Examples"]
     try:
         parameters = [p for p in inspect.signature(value).parameters if p != "self"]
+        # Nobody makes an object of a protocol.
+        parameters *= not getattr(value, "_is_protocol", False)
     except (TypeError, ValueError):
         parameters = []
     if parameters and "Parameters\n----------" not in text:

@@ -24,7 +24,24 @@ __all__ = [
 
 
 class ArrayIsh(Protocol):
-    """What these functions ask of an array. ``bytes`` is the address of its first element."""
+    """What these functions ask of an array.
+
+    Attributes
+    ----------
+    shape, strides : tuple of int
+        The extents of the axes, and the bytes between neighbours along each.
+    dtype : numpy.dtype
+        The type of the elements.
+    bytes : int
+        The address of the first element.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> array = SimpleNamespace(shape=(2, 3), strides=(12, 4), dtype=np.dtype("f4"), bytes=4096)
+    >>> ArrayFlags(array).c_contiguous
+    True
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -33,9 +50,19 @@ class ArrayIsh(Protocol):
 
 
 def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides, in bytes, of an array without gaps whose first axis runs fastest.
+    """Returns the strides of an array without gaps whose first axis runs fastest.
 
-    An axis of length 0 counts as one of length 1.
+    Parameters
+    ----------
+    itemsize : int
+        The bytes of an element.
+    shape : tuple of int
+        The extents of the axes; an extent of 0 counts as 1.
+
+    Returns
+    -------
+    tuple of int
+        The strides, in bytes.
 
     Examples
     --------
@@ -48,7 +75,19 @@ def f_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 
 
 def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides, in bytes, of an array without gaps whose last axis runs fastest.
+    """Returns the strides of an array without gaps whose last axis runs fastest.
+
+    Parameters
+    ----------
+    itemsize : int
+        The bytes of an element.
+    shape : tuple of int
+        The extents of the axes; an extent of 0 counts as 1.
+
+    Returns
+    -------
+    tuple of int
+        The strides, in bytes.
 
     Examples
     --------
@@ -61,7 +100,25 @@ def c_contiguous_strides(itemsize: int, shape: tuple[int, ...]) -> tuple[int, ..
 def equal_strides(
     strides1: tuple[int, ...], strides2: tuple[int, ...], shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether strides agree on every axis whose length is not 1."""
+    """Returns whether strides agree on every axis whose extent is not 1.
+
+    Parameters
+    ----------
+    strides1, strides2 : tuple of int
+        The strides, in bytes.
+    shape : tuple of int
+        The extents of the axes.
+
+    Returns
+    -------
+    bool
+        Whether they agree.
+
+    Examples
+    --------
+    >>> equal_strides((12, 4), (100, 4), (1, 3)), equal_strides((12, 4), (100, 4), (2, 3))
+    (True, False)
+    """
     if tuple(strides1) == tuple(strides2):
         return True
     if not len(strides1) == len(strides2) == len(shape):
@@ -74,19 +131,64 @@ def equal_strides(
 def is_f_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements with these strides lie without gaps, the first axis fastest."""
+    """Returns whether elements lie without gaps, the first axis fastest.
+
+    Parameters
+    ----------
+    strides : tuple of int
+        The strides, in bytes.
+    itemsize : int
+        The bytes of an element.
+    shape : tuple of int
+        The extents of the axes.
+
+    Returns
+    -------
+    bool
+        Whether they lie so; True without elements.
+
+    Examples
+    --------
+    >>> is_f_contiguous_strides((4, 8), 4, (2, 3)), is_f_contiguous_strides((12, 4), 4, (2, 3))
+    (True, False)
+    """
     return prod(shape) == 0 or equal_strides(strides, f_contiguous_strides(itemsize, shape), shape)
 
 
 def is_c_contiguous_strides(
     strides: tuple[int, ...], itemsize: int, shape: tuple[int, ...]
 ) -> bool:
-    """Returns whether elements with these strides lie without gaps, the last axis fastest."""
+    """Returns whether elements lie without gaps, the last axis fastest.
+
+    Parameters
+    ----------
+    strides : tuple of int
+        The strides, in bytes.
+    itemsize : int
+        The bytes of an element.
+    shape : tuple of int
+        The extents of the axes.
+
+    Returns
+    -------
+    bool
+        Whether they lie so; True without elements.
+
+    Examples
+    --------
+    >>> is_c_contiguous_strides((12, 4), 4, (2, 3)), is_c_contiguous_strides((4, 8), 4, (2, 3))
+    (True, False)
+    """
     return prod(shape) == 0 or equal_strides(strides, c_contiguous_strides(itemsize, shape), shape)
 
 
 class ArrayFlags:
     """How the elements of an array lie in memory.
+
+    Parameters
+    ----------
+    ary : ArrayIsh
+        The array.
 
     Attributes
     ----------
@@ -94,6 +196,12 @@ class ArrayFlags:
         Whether they lie without gaps, the last or the first axis fastest.
     forc : bool
         Whether either holds.
+
+    Examples
+    --------
+    >>> ArrayFlags(np.zeros((2, 3)).T)
+      C_CONTIGUOUS : False
+      F_CONTIGUOUS : True
     """
 
     def __init__(self, ary: ArrayIsh) -> None:
@@ -115,6 +223,16 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
         The operands; the second may be a number.
     allow_double : bool
         Whether the result may have double precision; otherwise it has single precision.
+
+    Returns
+    -------
+    numpy.dtype
+        The dtype.
+
+    Examples
+    --------
+    >>> get_common_dtype(np.zeros(3, np.int32), 1.5, allow_double=False)
+    dtype('float32')
     """
     other = np.zeros(1, obj2.dtype) if hasattr(obj2, "dtype") else obj2
     result = (np.zeros(1, obj1.dtype) + other).dtype
@@ -123,7 +241,24 @@ def get_common_dtype(obj1: Any, obj2: Any, allow_double: bool) -> np.dtype[Any]:
 
 
 def bound(a: ArrayIsh) -> tuple[int, int]:
-    """Returns the addresses of the elements of an array with the lowest and the highest one."""
+    """Returns the addresses of the elements of an array with the lowest and the highest one.
+
+    Parameters
+    ----------
+    a : ArrayIsh
+        The array, with elements.
+
+    Returns
+    -------
+    low, high : int
+        The addresses of the first bytes of these elements.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> bound(SimpleNamespace(shape=(2, 3), strides=(-12, 4), bytes=4096))
+    (4084, 4104)
+    """
     steps = [stride * (extent - 1) for stride, extent in zip(a.strides, a.shape)]
     return (
         a.bytes + sum(step for step in steps if step < 0),
@@ -135,6 +270,25 @@ def may_share_memory(a: Any, b: Any) -> bool:
     """Returns whether the ranges of addresses of two arrays of one class overlap.
 
     PyCUDA leaves out the last element of each range; here it counts.
+
+    Parameters
+    ----------
+    a, b : ArrayIsh
+        The arrays.
+
+    Returns
+    -------
+    bool
+        Whether they overlap; False for arrays of different classes.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> a = SimpleNamespace(shape=(4,), strides=(4,), bytes=4096)
+    >>> b = SimpleNamespace(shape=(4,), strides=(4,), bytes=4108)
+    >>> c = SimpleNamespace(shape=(4,), strides=(4,), bytes=4112)
+    >>> may_share_memory(a, b), may_share_memory(a, c)
+    (True, False)
     """
     if a is b:
         return True

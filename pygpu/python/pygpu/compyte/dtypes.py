@@ -174,6 +174,13 @@ def fill_registry_with_c_types(
         Whether 64-bit integers are ``long long`` on Windows, where ``long`` has 32 bits.
     include_bool : bool
         Whether ``bool`` is registered.
+
+    Examples
+    --------
+    >>> registry = DTypeRegistry()
+    >>> fill_registry_with_c_types(registry, respect_windows=False)
+    >>> registry.dtype_to_ctype(np.int16)
+    'short'
     """
     if include_bool:
         _enter(reg, [(np.bool_, "bool")])
@@ -195,7 +202,20 @@ def fill_registry_with_c_types(
 
 
 def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
-    """Registers the types of OpenCL C, whose ``long`` has 64 bits everywhere."""
+    """Registers the types of OpenCL C, whose ``long`` has 64 bits everywhere.
+
+    Parameters
+    ----------
+    reg : DTypeRegistry
+        The registry that receives them.
+
+    Examples
+    --------
+    >>> registry = DTypeRegistry()
+    >>> fill_registry_with_opencl_c_types(registry)
+    >>> registry.dtype_to_ctype(np.uint8)
+    'uchar'
+    """
     signed, unsigned = _long("long")
     _enter(
         reg,
@@ -217,7 +237,20 @@ def fill_registry_with_opencl_c_types(reg: DTypeRegistry) -> None:
 
 
 def fill_registry_with_c99_stdint_types(reg: DTypeRegistry) -> None:
-    """Registers ``bool``, the integers of ``stdint.h``, ``float`` and ``double``."""
+    """Registers ``bool``, the integers of ``stdint.h``, ``float`` and ``double``.
+
+    Parameters
+    ----------
+    reg : DTypeRegistry
+        The registry that receives them.
+
+    Examples
+    --------
+    >>> registry = DTypeRegistry()
+    >>> fill_registry_with_c99_stdint_types(registry)
+    >>> registry.dtype_to_ctype(np.uint16)
+    'uint16_t'
+    """
     integers = [
         (np.dtype(f"{kind}{bits // 8}"), f"{'u' * (kind == 'u')}int{bits}_t")
         for bits in (8, 16, 32, 64)
@@ -228,7 +261,20 @@ def fill_registry_with_c99_stdint_types(reg: DTypeRegistry) -> None:
 
 
 def fill_registry_with_c99_complex_types(reg: DTypeRegistry) -> None:
-    """Registers the complex types of C99."""
+    """Registers the complex types of C99.
+
+    Parameters
+    ----------
+    reg : DTypeRegistry
+        The registry that receives them.
+
+    Examples
+    --------
+    >>> registry = DTypeRegistry()
+    >>> fill_registry_with_c99_complex_types(registry)
+    >>> registry.dtype_to_ctype(np.complex64)
+    'float complex'
+    """
     _enter(
         reg,
         [

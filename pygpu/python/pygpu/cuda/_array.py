@@ -15,7 +15,31 @@ from ._pointer import stream_or_none
 
 
 class DeviceNDArray(DeviceNDArrayBase):
-    """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns."""
+    """An array in device memory with numba's methods: what :func:`pygpu.cuda.to_device` returns. It
+    is a :class:`pygpu.gpuarray.GPUArray`, too.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The extents.
+    strides : int or tuple of int
+        The bytes between neighbours along each axis.
+    dtype : dtype
+        The type of the elements.
+    stream : Stream or 0
+        The stream of the array's transfers, unless they name another one.
+    gpu_data : MemoryPointer, GPUArray or int, optional
+        The memory of the first element; new memory by default.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.to_device(np.arange(6).reshape(2, 3))
+    >>> array[1, 2], array.is_c_contiguous()
+    (np.int64(5), True)
+    >>> array.ravel().copy_to_host()
+    array([0, 1, 2, 3, 4, 5])
+    """
 
     def is_c_contiguous(self) -> bool:
         """Returns True if the elements follow each other in C order, the last axis fastest."""

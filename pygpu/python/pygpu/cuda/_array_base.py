@@ -52,6 +52,12 @@ class DeviceNDArrayBase(GPUArray):
         The stream of the array's transfers, unless they name another one.
     gpu_data : MemoryPointer, GPUArray or int, optional
         The memory of the first element; new memory by default.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> isinstance(cuda.device_array(3), DeviceNDArrayBase)
+    True
     """
 
     stream: Any = 0

@@ -45,6 +45,17 @@ class Device:
     driver's attributes under their names in capitals (``MULTIPROCESSOR_COUNT``).
 
     ``with cuda.gpus[1]:`` makes the device the current one of the thread for the block.
+
+    Parameters
+    ----------
+    ordinal : int
+        The number of the device.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> cuda.gpus[0].id
+    0
     """
 
     def __init__(self, ordinal: int) -> None:
@@ -142,6 +153,13 @@ class Context:
     ----------
     device : Device
         The device.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> free, total = cuda.current_context().get_memory_info()
+    >>> free <= total
+    True
     """
 
     def __init__(self, device: Device) -> None:

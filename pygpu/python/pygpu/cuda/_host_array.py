@@ -92,11 +92,39 @@ class DeviceVisibleNDArray(np.ndarray):
 
 
 class MappedNDArray(DeviceVisibleNDArray):
-    """A numpy array in page-locked host memory that kernels use, too."""
+    """A numpy array in page-locked host memory that kernels use, too: what
+    :func:`pygpu.cuda.mapped_array` returns.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Those of ``numpy.ndarray``; programs make the arrays by :func:`pygpu.cuda.mapped_array`.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.mapped_array(3)
+    >>> type(array).__name__, array.shape
+    ('MappedNDArray', (3,))
+    """
 
 
 class ManagedNDArray(DeviceVisibleNDArray):
-    """A numpy array in memory that moves to where it is used, host or device."""
+    """A numpy array in memory that moves to where it is used, host or device: what
+    :func:`pygpu.cuda.managed_array` returns.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Those of ``numpy.ndarray``; programs make the arrays by :func:`pygpu.cuda.managed_array`.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.managed_array(3)
+    >>> type(array).__name__, array.shape
+    ('ManagedNDArray', (3,))
+    """
 
 
 def _over(

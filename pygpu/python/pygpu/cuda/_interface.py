@@ -121,12 +121,53 @@ def is_cuda_array(obj: Any) -> bool:
 
 
 def from_array_like(ary: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceNDArray:
-    """Returns an array with the shape, strides and dtype of another one."""
+    """Returns an array with the shape, strides and dtype of another one.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+    stream : Stream or 0
+        The stream of the new array.
+    gpu_data : MemoryPointer, GPUArray or int, optional
+        The memory of the first element; new memory by default.
+
+    Returns
+    -------
+    DeviceNDArray
+        The array, its elements undefined.
+
+    Examples
+    --------
+    >>> from_array_like(np.zeros((2, 3), "f4")).shape
+    (2, 3)
+    """
     return DeviceNDArray(ary.shape, ary.strides, ary.dtype, stream, gpu_data)
 
 
 def from_record_like(rec: Any, stream: Any = 0, gpu_data: Any = None) -> DeviceRecord:
-    """Returns a record with the dtype of another one."""
+    """Returns a record with the dtype of another one.
+
+    Parameters
+    ----------
+    rec : numpy.void or DeviceRecord
+        The other one.
+    stream : Stream or 0
+        The stream of the new record.
+    gpu_data : MemoryPointer or GPUArray, optional
+        The memory; new memory by default.
+
+    Returns
+    -------
+    DeviceRecord
+        The record, its fields undefined.
+
+    Examples
+    --------
+    >>> record = np.zeros(1, [("a", "i4"), ("b", "f8")])[0]
+    >>> from_record_like(record).dtype.names
+    ('a', 'b')
+    """
     return DeviceRecord(rec.dtype, stream, gpu_data)
 
 
@@ -147,10 +188,23 @@ def auto_device(
     user_explicit : bool
         Taken for numba's sake; there is no warning to be left out.
 
+    Returns
+    -------
+    array : DeviceNDArray or DeviceRecord
+        The device array.
+    is_new : bool
+        Whether it has memory of its own.
+
     Raises
     ------
     ValueError
         ``obj`` is on the host and has gaps.
+
+    Examples
+    --------
+    >>> array, is_new = auto_device(np.arange(3))
+    >>> array.copy_to_host(), is_new
+    (array([0, 1, 2]), True)
     """
     if is_device_memory(obj) and type(obj) is not GPUArray:
         return obj, False

@@ -193,6 +193,13 @@ class IpcArrayHandle:
         The memory that the array spans.
     array_desc : dict
         Its shape, strides and dtype.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from pygpu import cuda
+    >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
+    >>> data = pickle.dumps(handle)  # for pickle.loads in another process
     """
 
     def __init__(self, ipc_handle: IpcHandle, array_desc: dict[str, Any]) -> None:

@@ -108,14 +108,46 @@ def strides_like(ary: Any) -> tuple[tuple[int, ...] | None, str]:
 
 
 def array_core(ary: Any) -> Any:
-    """Returns the array without the axes along which it repeats, whose stride is 0."""
+    """Returns the part of an array that its other elements repeat.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+
+    Returns
+    -------
+    array
+        A view without the axes whose stride is 0; the array itself if there are none.
+
+    Examples
+    --------
+    >>> array_core(np.broadcast_to(np.arange(3), (5, 3))).shape
+    (3,)
+    """
     if not ary.strides or not ary.size or 0 not in ary.strides:
         return ary
     return ary[tuple(0 if stride == 0 else slice(None) for stride in ary.strides)]
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Returns True if an array is C-contiguous but for axes that repeat or have extent 1."""
+    """Returns whether an array is C-contiguous but for axes that repeat or have extent 1.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+
+    Examples
+    --------
+    >>> is_contiguous(np.zeros((2, 3))), is_contiguous(np.zeros((2, 3)).T)
+    (True, False)
+    """
     size = ary.dtype.itemsize
     for side, stride in zip(reversed(ary.shape), reversed(ary.strides)):
         if side > 1 and stride != 0:
@@ -126,7 +158,22 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def sentry_contiguous(ary: Any) -> None:
-    """Raises ValueError for an array with gaps."""
+    """Raises an error for an array with gaps.
+
+    Parameters
+    ----------
+    ary : array
+        A numpy array or a device array.
+
+    Raises
+    ------
+    ValueError
+        It is contiguous in neither order, but for axes that repeat.
+
+    Examples
+    --------
+    >>> sentry_contiguous(np.zeros((2, 3)).T)
+    """
     # An element of the plain class is an array still.
     flags = array_core(GPUArray.view(ary) if isinstance(ary, GPUArray) else ary).flags
     if not (flags.c_contiguous or flags.f_contiguous):
@@ -134,9 +181,24 @@ def sentry_contiguous(ary: Any) -> None:
 
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> None:
-    """Raises TypeError for other dtypes, ValueError for other shapes or strides.
+    """Raises an error for arrays whose elements cannot be copied as one run of bytes. Axes of
+    extent 1 do not count, nor do the strides of empty arrays.
 
-    Axes of extent 1 do not count, nor do the strides of empty arrays.
+    Parameters
+    ----------
+    ary1, ary2 : array
+        The arrays, of numpy or on the device.
+
+    Raises
+    ------
+    TypeError
+        They have other dtypes.
+    ValueError
+        They have other shapes or strides.
+
+    Examples
+    --------
+    >>> check_array_compatibility(np.zeros((2, 3)), np.ones((2, 3)))
     """
     if ary1.dtype != ary2.dtype:
         raise TypeError(f"incompatible dtype: {ary1.dtype} vs. {ary2.dtype}")

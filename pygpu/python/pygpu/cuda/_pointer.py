@@ -179,30 +179,124 @@ class MemoryPointer:
 
 
 def is_device_memory(obj: Any) -> bool:
-    """Returns True for arrays of this package and pointers to device memory."""
+    """Returns whether an object is device memory.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Returns
+    -------
+    bool
+        True for arrays of this package, pointers to device memory, and objects with numba's marks.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> is_device_memory(cuda.device_array(3)), is_device_memory(bytes(3))
+    (True, False)
+    """
     marks = ("__cuda_memory__", "_is_device_memory")
     return isinstance(obj, GPUArray) or any(bool(getattr(obj, mark, False)) for mark in marks)
 
 
 def require_device_memory(obj: Any) -> None:
-    """Raises TypeError for what is no device memory."""
+    """Raises an error for what is no device memory.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Raises
+    ------
+    TypeError
+        :func:`is_device_memory` is False for it.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> require_device_memory(cuda.device_array(3))
+    """
     if not is_device_memory(obj):
         raise TypeError(f"obj is of type {type(obj).__name__}; device memory is needed")
 
 
 def device_pointer(obj: Any) -> int:
-    """Returns the address of device memory."""
+    """Returns the address of device memory.
+
+    Parameters
+    ----------
+    obj : device array or MemoryPointer
+        The memory.
+
+    Returns
+    -------
+    int
+        The address of the first element or byte.
+
+    Raises
+    ------
+    TypeError
+        ``obj`` is no device memory.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.to_device([1, 2, 3])
+    >>> device_pointer(array) == array.ptr
+    True
+    """
     require_device_memory(obj)
     return obj.ptr if isinstance(obj, GPUArray) else obj.device_ctypes_pointer.value or 0
 
 
 def device_ctypes_pointer(obj: Any) -> ctypes.c_size_t:
-    """Returns the address of device memory as an object of ctypes; 0 for None."""
+    """Returns the address of device memory as an object of ctypes.
+
+    Parameters
+    ----------
+    obj : device array, MemoryPointer or None
+        The memory.
+
+    Returns
+    -------
+    ctypes.c_size_t
+        The address; 0 for None.
+
+    Examples
+    --------
+    >>> device_ctypes_pointer(None).value
+    0
+    """
     return ctypes.c_size_t(0 if obj is None else device_pointer(obj))
 
 
 def device_memory_size(obj: Any) -> int:
-    """Returns how many bytes an array or a pointer of device memory spans."""
+    """Returns how many bytes an array or a pointer of device memory spans.
+
+    Parameters
+    ----------
+    obj : device array or MemoryPointer
+        The memory.
+
+    Returns
+    -------
+    int
+        The bytes from the lowest to the end of the highest, gaps included.
+
+    Raises
+    ------
+    TypeError
+        ``obj`` is no device memory.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> device_memory_size(cuda.device_array(6, "f4")[::2])
+    20
+    """
     require_device_memory(obj)
     if isinstance(obj, GPUArray):
         low, high = extent(obj.shape, obj.strides, obj.itemsize)
@@ -211,7 +305,26 @@ def device_memory_size(obj: Any) -> int:
 
 
 def device_extents(obj: Any) -> tuple[int, int]:
-    """Returns the first address of an allocation and the one after its last."""
+    """Returns the bounds of the allocation that device memory lies in.
+
+    Parameters
+    ----------
+    obj : device array or MemoryPointer
+        The memory.
+
+    Returns
+    -------
+    start, end : int
+        The base address of the allocation, and the first address behind it.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.device_array(6, "f4")
+    >>> start, end = device_extents(array[2:])
+    >>> start == array.ptr, end - start >= 24
+    (True, True)
+    """
     base, size = _core.mem_get_address_range(device_pointer(obj))
     return base, base + size
 
@@ -219,10 +332,28 @@ def device_extents(obj: Any) -> tuple[int, int]:
 def host_pointer(obj: Any, readonly: bool = False) -> int:
     """Returns the address of a host object's bytes.
 
+    Parameters
+    ----------
+    obj : numpy.ndarray, buffer or int
+        The object; an int is the address.
+    readonly : bool
+        Whether an object for reading only is allowed.
+
+    Returns
+    -------
+    int
+        The address.
+
     Raises
     ------
     ValueError
         The object is for reading only, and ``readonly`` is not True.
+
+    Examples
+    --------
+    >>> array = np.zeros(3)
+    >>> host_pointer(array) == array.ctypes.data
+    True
     """
     if isinstance(obj, int):
         return obj
@@ -233,20 +364,76 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def host_memory_extents(obj: Any) -> tuple[int, int]:
-    """Returns the first address of a host object's bytes and the one after its last."""
+    """Returns the bounds of a host object's bytes.
+
+    Parameters
+    ----------
+    obj : numpy.ndarray or buffer
+        The object.
+
+    Returns
+    -------
+    start, end : int
+        The lowest address, and the first one behind the highest byte.
+
+    Examples
+    --------
+    >>> start, end = host_memory_extents(np.zeros(6, "f4")[::-2])
+    >>> end - start
+    20
+    """
     array = _host_array(obj)
     low, high = extent(array.shape, array.strides, array.itemsize)
     return array.ctypes.data + low, array.ctypes.data + high
 
 
 def host_memory_size(obj: Any) -> int:
-    """Returns how many bytes a host object spans."""
+    """Returns how many bytes a host object spans.
+
+    Parameters
+    ----------
+    obj : numpy.ndarray or buffer
+        The object.
+
+    Returns
+    -------
+    int
+        The bytes from the lowest to the end of the highest, gaps included.
+
+    Examples
+    --------
+    >>> host_memory_size(np.zeros(6, "f4")[::2])
+    20
+    """
     low, high = host_memory_extents(obj)
     return high - low
 
 
 def memory_size_from_info(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
-    """Returns how many bytes an array of a shape and strides spans."""
+    """Returns how many bytes an array of a shape and strides spans.
+
+    Parameters
+    ----------
+    shape, strides : tuple of int
+        The extents of the axes, and the bytes between neighbours along each.
+    itemsize : int
+        The bytes of an element.
+
+    Returns
+    -------
+    int
+        The bytes from the lowest to the end of the highest, gaps included.
+
+    Raises
+    ------
+    ValueError
+        There are more or fewer strides than axes.
+
+    Examples
+    --------
+    >>> memory_size_from_info((3,), (8,), 4)
+    20
+    """
     if len(shape) != len(strides):
         raise ValueError(f"strides has {len(strides)} entries and shape {len(shape)}")
     low, high = extent(shape, strides, itemsize)
@@ -295,21 +482,94 @@ def bytes_at(array: GPUArray, offset: int, size: int) -> GPUArray:
 
 
 def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies bytes from the host to device memory: at once, or in a stream's order."""
+    """Copies bytes from the host to device memory (``cuMemcpyHtoD``, ``cuMemcpyHtoDAsync``).
+
+    Parameters
+    ----------
+    dst : device array or MemoryPointer
+        The device memory.
+    src : numpy.ndarray or buffer
+        The host memory, contiguous.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the copy is queued; without one it has run when the call returns.
+
+    Raises
+    ------
+    ValueError
+        Either side has fewer bytes, or ``src`` has gaps.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.device_array(3, "u1")
+    >>> host_to_device(array, bytes([1, 2, 3]), 3)
+    >>> array.copy_to_host()
+    array([1, 2, 3], dtype=uint8)
+    """
     _device_bytes("dst", dst, size).set(
         _bytes_of("src", src, size), async_=bool(stream), stream=stream_or_none(stream)
     )
 
 
 def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies bytes from device memory to the host: at once, or in a stream's order."""
+    """Copies bytes from device memory to the host (``cuMemcpyDtoH``, ``cuMemcpyDtoHAsync``).
+
+    Parameters
+    ----------
+    dst : numpy.ndarray or buffer
+        The host memory, contiguous and writable.
+    src : device array or MemoryPointer
+        The device memory.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the copy is queued; without one it has run when the call returns.
+
+    Raises
+    ------
+    ValueError
+        Either side has fewer bytes, or ``dst`` has gaps.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> host = np.zeros(3, "u1")
+    >>> device_to_host(host, cuda.to_device(np.arange(3, dtype="u1")), 3)
+    >>> host
+    array([0, 1, 2], dtype=uint8)
+    """
     _device_bytes("src", src, size).get(
         _bytes_of("dst", dst, size), async_=bool(stream), stream=stream_or_none(stream)
     )
 
 
 def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
-    """Copies bytes from device memory to device memory, in a stream's order."""
+    """Copies bytes inside device memory, in a stream's order (``cuMemcpyDtoDAsync``).
+
+    Parameters
+    ----------
+    dst, src : device array or MemoryPointer
+        The device memory.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the copy is queued.
+
+    Raises
+    ------
+    ValueError
+        Either side has fewer bytes.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> source, target = cuda.to_device(np.arange(3)), cuda.device_array(3, int)
+    >>> device_to_device(target, source, 24)
+    >>> target.copy_to_host()
+    array([0, 1, 2])
+    """
     target, source = _device_bytes("dst", dst, size), _device_bytes("src", src, size)
     copy_elements(target, source, stream)
 
@@ -322,7 +582,32 @@ def copy_elements(target: GPUArray, source: GPUArray, stream: Any = 0) -> None:
 
 
 def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
-    """Sets bytes of device memory; without a stream it returns once they are set."""
+    """Sets bytes of device memory (``cuMemsetD8``, ``cuMemsetD8Async``).
+
+    Parameters
+    ----------
+    dst : device array or MemoryPointer
+        The device memory.
+    val : int
+        The byte; of larger numbers the lowest eight bits.
+    size : int
+        The number of bytes.
+    stream : Stream or 0
+        Where the work is queued; without one it has run when the call returns.
+
+    Raises
+    ------
+    ValueError
+        There are fewer bytes.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> array = cuda.device_array(3, "u1")
+    >>> device_memset(array, 7, 3)
+    >>> array.copy_to_host()
+    array([7, 7, 7], dtype=uint8)
+    """
     _device_bytes("dst", dst, size).fill(val & 0xFF, stream_or_none(stream))
     if not stream:
         _core.synchronize()

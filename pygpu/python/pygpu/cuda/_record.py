@@ -22,6 +22,13 @@ class DeviceRecord(DeviceNDArrayBase):
         The stream of the record's transfers.
     gpu_data : MemoryPointer or GPUArray, optional
         The memory; new by default.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> record = cuda.to_device(np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0])
+    >>> record["b"]
+    np.float64(2.5)
     """
 
     def __init__(self, dtype: Any, stream: Any = 0, gpu_data: Any = None, **_: Any) -> None:  # type: ignore[override]

@@ -35,6 +35,13 @@ class Stream:
         The stream.
     name : str, optional
         What ``repr`` shows.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> stream = cuda.stream()
+    >>> array = cuda.to_device([1, 2, 3], stream=stream)
+    >>> stream.synchronize()
     """
 
     def __init__(self, stream: driver.Stream, name: str | None = None) -> None:
@@ -264,6 +271,15 @@ class Event:
     ----------
     event : pygpu.driver.Event
         The event.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> event = cuda.event()
+    >>> event.record()
+    >>> event.synchronize()
+    >>> event.query()
+    True
     """
 
     def __init__(self, event: driver.Event) -> None:

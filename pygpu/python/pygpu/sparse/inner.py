@@ -19,7 +19,20 @@ STREAM_POOL: list[driver.Stream] = []
 
 
 def get_stream() -> driver.Stream:
-    """Returns a stream out of the pool, or a new one."""
+    """Returns a stream out of the pool, or a new one.
+
+    Returns
+    -------
+    Stream
+        A stream that no product uses; who is done with it appends it to ``STREAM_POOL``.
+
+    Examples
+    --------
+    >>> stream = get_stream()
+    >>> STREAM_POOL.append(stream)
+    >>> get_stream() is stream
+    True
+    """
     return STREAM_POOL.pop() if STREAM_POOL else driver.Stream()
 
 

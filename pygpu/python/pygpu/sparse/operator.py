@@ -13,7 +13,20 @@ __all__ = ["DiagonalPreconditioner", "IdentityOperator", "OperatorBase"]
 
 
 class OperatorBase:
-    """A linear operator: an object that is called with a vector and returns another one."""
+    """A linear operator: an object that is called with a vector and returns another one.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> class Twice(OperatorBase):
+    ...     dtype = np.dtype(np.float64)
+    ...     shape = (3, 3)
+    ...
+    ...     def __call__(self, operand):
+    ...         return 2 * operand
+    >>> Twice()(gpuarray.arange(3, dtype=np.float64))
+    array([0., 2., 4.])
+    """
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -35,6 +48,13 @@ class IdentityOperator(OperatorBase):
         The dtype of the vectors.
     n : int
         The number of their elements.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> x = gpuarray.arange(3, dtype=np.float64)
+    >>> IdentityOperator(np.float64, 3)(x) is x
+    True
     """
 
     def __init__(self, dtype: Any, n: int) -> None:
@@ -63,6 +83,13 @@ class DiagonalPreconditioner(OperatorBase):
     ----------
     diagonal : pygpu.gpuarray.GPUArray
         The numbers: an array of one axis.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> x = gpuarray.arange(3, dtype=np.float64)
+    >>> DiagonalPreconditioner(x)(x)
+    array([0., 1., 4.])
     """
 
     def __init__(self, diagonal: GPUArray) -> None:

@@ -41,18 +41,69 @@ __all__ = [
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
-    """Returns True for arrays of this package, and for others with numba's mark."""
+    """Returns whether an object is a device array.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Returns
+    -------
+    bool
+        True for arrays of this package, and for others with numba's mark ``__cuda_ndarray__``.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> is_cuda_ndarray(cuda.device_array(3)), is_cuda_ndarray([1, 2])
+    (True, False)
+    """
     return isinstance(obj, GPUArray) or bool(getattr(obj, "__cuda_ndarray__", False))
 
 
 def require_cuda_ndarray(obj: Any) -> None:
-    """Raises ValueError for what is no device array."""
+    """Raises an error for what is no device array.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Raises
+    ------
+    ValueError
+        :func:`is_cuda_ndarray` is False for it.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> require_cuda_ndarray(cuda.device_array(3))
+    """
     if not is_cuda_ndarray(obj):
         raise ValueError(f"obj is of type {type(obj).__name__}; a device array is needed")
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> None:
-    """Raises AttributeError or ValueError for what lacks an attribute of a device array."""
+    """Raises an error for what lacks an attribute of a device array.
+
+    Parameters
+    ----------
+    obj : object
+        Any object.
+
+    Raises
+    ------
+    ValueError
+        It is no device array.
+    AttributeError
+        It has no ``shape``, ``strides``, ``dtype`` or ``size``.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> verify_cuda_ndarray_interface(cuda.device_array(3))
+    """
     require_cuda_ndarray(obj)
     for name in ("shape", "strides", "dtype", "size"):
         getattr(obj, name)

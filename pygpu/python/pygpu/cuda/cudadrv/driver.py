@@ -68,13 +68,31 @@ __all__ = [
 
 
 def get_version() -> tuple[int, int]:
-    """Returns the version of the driver's interface: major and minor number."""
+    """Returns the version of the driver's interface (``cuDriverGetVersion``).
+
+    Returns
+    -------
+    tuple of int
+        Major and minor number.
+
+    Examples
+    --------
+    >>> len(get_version())
+    2
+    """
     version = _core.driver_version()
     return version // 1000, version % 1000 // 10
 
 
 class Driver:
-    """The calls of numba's driver object that concern devices and memory."""
+    """The calls of numba's driver object that concern devices and memory; ``driver`` is one.
+
+    Examples
+    --------
+    >>> from pygpu.cuda.cudadrv.driver import driver
+    >>> driver.is_available, driver.get_device_count() > 0
+    (True, True)
+    """
 
     @property
     def is_available(self) -> bool:
