@@ -1,0 +1,7 @@
+// Shortest paths between all pairs, a vertex in between at a time.
+__global__ void step(int *distance, int n, int k) {
+    const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
+    if (j >= n) return;
+    const int through = distance[i * n + k] + distance[k * n + j];
+    if (through < distance[i * n + j]) distance[i * n + j] = through;
+}
