@@ -63,7 +63,7 @@ macro_rules! programs {
     };
 }
 
-programs!(integers, rounding, halves);
+programs!(integers, rounding, halves, random, mathematics, atomics);
 
 /// Without instructions for multiply-add or conversions of half precision.
 #[test]

@@ -24,12 +24,19 @@ WARP = DEVICE.get_attribute(driver.device_attribute.WARP_SIZE)
 BEYOND_THE_DOUBLE = {
     "bfloat16": "cuda_bf16.h",
     "black_scholes": "normcdff",
+    "compaction": "__popc",
     "device_memory": "malloc",
+    "divergence": "__popc",
+    "fft": "sincospif",
     "half_precision": "cuda_fp16.h",
     "histogram_match": "__match_any_sync",
     "julia": "cuComplex.h",
     "print": "printf",
+    "radix_sort": "__shfl_up_sync at a warp's first lanes",
     "reduce_groups": "cooperative_groups.h",
+    "reduce_shuffle": "static __shared__",
+    "segmented": "__shfl_up_sync at a warp's first lanes",
+    "vectors": "norm3df",
 }
 # Kernels that count on 32 lanes.
 OF_32_LANES = {

@@ -1,0 +1,148 @@
+// Random numbers in kernels, under the names of cuRAND: XORWOW, Philox and MRG32k3a, with the bits that cuRAND
+// has, and uniform, normal and log-normal numbers of them. Normal numbers are rounded better than a
+// device's, whose sine is a fast one. Quasi-random sequences, MTGP32 and Poisson's distribution are not here.
+#pragma once
+
+#include "cuda_c/mrg32k3a.h"
+#include "cuda_c/philox.h"
+#include "cuda_c/xorwow.h"
+
+extern "C++" {
+
+namespace cuda_c {
+
+// Words as numbers in (0, 1].
+static inline float unit(unsigned int x) { return (float)x * 0x1p-32f + 0x1p-33f; }
+static inline unsigned long long joined(unsigned int x, unsigned int y) { return x ^ (unsigned long long)y << 21; }
+static inline double unit(unsigned int x, unsigned int y) { return (double)joined(x, y) * 0x1p-53 + 0x1p-54; }
+
+template <class State> static inline float uniform(State* state) { return unit(curand(state)); }
+template <class State> static inline double uniform_double(State* state) {
+    const unsigned int x = curand(state), y = curand(state);
+    return unit(x, y);
+}
+// Of this generator a number of double precision takes one word.
+static inline double uniform_double(curandStatePhilox4_32_10_t* state) {
+    return curand(state) * 0x1p-32 + 0x1p-32;
+}
+// The largest difference of this generator becomes 1.
+static inline float uniform(curandStateMRG32k3a_t* state) {
+    return (float)(curand_MRG32k3a(state) * 2.3283065498378288e-10);
+}
+static inline double uniform_double(curandStateMRG32k3a_t* state) {
+    return curand_MRG32k3a(state) * 2.3283065498378288e-10;
+}
+
+// Two normal numbers at a radius and an angle (G. Box and M. Muller, 1958).
+static inline float2 normals_at(float u, float angle) {
+    const float radius = sqrtf(-2.0f * logf(u));
+    float s, c;
+    sincosf(angle, &s, &c);
+    return {s * radius, c * radius};
+}
+static inline double2 normals_at(double u, double half_turns) {
+    const double radius = ::sqrt(-2.0 * ::log(u));
+    double s, c;
+    sincospi(half_turns, &s, &c);
+    return {s * radius, c * radius};
+}
+static inline float2 normals(unsigned int x, unsigned int y) {
+    constexpr float turn = 0x1p-32f * 6.2831855f;
+    return normals_at(unit(x), __builtin_fmaf((float)y, turn, turn / 2));
+}
+static inline double2 normals(unsigned int x0, unsigned int x1, unsigned int y0, unsigned int y1) {
+    return normals_at(unit(x0, x1), (double)joined(y0, y1) * 0x1p-52 + 0x1p-53);
+}
+template <class State> static inline float2 normals(State* state) {
+    const unsigned int x = curand(state), y = curand(state);
+    return normals(x, y);
+}
+template <class State> static inline double2 normals_double(State* state) {
+    const unsigned int x0 = curand(state), x1 = curand(state), y0 = curand(state), y1 = curand(state);
+    return normals(x0, x1, y0, y1);
+}
+static inline double2 normals_double(curandStatePhilox4_32_10_t* state) {
+    const uint4 x = curand4(state);
+    return normals(x.x, x.y, x.z, x.w);
+}
+static inline float2 normals(curandStateMRG32k3a_t* state) {
+    const float u = uniform(state), v = uniform(state);
+    return normals_at(u, v * 6.2831855f);
+}
+static inline double2 normals_double(curandStateMRG32k3a_t* state) {
+    const double u = uniform_double(state), v = uniform_double(state);
+    return normals_at(u, v * 2);
+}
+
+// One of a pair at a time; the state keeps the other.
+constexpr int KEPT = 1;
+template <class State> static inline float normal(State* state) {
+    if (state->boxmuller_flag == KEPT) {
+        state->boxmuller_flag = 0;
+        return state->boxmuller_extra;
+    }
+    const float2 pair = normals(state);
+    state->boxmuller_extra = pair.y;
+    state->boxmuller_flag = KEPT;
+    return pair.x;
+}
+template <class State> static inline double normal_double(State* state) {
+    if (state->boxmuller_flag_double == KEPT) {
+        state->boxmuller_flag_double = 0;
+        return state->boxmuller_extra_double;
+    }
+    const double2 pair = normals_double(state);
+    state->boxmuller_extra_double = pair.y;
+    state->boxmuller_flag_double = KEPT;
+    return pair.x;
+}
+
+} // namespace cuda_c
+
+#define CUDA_C_DISTRIBUTIONS(State)                                                             \
+    static inline float curand_uniform(State* state) { return cuda_c::uniform(state); }         \
+    static inline double curand_uniform_double(State* state) { return cuda_c::uniform_double(state); } \
+    static inline float curand_normal(State* state) { return cuda_c::normal(state); }           \
+    static inline double curand_normal_double(State* state) { return cuda_c::normal_double(state); } \
+    static inline float2 curand_normal2(State* state) { return cuda_c::normals(state); }        \
+    static inline double2 curand_normal2_double(State* state) { return cuda_c::normals_double(state); } \
+    static inline float curand_log_normal(State* state, float mean, float deviation) {          \
+        return expf(mean + deviation * cuda_c::normal(state));                                  \
+    }                                                                                           \
+    static inline double curand_log_normal_double(State* state, double mean, double deviation) { \
+        return ::exp(mean + deviation * cuda_c::normal_double(state));                          \
+    }                                                                                           \
+    static inline float2 curand_log_normal2(State* state, float mean, float deviation) {        \
+        const float2 v = cuda_c::normals(state);                                                \
+        return {expf(mean + deviation * v.x), expf(mean + deviation * v.y)};                    \
+    }                                                                                           \
+    static inline double2 curand_log_normal2_double(State* state, double mean, double deviation) { \
+        const double2 v = cuda_c::normals_double(state);                                        \
+        return {::exp(mean + deviation * v.x), ::exp(mean + deviation * v.y)};                  \
+    }
+CUDA_C_DISTRIBUTIONS(curandStateXORWOW_t)
+CUDA_C_DISTRIBUTIONS(curandStatePhilox4_32_10_t)
+CUDA_C_DISTRIBUTIONS(curandStateMRG32k3a_t)
+#undef CUDA_C_DISTRIBUTIONS
+
+// Philox makes four words at a time.
+static inline float4 curand_uniform4(curandStatePhilox4_32_10_t* state) {
+    const uint4 x = curand4(state);
+    return {cuda_c::unit(x.x), cuda_c::unit(x.y), cuda_c::unit(x.z), cuda_c::unit(x.w)};
+}
+static inline double2 curand_uniform2_double(curandStatePhilox4_32_10_t* state) {
+    const uint4 x = curand4(state);
+    return {cuda_c::unit(x.x, x.y), cuda_c::unit(x.z, x.w)};
+}
+static inline float4 curand_normal4(curandStatePhilox4_32_10_t* state) {
+    const uint4 x = curand4(state);
+    const float2 a = cuda_c::normals(x.x, x.y), b = cuda_c::normals(x.z, x.w);
+    return {a.x, a.y, b.x, b.y};
+}
+static inline float4 curand_log_normal4(curandStatePhilox4_32_10_t* state, float mean, float deviation) {
+    const float4 v = curand_normal4(state);
+    return {expf(mean + deviation * v.x), expf(mean + deviation * v.y), expf(mean + deviation * v.z),
+            expf(mean + deviation * v.w)};
+}
+
+} // extern "C++"

@@ -1,0 +1,119 @@
+// The generators of curand_kernel.h. The expected values are those of cuRAND's own header, compiled for a
+// host: words and uniform numbers to the bit, normal ones but for the last digits of its sine.
+#include "check.h"
+
+#include <curand_kernel.h>
+
+struct Expected {
+    unsigned long long seed, sequence, offset;
+    unsigned int words[6], behind_skip, behind_sequence;
+    float uniform;
+    double uniform_double;
+    double normals[2], normals_double[2], log_normal;
+};
+
+static bool near(double x, double y, double relative) { return fabs(x - y) <= relative * (1 + fabs(y)); }
+
+template <class State> static void generator(const Expected& it, unsigned long long sequence_skip) {
+    State state;
+    curand_init(it.seed, it.sequence, it.offset, &state);
+    for (const unsigned int word : it.words) CHECK(curand(&state) == word);
+    skipahead(12345678901ull, &state);
+    CHECK(curand(&state) == it.behind_skip);
+    skipahead_sequence(sequence_skip, &state);
+    CHECK(curand(&state) == it.behind_sequence);
+    CHECK_SAME(curand_uniform(&state), it.uniform);
+    CHECK_SAME(curand_uniform_double(&state), it.uniform_double);
+    for (const double value : it.normals) CHECK(near(curand_normal(&state), value, 1e-6));
+    for (const double value : it.normals_double) CHECK(near(curand_normal_double(&state), value, 1e-14));
+    CHECK(near(curand_log_normal(&state, 0.5f, 0.25f), it.log_normal, 1e-6));
+    // Words in between are skipped as they are drawn.
+    State drawn = state, skipped = state;
+    for (int i = 0; i < 1001; ++i) curand(&drawn);
+    skipahead(1001, &skipped);
+    CHECK(curand(&drawn) == curand(&skipped));
+}
+
+static const Expected xorwow[] = {
+    {0x0ull, 0x0ull, 0x0ull,
+     {0xbd7f03b6u, 0x703e556du, 0x845af0c5u, 0x283067fdu, 0x1245241fu, 0x7666f33fu},
+     0xcc1cd941u, 0x71bee866u, 0x1.411b5p-2f, 0x1.07945c4020636p-1,
+     {-0.563731074, -1.5959928}, {-0.20256263507253622, 0.51481915271802958}, 1.19184959},
+    {0x4d2ull, 0x0ull, 0x0ull,
+     {0x253d5e15u, 0x6f558604u, 0xdee6daf2u, 0x7485b394u, 0xdb6a6a85u, 0x95195c6bu},
+     0xfee5c262u, 0x7f71e254u, 0x1.1a1ffap-1f, 0x1.67fe0043eeea7p-2,
+     {0.00985461473, 0.0685418248}, {-0.37424321641359209, -0.7776473450911815}, 1.80315197},
+    {0x123456789abcdefull, 0x5ull, 0x11ull,
+     {0x1605b5fdu, 0x0cec1efbu, 0xf9270ba4u, 0x6a06ed76u, 0x8f9328a3u, 0xa268cc73u},
+     0x51fe0cb6u, 0x516ffe9eu, 0x1.ddcde4p-1f, 0x1.5e497609af67cp-1,
+     {-0.0351145118, 1.37395859}, {-1.3022543491032514, 1.1840523881690379}, 2.24216223},
+    {0x2aull, 0x80000003ull, 0x200000000ull,
+     {0xa869a101u, 0x9453bc01u, 0xeb48524du, 0x4e7d2a13u, 0xac026f9bu, 0x35fef73cu},
+     0xb856e859u, 0xaeda7910u, 0x1.9235ap-3f, 0x1.33765b8a25527p-2,
+     {0.320498586, -1.17447793}, {0.93056405199609182, 2.1039881236905265}, 1.18561196},
+    {0xffffffffffffffffull, 0x10000000009ull, 0x3ull,
+     {0x511ea32au, 0x1f8de87cu, 0xa85538cau, 0x5ed4da64u, 0xfa337e41u, 0xbfe5179bu},
+     0x0526c452u, 0x89686053u, 0x1.064ad4p-2f, 0x1.0e93b5401a984p-1,
+     {2.07393265, -0.34898597}, {0.64847924523648848, -1.2133317041442675}, 1.39368963},
+};
+static const Expected philox[] = {
+    {0x0ull, 0x0ull, 0x0ull,
+     {0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u, 0xf8e4cca4u, 0x5cb200dbu},
+     0x1f7f1fd4u, 0x3a9a7959u, 0x1.fd6cc6p-3f, 0x1.caa5017p-4,
+     {1.12767982, -0.31640327}, {-1.3436710025839038, -0.81609801391846426}, 2.84749293},
+    {0x4d2ull, 0x0ull, 0x0ull,
+     {0x2090b348u, 0xda7cf0abu, 0x4401906fu, 0xcbca470eu, 0x9eeede35u, 0x1cbe137cu},
+     0x15e8d4c6u, 0xd4b3aa6eu, 0x1.b14366p-1f, 0x1.5ff5b538p-3,
+     {-0.337280929, 0.645718455}, {-1.0879044081738261, -0.12932231531452365}, 1.72911716},
+    {0x123456789abcdefull, 0x5ull, 0x11ull,
+     {0x647b63f3u, 0x470c0344u, 0xad3423ddu, 0x7e195e4bu, 0x71837dbdu, 0xf0951e51u},
+     0x707d6431u, 0x9fd35cfbu, 0x1.3a2f86p-3f, 0x1.626d7ccp-4,
+     {-0.654253185, 0.023938641}, {-1.1826988268461249, -0.52047659481019193}, 1.37288284},
+    {0x2aull, 0x80000003ull, 0x200000000ull,
+     {0x48edac3cu, 0x9a3adc77u, 0x56e3e3efu, 0x767b1e42u, 0x39910da3u, 0x023fab07u},
+     0x829586d6u, 0x2e41736bu, 0x1.b317c6p-5f, 0x1.6fe95628p-2,
+     {-1.54830277, 1.62892485}, {-0.58151876774441602, 0.25552943833152642}, 1.48106909},
+    {0xffffffffffffffffull, 0x10000000009ull, 0x3ull,
+     {0x53d90fefu, 0xf6da1f84u, 0x269f9cb3u, 0xe43fe286u, 0xff09fff9u, 0x4912ff97u},
+     0x40d98798u, 0xa07ce029u, 0x1.5d466cp-2f, 0x1.5d50e09p-1,
+     {1.00934815, -1.81607449}, {0.0846092854053032, 0.026482658571808017}, 2.08961415},
+};
+static const Expected mrg32k3a[] = {
+    {0x0ull, 0x0ull, 0x0ull,
+     {0x2083cd07u, 0x518b05c4u, 0x4f26d091u, 0xd36ab334u, 0x38bcbcf8u, 0x888c99a3u},
+     0xaa687dcfu, 0x86ffb243u, 0x1.acd022p-5f, 0x1.b3dce05bd7533p-3,
+     {-1.54748201, -0.421396881}, {0.48874849450142799, -1.1175023286865025}, 2.19251251},
+    {0x4d2ull, 0x0ull, 0x0ull,
+     {0xc96891f0u, 0x9650c684u, 0x0cbc7881u, 0x5fa111cdu, 0x864a3897u, 0xfa61def9u},
+     0xf33adccbu, 0x78aea06au, 0x1.6ce006p-3f, 0x1.cc24d405aa112p-1,
+     {0.387187183, 1.40717864}, {0.23486623829184844, 0.10298043514678569}, 1.02721679},
+    {0x123456789abcdefull, 0x5ull, 0x11ull,
+     {0xd744ff89u, 0x9ab716deu, 0xdb217f8du, 0xd39fdedcu, 0x4de026ceu, 0x58f697ceu},
+     0xf44f757cu, 0x2598ce48u, 0x1.e24c5ap-3f, 0x1.588ebbf94c878p-5,
+     {-0.695856035, -0.315954059}, {1.3728784834202479, 0.66907699535026399}, 1.7647841},
+    {0x2aull, 0x80000003ull, 0x200000000ull,
+     {0x1c77f529u, 0x75822da3u, 0xa6fd4f51u, 0xc3fb5eecu, 0x3fa311c7u, 0xbfc045d2u},
+     0xa25bb9f2u, 0x5e88adc1u, 0x1.359c34p-3f, 0x1.b26c6f9aaa872p-1,
+     {-0.501044691, 0.239967138}, {-0.04574820236747907, -0.86190186689141279}, 1.54545093},
+    {0xffffffffffffffffull, 0x10000000009ull, 0x3ull,
+     {0xc745b539u, 0x25bb16f6u, 0x638d004fu, 0x8cd80a1du, 0x41a2a3eeu, 0x0550e1e7u},
+     0xca83b572u, 0xf38d80bdu, 0x1.708262p-2f, 0x1.8e3be6571ee71p-1,
+     {0.633377612, 2.58458757}, {-1.1026773880148766, 0.9614968126761444}, 2.81174088},
+};
+int main() {
+    for (const Expected& it : xorwow) generator<curandStateXORWOW_t>(it, 77);
+    for (const Expected& it : philox) generator<curandStatePhilox4_32_10_t>(it, 77);
+    for (const Expected& it : mrg32k3a) generator<curandStateMRG32k3a_t>(it, 77);
+    curandStatePhilox4_32_10_t state;
+    curand_init(9, 8, 7, &state);
+    const uint4 words = curand4(&state);
+    CHECK(words.x == 4288411970u && words.y == 1215273496u && words.z == 3237316467u && words.w == 1049893313u);
+    const float4 normals = curand_normal4(&state);
+    CHECK(near(normals.x, -0.152338848, 1e-6) && near(normals.y, -0.477150917, 1e-6));
+    CHECK(near(normals.z, -0.45599848, 1e-6) && near(normals.w, -1.3180716, 1e-6));
+    const float4 uniform = curand_uniform4(&state);
+    CHECK(uniform.x == 0x1.3a64fep-3 && uniform.y == 0x1.230cc4p-1 && uniform.z == 0x1.2f34aap-4 && uniform.w == 0x1.0906ap-3);
+    const double2 pair = curand_uniform2_double(&state);
+    CHECK(pair.x == 0x1.41d38a9fd212p-7 && pair.y == 0x1.ece81d3841dc4p-1);
+    return failures != 0;
+}
