@@ -36,6 +36,13 @@ pub(crate) struct Wait {
     pub(crate) result: u64,
 }
 
+impl Wait {
+    /// What tells operations apart: lanes meet in one, whose records are of one type.
+    fn operation(&self) -> usize {
+        self.combine.map_or(0, |combine| combine as usize)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Warp {
     /// Lanes that have not returned.
@@ -315,8 +322,10 @@ impl Block {
         let mut rest = self.warps[warp].meeting;
         while rest != 0 {
             let lane = rest.trailing_zeros();
-            let wanted = self.waits[(warp << self.shift) | lane as usize].lanes;
-            let group = self.group(warp, rest, |wait| wait.lanes == wanted);
+            let first = &self.waits[(warp << self.shift) | lane as usize];
+            let (wanted, operation) = (first.lanes, first.operation());
+            let is_alike = |wait: &Wait| wait.lanes == wanted && wait.operation() == operation;
+            let group = self.group(warp, rest, is_alike);
             rest &= !group;
             if wanted & self.warps[warp].live & !group == 0 {
                 self.warps[warp].meeting &= !group;
@@ -397,9 +406,11 @@ impl Block {
         let gathering = self.warps[warp].gathering;
         // Lanes that are further up in the text go first, so that branches meet behind their end.
         let lanes = (0..Lanes::BITS as usize).filter(|lane| gathering >> lane & 1 != 0);
-        let places = lanes.map(|lane| self.waits[(warp << self.shift) | lane].place);
-        let first = places.min_by_key(|(file, line)| (*file as usize, *line))?;
-        let group = self.group(warp, gathering, |wait| wait.place == first);
+        let waits = lanes.map(|lane| &self.waits[(warp << self.shift) | lane]);
+        let first = waits.min_by_key(|wait| (wait.place.0 as usize, wait.place.1))?;
+        let (place, operation) = (first.place, first.operation());
+        let is_alike = |wait: &Wait| wait.place == place && wait.operation() == operation;
+        let group = self.group(warp, gathering, is_alike);
         self.warps[warp].gathering &= !group;
         self.complete(warp, group);
         Some(warp)
