@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -309,6 +310,49 @@ def test_a_wrong_header_of_a_column(changes):
         deserialize(header, frames)
 
 
+# What a part of a header may be changed to.
+CHANGES = [0, 1, -1, 8, 2**31, 2**62, 2**63, 2**70, -(2**63), 1.5, None, True, "", "x", "+s", "u"]
+CHANGES += ["w:3", "+w:1000000000", "+r", "vu", [], {}, [0] * 100, "<f8", "|V3", [["a", "<i4"]]]
+
+
+def places(value):
+    """Where the parts of a value of JSON are: what holds each, and its key."""
+    keys = value if isinstance(value, dict) else range(len(value))
+    for key in keys:
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key])
+
+
+def test_mutated_headers_are_errors_or_arrays():
+    host = batch()
+    there = arrow.read_record_batch(
+        arrow.serialize_record_batch(host, arrow.Context()), host.schema
+    )
+    array = gpuarray.arange(24, dtype="f4").reshape(2, 3, 4).transpose(2, 0, 1)
+    subjects = [array, gpuarray.broadcast_to(array, (5, *array.shape)), there, there.column(0)]
+    generator = random.Random(14)
+    read = 0
+    count = 5_000 if os.environ.get("PYGPU_TEST_ALL") else 500
+    for _ in range(count):
+        header, frames = serialize(generator.choice(subjects))
+        ((key, text),) = header["sub-header"].items()
+        value = json.loads(text)
+        for _ in range(generator.randint(1, 2)):
+            holder, part = generator.choice(list(places(value)))
+            # A copy, lest the next change be of the list here.
+            holder[part] = json.loads(json.dumps(generator.choice(CHANGES)))
+        header["sub-header"][key] = json.dumps(value)
+        if generator.random() < 0.2 and frames:
+            frames[0] = frames[0][: generator.randrange(len(frames[0]) + 1)]
+        try:
+            deserialize(header, frames)
+            read += 1
+        except (TypeError, ValueError):
+            pass
+    assert 0 < read < count // 2
+
+
 def test_what_workers_count():
     assert sizeof(gpuarray.zeros((3, 5), "f8")) == 120
     assert sizeof(arrow.Context().new_buffer(17)) == 17
@@ -462,8 +506,8 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(BACKEND != "host", reason="a cluster of the host's memory")
+@pytest.mark.skipif(not ALONE, reason="the device's memory cannot be bounded")
 @pytest.mark.skipif(not os.environ.get("PYGPU_TEST_ALL"), reason="part of make test-all")
 def test_a_cluster_with_more_than_one_workers_memory():
-    done = run_python(CLUSTER, check=False, PYGPU_HOST_MEMORY="64M")
+    done = run_python(CLUSTER, check=False, PYGPU_HOST_MEMORY="64M", DOUBLE_MEMORY="67108864")
     assert done.stdout == "passed\n", done.stderr[-3000:]
