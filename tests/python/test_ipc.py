@@ -157,6 +157,44 @@ def test_a_pickle_runs_nothing_but_the_descriptors_own(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_cannot_change_what_was_checked(protocol):
+    with shared(np.arange(8, dtype=np.float32)).ipc_handle() as descriptor:
+        data = pickle.dumps(descriptor, protocol)
+        assert ipc.loads(data) == descriptor
+        # The state that a pickle may set after the call that makes an object.
+        state = pickle.dumps({"offset": 2**40, "_export": 1}, 0)[:-1]
+        forged = data[:-1] + state + b"b."
+        for read in (ipc.loads, pickle.loads):
+            with pytest.raises(ValueError, match="descriptor"):
+                read(forged)
+
+
+def test_a_pickle_with_endless_parts_ends_at_once():
+    with shared(np.arange(8, dtype=np.float32)).ipc_handle() as descriptor:
+        restore, (text,) = descriptor.__reduce__()
+        endless = []
+        for _ in range(200):
+            endless = [endless, endless]
+
+        class Forged:
+            def __init__(self, *parts):
+                self.parts = parts
+
+            def __reduce__(self):
+                return restore, self.parts
+
+        parts = json.loads(text)
+        for wrong in (endless, parts | {"version": endless}, parts | {"dtype": endless}):
+            for read in (ipc.loads, pickle.loads):
+                with pytest.raises((ValueError, TypeError), match="pickle"):
+                    read(pickle.dumps(Forged(wrong)))
+    # An object kept under a number for which the unpickler would take 16 GiB.
+    for kept in (b"]r\xff\xff\xff\x3f.", b"]p1073741823\n."):
+        with pytest.raises(ValueError, match="pickle"):
+            ipc.loads(kept)
+
+
 def rounds():
     return 100_000 if os.environ.get("PYGPU_TEST_ALL") else 3000
 

@@ -312,12 +312,21 @@ class Descriptor:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.to_dict(),)
+        return _restore, (self.to_json(),)
+
+    def __setstate__(self, state: Any) -> None:
+        raise ValueError("the parts of a descriptor cannot be set after they were checked")
 
 
-def _restore(parts: Any) -> Descriptor:
-    """Returns the descriptor of a pickle, all parts checked."""
-    return Descriptor.from_dict(parts)
+def _restore(text: str) -> Descriptor:
+    """Returns the descriptor of a pickle, all parts checked.
+
+    They are text, which unlike the objects of a pickle has no part that contains itself, or another
+    one very often.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"the pickle has an object of type {type(text).__name__}, no text")
+    return Descriptor.from_json(text)
 
 
 PARTS = tuple(entry.name for entry in fields(Descriptor) if not entry.name.startswith("_"))

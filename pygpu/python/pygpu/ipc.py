@@ -30,6 +30,7 @@ import itertools
 import math
 import os
 import pickle
+import pickletools
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -432,8 +433,39 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
 # -- pickles -------------------------------------------------------------------------------------
 
 
+# What the pickle of a descriptor is made of: a name, a text, a call. Other operations could set
+# what has been checked, or build objects that take forever to look at.
+_OPERATIONS = {
+    "PROTO",
+    "FRAME",
+    "GLOBAL",
+    "STACK_GLOBAL",
+    "UNICODE",
+    "BINUNICODE",
+    "SHORT_BINUNICODE",
+    "MARK",
+    "TUPLE",
+    "TUPLE1",
+    "REDUCE",
+    "PUT",
+    "BINPUT",
+    "MEMOIZE",
+    "STOP",
+}
+# The memory of an unpickler grows with the largest number that it is told to keep an object under.
+_MOST_KEPT = 100
+
+
+def _check_operations(data: bytes) -> None:
+    for operation, argument, _ in pickletools.genops(data):
+        if operation.name not in _OPERATIONS:
+            raise ValueError(f"{operation.name} is no operation in the pickle of a descriptor")
+        if operation.name == "PUT" and (argument or 0) > _MOST_KEPT:
+            raise ValueError(f"an object is kept under the number {argument}")
+
+
 class _Unpickler(pickle.Unpickler):
-    """Reads descriptors and columns, and refuses to look up anything else."""
+    """Reads descriptors, and refuses to look up anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (_restore.__module__, _restore.__name__):
@@ -463,6 +495,7 @@ def loads(data: bytes) -> Descriptor:
     True
     """
     try:
+        _check_operations(data)
         result = _Unpickler(io.BytesIO(data)).load()
     except (ValueError, TypeError) as error:
         raise ValueError(f"the pickle has no descriptor: {error}") from None
