@@ -191,6 +191,41 @@ def test_axes_that_are_refused(name, axis):
     check_outcome(lambda x: function(x, axis=axis), (a,), (gpuarray.to_gpu(a),))
 
 
+NAMES = ["sum", "prod", "min", "max", "any", "all", "ptp", "count_nonzero", "nansum", "nanprod"]
+NAMES += ["mean", "var", "argmin", "argmax", "cumsum", "cumprod", "sort", "argsort"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("axis", [0, -1, 1, -2, (0,), (), None])
+def test_an_array_without_axes(name, axis):
+    """numpy's reductions take axis 0 or -1 of such an array, alone; other functions do not."""
+    a = np.array(3, "i8")
+    function = getattr(np, name)
+    takes_several = name not in ("argmin", "argmax", "cumsum", "cumprod", "sort", "argsort")
+    if takes_several or not isinstance(axis, tuple):
+        check_outcome(lambda x: function(x, axis=axis), (a,), (gpuarray.to_gpu(a),))
+    if name in NAMES[:14]:
+        keeping = lambda x: function(x, axis=axis, keepdims=True)  # noqa: E731
+        if takes_several or not isinstance(axis, tuple):
+            check_outcome(keeping, (a,), (gpuarray.to_gpu(a),))
+
+
+@pytest.mark.parametrize("axis", [0, -1, 1])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, axis: np.repeat(x, 3, axis),
+        lambda x, axis: np.compress([True], x, axis),
+        lambda x, axis: np.add.reduce(x, axis),
+        lambda x, axis: np.add.reduce(x, axis, keepdims=True),
+        lambda x, axis: np.add.accumulate(x, axis),
+    ],
+)
+def test_functions_along_an_axis_of_an_array_without_axes(function, axis):
+    a = np.array(3.5)
+    check_outcome(lambda x: function(x, axis), (a,), (gpuarray.to_gpu(a),))
+
+
 def test_outputs_that_are_refused():
     a_gpu = gpuarray.to_gpu(np.ones((2, 3), "f4"))
     with pytest.raises(ValueError, match=r"\(2,?\).*\(3,?\)"):
@@ -214,6 +249,11 @@ def test_no_elements():
     check(a_gpu.max(axis=1), a.max(axis=1))
     check(a_gpu.prod(axis=0), a.prod(axis=0))
     check(a_gpu.mean(axis=0), np.full(3, np.nan, "f4"))
+    none = np.zeros((0, 0))
+    for name in ("argmin", "argmax"):
+        function = getattr(np, name)
+        check(function(a_gpu, 1), function(a, 1))
+        check_outcome(lambda x: function(x, 1), (none,), (gpuarray.to_gpu(none),))  # noqa: B023
     for name in ("min", "max"):
         with pytest.raises(ValueError, match="identity"):
             getattr(a_gpu, name)(axis=0)

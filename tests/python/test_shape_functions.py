@@ -223,6 +223,17 @@ def test_rounding_to_places():
     check(gpuarray.full_like(a_gpu, 3, "i2"), np.full_like(a, 3, "i2"))
 
 
+@pytest.mark.parametrize("k", [4, -4, 2**31, 2**40, -(2**62), 2**70])
+def test_diagonals_far_from_the_corners(k):
+    a = np.arange(12).reshape(3, 4)
+    if abs(k) < 2**62:
+        check(gpuarray.tril(gpuarray.to_gpu(a), k), np.tril(a, k))
+        check(gpuarray.triu(gpuarray.to_gpu(a), k), np.triu(a, k))
+    else:
+        check(gpuarray.tril(gpuarray.to_gpu(a), k), a if k > 0 else a * 0)
+        check(gpuarray.triu(gpuarray.to_gpu(a), k), a * 0 if k > 0 else a)
+
+
 @pytest.mark.parametrize("count", [6, 2**40, 2**70])
 def test_counts_far_beyond_the_extent_end_at_once(count):
     a_gpu = gpuarray.to_gpu(np.arange(5))

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import gpu_array
-from ._axes import normalize_axis_index
+from ._axes import along_axis
 from ._core import GPUArray
 from ._core import Reduction as _Reduction
 
@@ -17,13 +17,10 @@ def _first(
     a: GPUArray, reduction: _Reduction, axis: int | None, out: Any, keepdims: bool
 ) -> GPUArray:
     """Returns the least index of an element that the reduction returns."""
-    gpu_array("a", a)
-    ndim = a.ndim
-    if axis is None:
-        a, axis = a.ravel(), 0
-    axis = normalize_axis_index(axis, a.ndim)
+    ndim = gpu_array("a", a).ndim
+    a, axis = along_axis(a, axis)
     length = a.shape[axis]
-    if length == 0 and 0 not in a.shape[:axis] + a.shape[axis + 1 :]:
+    if length == 0:
         raise ValueError(
             f"attempt to get the position of an extreme element of an empty sequence: a has shape "
             f"{a.shape}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import gpu_array, whole
-from ._axes import normalize_axis_index, normalize_axis_tuple
+from ._axes import along_axis, normalize_axis_tuple
 from ._core import GPUArray
 from ._creation import empty_like
 from ._views import broadcast_to, diagonal
@@ -81,9 +81,7 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
     >>> gpuarray.repeat(gpuarray.arange(3), 2).get()
     array([0, 0, 1, 1, 2, 2])
     """
-    if axis is None:
-        a, axis = gpu_array("a", a).ravel(), 0
-    axis = normalize_axis_index(axis, gpu_array("a", a).ndim)
+    a, axis = along_axis(a, axis)
     repeats = whole("repeats", repeats)
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}; repeats may not contain negative values.")
@@ -167,8 +165,12 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
         raise ValueError("m has no axes; a triangle needs at least one")
     k = whole("k", k)
     m = m if m.ndim > 1 else broadcast_to(m, (m.size, m.size))
-    rows = _core.sequence(0, 1, m.shape[-2], np.int32)[:, None]
-    columns = _core.sequence(0, 1, m.shape[-1], np.int32)
+    height, width = m.shape[-2:]
+    # No diagonal is farther away than those next to the corners.
+    k = max(-height - 1, min(k, width + 1))
+    dtype = np.int32 if height + width < 2**31 - 1 else np.int64
+    rows = _core.sequence(0, 1, height, dtype)[:, None]
+    columns = _core.sequence(0, 1, width, dtype)
     inside = columns <= rows + k if is_lower else columns >= rows + k
     return _core.select(inside, m, m.dtype.type(0), False)
 

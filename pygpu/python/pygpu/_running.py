@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._arguments import gpu_array
+from ._axes import along_axis
 from ._core import GPUArray
 from ._core import Reduction as _Reduction
 
@@ -15,11 +15,9 @@ from ._core import Reduction as _Reduction
 def _running(
     reduction: _Reduction, a: GPUArray, axis: Any, dtype: Any, out: Any, stream: Any, allocator: Any
 ) -> GPUArray:
-    gpu_array("a", a)
+    a, axis = along_axis(a, axis)
     if dtype is None and a.dtype.kind in "biu":
         dtype = np.uint64 if a.dtype.kind == "u" else np.int64
-    if axis is None:
-        a, axis = a.ravel(), 0
     return _core.scan(reduction, a, axis, False, dtype, out, stream, allocator)
 
 

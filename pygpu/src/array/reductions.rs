@@ -55,6 +55,17 @@ fn parse_axes(axis: OptionalAny<'_, '_>) -> PyResult<Option<Axes>> {
     }
 }
 
+/// The axes of a reduction of an array of `ndim` axes. As in numpy, an array without axes is reduced
+/// along axis 0 or -1, too, where it is named alone.
+fn parse_reduced_axes(axis: OptionalAny<'_, '_>, ndim: usize) -> PyResult<Option<Axes>> {
+    let axes = parse_axes(axis)?;
+    let is_tuple = axis.is_some_and(|axis| axis.is_instance_of::<PyTuple>());
+    Ok(axes.map(|axes| match axes[..] {
+        [0 | -1] if ndim == 0 && !is_tuple => Axes::new(),
+        _ => axes,
+    }))
+}
+
 /// True for a positional argument that is an axis, or a tuple of them.
 fn is_axis(value: &Bound<'_, PyAny>) -> bool {
     let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
@@ -136,7 +147,8 @@ impl<'py> Arguments<'py> {
     /// type, as in PyCUDA; else the type is numpy's.
     pub(super) fn reduce(&self, a: &Bound<'py, GPUArray>, reduction: Reduction) -> Object<'py> {
         let array = on_stream(a.get().array()?, self.stream.as_ref())?;
-        let (axes, keeps_axes) = (parse_axes(self.axis.as_ref())?, self.keeps_axes()?);
+        let axes = parse_reduced_axes(self.axis.as_ref(), array.ndim())?;
+        let keeps_axes = self.keeps_axes()?;
         let is_pycudas = axes.is_none() && !keeps_axes && reduction != Reduction::Product;
         let compute = match self.dtype()? {
             Some(dtype) => dtype,

@@ -39,7 +39,10 @@ pub(crate) fn sorted<'py>(
     let a = expect_array("a", a)?;
     let array = a.get().array()?;
     let result = run(a.py(), array.size(), || {
-        let flat = axis.is_none().then(|| array.reshape(&[-1], Order::C)).transpose()?;
+        // As in numpy, what has no axes has indices along axis 0 or -1, but is not sorted along it.
+        let is_flat =
+            axis.is_none() || (indices && array.ndim() == 0 && matches!(axis, Some(0 | -1)));
+        let flat = is_flat.then(|| array.reshape(&[-1], Order::C)).transpose()?;
         let (array, axis) = (flat.as_ref().unwrap_or(array), axis.unwrap_or(0));
         if indices { array.argsort(axis) } else { array.sort(axis) }
     })?;
