@@ -165,6 +165,44 @@ def test_an_array_is_indexed_by_itself_and_assigned_to_itself():
     check(a_gpu, a)
 
 
+@pytest.mark.parametrize("mask", [[True, True, False, True], [False] * 4])
+def test_an_ellipsis_parts_the_arrays_beside_it_where_it_stands_for_no_axis(mask):
+    """Then the axes of the arrays come first in the result, as numpy has it."""
+    a = np.arange(24).reshape(2, 3, 4)
+    for index in (
+        (slice(None), [2], ..., np.array(mask)),
+        (slice(None), [2], np.array(mask), ...),
+        (slice(None), ..., [2], np.array(mask)),
+        (slice(None), [0, 1, 2], ..., [3, 0, 0]),
+    ):
+        b, a_gpu = a.copy(), gpuarray.to_gpu(a)
+        check(a_gpu[on_device(index)], a[index])
+        value = np.arange(a[index].size).reshape(a[index].shape)
+        b[index] = value
+        a_gpu[on_device(index)] = gpuarray.to_gpu(value)
+        check(a_gpu, b)
+
+
+def test_an_array_without_axes_names_a_copy():
+    a = np.arange(12).reshape(3, 4)
+    for index in (np.array(1), np.array(0, "u1"), (np.array(2), slice(1, 3)), np.True_):
+        a_gpu = gpuarray.to_gpu(a)
+        part = a_gpu[index]
+        check(part, a[index])
+        part.fill(7)
+        check(a_gpu, a)
+        b = a.copy()
+        b[index] = 9
+        a_gpu[index] = 9
+        check(a_gpu, b)
+    check(a_gpu[gpuarray.to_gpu(np.array(1))], b[1])
+    with pytest.raises(IndexError, match="out of bounds"):
+        a_gpu[gpuarray.to_gpu(np.array(3))]
+    for wrong in (np.array(1.0), gpuarray.to_gpu(np.array(1.0))):
+        with pytest.raises(IndexError, match="integer"):
+            a_gpu[wrong]
+
+
 def test_indices_on_the_device_are_not_checked():
     a_gpu = gpuarray.to_gpu(np.arange(1, 5))
     outside = gpuarray.to_gpu(np.array([0, 4, -5, -1]))

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _core
 from ._arguments import gpu_array
+from ._axes import along_axis
 from ._core import GPUArray
 from ._creation import to_gpu
 
@@ -48,14 +49,14 @@ def _item(item: Any) -> Any:
     if isinstance(item, list):
         array = np.asarray(item)
         return array if array.size else array.astype(np.intp)
-    if item is None or item is Ellipsis or isinstance(item, slice | bool | GPUArray):
+    if item is None or item is Ellipsis or isinstance(item, slice | bool):
         return item
     if isinstance(item, np.bool_):
         return bool(item)
-    if isinstance(item, np.ndarray) and item.ndim > 0:
-        return item
-    if isinstance(item, np.ndarray) and _is_mask(item):
-        return bool(item)
+    if isinstance(item, np.ndarray | GPUArray):
+        if item.ndim > 0:
+            return item
+        return bool(item) if _is_mask(item) else _checked(item, 0).__index__()
     return item.__index__() if hasattr(item, "__index__") else item
 
 
@@ -69,7 +70,10 @@ def _consumed(item: Any) -> int:
 
 
 def _expanded(items: list[Any], ndim: int) -> list[Any]:
-    """The items with the axes that an ellipsis stands for, or that follow."""
+    """The items with the axes that an ellipsis stands for, or that follow.
+
+    An ellipsis stays in front of them: it parts the items beside it even if it stands for no axis.
+    """
     used = sum(_consumed(item) for item in items if item is not Ellipsis)
     if used > ndim:
         raise IndexError(
@@ -79,7 +83,8 @@ def _expanded(items: list[Any], ndim: int) -> list[Any]:
     if len(ellipses) > 1:
         raise IndexError("an index can have one ellipsis ('...') only")
     place = ellipses[0] if ellipses else len(items)
-    return items[:place] + [_ALL] * (ndim - used) + items[place + len(ellipses) :]
+    after = items[place + len(ellipses) :]
+    return items[:place] + [Ellipsis] + [_ALL] * (ndim - used) + after
 
 
 def _true_elements(mask: Any, shape: tuple[int, ...]) -> Any:
@@ -101,7 +106,7 @@ def _checked(indices: Any, extent: int) -> Any:
         raise IndexError(
             f"arrays used as indices must be of integer (or boolean) type, not {indices.dtype}"
         )
-    if isinstance(indices, np.ndarray) and indices.size:
+    if isinstance(indices, np.ndarray) and indices.ndim and indices.size:
         for bound in (int(indices.min()), int(indices.max())):
             if not -extent <= bound < extent:
                 raise IndexError(f"index {bound} is out of bounds for an axis of size {extent}")
@@ -118,6 +123,9 @@ def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]
     groups: list[int] = []  # the axes of the result before each run of advanced members
     beside = False
     for item in _expanded(items, a.ndim):
+        if item is Ellipsis:
+            beside = False
+            continue
         if item is None or isinstance(item, slice):
             basic.append(item)
             axis, consumed = axis + 1, consumed + (item is not None)
@@ -177,8 +185,8 @@ def _combined(named: list[_Named], extents: list[int]) -> GPUArray:
     return _core.select(inside, total, math.prod(extents), False)
 
 
-def _elements(a: GPUArray, index: Any) -> _Elements:
-    view, named, place = _parts(a, index)
+def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elements:
+    """Returns what :func:`_parts` has found, along one axis."""
     extents = [math.prod(view.shape[axis] for axis in it.axes) for it in named]
     indices = _combined(named, extents)
     front = tuple(axis for it in named for axis in it.axes)
@@ -202,7 +210,11 @@ def _elements(a: GPUArray, index: Any) -> _Elements:
 
 def get_elements(a: GPUArray, index: Any) -> GPUArray:
     """Returns ``a[index]`` for an index that has arrays in it: a new array."""
-    found = _elements(a, index)
+    view, named, place = _parts(a, index)
+    if not named:
+        # Arrays without axes count as numbers, but what they name is a copy as well.
+        return view.copy()
+    found = _elements(view, named, place)
     taken = _core.take(found.merged, found.indices, axis=0)
     return taken if found.axes == tuple(range(taken.ndim)) else taken.transpose(found.axes)
 
@@ -244,7 +256,11 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
         mask = index.reshape(*index.shape, *(1,) * (a.ndim - index.ndim))
         _core.select(_apart(a, mask), value, a, False, a)
         return
-    found = _elements(a, index)
+    view, named, place = _parts(a, index)
+    if not named:
+        view[...] = value
+        return
+    found = _elements(view, named, place)
     extra = value.ndim - len(found.shape)
     if extra > 0 and all(extent == 1 for extent in value.shape[:extra]):
         value = value.reshape(value.shape[extra:]) if len(found.shape) else value.reshape(())
@@ -363,8 +379,7 @@ def compress(
     gpu_array("a", a)
     if np.ndim(condition) != 1:
         raise ValueError(f"condition has {np.ndim(condition)} axes; one is needed")
-    if axis is None:
-        a, axis = a.ravel(), 0
+    a, axis = along_axis(a, axis)
     if isinstance(condition, GPUArray):
         indices = flatnonzero(condition)
     else:

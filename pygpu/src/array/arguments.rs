@@ -249,12 +249,9 @@ fn parse_index_item(item: &Bound<'_, PyAny>) -> PyResult<IndexItem> {
     if item.is_instance_of::<PyEllipsis>() {
         return Ok(IndexItem::Ellipsis);
     }
-    let has_axes = match (item.cast::<GPUArray>(), item.cast::<PyUntypedArray>()) {
-        (Ok(array), _) => array.get().array()?.ndim() > 0,
-        (_, Ok(array)) => array.ndim() > 0,
-        _ => false,
-    };
-    if !has_axes && let Ok(index) = item.call_method0("__index__") {
+    // Elements that an array names are copies, also where it is an array without axes.
+    let is_array = item.is_instance_of::<GPUArray>() || item.is_instance_of::<PyUntypedArray>();
+    if !is_array && let Ok(index) = item.call_method0("__index__") {
         return Ok(IndexItem::At(index.extract()?));
     }
     Err(PyIndexError::new_err(format!(

@@ -110,13 +110,15 @@ fn field<'py>(slf: &Bound<'py, GPUArray>, name: &Bound<'py, PyString>) -> Object
     wrap_view(slf, array, Some(part.unbind()))
 }
 
-/// Returns true for an index that names elements by arrays of indices, masks or lists.
+/// Returns true for an index that names elements by arrays of indices, masks, truth values or lists.
 fn is_advanced(index: &Bound<'_, PyAny>) -> bool {
+    let truth_value = index.py().import("numpy").and_then(|numpy| numpy.getattr("bool_"));
     let names = |item: &Bound<'_, PyAny>| {
         item.is_instance_of::<GPUArray>()
             || item.is_instance_of::<PyUntypedArray>()
             || item.is_instance_of::<PyList>()
             || item.is_instance_of::<PyBool>()
+            || truth_value.as_ref().is_ok_and(|kind| item.is_instance(kind).unwrap_or(false))
     };
     names(index) || index.cast::<PyTuple>().is_ok_and(|items| items.iter().any(|item| names(&item)))
 }
