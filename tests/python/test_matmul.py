@@ -81,12 +81,30 @@ def test_output():
     agree(out, a @ b)
     assert gpuarray.matmul(x, y, out=x) is x
     agree(x, a @ b)
+    out = gpuarray.zeros((4, 4), np.float64)
+    assert np.matmul(y, y, out=out) is out
+    agree(out, b @ b)
     for wrong, error in (
         (gpuarray.zeros((4, 3), "f8"), ValueError),
         (gpuarray.zeros((4, 4), "i8"), TypeError),
     ):
         with pytest.raises(error):
             gpuarray.matmul(y, y, out=wrong)
+
+
+def test_in_place():
+    """The array stays the same object, and views of it see the product."""
+    a, b = numbers((3, 3), np.float64, 1), numbers((3, 3), np.float64, 2)
+    x = same = gpuarray.to_gpu(a)
+    row = x[1]
+    x @= gpuarray.to_gpu(b)
+    assert x is same
+    agree(x, a @ b)
+    agree(row, (a @ b)[1])
+    for wrong, error in ((gpuarray.zeros(3), ValueError), (b, TypeError), (2, TypeError)):
+        with pytest.raises(error):
+            x @= wrong
+    agree(same, a @ b)
 
 
 @pytest.mark.parametrize(

@@ -380,6 +380,16 @@ def test_universal_functions_write_to_an_output_and_under_a_mask():
     check(out, result)
     with pytest.raises(TypeError, match="where"):
         np.add(a_gpu, 1, where=a > 2)
+    # uint64 fits int8 by numpy's rule "same_kind", though their common dtype does not.
+    result, mask = np.full((2, 3), -1, np.int8), np.array([True, False, True])
+    out = gpuarray.to_gpu(result)
+    whole, mask_gpu = a.astype(np.uint64), gpuarray.to_gpu(mask)
+    whole_gpu = gpuarray.to_gpu(whole)
+    np.add(whole, whole, out=result, where=mask)
+    np.add(whole_gpu, whole_gpu, out=out, where=mask_gpu)
+    check(out, result)
+    with pytest.raises(TypeError, match="same_kind"):
+        np.add(whole_gpu, 0.5, out=out, where=mask_gpu)
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum])

@@ -204,10 +204,12 @@ def _masked(function: Any, operands: Any, out: Any, where: Any) -> GPUArray:
         raise TypeError(
             f"where is of type {type(where).__name__}; a GPUArray of truth values is needed"
         )
-    values = function(*operands)
     if out is None:
+        values = function(*operands)
         shape = np.broadcast_shapes(values.shape, where.shape)
         return values if shape == values.shape else _core.select(where, values, values, False)
+    shape = np.broadcast_shapes(*map(np.shape, operands))
+    values = function(*operands, out=GPUArray(shape, out.dtype, out.allocator))
     return _core.select(where, values, out, False, out)
 
 
@@ -221,9 +223,11 @@ def _apply(name: str, operands: Any, kwargs: dict[str, Any]) -> Any:
             pair = getattr(gpuarray, name)
         if pair is None:
             raise _refusal(f"numpy.{name}")
-        if outputs is not None or where is not True:
-            raise TypeError(f"numpy.{name} of a GPUArray does not take out and where")
-        return pair(*operands)
+        takes_out = "out" in (_parameters(pair) or ())
+        if where is not True or (outputs is not None and not takes_out):
+            refused = "where" if takes_out else "out and where"
+            raise TypeError(f"numpy.{name} of a GPUArray does not take {refused}")
+        return pair(*operands, out=outputs[0]) if outputs is not None else pair(*operands)
     out = outputs[0] if outputs is not None else None
     if where is True:
         return function(*operands, out=out)
@@ -239,6 +243,8 @@ def _combine(name: str, method: str, a: Any, kwargs: dict[str, Any]) -> Any:
     given["out"] = given["out"][0] if given["out"] is not None else None
     axis = kwargs.pop("axis", 0)
     if method == "accumulate":
+        if a.ndim == 0 and axis in (0, -1):
+            raise TypeError(f"numpy.{name}.accumulate cannot accumulate on an array without axes")
         if given["dtype"] is None and name in ("add", "multiply") and a.dtype.kind in "biu":
             given["dtype"] = np.uint64 if a.dtype.kind == "u" else np.int64
         return lambda: _core.scan(reduction, a, axis, False, **given)

@@ -49,4 +49,8 @@ impl GPUArray {
         }
         Ok(slf.py().NotImplemented().into_bound(slf.py()))
     }
+
+    fn __imatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        matmul(slf.as_any(), other, Some(slf.as_any()), None, None, None).map(|_| ())
+    }
 }
