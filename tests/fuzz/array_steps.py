@@ -11,12 +11,15 @@ from random import Random
 
 import numpy as np
 from assignment_steps import fill, item_in_place, setitem
+from axis_steps import positions, product, reduce_axes, running, sort, sort_in_place
 from comparison import LIVE, Mismatch, Skipped, both, describe, guarded, start
 from element_steps import binary, choose, function, in_place, in_place_scalar, into, scalar, unary
 from pairs import (
     INTEGERS,
     Pair,
 )
+from protocol_steps import rearrange, ufunc, ufunc_into, ufunc_of_one, ufunc_reduce
+from subset_steps import compress, nonzero, pick, store, subset_in_place
 from view_steps import copies, create, getitem, view
 
 from pygpu import gpuarray
@@ -26,6 +29,7 @@ __all__ = [
     "Skipped",
     "binary",
     "choose",
+    "compress",
     "convert",
     "copies",
     "create",
@@ -38,12 +42,27 @@ __all__ = [
     "into",
     "item_in_place",
     "join",
+    "nonzero",
+    "pick",
+    "positions",
+    "product",
+    "rearrange",
     "reduce",
+    "reduce_axes",
+    "running",
     "scalar",
     "setitem",
+    "sort",
+    "sort_in_place",
     "start",
+    "store",
+    "subset_in_place",
     "take",
     "transfer",
+    "ufunc",
+    "ufunc_into",
+    "ufunc_of_one",
+    "ufunc_reduce",
     "unary",
     "view",
 ]

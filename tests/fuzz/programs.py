@@ -35,6 +35,22 @@ STEPS = {
     "take": 1,
     "transfer": 1,
     "convert": 1,
+    "pick": 4,
+    "store": 4,
+    "subset_in_place": 2,
+    "nonzero": 1,
+    "compress": 1,
+    "reduce_axes": 4,
+    "positions": 2,
+    "running": 2,
+    "sort": 2,
+    "sort_in_place": 2,
+    "product": 2,
+    "ufunc": 3,
+    "ufunc_of_one": 2,
+    "ufunc_into": 3,
+    "ufunc_reduce": 2,
+    "rearrange": 4,
 }
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 SHAPES = [(), (1,), (5,), (0,), (3, 4), (4, 3), (4, 1), (1, 4), (2, 3, 4), (3, 1, 2), (2, 0, 3)]
