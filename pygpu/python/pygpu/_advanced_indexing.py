@@ -238,7 +238,7 @@ def _values(a: GPUArray, value: Any) -> GPUArray:
     """The value that is assigned, as an array of the dtype of ``a``."""
     if not isinstance(value, GPUArray):
         if np.ndim(value) == 0:
-            one = GPUArray((), a.dtype, a.allocator)
+            one = _core.new_like(a, ())
             one[...] = value
             return one
         value = to_gpu(np.asarray(value))

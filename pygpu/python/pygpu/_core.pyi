@@ -90,6 +90,7 @@ __all__ = [
     "module_from_buffer",
     "module_from_file",
     "named_functions",
+    "new_like",
     "nonzero",
     "pagelocked_empty",
     "put",
@@ -118,6 +119,7 @@ __all__ = [
     "status_message",
     "status_names",
     "stream_priority_range",
+    "strided_view",
     "synchronize",
     "take",
     "to_gpu",
@@ -834,6 +836,12 @@ def module_from_file(filename: str | PathLike[str]) -> Module: ...
 def pagelocked_empty(
     shape: Any, dtype: DTypeLike, order: str | None = "C", mem_flags: int = 0
 ) -> NDArray[Any]: ...
+def new_like(
+    like: GPUArray,
+    shape: Any | None = None,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+) -> GPUArray: ...
 def nonzero(a: GPUArray, dtype: DTypeLike) -> GPUArray: ...
 def put(
     target: GPUArray,
@@ -882,7 +890,9 @@ def select(
     out: GPUArray | None = None,
     stream: _Stream = None,
 ) -> GPUArray: ...
-def sequence(start: Any, step: Any, length: int, dtype: DTypeLike) -> GPUArray: ...
+def sequence(
+    start: Any, step: Any, length: int, dtype: DTypeLike, like: GPUArray | None = None
+) -> GPUArray: ...
 def sorted(
     a: GPUArray, axis: int | None = -1, kind: str | None = None, indices: bool = False
 ) -> GPUArray: ...
@@ -893,6 +903,7 @@ def set_profiling(enabled: bool) -> None: ...
 def stream_priority_range(ordinal: int) -> tuple[int, int]: ...
 def status_message(api: str, code: int) -> str: ...
 def status_names(api: str, code: int) -> tuple[str | None, str | None]: ...
+def strided_view(a: GPUArray, shape: Any, strides: list[int], offset: int) -> GPUArray: ...
 def synchronize() -> None: ...
 def take(
     a: GPUArray,

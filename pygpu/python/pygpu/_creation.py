@@ -185,7 +185,7 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
     Returns
     -------
     GPUArray
-        A new array with the allocator of `other_ary`.
+        A new array with the allocator of `other_ary`, and on its stream.
 
     Examples
     --------
@@ -194,24 +194,14 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
     (2, 3)
     """
     gpu_array("other_ary", other_ary)
-    dtype = other_ary.dtype if dtype is None else np.dtype(dtype)
-    allocator = other_ary.allocator
-    flags = other_ary.flags
     if order == "A":
+        flags = other_ary.flags
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     if order in ("C", "F"):
-        return GPUArray(other_ary.shape, dtype, allocator, order=order)
+        return _core.new_like(other_ary, other_ary.shape, dtype, order)
     if order not in ("K", None):
         raise ValueError(f"Unsupported order: {order!r}; allowed are C, F, A and K")
-    if flags.c_contiguous or other_ary.ndim <= 1:
-        return GPUArray(other_ary.shape, dtype, allocator)
-    axes = sorted(range(other_ary.ndim), key=lambda axis: (-abs(other_ary.strides[axis]), axis))
-    strides = [0] * other_ary.ndim
-    step = dtype.itemsize
-    for axis in reversed(axes):
-        strides[axis] = step
-        step *= max(1, other_ary.shape[axis])
-    return GPUArray(other_ary.shape, dtype, allocator, strides=tuple(strides))
+    return _core.new_like(other_ary, dtype=dtype)
 
 
 def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -> GPUArray:

@@ -209,7 +209,7 @@ def _masked(function: Any, operands: Any, out: Any, where: Any) -> GPUArray:
         shape = np.broadcast_shapes(values.shape, where.shape)
         return values if shape == values.shape else _core.select(where, values, values, False)
     shape = np.broadcast_shapes(*map(np.shape, operands))
-    values = function(*operands, out=GPUArray(shape, out.dtype, out.allocator))
+    values = function(*operands, out=_core.new_like(out, shape))
     return _core.select(where, values, out, False, out)
 
 

@@ -32,7 +32,7 @@ def _first(
         # Where there is one that is not a number, it is chosen, and equals nothing.
         table["logical_or"](is_chosen, table["not_equal"](a, a), out=is_chosen)
     dtype = np.dtype(np.int32 if length < 2**31 else np.int64)
-    places = _core.sequence(0, 1, length, dtype)
+    places = _core.sequence(0, 1, length, dtype, a)
     places = places[(slice(None), *[None] * (a.ndim - axis - 1))]
     places = _core.select(is_chosen, places, dtype.type(length), False)
     result = _core.reduce(_Reduction.Minimum, places, axis=axis, keepdims=keepdims).astype(np.int64)

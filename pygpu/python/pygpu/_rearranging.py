@@ -86,7 +86,7 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
     if repeats < 0:
         raise ValueError(f"repeats is {repeats}; repeats may not contain negative values.")
     before, after = a.shape[: axis + 1], a.shape[axis + 1 :]
-    result = GPUArray((*before, repeats, *after), a.dtype, a.allocator)
+    result = _core.new_like(a, (*before, repeats, *after))
     result[...] = a[(slice(None),) * (axis + 1) + (None,)]
     return result.reshape(*before[:-1], before[-1] * repeats, *after)
 
@@ -121,7 +121,7 @@ def tile(A: GPUArray, reps: Any) -> GPUArray:
     counts = [1] * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - A.ndim) + A.shape
     both = [extent for pair in zip(counts, shape, strict=True) for extent in pair]
-    result = GPUArray(both, A.dtype, A.allocator)
+    result = _core.new_like(A, tuple(both))
     result[...] = A.reshape(*(extent for side in shape for extent in (1, side))) if ndim else A
     final = [count * side for count, side in zip(counts, shape, strict=True)]
     return result.reshape(final) if ndim else result
@@ -169,8 +169,8 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
     # No diagonal is farther away than those next to the corners.
     k = max(-height - 1, min(k, width + 1))
     dtype = np.int32 if height + width < 2**31 - 1 else np.int64
-    rows = _core.sequence(0, 1, height, dtype)[:, None]
-    columns = _core.sequence(0, 1, width, dtype)
+    rows = _core.sequence(0, 1, height, dtype, m)[:, None]
+    columns = _core.sequence(0, 1, width, dtype, m)
     inside = columns <= rows + k if is_lower else columns >= rows + k
     return _core.select(inside, m, m.dtype.type(0), False)
 

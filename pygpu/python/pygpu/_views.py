@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._arguments import gpu_array, gpu_arrays, whole
 from ._axes import normalize_axis_index, normalize_axis_tuple
 from ._core import GPUArray
@@ -14,8 +15,8 @@ from ._core import GPUArray
 def strided_view(a: GPUArray, shape: Any, strides: Any, offset: int = 0) -> GPUArray:
     """Returns a view of `a` with another shape and strides, `offset` bytes from its start."""
     if 0 in shape or a.size == 0:
-        return GPUArray(shape, a.dtype, a.allocator)
-    return GPUArray(shape, a.dtype, a.allocator, a, a.ptr + offset, strides)
+        return _core.new_like(a, tuple(shape))
+    return _core.strided_view(a, tuple(shape), list(strides), offset)
 
 
 def transpose(a: GPUArray, axes: Any = None) -> GPUArray:

@@ -321,18 +321,61 @@ fn number_of(name: &str, value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Sca
     scalar.or_raise()
 }
 
-/// `length` values of a dtype from `start` with the difference `step`.
+/// `length` values of a dtype from `start` with the difference `step`: on the stream of the array
+/// `like`, or on the current device's default stream.
 #[pyfunction]
+#[pyo3(signature = (start, step, length, dtype, like = None))]
 pub(crate) fn sequence<'py>(
     py: Python<'py>,
     start: &Bound<'py, PyAny>,
     step: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::length)] length: usize,
     dtype: &Bound<'py, PyAny>,
+    like: Option<&Bound<'py, GPUArray>>,
 ) -> Object<'py> {
     let (descr, dtype) = dtypes::parse(dtype)?;
     let (start, step) = (number_of("start", start, dtype)?, number_of("step", step, dtype)?);
-    let CurrentDevice { device, .. } = current_device()?;
-    let array = run(py, length, || Array::sequence(&device, start, step, length))?;
+    let (device, stream) = match like {
+        Some(like) => {
+            let array = like.get().array()?;
+            (array.device().clone(), array.stream().clone())
+        }
+        None => {
+            let CurrentDevice { device, .. } = current_device()?;
+            let stream = device.default_stream();
+            (device, stream)
+        }
+    };
+    let array = run(py, length, || Array::sequence_on(&device, &stream, start, step, length))?;
     wrap_new(py, array, descr.unbind(), ResultAllocator::default())
+}
+
+/// A new array on the stream of another one and with its allocator: of a shape, in C or in Fortran
+/// order; without a shape of that array's, its axes in the same order in memory.
+#[pyfunction]
+#[pyo3(signature = (like, shape = None, dtype = None, order = None))]
+pub(crate) fn new_like<'py>(
+    like: &Bound<'py, GPUArray>,
+    shape: OptionalAny<'_, 'py>,
+    dtype: OptionalAny<'_, 'py>,
+    order: Option<&str>,
+) -> Object<'py> {
+    let py = like.py();
+    let content = like.get().content()?;
+    let (descr, dtype) = match dtype.filter(|dtype| !dtype.is_none()) {
+        Some(dtype) => dtypes::parse(dtype)?,
+        None => (content.descr.bind(py).clone(), content.array.dtype()),
+    };
+    let layout = match shape.filter(|shape| !shape.is_none()) {
+        None => None,
+        Some(shape) => {
+            let (shape, order) = (parse_shape(shape)?, parse_order(order)?);
+            Some(Layout::contiguous(&shape, dtype.size(), order).or_raise()?)
+        }
+    };
+    let array = run(py, 0, || match &layout {
+        None => content.array.empty_like(dtype),
+        Some(layout) => content.array.new_array(layout.clone(), dtype),
+    })?;
+    wrap_new(py, array, descr.unbind(), content.result_allocator(py))
 }

@@ -35,6 +35,7 @@ pub(crate) use results::*;
 pub(crate) use sorting::*;
 pub(crate) use transfer::{on_stream, to_gpu};
 pub(crate) use ufuncs::{UniversalFunction, universal_functions};
+pub(crate) use views::strided_view;
 
 use crate::allocator::{PythonAllocator, ResultAllocator};
 use crate::errors::OrRaise;

@@ -1,12 +1,12 @@
 //! The same elements under another shape, order of axes or dtype.
 
-use super::arguments::{parse_new_shape, parse_order};
+use super::arguments::{parse_new_shape, parse_order, parse_shape};
 use super::{GPUArray, run, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
 use crate::errors::OrRaise;
 use crate::stream::stream_argument;
-use gpuarray::{Array, Order};
+use gpuarray::{Array, Layout, Order};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -61,6 +61,26 @@ fn in_memory_order<'py>(slf: &Bound<'py, GPUArray>) -> Object<'py> {
         return wrap_view(slf, flat, None);
     }
     wrap_like(slf, flat, None)
+}
+
+/// The view of an array's memory with another shape and strides, `offset` bytes from its first element.
+#[pyfunction]
+pub(crate) fn strided_view<'py>(
+    a: &Bound<'py, GPUArray>,
+    shape: &Bound<'py, PyAny>,
+    strides: Vec<isize>,
+    offset: isize,
+) -> Object<'py> {
+    let (array, shape) = (a.get().array()?, parse_shape(shape)?);
+    let (start, size) = (array.layout().offset(), array.dtype().size());
+    let start = start.checked_add_signed(offset).ok_or_else(|| {
+        PyValueError::new_err(format!("offset is {offset}, before the memory of the array"))
+    })?;
+    let made = Layout::with_strides(&shape, &strides, start, size).and_then(|layout| {
+        let (memory, stream) = (array.memory().clone(), array.stream().clone());
+        Array::from_memory(memory, layout, array.dtype(), stream)
+    });
+    view(a, made.map(|made| made.with_allocator(array.allocator().cloned())))
 }
 
 #[pymethods]
