@@ -12,7 +12,7 @@ import pygpu
 
 # Importing one makes a context and keeps it until exit, which the prelude has done already; runs a
 # program; or raises an error.
-IMPORTED_FOR_EFFECT = {"autoinit", "autoprimaryctx", "debug", "gl"}
+IMPORTED_FOR_EFFECT = {"autoinit", "autoprimaryctx", "dask", "debug", "gl"}
 
 # Not called, each with its reason.
 LEFT_OUT = {
@@ -36,6 +36,7 @@ RECEIVERS = {
     "PageLockedMemoryPool": "tools.PageLockedMemoryPool()",
     "ArrayFlags": "gpu('f4', (2, 3)).flags",
     "Context": "context",
+    "arrow.Context": "arrow.Context()",
     "Device": "drv.Device(0)",
     "Stream": "stream",
     "Event": "event",
@@ -59,6 +60,21 @@ RECEIVERS = {
     "Column": "ipc.export_column(shared)",
     "OpenedArray": "ipc.open(shared.ipc_handle())",
     "OpenedColumn": "ipc.open_column(ipc.export_column(shared))",
+    "DeviceNDArray": "cuda.to_device(host('f4', (2, 3)))",
+    "MappedNDArray": "cuda.mapped_array(7)",
+    "DeviceRecord": "cuda.to_device(host(RECORD, 1)[0])",
+    "IpcHandle": "cuda.IpcHandle(None, bytes(64), 28)",
+    "CudaBuffer": "arrow.Context().buffer_from_data(b'01234567' * 8)",
+    "HostBuffer": "arrow.new_host_buffer(64)",
+    "BufferReader": "arrow.BufferReader(arrow.Context().buffer_from_data(b'01234567' * 8))",
+    "BufferWriter": "arrow.BufferWriter(arrow.Context().new_buffer(64))",
+    "DeviceColumn": "arrow.DeviceColumn.from_gpuarray(gpu('f4', 7))",
+    "DeviceRecordBatch": "arrow.DeviceRecordBatch.from_columns({'x': gpu('f4', 7)})",
+    "IpcMemHandle": "arrow.Context().buffer_from_data(b'01234567').export_for_ipc()",
+    "XORWOWRandomNumberGenerator": "curandom.XORWOWRandomNumberGenerator()",
+    "MRG32k3aRandomNumberGenerator": "curandom.MRG32k3aRandomNumberGenerator()",
+    "Sobol32RandomNumberGenerator": "curandom.Sobol32RandomNumberGenerator()",
+    "ScrambledSobol64RandomNumberGenerator": "curandom.ScrambledSobol64RandomNumberGenerator()",
 }
 NEED_KERNELS = {"Function", "Module", "SourceModule"}
 NEED_MANAGED = {"ManagedAllocation"}
@@ -70,12 +86,13 @@ KINDS = {
     "index_array": "indices subset dest_indices src_indices",
     "arrays": "arrays src_offsets",
     "host": "ary array bf_obj buf_py other_ary",
-    "memory": "dest src devptr gpudata pointer",
+    "memory": "dest src devptr gpudata pointer address gpu_data",
     "dtype": "dtype arg_types",
     "shape": "shape dest_shape grid block",
     "order": "order",
     "strides": "strides",
     "axes": "axes positions",
+    "index": "item key condition",
     "allocator": "allocator func inner ctx_maker message_handler add_timer",
     "stream": "stream stream_or_out aligned owner",
     "event": "event",
@@ -83,13 +100,15 @@ KINDS = {
     "output_mode jit_input_type",
     "integer": "size count width height bytes pitch offset keep n bin_nr elements dtype_size "
     "word_size thread_count threads shared_mem registers shared shared_size axis data priority "
-    "number_or_pci_bus_id number_of_bytes default value_in_bytes address",
+    "number_or_pci_bus_id number_of_bytes default value_in_bytes nbytes position length axis1 "
+    "axis2 k decimals indices_or_sections len buffer_size section ndigits ddof i",
     "number": "selffac otherfac start stop step",
     "context": "dest_context src_context peer",
     "device": "dev device devdata",
     "handle": "handle",
     "text": "name filename libname source nvcc target arch code config_file output_file msg",
-    "boolean": "flag wait async_ pagelocked no_extern_c time_kernel log_verbose",
+    "boolean": "keepdims copy portable wc flag wait async_ pagelocked no_extern_c time_kernel "
+    "log_verbose",
     "bytes": "buffer",
 }
 KIND = {name: kind for kind, names in KINDS.items() for name in names.split()}
@@ -173,7 +192,7 @@ def _parameters(name: str, function: object, method: bool) -> list[Parameter]:
 
 
 def _members(module: str, cls: type) -> list[Target]:
-    receiver = RECEIVERS.get(cls.__name__)
+    receiver = RECEIVERS.get(f"{module}.{cls.__name__}", RECEIVERS.get(cls.__name__))
     targets = []
     for member in dir(cls):
         if member.startswith("_") and member not in PROTOCOLS:
@@ -236,7 +255,7 @@ def targets_of_module(name: str) -> list[Target]:
 
 def modules() -> list[str]:
     """The public modules; the empty name is the package."""
-    found = [""]
+    found = ["", "cuda.cudadrv.devicearray"]
     for info in pkgutil.iter_modules(pygpu.__path__):
         if not info.name.startswith("_") and info.name not in IMPORTED_FOR_EFFECT:
             found.append(info.name)
