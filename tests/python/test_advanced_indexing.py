@@ -151,6 +151,14 @@ def test_compress():
         check(gpuarray.compress(condition, a_gpu, axis), expected)
         on = gpuarray.to_gpu(np.array(condition))
         check(gpuarray.compress(on, a_gpu, axis), expected)
+    for condition in ([0, 0, 1, 0], [0, 0, 1, 1]):
+        on = gpuarray.to_gpu(np.array(condition))
+        for given_ in (condition, on):
+            if condition[3]:
+                with pytest.raises(IndexError):
+                    gpuarray.compress(given_, a_gpu, 0)
+            else:
+                check(gpuarray.compress(given_, a_gpu, 0), np.compress(condition, a, 0))
 
 
 def test_an_array_is_indexed_by_itself_and_assigned_to_itself():

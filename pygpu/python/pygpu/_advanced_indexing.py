@@ -367,7 +367,7 @@ def compress(
     ValueError
         ``condition`` has not one axis.
     IndexError
-        A true element of a ``condition`` in host memory lies outside the axis.
+        A true element of ``condition`` lies outside the axis.
 
     Examples
     --------
@@ -380,9 +380,14 @@ def compress(
     if np.ndim(condition) != 1:
         raise ValueError(f"condition has {np.ndim(condition)} axes; one is needed")
     a, axis = along_axis(a, axis)
+    extent = a.shape[axis]
     if isinstance(condition, GPUArray):
+        if condition.size > extent and condition[extent:].any():
+            raise IndexError(
+                f"condition has {condition.size} elements, some true ones beyond the axis, which "
+                f"has {extent}"
+            )
         indices = flatnonzero(condition)
     else:
-        extent = a.shape[axis]
         indices = to_gpu(_checked(np.flatnonzero(np.asarray(condition)), extent))
     return _core.take(a, indices, out, axis=axis)

@@ -120,7 +120,7 @@ impl GPUArray {
     /// ValueError
     ///     `condition` has not one axis.
     /// IndexError
-    ///     A true element of a `condition` in host memory lies outside the axis.
+    ///     A true element of `condition` lies outside the axis.
     #[pyo3(signature = (condition, axis = None, out = None))]
     fn compress<'py>(
         slf: &Bound<'py, Self>,
