@@ -347,6 +347,28 @@ def test_a_function_of_numpy_that_works_on_the_device(name):
     assert found
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: np.sum(a),
+        lambda a: np.sum(a, None),
+        lambda a: np.sum(a=a),
+        lambda a: np.sum(a, keepdims=True),
+        lambda a: np.sum(a, None, "i2"),
+        lambda a: np.sum(axis=1, a=a),
+    ],
+)
+def test_sums_have_numpys_dtype_however_they_are_called(call):
+    a = np.full((2, 3), 100, np.int8)
+    check(call(gpuarray.to_gpu(a)), call(a))
+
+
+def test_where_of_a_condition_alone_names_the_true_elements():
+    a = np.arange(6).reshape(2, 3) % 4
+    for found, expected in zip(np.where(gpuarray.to_gpu(a) > 1), np.where(a > 1), strict=True):
+        check(found, expected)
+
+
 def test_keywords_of_numpys_functions_are_taken_or_refused_by_name():
     a = np.arange(12, dtype=np.int16).reshape(3, 4)
     a_gpu = gpuarray.to_gpu(a)

@@ -361,6 +361,9 @@ def linspace(
     >>> gpuarray.linspace(0, 1, 5).get()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    for name, value in (("start", start), ("stop", stop)):
+        if np.ndim(value):
+            raise TypeError(f"{name} is an array of shape {np.shape(value)}; a number is needed")
     count = whole("num", num)
     if count < 0:
         raise ValueError(f"num is {count}; Number of samples must be non-negative.")

@@ -166,9 +166,14 @@ def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[st
         counterpart = _counterpart(_ALIASES.get(func.__name__, func.__name__))
     if counterpart is None:
         raise _refusal(name)
-    if func is np.sum and kwargs.get("axis") is None and len(args) == 1:
-        # An axis asks for numpy's dtype.
-        kwargs = {**kwargs, "axis": tuple(range(args[0].ndim))}
+    if func is np.where and len(args) == 1:
+        counterpart = gpuarray.nonzero
+    if func is np.sum:
+        bound = _signature(func).bind(*args, **kwargs)
+        if bound.arguments.get("axis") is None:
+            # Axes ask for numpy's dtype.
+            bound.arguments["axis"] = tuple(range(np.ndim(bound.arguments["a"])))
+        args, kwargs = bound.args, bound.kwargs
     return _call(name, func, counterpart, args, kwargs)
 
 
