@@ -103,6 +103,38 @@ fn builtin_operations_compile() {
     });
 }
 
+/// The language's headers for the CPU are held against NVRTC: it accepts the same functions with the same
+/// types, and the kernels that Python's tests run on every backend. (Those that include the vendor's
+/// own headers are left out: they need those.)
+#[test]
+fn what_runs_on_the_cpu_compiles() {
+    let Some(nvrtc) = nvrtc() else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let kernels = std::fs::read_dir(root.join("tests/python/kernels/classic")).expect("a folder");
+    let mut paths: Vec<_> = kernels.map(|entry| entry.expect("a file").path()).collect();
+    paths.push(root.join("backend-host/cuda-c/tests/headers/signatures.cu"));
+    let headers = format!("-I{}", root.join("pygpu/python/pygpu/_kernel_headers").display());
+    let mut compiled = 0;
+    for path in paths {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        if text.contains("#include <cu") || text.contains("#include <cooperative_groups") {
+            continue;
+        }
+        let is_program = text.contains("extern \"C\"") || !text.contains("__global__");
+        let text = match is_program {
+            true => text,
+            false => format!("extern \"C\" {{\n{text}\n}}"),
+        };
+        let options = &[headers.as_str()];
+        let compilation = Compilation { text: &text, target: "sm_90", options, ..KERNEL };
+        if let Err(error) = nvrtc.compile(&compilation) {
+            panic!("{}: {error}", path.display());
+        }
+        compiled += 1;
+    }
+    assert!(compiled >= 45, "{compiled}");
+}
+
 #[test]
 fn the_log_of_a_failure_is_the_detail() {
     let Some(nvrtc) = nvrtc() else { return };

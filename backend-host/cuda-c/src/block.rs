@@ -399,10 +399,11 @@ impl Block {
 
     /// While nobody can go on: lets the first lanes go on that meet at a place. Gives their warp.
     fn gather(&mut self) -> Option<usize> {
-        let warp = self.warps.iter().position(|warp| warp.live & warp.gathering != 0)?;
-        if warp >= (self.threads as usize).div_ceil(1 << self.shift) {
-            return None;
-        }
+        // Warps take turns: a lane may be waiting for what one of another warp does.
+        let warps = (self.threads as usize).div_ceil(1 << self.shift);
+        let mut turns = (1..=warps).map(|turn| (self.current_warp as usize + turn) % warps);
+        let waits = |warp: &usize| self.warps[*warp].live & self.warps[*warp].gathering != 0;
+        let warp = turns.find(waits)?;
         let gathering = self.warps[warp].gathering;
         // Lanes that are further up in the text go first, so that branches meet behind their end.
         let lanes = (0..Lanes::BITS as usize).filter(|lane| gathering >> lane & 1 != 0);

@@ -317,6 +317,31 @@ extern "C" __global__ void mixed(unsigned long long *out) {
 }
 
 #[test]
+fn sleeping_threads_let_others_go_on() {
+    let library = load(
+        Language::default(),
+        r#"
+__device__ void wait(volatile unsigned long long *flag) { while (*flag == 0) __nanosleep(20); }
+extern "C" __global__ void chain(volatile unsigned long long *out) {
+    const int t = threadIdx.x;
+    // Each waits for the next in a ring through all warps; the one in the middle begins.
+    const int next = (t + 37) % 96;
+    if (t != 50) wait(&out[next]);
+    out[t] = t == 50 ? 1 : out[next] + 1;
+}
+"#,
+    );
+    let mut array = vec![0; 96];
+    let shape = Shape { grid: [1, 1, 1], block: [96, 1, 1], cooperative: false };
+    launch(&library, "chain", &shape, &mut array).expect("it runs");
+    let mut thread = 50;
+    for place in 1..=96 {
+        assert_eq!(array[thread], place);
+        thread = (thread + 96 - 37) % 96;
+    }
+}
+
+#[test]
 fn printf_returns_the_number_of_arguments() {
     let library = load(
         Language::default(),

@@ -42,10 +42,13 @@ static inline long long clock64() {
 #endif
 }
 
-// A turn for the other threads of the block. A wait for what another thread does needs it: the
-// threads of a block are not interrupted.
+// A turn for the other threads of the block, which are not interrupted: a loop that waits for what
+// another thread does needs this call. Turns are taken in the order in which they are asked for: each is a
+// place of its own, behind all lines of the program.
 static inline void __nanosleep(unsigned int, GPUARRAY_PLACE) {
-    gpuarray_abi::rendezvous(1ull << gpuarray_abi::lane(), nullptr, nullptr, file, line);
+    static thread_local unsigned int turns = 0;
+    (void)line;
+    gpuarray_abi::rendezvous(0, nullptr, nullptr, file, 0x80000000u | ++turns);
 }
 
 [[noreturn]] static inline void __trap(GPUARRAY_PLACE) {
