@@ -54,11 +54,11 @@ IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
 DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process faults \
   lifetimes memory transfer waiting modules multiprocessing ownership collector kept_memory \
   raw_addresses host_buffers capabilities forged_exchange rocm status \
-  numba_memory numba_plugin arrow arrow_columns dask)
+  numba_memory numba_plugin arrow arrow_columns dask blas)
 HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  lifetimes forged_exchange rocm status arrow arrow_columns dask)
+  lifetimes forged_exchange rocm status arrow arrow_columns dask blas)
 CUDA_TESTS   := tests/python/status_style $(patsubst %,tests/python/test_%.py,driver faults \
-  lifetimes status numba_plugin arrow_columns)
+  lifetimes status numba_plugin arrow_columns blas)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\

@@ -5,7 +5,9 @@
 //! where a library or a symbol is missing and returns statuses as a closed enumeration.
 
 mod abi;
+mod cublas;
 pub mod nvrtc;
+mod search;
 mod table;
 mod vendor;
 

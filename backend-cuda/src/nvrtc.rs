@@ -7,8 +7,7 @@
 //! One whose code the driver could not load is the last resort: of a later major version than
 //! the driver, or of a later minor version if it can only make PTX for the device.
 
-mod search;
-
+use crate::search::{self, SearchPaths};
 use crate::vendor::Cuda;
 use cudarc::nvrtc::sys;
 use hal::compile::program::ProgramCalls;
@@ -17,7 +16,6 @@ use hal::driver::abi::check_function;
 use hal::library::{Library, Search};
 use hal::poison::Unpoisoned as _;
 use hal::{Api, Error, ErrorKind, Result};
-use search::SearchPaths;
 use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -1,10 +1,12 @@
 //! What CUDA does differently from HIP.
 
+use crate::cublas;
 use crate::nvrtc::Nvrtc;
 use crate::table::{NAMES, OwnCalls};
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
 use hal::compile::{Compiled, Compiler, JitOptions, Target};
 use hal::driver::DriverLibrary;
+use hal::driver::blas::{Blas, BlasLibrary};
 use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::vendor::{NO_SYMBOL, Vendor};
 use hal::library::Library;
@@ -20,6 +22,9 @@ use std::sync::Arc;
 pub(crate) struct Cuda {
     calls: OwnCalls,
     compiler: Arc<Nvrtc>,
+    blas: BlasLibrary,
+    /// As `cuDriverGetVersion` counts; 0 if unknown.
+    version: c_int,
 }
 
 impl DriverLibrary for Cuda {
@@ -31,7 +36,12 @@ impl DriverLibrary for Cuda {
         let mut version = 0;
         // SAFETY: the number is written before the call returns; needs no initialisation.
         unsafe { (calls.driver_version)(&mut version) };
-        Cuda { calls: own, compiler: Arc::new(Nvrtc::new(version)) }
+        Cuda {
+            calls: own,
+            compiler: Arc::new(Nvrtc::new(version)),
+            blas: BlasLibrary::default(),
+            version,
+        }
     }
 }
 
@@ -209,6 +219,10 @@ impl Vendor for Cuda {
 
     fn compiler(&self) -> Result<Arc<dyn Compiler>> {
         Ok(self.compiler.clone())
+    }
+
+    fn blas(&self) -> Result<Option<Arc<dyn Blas>>> {
+        cublas::find(&self.blas, self.version / 1000)
     }
 
     fn builtin_options(&self) -> &'static [&'static str] {

@@ -20,6 +20,7 @@ mod comgr;
 pub mod hiprtc;
 pub mod metadata;
 mod options;
+mod rocblas;
 mod search;
 mod table;
 mod vendor;

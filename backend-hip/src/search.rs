@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// Files, each of which is then the only candidate.
 pub(crate) const DRIVER_VARIABLE: &str = "PYGPU_HIP_LIBRARY";
+pub(crate) const BLAS_VARIABLE: &str = "PYGPU_ROCBLAS";
 pub(crate) const COMPILER_VARIABLE: &str = "PYGPU_HIPRTC";
 const ROCM_VARIABLES: [&str; 2] = ["ROCM_PATH", "HIP_PATH"];
 const DEFAULT_ROCM: &str = "/opt/rocm";
 
 const DRIVER: &str = "libamdhip64.so";
 const COMPILER: &str = "libhiprtc.so";
+const BLAS: &str = "librocblas.so";
 const COMGR: &str = "libamd_comgr.so";
 
 /// Folders of libraries in Python packages: AMD's own, and PyTorch's for ROCm.
@@ -22,6 +24,7 @@ const PACKAGES: [&str; 2] = ["_rocm_sdk_core/lib", "torch/lib"];
 pub(crate) struct SearchPaths {
     pub(crate) driver: Option<OsString>,
     pub(crate) compiler: Option<OsString>,
+    pub(crate) blas: Option<OsString>,
     /// HIP runtimes that this process has loaded.
     loaded: Vec<PathBuf>,
     /// Installations of ROCm.
@@ -45,6 +48,7 @@ impl SearchPaths {
         SearchPaths {
             driver: set(DRIVER_VARIABLE),
             compiler: set(COMPILER_VARIABLE),
+            blas: set(BLAS_VARIABLE),
             loaded,
             roots: named.chain([DEFAULT_ROCM.into()]).collect(),
             packages,
@@ -72,6 +76,14 @@ impl SearchPaths {
         let found = self.folders().flat_map(|folder| there(&folder, &versions(COMPILER)));
         let itself = driver.map(Path::to_path_buf);
         distinct(beside.chain(itself).chain(named(COMPILER)).chain(found))
+    }
+
+    /// What may be rocBLAS for the runtime in the file `driver`: first what lies beside it.
+    pub(crate) fn blas_libraries(&self, driver: Option<&Path>) -> Vec<PathBuf> {
+        let names = ["", ".5", ".4", ".3", ".0"].map(|it| format!("{BLAS}{it}"));
+        let beside = driver.into_iter().flat_map(|file| beside(file, &names));
+        let found = self.folders().flat_map(|folder| there(&folder, &names));
+        distinct(beside.chain(names.iter().map(PathBuf::from)).chain(found))
     }
 
     /// What may be the code object manager that hipRTC in the file `compiler` works with: one

@@ -8,9 +8,11 @@ use crate::attribute;
 use crate::bindings as sys;
 use crate::hiprtc::{self, Hiprtc};
 use crate::metadata;
+use crate::rocblas;
 use crate::table::{NAMES, OwnCalls};
 use hal::compile::{Compiled, Compiler};
 use hal::driver::DriverLibrary;
+use hal::driver::blas::{Blas, BlasLibrary};
 use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::vendor::{KernelParameters, Lasting, NO_SYMBOL, Vendor, common_lasting};
 use hal::library::Library;
@@ -21,6 +23,7 @@ use hal::{
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// AMD's HIP runtime.
@@ -28,6 +31,9 @@ use std::sync::Arc;
 pub(crate) struct Hip {
     calls: OwnCalls,
     compiler: Arc<Hiprtc>,
+    blas: BlasLibrary,
+    /// The file of the runtime.
+    file: Option<PathBuf>,
 }
 
 impl DriverLibrary for Hip {
@@ -36,7 +42,9 @@ impl DriverLibrary for Hip {
     type Own = OwnCalls;
 
     fn new(own: OwnCalls, _calls: &Calls, library: Library) -> Hip {
-        Hip { calls: own, compiler: Arc::new(Hiprtc::new(library.file(NAMES.init))) }
+        let file = library.file(NAMES.init);
+        let compiler = Arc::new(Hiprtc::new(file.clone()));
+        Hip { calls: own, compiler, blas: BlasLibrary::default(), file }
     }
 }
 
@@ -292,6 +300,10 @@ impl Vendor for Hip {
 
     fn compiler(&self) -> Result<Arc<dyn Compiler>> {
         Ok(self.compiler.clone())
+    }
+
+    fn blas(&self) -> Result<Option<Arc<dyn Blas>>> {
+        rocblas::find(&self.blas, self.file.as_deref())
     }
 
     fn builtin_options(&self) -> &'static [&'static str] {

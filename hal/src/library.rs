@@ -71,6 +71,11 @@ impl Search {
         self
     }
 
+    /// Returns true if the user named a file, which is tried alone.
+    pub fn is_explicit(&self) -> bool {
+        self.explicit.is_some()
+    }
+
     /// Adds files to try: bare names, which the loader looks for in its own directories, or
     /// paths.
     pub fn candidates<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {

@@ -16,7 +16,7 @@ pub(crate) const LAUNCHING: u8 = 1;
 pub(crate) const ORDERING: u8 = 2;
 /// Streams are made to wait for each other; alone: a capture begins or ends.
 pub(crate) const CAPTURING: u8 = 3;
-/// A builtin kernel is compiled or loaded.
+/// A builtin kernel is compiled or loaded; products of matrices are queued by the vendor's library.
 pub(crate) const LOADING: u8 = 4;
 /// A stream's freed blocks are given back on the stream.
 pub(crate) const GIVING_BACK: u8 = 5;

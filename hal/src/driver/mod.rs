@@ -10,6 +10,7 @@
 pub mod abi;
 mod attribute;
 mod backend;
+pub mod blas;
 mod builtin;
 pub mod calls;
 mod capture_state;

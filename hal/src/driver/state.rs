@@ -1,5 +1,6 @@
 //! What a device owns besides its context, and how all of it ends with a reset.
 
+use super::blas::BlasHandle;
 use super::builtin::Builtins;
 use super::context::Context;
 use super::memory::DeviceAllocator;
@@ -15,6 +16,7 @@ pub(super) struct DeviceState {
     pub(super) context: Arc<Context>,
     pub(super) memory: Arc<DeviceAllocator>,
     pub(super) builtins: Builtins,
+    pub(super) blas: BlasHandle,
     pub(super) staging: Staging,
     pub(super) open_captures: OpenCaptures,
 }
@@ -26,6 +28,7 @@ impl DeviceState {
         let memory = Arc::new(DeviceAllocator::new(&context));
         Arc::new(DeviceState {
             builtins: Builtins::new(&context),
+            blas: BlasHandle::default(),
             staging: Staging::new(&context),
             open_captures: OpenCaptures::new(&context, &memory),
             memory,
@@ -51,6 +54,7 @@ impl DeviceState {
             let left = self.memory.end();
             self.staging.close();
             self.builtins.forget();
+            self.blas.forget();
             forgotten = Some(self.open_captures.forget());
             move || self.memory.pool.free_left(&left)
         })

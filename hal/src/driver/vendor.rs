@@ -1,5 +1,6 @@
 //! What the two vendors do differently: everything that the table of calls cannot hold.
 
+use super::blas::Blas;
 use super::calls::{Calls, Handle};
 use crate::compile::{Compiled, Compiler};
 use crate::error::{Error, ErrorKind, Result};
@@ -153,6 +154,14 @@ pub trait Vendor: Send + Sync + Debug {
 
     /// Options that the compiler needs for builtin operations.
     fn builtin_options(&self) -> &'static [&'static str];
+
+    /// Returns the library of linear algebra; `None` where there is none.
+    ///
+    /// # Errors
+    /// Those of a library that the user named and that cannot be opened.
+    fn blas(&self) -> Result<Option<Arc<dyn Blas>>> {
+        Ok(None)
+    }
 
     /// Returns the parameters of all kernels in an image for a device of architecture `target`, as
     /// far as the image tells them: for drivers without a call that does. The image may be any

@@ -1,10 +1,11 @@
 //! Builtin operations on a driver's streams.
 
 use super::DriverStream;
+use crate::driver::blas;
 use crate::driver::calls::Handle;
 use crate::driver::launch::launch;
 use crate::error::Result;
-use crate::operation::Operation;
+use crate::operation::{Description, Operation};
 use crate::source::Plan;
 use crate::stream::Stream;
 
@@ -13,6 +14,12 @@ use crate::stream::Stream;
 /// # Safety
 /// As for [`Stream::execute`].
 pub(super) unsafe fn execute(stream: &DriverStream, operation: &Operation) -> Result<()> {
+    if let Description::MatrixProduct(product) = operation.description() {
+        // SAFETY: the caller's promise.
+        if unsafe { blas::multiply(stream, product) }? {
+            return Ok(());
+        }
+    }
     let mut plan = Plan::new(operation)?;
     if plan.launches().is_empty() {
         return Ok(());

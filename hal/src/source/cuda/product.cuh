@@ -29,6 +29,13 @@ struct ComplexSum {
 // Terms that lie in shared memory at a time.
 constexpr u32 TERMS = 8;
 
+// Two blocks share a multiprocessor of NVIDIA's, so that a thread has 128 registers.
+#if defined(__CUDA_ARCH__)
+#define GPUARRAY_TILE_BOUNDS __launch_bounds__(256, 2)
+#else
+#define GPUARRAY_TILE_BOUNDS __launch_bounds__(256)
+#endif
+
 // A tile's lines (rows of the left matrix, columns of the right one): `COUNT` of each thread, in
 // packs of `width` that lie 16 packs apart, so that neighbouring threads read neighbouring packs.
 template <class A, u32 COUNT>

@@ -133,7 +133,7 @@ struct {name}_part {{
             )
         };
         format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{suffix}({space} batch, u64 rows, \
+            "extern \"C\" __global__ void GPUARRAY_TILE_BOUNDS {name}{suffix}({space} batch, u64 rows, \
              u64 terms, u64 columns, u64 tile_rows, u64 tile_columns, u64 part, u64 splits, \
              i64 row_stride, i64 column_stride, i64 left_row, i64 left_term, i64 right_term, \
              i64 right_column, char* out, const char* left, const char* right{workspace}) {{

@@ -1,11 +1,12 @@
-//! Where NVRTC and CUDA's headers may be installed.
+//! Where CUDA's libraries and headers may be installed.
 
 use hal::library::search_directories;
 use std::ffi::{OsString, c_int};
 use std::path::{Path, PathBuf};
 
-/// A file, which is then the only candidate.
-pub(super) const FILE_VARIABLE: &str = "PYGPU_NVRTC";
+/// Files, each of which is then the only candidate.
+pub(crate) const BLAS_VARIABLE: &str = "PYGPU_CUBLAS";
+pub(crate) const FILE_VARIABLE: &str = "PYGPU_NVRTC";
 const PATH_VARIABLE: &str = "PYGPU_NVRTC_PATH";
 const TOOLKIT_VARIABLES: [&str; 2] = ["CUDA_HOME", "CUDA_PATH"];
 const DEFAULT_TOOLKIT: &str = "/usr/local/cuda";
@@ -20,10 +21,11 @@ const PROCESSORS: &[&str] = if cfg!(target_arch = "aarch64") {
     &["x86_64-linux"]
 };
 
-/// Folders and files in which NVRTC may be.
+/// Folders and files in which CUDA's libraries may be.
 #[derive(Debug)]
-pub(super) struct SearchPaths {
-    pub(super) file: Option<OsString>,
+pub(crate) struct SearchPaths {
+    pub(crate) file: Option<OsString>,
+    pub(crate) blas: Option<OsString>,
     /// Of libraries or of Python packages, named by the user.
     named: Vec<PathBuf>,
     toolkits: Vec<PathBuf>,
@@ -32,7 +34,7 @@ pub(super) struct SearchPaths {
 }
 
 impl SearchPaths {
-    pub(super) fn of_environment() -> SearchPaths {
+    pub(crate) fn of_environment() -> SearchPaths {
         SearchPaths::new(hal::setting::trusted, search_directories())
     }
 
@@ -42,16 +44,35 @@ impl SearchPaths {
         let toolkits = TOOLKIT_VARIABLES.into_iter().filter_map(set).map(PathBuf::from);
         SearchPaths {
             file: set(FILE_VARIABLE),
+            blas: set(BLAS_VARIABLE),
             named: named.unwrap_or_default(),
             toolkits: toolkits.chain([DEFAULT_TOOLKIT.into()]).collect(),
             packages,
         }
     }
 
-    /// What to try in this order: names for the loader, and files that are there. Those of a
-    /// later major version than the driver, as far as names tell, come last.
-    pub(super) fn candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
-        let names = names(driver_major);
+    /// What may be NVRTC, in this order.
+    pub(crate) fn candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
+        self.files(&names(driver_major), "cuda_nvrtc", driver_major)
+    }
+
+    /// What may be cuBLAS, in this order.
+    pub(crate) fn blas_candidates(&self, driver_major: c_int) -> Vec<PathBuf> {
+        let majors = (11..=LATEST_MAJOR.max(driver_major)).rev();
+        let names: Vec<_> = majors.map(|it| (it, format!("libcublas.so.{it}"))).collect();
+        self.files(&names, "cublas", driver_major)
+    }
+
+    /// Names for the loader, and files that are there: those of a later major version than the
+    /// driver, as far as names tell, come last. `component` is the folder of the library in NVIDIA's
+    /// Python packages.
+    fn files(
+        &self,
+        names: &[(c_int, String)],
+        component: &str,
+        driver_major: c_int,
+    ) -> Vec<PathBuf> {
+        let of_packages = |directory: &Path| of_packages(directory, component);
         let in_folders = |folders: Vec<PathBuf>| {
             let paths = folders.into_iter().flat_map(|folder| {
                 names.iter().map(move |(major, name)| (*major, folder.join(name)))
@@ -74,7 +95,7 @@ impl SearchPaths {
     }
 
     /// What to do without NVRTC, and in which folders there is none.
-    pub(super) fn advice(&self, driver_major: c_int) -> String {
+    pub(crate) fn advice(&self, driver_major: c_int) -> String {
         let package = match driver_major {
             1..12 => "nvidia-cuda-nvrtc-cu11",
             0 | 12 => "nvidia-cuda-nvrtc-cu12",
@@ -94,7 +115,7 @@ impl SearchPaths {
 
     /// The folders to include CUDA's headers from: those beside this NVRTC, else those of a
     /// toolkit. Empty if there are none.
-    pub(super) fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
+    pub(crate) fn headers(&self, nvrtc: &Path) -> Vec<PathBuf> {
         // A link to the library may lie elsewhere than its headers.
         let real = nvrtc.canonicalize();
         let beside = [Some(nvrtc), real.as_deref().ok()].into_iter().flatten().flat_map(|file| {
@@ -133,7 +154,7 @@ fn of_toolkit(root: &Path) -> Vec<PathBuf> {
 
 /// The folders of libraries in NVIDIA's Python packages: `nvidia/cuda_nvrtc/lib` up to CUDA
 /// 12, `nvidia/cu13/lib` and so on since.
-fn of_packages(directory: &Path) -> Vec<PathBuf> {
+fn of_packages(directory: &Path, component: &str) -> Vec<PathBuf> {
     let root = directory.join("nvidia");
     let mut folders: Vec<PathBuf> = std::fs::read_dir(&root)
         .into_iter()
@@ -147,6 +168,6 @@ fn of_packages(directory: &Path) -> Vec<PathBuf> {
         .map(|it| root.join(it).join("lib"))
         .collect();
     folders.sort_by(|a, b| b.cmp(a));
-    folders.push(root.join("cuda_nvrtc/lib"));
+    folders.push(root.join(component).join("lib"));
     folders
 }
