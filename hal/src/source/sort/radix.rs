@@ -25,7 +25,9 @@ pub(super) fn takes(operation: &Sort) -> bool {
     let size = input.dtype.size();
     // A single pass, or an odd number of them, writes to the output what it reads from the input.
     let in_place = !indices && input.address == output.address && size % 2 == 1;
-    *rows > 0 && *length > LONG && size <= 8 && !in_place
+    // Complex numbers are compared by two keys.
+    let has_digits = size <= 8 && !input.dtype.is_complex();
+    *rows > 0 && *length > LONG && has_digits && !in_place
 }
 
 /// The elements of a tile: `Radix` in radix.cuh.
