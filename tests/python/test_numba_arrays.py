@@ -185,6 +185,10 @@ def test_what_cannot_be_copied_is_refused():
         device[:] = np.zeros((1, 2, 3))
     with pytest.raises(ValueError, match="Can't copy sequence with size 2 to array axis 1"):
         device[:] = [1, 2]
+    with pytest.raises(TypeError, match="ary is of type list"):
+        device.copy_to_host([1])
+    with pytest.raises(TypeError, match="to is of type ndarray"):
+        cuda.to_device(np.zeros(3), to=np.zeros(3))
     with pytest.raises(IndexError):
         device[2]
     check(device, np.arange(6.0).reshape(2, 3))
@@ -197,6 +201,50 @@ def test_axes_of_extent_one_do_not_count():
     np.testing.assert_array_equal(target, [[0, 1, 2], [3, 4, 5]])
     device.copy_to_device(target + 1)
     check(device, (target + 1).reshape(2, 1, 3))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0, -1],
+        np.array(1),
+        np.array([True, False, True]),
+        (slice(None), [3, 0]),
+        (slice(None, None, 2), np.array([1, 2])),
+        (..., None, [1]),
+        True,
+        np.array([[True, False, True, False]] * 3),
+    ],
+)
+def test_arrays_of_indices_name_copies_and_are_stored_into(index):
+    """More than numba's arrays can. Their own rules for views and transposes have no part in it."""
+    host = np.arange(12.0).reshape(3, 4)
+    for order in "CF":
+        device = cuda.to_device(np.array(host, order=order))
+        part = device[index]
+        np.testing.assert_array_equal(part.copy_to_host(), host[index])
+        part[...] = -1
+        np.testing.assert_array_equal(device.copy_to_host(), host)
+        for value in (7.5, np.arange(host[index].size).reshape(host[index].shape)):
+            expected = host.copy()
+            expected[index] = value
+            for source in (value, cuda.to_device(value) if np.ndim(value) else value):
+                device = cuda.to_device(np.array(host, order=order))
+                device[index] = source
+                np.testing.assert_array_equal(device.copy_to_host(), expected)
+
+
+def test_functions_of_pygpu_take_arrays_with_gaps():
+    host = np.arange(24.0).reshape(4, 6)[:, ::2]
+    device = cuda.to_device(np.arange(24.0).reshape(4, 6))[:, ::2]
+    for ours, theirs in (
+        (gpuarray.roll(device, 3), np.roll(host, 3)),
+        (gpuarray.cumsum(device), np.cumsum(host)),
+        (gpuarray.repeat(device, 2), np.repeat(host, 2)),
+        (gpuarray.argmax(device), np.argmax(host)),
+        (gpuarray.concatenate([device, device], None), np.concatenate([host, host], None)),
+    ):
+        np.testing.assert_array_equal(ours.get(), theirs)
 
 
 def test_numpy_sees_a_copy():

@@ -113,6 +113,11 @@ def _checked(indices: Any, extent: int) -> Any:
     return indices
 
 
+def _plain(a: GPUArray) -> GPUArray:
+    """The array without what a subclass makes of views: pygpu.cuda's copy where these do not."""
+    return a if type(a) is GPUArray else GPUArray.view(a)
+
+
 def _parts(a: GPUArray, index: Any) -> tuple[GPUArray, list[_Named], int | None]:
     """The view without what arrays name, what they name, and the axis of the result where the axes
     of the arrays go: None where they come first since they do not lie beside one another."""
@@ -210,6 +215,7 @@ def _elements(view: GPUArray, named: list[_Named], place: int | None) -> _Elemen
 
 def get_elements(a: GPUArray, index: Any) -> GPUArray:
     """Returns ``a[index]`` for an index that has arrays in it: a new array."""
+    a = _plain(a)
     view, named, place = _parts(a, index)
     if not named:
         # Arrays without axes count as numbers, but what they name is a copy as well.
@@ -242,6 +248,7 @@ def _values(a: GPUArray, value: Any) -> GPUArray:
             one[...] = value
             return one
         value = to_gpu(np.asarray(value))
+    value = _plain(value)
     return value if value.dtype == a.dtype else value.astype(a.dtype)
 
 
@@ -250,6 +257,7 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
 
     Where an element is named more than once, one of its values is stored.
     """
+    a = _plain(a)
     value = _values(a, value)
     is_mask = isinstance(index, GPUArray) and _is_mask(index) and 0 < index.ndim <= a.ndim
     if is_mask and value.ndim == 0 and a.dtype.kind != "V" and index.shape == a.shape[: index.ndim]:

@@ -30,6 +30,6 @@ def along_axis(a: GPUArray, axis: Any) -> tuple[GPUArray, int]:
         There is no such axis.
     """
     if axis is None:
-        return gpu_array("a", a).ravel(), 0
-    flat = a.ravel() if gpu_array("a", a).ndim == 0 else a
+        return GPUArray.ravel(gpu_array("a", a)), 0
+    flat = GPUArray.ravel(a) if gpu_array("a", a).ndim == 0 else a
     return flat, normalize_axis_index(axis, flat.ndim)

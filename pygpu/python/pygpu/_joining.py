@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core
 from ._arguments import gpu_array, gpu_arrays, whole
-from ._axes import normalize_axis_index
+from ._axes import along_axis, normalize_axis_index
 from ._core import GPUArray
 
 # Parts of an axis with fewer elements than parts, most of them empty: at most so many.
@@ -43,7 +43,7 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
     array([0, 1, 0, 1, 2])
     """
     if axis is None:
-        arrays, axis = [a.ravel() for a in gpu_arrays("arrays", arrays)], 0
+        arrays, axis = [along_axis(a, None)[0] for a in gpu_arrays("arrays", arrays)], 0
     return _core.concatenate(arrays, axis, allocator)
 
 

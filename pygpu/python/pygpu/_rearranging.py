@@ -38,7 +38,8 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     array([3, 4, 0, 1, 2])
     """
     if axis is None:
-        return roll(gpu_array("a", a).ravel(), shift, 0).reshape(a.shape)
+        flat, _ = along_axis(a, None)
+        return roll(flat, shift, 0).reshape(a.shape)
     axes = normalize_axis_tuple(axis, gpu_array("a", a).ndim, allow_duplicate=True)
     moves: dict[int, int] = dict.fromkeys(axes, 0)
     for one, place in np.broadcast(shift, axes):

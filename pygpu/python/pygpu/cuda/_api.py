@@ -50,6 +50,8 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     """
     if to is None:
         return auto_device(obj, stream, copy, user_explicit=True)[0]
+    if not hasattr(to, "copy_to_device"):
+        raise TypeError(f"to is of type {type(to).__name__}; a device array is needed")
     if copy:
         to.copy_to_device(obj, stream)
     return to

@@ -128,7 +128,8 @@ class DeviceNDArray(DeviceNDArrayBase):
         Parameters
         ----------
         item : int, slice, None, Ellipsis or a tuple of them
-            As in ``array[item]``.
+            As in ``array[item]``. Arrays of indices and masks are allowed as well, unlike in
+            numba; what they name is a copy.
         stream : Stream or 0
             The stream of the view, or in whose order the element is read.
         """
@@ -171,7 +172,10 @@ class DeviceNDArray(DeviceNDArrayBase):
             _check_fits(host, target)
             host = np.ascontiguousarray(np.broadcast_to(host, target.shape), self.dtype)
             host = host.reshape(target.shape)
-            target.set(host, async_=bool(stream), stream=stream_or_none(stream))
+            if _is_view(key):
+                target.set(host, async_=bool(stream), stream=stream_or_none(stream))
+            else:
+                GPUArray.__setitem__(self, key, host)
         if not stream:
             _stream.default_stream().synchronize()
 
@@ -179,6 +183,14 @@ class DeviceNDArray(DeviceNDArrayBase):
         if not self.ndim:
             raise TypeError("iteration over a 0-d array")
         return (self[position] for position in range(len(self)))
+
+
+def _is_view(key: Any) -> bool:
+    """Whether elements that an index names are a view, as they are without arrays in the index."""
+    return not any(
+        isinstance(entry, bool | np.bool_ | np.ndarray | GPUArray | list)
+        for entry in (key if isinstance(key, tuple) else (key,))
+    )
 
 
 def _check_fits(source: Any, target: GPUArray) -> None:
