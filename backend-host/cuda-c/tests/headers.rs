@@ -20,14 +20,7 @@ fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
     let words = compiler();
     let mut words = words.split_whitespace();
     let mut command = Command::new(words.next().expect("a compiler"));
-    command.args(words).args([
-        "-x",
-        "c++",
-        "-std=c++17",
-        "-O2",
-        "-fno-math-errno",
-        "-fno-builtin-printf",
-    ]);
+    command.args(words).args(["-x", "c++", "-std=c++17", "-fno-math-errno", "-fno-builtin-printf"]);
     // What the driver takes out of a program's text.
     command.args(["-D__gpuarray_global__=", "-D__gpuarray_variable__=", "-pthread"]);
     command.arg("-I").arg(crate_folder().join("include"));
@@ -58,17 +51,23 @@ macro_rules! programs {
     ($($name:ident),* $(,)?) => {
         $(#[test]
         fn $name() {
-            run(stringify!($name), &["-march=native"]);
+            run(stringify!($name), &["-O1", "-march=native"]);
         })*
     };
 }
 
-programs!(integers, rounding, halves, random, mathematics, atomics);
+programs!(integers, halves, random, mathematics, atomics);
+
+/// With what the compiler may do to arithmetic in programs.
+#[test]
+fn rounding() {
+    run("rounding", &["-O3", "-march=native", "-ffp-contract=fast"]);
+}
 
 /// Without instructions for multiply-add or conversions of half precision.
 #[test]
 fn rounding_on_an_old_processor() {
-    run("rounding", &[]);
+    run("rounding", &["-O1"]);
 }
 
 /// The compiler of NVIDIA accepts the same file: see `tests/python/kernels`.

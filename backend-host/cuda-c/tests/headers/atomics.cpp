@@ -1,6 +1,7 @@
 // Atomic operations: one after another with values by hand, and from threads of the system at once.
 #include "check.h"
 
+#include <cuda/atomic>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <pthread.h>
@@ -40,6 +41,12 @@ static void alone() {
     int expected = 4;
     CHECK(!__nv_atomic_compare_exchange_n(&i, &expected, 5, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_RELAXED));
     CHECK(expected == 3 && __nv_atomic_exchange_n(&i, 9, __NV_ATOMIC_RELAXED) == 3 && i == 9);
+    cuda::atomic_ref<int, cuda::thread_scope_device> reference(i);
+    CHECK(reference.fetch_add(5, cuda::memory_order_relaxed) == 9 && ++reference == 15 && (reference -= 5) == 10);
+    expected = 3;
+    CHECK(!reference.compare_exchange_strong(expected, 1) && expected == 10 && reference.exchange(9) == 10 && i == 9);
+    cuda::atomic<double> owned{0.5};
+    CHECK(owned.fetch_max(2.0) == 0.5 && owned == 2 && (owned = 3) == 3 && sizeof owned == 8);
     __nv_atomic_store_n(&f, 2.5f, __NV_ATOMIC_RELEASE);
     CHECK(f == 2.5f && __nv_atomic_fetch_max(&f, 4.0f, __NV_ATOMIC_RELAXED) == 2.5f && f == 4);
 }

@@ -1,0 +1,3 @@
+// The functions of cuda_pipeline.h.
+#pragma once
+#include "cuda_pipeline.h"
