@@ -541,6 +541,11 @@ def test_host_memory_reaches_a_gpu_only_as_a_copy(pa):
 def test_nanoarrow(pa):
     device = pytest.importorskip("nanoarrow.device", reason="nanoarrow is not installed")
     batch = nested_batch()
+    # There and back, a column stays where it is.
+    whole = batch["whole"]
+    back = arrow.from_device_array(device.c_device_array(whole))
+    assert back.to_gpuarray().ptr == whole.to_gpuarray().ptr
+    np.testing.assert_array_equal(back.to_gpuarray().get(), whole.to_gpuarray().get())
     if BACKEND != "host":
         assert device.c_device_array(batch).device_type_id == DEVICE_TYPE
         return

@@ -221,6 +221,10 @@ def test_an_array_reaches_the_host_by_a_copy():
     a = gpuarray.to_gpu(expected)
     found = np.from_dlpack(Other(a, (1, 0), dl_device=(1, 0)))
     np.testing.assert_array_equal(found, expected)
+    with pytest.raises((RuntimeError, BufferError), match="device"):
+        np.from_dlpack(a)
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        np.testing.assert_array_equal(np.from_dlpack(a, device="cpu"), expected)
     with pytest.raises(BufferError, match="copy is False"):
         a.__dlpack__(dl_device=(1, 0), copy=False)
     with pytest.raises(BufferError, match="copy=True copies it"):
