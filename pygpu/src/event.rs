@@ -88,7 +88,18 @@ impl PyEvent {
         format!("<Event {:#x} of {}>", self.event.handle(), self.event.device_id())
     }
 
-    /// Marks this place in the work of a stream; returns the event itself.
+    /// Records the event: marks this place in the work of a stream (`cuEventRecord`,
+    /// `hipEventRecord`).
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : Stream, optional
+    ///     The stream; the default stream without it.
+    ///
+    /// Returns
+    /// -------
+    /// Event
+    ///     The event itself.
     #[pyo3(signature = (stream = None))]
     fn record<'py>(
         slf: Bound<'py, Self>,
@@ -112,12 +123,44 @@ impl PyEvent {
         self.note(self.event.query())
     }
 
-    /// Returns the milliseconds from another event to this one.
+    /// Returns the time from another event to this one (`cuEventElapsedTime`,
+    /// `hipEventElapsedTime`).
+    ///
+    /// Parameters
+    /// ----------
+    /// event : Event
+    ///     The earlier event.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     Milliseconds.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
     fn time_since(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
         self.note(self.event.elapsed_since(event.get().event.as_ref()))
     }
 
-    /// Returns the milliseconds from this event to another one.
+    /// Returns the time from this event to another one (`cuEventElapsedTime`,
+    /// `hipEventElapsedTime`).
+    ///
+    /// Parameters
+    /// ----------
+    /// event : Event
+    ///     The later event.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     Milliseconds.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
     fn time_till(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
         self.note(event.get().event.elapsed_since(self.event.as_ref()))
     }
@@ -128,7 +171,23 @@ impl PyEvent {
         Ok(ipc::to_object(py, &handle))
     }
 
-    /// Returns the event that another process exported.
+    /// Returns the event that another process exported (`cuIpcOpenEventHandle`,
+    /// `hipIpcOpenEventHandle`).
+    ///
+    /// Parameters
+    /// ----------
+    /// handle : bytearray or bytes
+    ///     What `ipc_handle` returned there.
+    ///
+    /// Returns
+    /// -------
+    /// Event
+    ///     The event.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The handle is none of an event that lives.
     #[staticmethod]
     fn from_ipc_handle(handle: &Bound<'_, PyAny>) -> PyResult<PyEvent> {
         let handle = ipc::parse("from_ipc_handle", handle)?;

@@ -47,13 +47,44 @@ impl PyModuleObject {
         format!("<Module of {}>", self.home.device.id())
     }
 
-    /// Returns the kernel with this name.
+    /// Returns a kernel of the module (`cuModuleGetFunction`, `hipModuleGetFunction`).
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The kernel's name: the mangled one, unless it was declared `extern "C"`.
+    ///
+    /// Returns
+    /// -------
+    /// Function
+    ///     The kernel.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The module has no such kernel.
     fn get_function(&self, name: &str) -> PyResult<Function> {
         Ok(Function::new(self.module.kernel(name).or_raise()?, self.home.clone()))
     }
 
-    /// Returns address and bytes of a variable in device memory, which lives as long as the
-    /// module.
+    /// Returns where a variable of the module lies (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The variable's name.
+    ///
+    /// Returns
+    /// -------
+    /// address : int
+    ///     Its address in device memory, valid as long as the module.
+    /// size : int
+    ///     Its bytes.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The module has no such variable.
     fn get_global(&self, name: &str) -> PyResult<(u64, usize)> {
         self.module.global(name).or_raise()
     }
@@ -174,10 +205,8 @@ fn report<T>(
 ///
 /// Raises
 /// ------
-/// OSError
-///     The file cannot be read.
 /// LogicError
-///     It is no code for this device.
+///     The file cannot be read, or is no code for this device.
 /// Unsupported
 ///     The backend loads no kernels.
 ///
@@ -327,7 +356,16 @@ impl Linker {
         format!("<Linker with {} inputs>", self.inputs().len())
     }
 
-    /// Adds code from memory; `name` is what messages show.
+    /// Adds code from memory.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : bytes or buffer
+    ///     The code.
+    /// input_type : jit_input_type
+    ///     What kind of code it is.
+    /// name : str
+    ///     What messages show.
     #[pyo3(signature = (data, input_type, name = "unknown"))]
     fn add_data(
         &self,
@@ -342,6 +380,18 @@ impl Linker {
     }
 
     /// Adds code from a file.
+    ///
+    /// Parameters
+    /// ----------
+    /// filename : str or path
+    ///     The file.
+    /// input_type : jit_input_type
+    ///     What kind of code it is.
+    ///
+    /// Raises
+    /// ------
+    /// OSError
+    ///     The file cannot be read.
     fn add_file(
         &self,
         filename: PathBuf,

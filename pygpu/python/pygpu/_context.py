@@ -79,7 +79,23 @@ class Device:
         return _core.device_properties(self._ordinal)[3]
 
     def get_attribute(self, attr: int) -> int:
-        """One numbered property."""
+        """Returns one numbered property (``cuDeviceGetAttribute``, ``hipDeviceGetAttribute``).
+
+        Parameters
+        ----------
+        attr : device_attribute
+            Which property.
+
+        Returns
+        -------
+        int
+            Its value.
+
+        Raises
+        ------
+        Error
+            The device does not know the property.
+        """
         value = _core.device_attribute(self._ordinal, _arguments.whole("attr", attr))
         if attr == device_attribute.COMPUTE_MODE:
             return compute_mode(value)
@@ -107,7 +123,18 @@ class Device:
         return _core.stream_priority_range(self._ordinal)
 
     def make_context(self, flags: int = 0) -> Context:
-        """A new context on the device, made the current one of this thread."""
+        """Returns a new context on the device, and makes it the current one of this thread.
+
+        Parameters
+        ----------
+        flags : int
+            Values of ``driver.ctx_flags``; they have no effect on a primary context.
+
+        Returns
+        -------
+        Context
+            The context.
+        """
         context = Context(self, _TOKEN)
         context.push()
         return context
@@ -117,7 +144,19 @@ class Device:
         return Context(self, _TOKEN)
 
     def can_access_peer(self, dev: Device) -> bool:
-        """True if kernels on this device can use the other one's memory."""
+        """Returns whether kernels on this device can use the memory of another one
+        (``cuDeviceCanAccessPeer``).
+
+        Parameters
+        ----------
+        dev : Device
+            The other device.
+
+        Returns
+        -------
+        bool
+            Whether they can.
+        """
         return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
     def reset(self) -> None:
@@ -205,7 +244,23 @@ class Context:
 
     @staticmethod
     def attach(flags: int = 0) -> Context:
-        """The current context with one more use, ended by :meth:`detach`."""
+        """Returns the current context with one more use, which :meth:`detach` ends.
+
+        Parameters
+        ----------
+        flags : int
+            Has no effect.
+
+        Returns
+        -------
+        Context
+            The context.
+
+        Raises
+        ------
+        LogicError
+            The thread has no current context.
+        """
         context = Context._current()
         context._uses += 1
         return context
@@ -259,13 +314,32 @@ class Context:
 
     @staticmethod
     def get_limit(limit: int) -> int:
-        """One of the limits of kernels (:class:`pygpu.driver.limit`)."""
+        """Returns a limit of kernels (``cuCtxGetLimit``, ``hipDeviceGetLimit``).
+
+        Parameters
+        ----------
+        limit : driver.limit
+            Which limit.
+
+        Returns
+        -------
+        int
+            Its value.
+        """
         return _core.get_limit(_arguments.whole("limit", limit))
 
     @staticmethod
     def set_limit(limit: int, value: int) -> None:
-        """Sets a limit of kernels; the driver may round it. On the host, where there are no
-        kernels, it is only kept."""
+        """Sets a limit of kernels; the driver may round it (``cuCtxSetLimit``,
+        ``hipDeviceSetLimit``).
+
+        Parameters
+        ----------
+        limit : driver.limit
+            Which limit.
+        value : int
+            Its value.
+        """
         _core.set_limit(_arguments.whole("limit", limit), _arguments.whole("value", value))
 
     @staticmethod
@@ -276,7 +350,13 @@ class Context:
     @staticmethod
     def set_cache_config(cc: int) -> None:
         """Remembers how kernels prefer on-chip memory to be divided. A kernel's own
-        :meth:`pygpu.driver.Function.set_cache_config` is what has an effect."""
+        :meth:`pygpu.driver.Function.set_cache_config` is what has an effect.
+
+        Parameters
+        ----------
+        cc : func_cache
+            The preference.
+        """
         Context._current()._cache_config = func_cache(cc)
 
     @staticmethod
@@ -287,7 +367,13 @@ class Context:
     @staticmethod
     def set_shared_config(config: int) -> None:
         """Remembers how wide the banks of shared memory should be, which no device that current
-        drivers know can change."""
+        drivers know can change.
+
+        Parameters
+        ----------
+        config : shared_config
+            The width.
+        """
         Context._current()._shared_config = shared_config(config)
 
     @staticmethod
@@ -298,20 +384,45 @@ class Context:
 
     @staticmethod
     def trim_memory(keep: int = 0) -> None:
-        """Gives memory that arrays no longer use back to the driver, or on the host to the system,
-        until the device's pool holds at most ``keep`` bytes."""
+        """Returns memory that arrays no longer use to the driver, or on the host to the system.
+
+        Parameters
+        ----------
+        keep : int
+            The bytes that the device's pool may keep.
+        """
         _core.trim_memory(keep)
 
     @staticmethod
     def enable_peer_access(peer: Context, flags: int = 0) -> None:
-        """Lets kernels of the current context use another one's memory."""
+        """Lets kernels of the current context use the memory of another one
+        (``cuCtxEnablePeerAccess``).
+
+        Parameters
+        ----------
+        peer : Context
+            The other context.
+        flags : int
+            0.
+
+        Raises
+        ------
+        LogicError
+            ``flags`` is another number, or the devices have no access to each other.
+        """
         if flags != 0:
             raise LogicError(f"flags is {flags}; only 0 is allowed")
         _core.set_peer_access(ordinal_of("peer", peer), True)
 
     @staticmethod
     def disable_peer_access(peer: Context) -> None:
-        """Ends what :meth:`enable_peer_access` began."""
+        """Ends what :meth:`enable_peer_access` began (``cuCtxDisablePeerAccess``).
+
+        Parameters
+        ----------
+        peer : Context
+            The other context.
+        """
         _core.set_peer_access(ordinal_of("peer", peer), False)
 
     @property

@@ -211,11 +211,45 @@ class CudaModule:
     module: Any = None
 
     def get_function(self, name: str) -> _core.Function:
-        """Returns the kernel with this name."""
+        """Returns a kernel of the module.
+
+        Parameters
+        ----------
+        name : str
+            The kernel's name.
+
+        Returns
+        -------
+        driver.Function
+            The kernel.
+
+        Raises
+        ------
+        LogicError
+            The module has no such kernel.
+        """
         return self.module.get_function(name)
 
     def get_global(self, name: str) -> tuple[int, int]:
-        """Returns address and bytes of a variable in device memory."""
+        """Returns where a variable of the module lies.
+
+        Parameters
+        ----------
+        name : str
+            The variable's name.
+
+        Returns
+        -------
+        address : int
+            Its address in device memory, valid as long as the module.
+        size : int
+            Its bytes.
+
+        Raises
+        ------
+        LogicError
+            The module has no such variable.
+        """
         return self.module.get_global(name)
 
     def get_texref(self, name: str) -> Any:
@@ -334,7 +368,27 @@ class DynamicModule(CudaModule):
         self, source: str, nvcc_options: Sequence[str] | None = None, name: str = "kernel.ptx"
     ) -> DynamicModule:
         """Compiles CUDA C and adds it. Libraries among the options (``-lcudadevrt``) are left to
-        :meth:`add_stdlib`, which is what links them."""
+        :meth:`add_stdlib`, which is what links them.
+
+        Parameters
+        ----------
+        source : str
+            CUDA C.
+        nvcc_options : sequence of str, optional
+            Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+        name : str
+            What messages show.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        CompileError
+            The compiler refused the source.
+        """
         options = DEFAULT_NVCC_FLAGS if nvcc_options is None else nvcc_options
         options = [option for option in options if not option.startswith("-l")]
         nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
@@ -353,21 +407,76 @@ class DynamicModule(CudaModule):
         return self.add_data(ptx, jit_input_type.PTX, name)
 
     def add_data(self, data: Any, input_type: int, name: str = "unknown") -> DynamicModule:
-        """Adds code from memory."""
+        """Adds code from memory.
+
+        Parameters
+        ----------
+        data : bytes or buffer
+            The code.
+        input_type : driver.jit_input_type
+            What kind of code it is.
+        name : str
+            What messages show.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+        """
         self._open_linker().add_data(data, input_type, name)
         return self
 
     def add_file(self, filename: str, input_type: int) -> DynamicModule:
-        """Adds code from a file."""
+        """Adds code from a file.
+
+        Parameters
+        ----------
+        filename : str or path
+            The file.
+        input_type : driver.jit_input_type
+            What kind of code it is.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+        """
         self._open_linker().add_file(filename, input_type)
         return self
 
     def add_stdlib(self, libname: str) -> DynamicModule:
-        """Adds a library of the vendor's toolkit: ``cudadevrt`` for kernels that launch others."""
+        """Adds a library of the vendor's toolkit.
+
+        Parameters
+        ----------
+        libname : str
+            Its name without ``lib`` and ``.a``: ``cudadevrt`` for kernels that launch others.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        OSError
+            The library is not there.
+        """
         return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
 
     def link(self) -> DynamicModule:
-        """Links what was added, and loads it."""
+        """Links what was added, and loads it.
+
+        Returns
+        -------
+        DynamicModule
+            The module itself.
+
+        Raises
+        ------
+        ValueError
+            The module is linked already.
+        """
         linker, self.linker = self._open_linker(), None
         self.module = linker.link_module()
         return self

@@ -157,19 +157,72 @@ class DeviceData:
         self.register_allocation_unit = "warp" if modern else "block"
 
     def align(self, bytes: int, word_size: int = 4) -> int:
-        """``bytes`` rounded up to a multiple that a half warp reads at once."""
+        """Returns a number of bytes, rounded up to a multiple that a half warp reads at once.
+
+        Parameters
+        ----------
+        bytes : int
+            The number of bytes.
+        word_size : {4, 8, 16}
+            The bytes that a thread reads.
+
+        Returns
+        -------
+        int
+            The multiple.
+        """
         return _round_up(bytes, self.align_bytes(word_size))
 
     def align_dtype(self, elements: int, dtype_size: int) -> int:
-        """``elements`` rounded up to a multiple that a half warp reads at once."""
+        """Returns a number of elements, rounded up to a multiple that a half warp reads at once.
+
+        Parameters
+        ----------
+        elements : int
+            The number of elements.
+        dtype_size : {4, 8, 16}
+            The bytes of an element.
+
+        Returns
+        -------
+        int
+            The multiple.
+        """
         return _round_up(elements, self.align_words(dtype_size))
 
     def align_words(self, word_size: int) -> int:
-        """The words of a size that a half warp reads at once."""
+        """Returns how many words a half warp reads at once.
+
+        Parameters
+        ----------
+        word_size : {4, 8, 16}
+            The bytes of a word.
+
+        Returns
+        -------
+        int
+            The number of words.
+        """
         return self.align_bytes(word_size) // word_size
 
     def align_bytes(self, word_size: int = 4) -> int:
-        """The bytes that a half warp reads at once in words of a size."""
+        """Returns how many bytes a half warp reads at once.
+
+        Parameters
+        ----------
+        word_size : {4, 8, 16}
+            The bytes that a thread reads.
+
+        Returns
+        -------
+        int
+            The number of bytes.
+
+        Raises
+        ------
+        ValueError
+            There is no such word.
+        """
         if word_size == 4:
             return 64
         if word_size in (8, 16):
@@ -177,12 +230,40 @@ class DeviceData:
         raise ValueError(f"no alignment possible for fetches of size {word_size}")
 
     def coalesce(self, thread_count: int) -> int:
-        """``thread_count`` rounded up to half warps."""
+        """Returns a number of threads, rounded up to half warps.
+
+        Parameters
+        ----------
+        thread_count : int
+            The number of threads.
+
+        Returns
+        -------
+        int
+            The multiple of 16.
+        """
         return _round_up(thread_count, 16)
 
     @staticmethod
     def make_valid_tex_channel_count(size: int) -> int:
-        """The least number of channels, of those that there are, that holds ``size``."""
+        """Returns the least number of channels, of those that textures have, that holds some
+        numbers.
+
+        Parameters
+        ----------
+        size : int
+            The count of numbers.
+
+        Returns
+        -------
+        int
+            1, 2 or 4.
+
+        Raises
+        ------
+        ValueError
+            There are more than 4 numbers.
+        """
         for count in (1, 2, 4):
             if size <= count:
                 return count

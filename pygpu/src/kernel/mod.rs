@@ -202,9 +202,25 @@ impl Function {
         Ok(seconds)
     }
 
-    /// Fixes the types of the arguments for `prepared_call` and its like: a sequence of dtypes,
-    /// numpy's scalar types and format codes of `struct` ("P" is an address, "F" and "D" are
-    /// complex), or one text of such codes.
+    /// Fixes the types of the arguments for `prepared_call` and its like.
+    ///
+    /// Parameters
+    /// ----------
+    /// arg_types : str or sequence
+    ///     Dtypes, numpy's scalar types and format codes of `struct` ("P" is an address, "F" and
+    ///     "D" are complex); or one text of such codes.
+    /// texrefs : sequence, optional
+    ///     Texture references, which must be none.
+    ///
+    /// Returns
+    /// -------
+    /// Function
+    ///     The function itself.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An entry is no type.
     #[pyo3(signature = (arg_types, texrefs = None))]
     fn prepare<'py>(
         slf: Bound<'py, Self>,
@@ -216,8 +232,17 @@ impl Function {
         Ok(slf)
     }
 
-    /// As `prepared_call`; returns a function that waits for the kernel and returns the seconds
-    /// that it took.
+    /// Launches as `prepared_call` does, and times the kernel.
+    ///
+    /// Parameters
+    /// ----------
+    /// grid, block, *args, shared_size
+    ///     As for `prepared_call`.
+    ///
+    /// Returns
+    /// -------
+    /// callable
+    ///     Waits for the kernel, and returns the seconds that it took.
     #[pyo3(signature = (grid, block, *args, shared_size = 0))]
     fn prepared_timed_call(
         &self,
@@ -249,18 +274,45 @@ impl Function {
         self.kernel.name()
     }
 
-    /// A numbered property: one of `function_attribute`.
+    /// Returns a numbered property of the kernel (`cuFuncGetAttribute`, `hipFuncGetAttribute`).
+    ///
+    /// Parameters
+    /// ----------
+    /// attr : function_attribute
+    ///     Which property.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     Its value.
     fn get_attribute(&self, attr: i32) -> PyResult<i32> {
         self.kernel.attribute(KernelAttribute(attr)).or_raise()
     }
 
-    /// Sets a numbered property: one of `function_attribute`.
+    /// Sets a numbered property of the kernel (`cuFuncSetAttribute`, `hipFuncSetAttribute`).
+    ///
+    /// Parameters
+    /// ----------
+    /// attr : function_attribute
+    ///     Which property.
+    /// value : int
+    ///     Its value.
     fn set_attribute(&self, attr: i32, value: i32) -> PyResult<()> {
         self.set(KernelAttribute(attr), value)
     }
 
-    /// Says whether on-chip memory should rather be shared memory or cache: one of `func_cache`.
-    /// Devices that do not divide it ignore this.
+    /// Sets whether on-chip memory should rather be shared memory or cache. Devices that do not
+    /// divide it ignore this.
+    ///
+    /// Parameters
+    /// ----------
+    /// fc : func_cache
+    ///     The preference.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     `fc` is another number.
     fn set_cache_config(&self, fc: i32) -> PyResult<()> {
         // What the enumeration means as a percentage of shared memory; -1 is the default.
         let percent = match fc {
@@ -283,8 +335,18 @@ impl Function {
         }
     }
 
-    /// Says how wide banks of shared memory should be: one of `shared_config`. No device that
-    /// current drivers know can change it.
+    /// Sets how wide banks of shared memory should be. No device that current drivers know can
+    /// change it.
+    ///
+    /// Parameters
+    /// ----------
+    /// config : shared_config
+    ///     The width.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     `config` is another number.
     fn set_shared_config(&self, config: i32) -> PyResult<()> {
         match config {
             0..=2 => Ok(()),
@@ -295,8 +357,20 @@ impl Function {
         }
     }
 
-    /// How many blocks of `threads` threads with so many bytes of dynamic shared memory one
-    /// multiprocessor runs at once.
+    /// Returns how many blocks of the kernel a multiprocessor runs at once
+    /// (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    ///
+    /// Parameters
+    /// ----------
+    /// threads : int
+    ///     The threads of a block.
+    /// shared : int
+    ///     Bytes of dynamic shared memory of a block.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     The number of blocks.
     #[pyo3(signature = (threads, shared = 0))]
     fn active_blocks(
         &self,

@@ -189,7 +189,24 @@ impl DeviceMemoryPool {
         format!("<DeviceMemoryPool: {}>", self.counts())
     }
 
-    /// Returns memory of at least `size` bytes on the current device: a kept block if one fits.
+    /// Returns memory on the current device: a kept block if one fits.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int
+    ///     The bytes that are needed.
+    ///
+    /// Returns
+    /// -------
+    /// PooledDeviceAllocation
+    ///     The memory.
+    ///
+    /// Raises
+    /// ------
+    /// MemoryError
+    ///     There is not so much memory, not even once the kept blocks are freed.
+    /// LogicError
+    ///     The pool has memory of another device.
     fn allocate(&self, py: Python<'_>, size: usize) -> PyResult<PooledDeviceAllocation> {
         let device = current_device()?.device;
         let memory = match self.pool.find(&device, size).or_raise()? {

@@ -70,12 +70,37 @@ macro_rules! pool_members {
                 self.counts().active_bytes
             }
 
-            /// The bin that blocks for `size` bytes are kept in.
+            /// Returns the bin that blocks of a size are kept in.
+            ///
+            /// Parameters
+            /// ----------
+            /// size : int
+            ///     The bytes of a request.
+            ///
+            /// Returns
+            /// -------
+            /// int
+            ///     The number of the bin.
             fn bin_number(&self, size: usize) -> u32 {
                 gpuarray::memory::pool::bin_number(size)
             }
 
-            /// Bytes of the blocks in a bin.
+            /// Returns how large the blocks of a bin are.
+            ///
+            /// Parameters
+            /// ----------
+            /// bin_nr : int
+            ///     The number of the bin.
+            ///
+            /// Returns
+            /// -------
+            /// int
+            ///     The bytes of a block.
+            ///
+            /// Raises
+            /// ------
+            /// LogicError
+            ///     There is no such bin.
             fn alloc_size(&self, bin_nr: u32) -> PyResult<usize> {
                 super::block_size(bin_nr)
             }

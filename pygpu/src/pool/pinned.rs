@@ -117,7 +117,27 @@ impl PageLockedMemoryPool {
         PageLockedMemoryPool { pool: PinnedPool::dropping_with(options, discard_blocks) }
     }
 
-    /// Returns a numpy array, its elements undefined, in page-locked memory.
+    /// Returns a numpy array, its elements undefined, in page-locked memory: a kept block if one
+    /// fits.
+    ///
+    /// Parameters
+    /// ----------
+    /// shape : int or sequence of int
+    ///     The extents of the axes.
+    /// dtype : dtype
+    ///     The type of the elements, which are plain bytes.
+    /// order : {"C", "F"}
+    ///     The memory order.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     An array whose `base` is a `PooledHostAllocation`.
+    ///
+    /// Raises
+    /// ------
+    /// MemoryError
+    ///     There is not so much memory, not even once the kept blocks are freed.
     #[pyo3(signature = (shape, dtype, order = "C"))]
     fn allocate<'py>(
         &self,
