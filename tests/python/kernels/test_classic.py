@@ -33,6 +33,7 @@ BEYOND_THE_DOUBLE = {
     "julia": "cuComplex.h",
     "print": "printf",
     "radix_sort": "__shfl_up_sync at a warp's first lanes",
+    "random_numbers": "curand_kernel.h",
     "reduce_groups": "cooperative_groups.h",
     "reduce_shuffle": "static __shared__",
     "segmented": "__shfl_up_sync at a warp's first lanes",
@@ -844,6 +845,44 @@ def test_device_memory():
     weight = sum(k * 3**k for k in range(12))
     expected = (np.arange(1, 41, dtype=np.int64) * weight).astype(np.int32)
     assert (out.get() == expected).all()
+
+
+def philox(counter, key):
+    """A block of Philox4x32-10, as its authors define it."""
+    a, b, c, d = counter
+    for _ in range(10):
+        x, y = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = (y >> 32) ^ b ^ key[0], y % 2**32, (x >> 32) ^ d ^ key[1], x % 2**32
+        key = (key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32
+    return a, b, c, d
+
+
+def test_random_numbers():
+    module = kernels("random_numbers")
+    words = gpuarray.empty((4, 6), np.uint32)
+    module.get_function("philox")(words, np.uint64(0), grid=(1, 1), block=(4, 1, 1))
+    assert words.get().ravel()[:4].tolist() == list(philox((0, 0, 0, 0), (0, 0)))
+    assert words.get().ravel()[12:16].tolist() == list(philox((3, 0, 0, 0), (0, 0)))
+    words = gpuarray.empty((2000, 20), np.uint32)
+    uniform, normal = (
+        gpuarray.empty(words.shape, np.float32),
+        gpuarray.empty(words.shape, np.float32),
+    )
+    module.get_function("draw")(
+        words, uniform, normal, np.uint64(1234), np.int32(20), grid=(20, 1), block=(100, 1, 1)
+    )
+    # What the vendor's library draws from this seed.
+    first = [0x253D5E15, 0x6F558604, 0xDEE6DAF2, 0x7485B394, 0xDB6A6A85, 0x95195C6B]
+    assert words.get()[0, :6].tolist() == first
+    assert len(np.unique(words.get())) > 39990
+    u, z = uniform.get().astype(np.float64), normal.get().astype(np.float64)
+    assert u.min() > 0
+    assert u.max() <= 1
+    # Within six standard deviations of the moments.
+    n = u.size
+    assert abs(u.mean() - 0.5) < 6 * math.sqrt(1 / 12 / n)
+    assert abs(z.mean()) < 6 / math.sqrt(n)
+    assert abs((z * z).mean() - 1) < 6 * math.sqrt(2 / n)
 
 
 def test_every_kernel_is_run():

@@ -48,3 +48,12 @@
 #endif
 // What tells these headers from a GPU's.
 #define __CUDA_C_ON_CPU__ 1
+
+// What the run-time compiler of CUDA defines without a header; the system's headers define the same.
+extern "C++" {
+typedef decltype(sizeof(0)) size_t;
+typedef decltype((char*)nullptr - (char*)nullptr) ptrdiff_t;
+}
+#ifndef NULL
+#define NULL __null
+#endif

@@ -2,9 +2,6 @@
 // clocks, printf, assertions, and memory of their own.
 #pragma once
 
-#include <stdarg.h>
-#include <stddef.h>
-
 extern "C++" {
 
 // Barriers of the block. Threads that have returned count as arrived.
@@ -109,11 +106,11 @@ static inline int arguments_of(const char* format) {
 
 // Formats as the system does and hands the text to the executor whole, so that those of different
 // threads do not mix.
-static int print(const char* format, va_list arguments) {
+static int print(const char* format, __builtin_va_list arguments) {
     if (!format) return -1;
     char buffer[512];
-    va_list again;
-    va_copy(again, arguments);
+    __builtin_va_list again;
+    __builtin_va_copy(again, arguments);
     const int length = __builtin_vsnprintf(buffer, sizeof buffer, format, arguments);
     int result = length < 0 ? -2 : arguments_of(format);
     if (length >= 0 && (size_t)length < sizeof buffer) {
@@ -128,7 +125,7 @@ static int print(const char* format, va_list arguments) {
             result = -2;
         }
     }
-    va_end(again);
+    __builtin_va_end(again);
     return result;
 }
 
@@ -140,23 +137,23 @@ typedef long clock_t;
 #define CUDA_C_DEFINED __attribute__((weak, visibility("hidden")))
 extern "C" {
 int printf(const char*, ...) __asm__("gpuarray_printf") __attribute__((format(printf, 1, 2)));
-int vprintf(const char*, va_list) __asm__("gpuarray_vprintf") __attribute__((format(printf, 1, 0)));
+int vprintf(const char*, __builtin_va_list) __asm__("gpuarray_vprintf") __attribute__((format(printf, 1, 0)));
 clock_t clock() noexcept __asm__("gpuarray_clock");
 int cuda_c_printf(const char*, ...) __asm__("gpuarray_printf") CUDA_C_DEFINED;
-int cuda_c_vprintf(const char*, va_list) __asm__("gpuarray_vprintf") CUDA_C_DEFINED;
+int cuda_c_vprintf(const char*, __builtin_va_list) __asm__("gpuarray_vprintf") CUDA_C_DEFINED;
 clock_t cuda_c_clock() __asm__("gpuarray_clock") CUDA_C_DEFINED;
 int cuda_c_printf(const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
     const int result = cuda_c::print(format, arguments);
-    va_end(arguments);
+    __builtin_va_end(arguments);
     return result;
 }
-int cuda_c_vprintf(const char* format, va_list arguments) { return cuda_c::print(format, arguments); }
+int cuda_c_vprintf(const char* format, __builtin_va_list arguments) { return cuda_c::print(format, arguments); }
 clock_t cuda_c_clock() { return (clock_t)clock64(); }
 }
 #undef CUDA_C_DEFINED
 
 } // extern "C++"
 
-#include <assert.h>
+#include "../assert.h"
