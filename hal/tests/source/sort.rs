@@ -85,6 +85,15 @@ fn long_rows_are_sorted_digit_by_digit() {
 }
 
 #[test]
+fn long_rows_of_complex_numbers_are_merged() {
+    let complex = |x: i32| Complex::new((x % 7) as f32, x as f32);
+    let order = |a: &Complex<f32>, b: &Complex<f32>| {
+        a.re.partial_cmp(&b.re).unwrap().then(a.im.partial_cmp(&b.im).unwrap())
+    };
+    sorts(&[(1, (1 << 16) + 1)], complex, order, |a, b| a == b);
+}
+
+#[test]
 fn nan_is_last_and_zeros_are_equal() {
     let special = |x: i32| match x {
         225.. => -f32::NAN,
