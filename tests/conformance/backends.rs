@@ -64,6 +64,7 @@ pub(crate) const BACKENDS: [BackendUnderTest; 4] = [
             ("views", "the operations are the host's"),
             ("reductions", "the operations are the host's"),
             ("indexed", "the operations are the host's"),
+            ("sorting", "the operations are the host's"),
             ("isolated", "other processes open backends by a Choice, which has no skeleton"),
         ],
     },

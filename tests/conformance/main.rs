@@ -43,6 +43,7 @@ mod rows;
 mod scenarios;
 mod sharing;
 mod skeleton;
+mod sorting;
 mod streams;
 mod threads;
 mod transfers;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         ("identity", identity::TESTS),
         ("typed", typed::TESTS),
         ("memory", memory::TESTS),
+        ("sorting", sorting::TESTS),
         ("streams", streams::TESTS),
         ("events", events::TESTS),
         ("hazards", hazards::TESTS),

@@ -11,6 +11,8 @@ pub(crate) trait Reference: Arithmetic {
     fn times(self, other: Self) -> Self;
     /// True if both are as near as the type's rounding allows.
     fn near(self, other: Self) -> bool;
+    /// Returns the number by whose parts elements are ordered.
+    fn parts(self) -> (f64, f64);
 }
 
 macro_rules! integers {
@@ -27,6 +29,9 @@ macro_rules! integers {
             }
             fn near(self, other: Self) -> bool {
                 self == other
+            }
+            fn parts(self) -> (f64, f64) {
+                (self as f64, 0.0)
             }
         })*
     };
@@ -49,6 +54,9 @@ macro_rules! floats {
                 let (a, b): (f64, f64) = ($to(self), $to(other));
                 a == b || (a.is_nan() && b.is_nan())
                     || (a - b).abs() <= $tolerance * a.abs().max(b.abs()).max(1.0)
+            }
+            fn parts(self) -> (f64, f64) {
+                ($to(self), 0.0)
             }
         })*
     };
@@ -75,6 +83,9 @@ macro_rules! complexes {
             fn near(self, other: Self) -> bool {
                 self.re.near(other.re) && self.im.near(other.im)
             }
+            fn parts(self) -> (f64, f64) {
+                (self.re.into(), self.im.into())
+            }
         })*
     };
 }
@@ -92,6 +103,9 @@ impl Reference for bool {
     }
     fn near(self, other: Self) -> bool {
         self == other
+    }
+    fn parts(self) -> (f64, f64) {
+        (f64::from(u8::from(self)), 0.0)
     }
 }
 
