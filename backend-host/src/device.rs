@@ -1,15 +1,20 @@
 //! The host as a device.
 
+use crate::compile;
 use crate::config::HostConfig;
 use crate::engine::Engine;
 use crate::event::HostEvent;
+use crate::kernel;
 use crate::memory::Memory;
+use crate::module::HostModule;
 use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
+use hal::compile::Compiled;
 use hal::process::ProcessMutex;
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
-    Feature, Features, IpcHandle, MemoryInfo, PinnedOptions, Result, Status, Stream, StreamOptions,
+    Feature, Features, IpcHandle, LinkInput, LoadOptions, MemoryInfo, Module, ModuleSource,
+    PinnedOptions, Result, Status, Stream, StreamOptions,
 };
 use rayon::ThreadPool;
 use std::any::Any;
@@ -22,9 +27,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The only device of the host backend.
 pub(crate) const DEVICE: DeviceId = DeviceId { backend: "host", ordinal: 0 };
 
+/// Threads and bytes of shared memory that a multiprocessor has room for.
+pub(crate) const MULTIPROCESSOR_THREADS: u32 = 2048;
+pub(crate) const MULTIPROCESSOR_SHARED: u32 = cuda_c::MOST_SHARED_BYTES + 1024;
+
 /// The host: its memory, its cores, its streams.
 pub(crate) struct HostDevice {
     properties: DeviceProperties,
+    /// Addresses and bytes of the variables of loaded modules.
+    variables: ProcessMutex<BTreeMap<usize, usize>>,
     config: HostConfig,
     memory: Arc<Memory>,
     /// What the default stream is known by, however many objects stand for it.
@@ -39,8 +50,8 @@ pub(crate) struct HostDevice {
 
 /// The limits of `CUlimit` that there have been from the first on, with the values that drivers
 /// start with: bytes of a thread's stack, of the buffer of `printf` and of the heap of `malloc` in
-/// kernels, the depth of launches by kernels, and how many of them may wait. No kernel runs here
-/// that they could limit; they are kept for programs that set and read them.
+/// kernels, the depth of launches by kernels, and how many of them may wait. Nothing here needs these
+/// limits; they are kept for programs that set and read them.
 const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
 
 /// The position of a limit in [`LIMITS`].
@@ -60,8 +71,11 @@ impl fmt::Debug for HostDevice {
 impl HostDevice {
     fn new(config: HostConfig) -> HostDevice {
         let name = format!("{} ({} threads)", processor_name(), config.threads);
+        let capability =
+            (cuda_c::DEFAULT_ARCHITECTURE / 100, cuda_c::DEFAULT_ARCHITECTURE / 10 % 10);
         HostDevice {
-            properties: DeviceProperties::new(name, "0000:00:00.0", (0, 0), config.memory),
+            properties: DeviceProperties::new(name, "0000:00:00.0", capability, config.memory),
+            variables: ProcessMutex::default(),
             config,
             memory: Arc::new(Memory::new(config.memory, config.cache)),
             default_stream_id: hal::stream::unique_id(),
@@ -75,6 +89,16 @@ impl HostDevice {
 
     pub(crate) fn default_stream_id(&self) -> u64 {
         self.default_stream_id
+    }
+
+    /// The variables of loaded modules.
+    pub(crate) fn variables(&self) -> &ProcessMutex<BTreeMap<usize, usize>> {
+        &self.variables
+    }
+
+    /// What a launch counts as multiprocessors: the threads that run blocks.
+    pub(crate) fn multiprocessors(&self) -> u32 {
+        self.config.threads as u32
     }
 
     pub(crate) fn memory(&self) -> &Arc<Memory> {
@@ -186,24 +210,13 @@ unsafe impl Device for HostHandle {
 
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
         use DeviceAttribute as A;
+        if let Some(value) = kernel::device_attribute(attribute, self.multiprocessors()) {
+            return Ok(value);
+        }
         Ok(match attribute {
-            A::MAX_THREADS_PER_BLOCK | A::MAX_BLOCK_DIM_X | A::MAX_BLOCK_DIM_Y => 1024,
-            A::MAX_BLOCK_DIM_Z => 64,
-            A::MAX_GRID_DIM_X => i32::MAX,
-            A::MAX_GRID_DIM_Y | A::MAX_GRID_DIM_Z => 65535,
-            A::MAX_SHARED_MEMORY_PER_BLOCK => 48 << 10,
-            A::MAX_REGISTERS_PER_BLOCK => 64 << 10,
-            A::TOTAL_CONSTANT_MEMORY => 64 << 10,
-            A::WARP_SIZE => 32,
-            A::MULTIPROCESSOR_COUNT => self.config.threads as i32,
-            A::MAX_THREADS_PER_MULTIPROCESSOR => 2048,
             A::INTEGRATED | A::CAN_MAP_HOST_MEMORY | A::UNIFIED_ADDRESSING => 1,
             A::CONCURRENT_KERNELS | A::ASYNC_ENGINE_COUNT | A::MANAGED_MEMORY => 1,
-            A::CLOCK_RATE
-            | A::PCI_BUS_ID
-            | A::PCI_DEVICE_ID
-            | A::COMPUTE_CAPABILITY_MAJOR
-            | A::COMPUTE_CAPABILITY_MINOR => 0,
+            A::CLOCK_RATE | A::PCI_BUS_ID | A::PCI_DEVICE_ID => 0,
             DeviceAttribute(number) => {
                 return Err(Error::invalid(
                     "attribute",
@@ -214,10 +227,17 @@ unsafe impl Device for HostHandle {
     }
 
     fn features(&self) -> Features {
-        [Feature::ManagedMemory, Feature::Limits]
-            .into_iter()
-            .collect::<Features>()
-            .with(Feature::Sharing, cfg!(target_os = "linux"))
+        [
+            Feature::Kernels,
+            Feature::KernelAttributes,
+            Feature::ParameterInfo,
+            Feature::CooperativeLaunch,
+            Feature::ManagedMemory,
+            Feature::Limits,
+        ]
+        .into_iter()
+        .collect::<Features>()
+        .with(Feature::Sharing, cfg!(target_os = "linux"))
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {
@@ -254,12 +274,14 @@ unsafe impl Device for HostHandle {
         let held = |(start, size): (u64, usize)| bytes <= size - (address - start) as usize;
         self.memory.allocation(address).is_some_and(held)
             || range_in(&self.registered, address as usize, bytes).is_some()
+            || range_in(&self.variables, address as usize, bytes).is_some()
     }
 
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
         let registered = || {
-            let (start, size) = range_in(&self.registered, address as usize, 1)?;
-            Some((start as u64, size))
+            let range = range_in(&self.registered, address as usize, 1)
+                .or_else(|| range_in(&self.variables, address as usize, 1))?;
+            Some((range.0 as u64, range.1))
         };
         self.memory.allocation(address).or_else(registered).ok_or_else(|| {
             Error::invalid(
@@ -342,6 +364,25 @@ unsafe impl Device for HostHandle {
                 format!("no memory is registered at {:#x}", pointer as usize),
             )),
         }
+    }
+
+    fn load_module(
+        &self,
+        source: &ModuleSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        Ok(Arc::new(HostModule::load(self.0.clone(), source, options)?))
+    }
+
+    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+        compile::compile(text, name, options)
+    }
+
+    fn link(&self, inputs: &[LinkInput<'_>], _: &LoadOptions) -> Result<Compiled> {
+        if inputs.is_empty() {
+            return Err(Error::invalid("link", "inputs is empty; at least one is needed"));
+        }
+        Err(Error::unsupported("link", format!("device {DEVICE} links no code")))
     }
 
     fn allocate_managed(&self, bytes: usize) -> Result<u64> {

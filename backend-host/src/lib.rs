@@ -2,11 +2,14 @@
 //!
 //! It needs nothing but the machine. Its status codes are those that CUDA and HIP share.
 
+mod compile;
 mod config;
 mod device;
 mod engine;
 mod event;
+mod kernel;
 mod memory;
+mod module;
 mod queue;
 mod sharing;
 mod stream;

@@ -6,13 +6,18 @@
 
 use crate::device::{DEVICE, HostDevice};
 use crate::event::{HostEvent, Pending, Record};
+use crate::kernel::{self, Arguments};
+use crate::module::LoadedCode;
 use crate::queue::{Mark, Queue, Room, Task};
 use crate::transfer;
+use cuda_c::Shape;
+use hal::attempt;
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
-use hal::{DeviceId, Event, PrefetchTarget, Result, Status, Stream, Transfer};
+use hal::{DeviceId, Event, Parameter, PrefetchTarget, Result, Status, Stream, Transfer};
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
 use std::time::Instant;
 
@@ -91,6 +96,38 @@ impl HostStream {
             let _turn = turn.lock().unpoisoned();
             task()
         }))
+    }
+
+    /// Runs a kernel at once, or queues it.
+    ///
+    /// # Safety
+    /// As for [`hal::Kernel::launch_raw`]; the shape is within the kernel's limits.
+    pub(crate) unsafe fn launch(
+        &self,
+        code: &Arc<LoadedCode>,
+        kernel: &Arc<cuda_c::Kernel>,
+        shape: Shape,
+        parameters: &[Parameter],
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                // A kernel takes as long as its program wants.
+                attempt::before_waiting()?;
+                // SAFETY: the caller's promise.
+                return unsafe { kernel::run(&self.device, kernel, &shape, arguments) };
+            }
+            // SAFETY: the caller's promise.
+            let mut arguments = unsafe { Arguments::copy(parameters, arguments) };
+            let (device, code, kernel) = (self.device.clone(), code.clone(), kernel.clone());
+            self.submit(Box::new(move || {
+                // Keeps the code loaded.
+                let _code = code;
+                let pointers = arguments.pointers();
+                // SAFETY: the caller's promise holds until the kernel has run.
+                unsafe { kernel::run(&device, &kernel, &shape, &pointers) }
+            }))
+        })
     }
 
     /// Counts a task that may wait for a thread of the program: until it has run, nobody waits for

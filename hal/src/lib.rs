@@ -99,8 +99,8 @@ pub use features::{Feature, Features};
 pub use half::{bf16, f16};
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use module::{
-    Kernel, KernelAttribute, LaunchConfig, LinkInput, LinkKind, LoadOptions, Module, ModuleSource,
-    Parameter,
+    Kernel, KernelAttribute, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions, Module,
+    ModuleSource, Parameter,
 };
 pub use num_complex::Complex;
 pub use scalar::Scalar;

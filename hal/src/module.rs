@@ -116,6 +116,63 @@ impl LaunchConfig {
     }
 }
 
+/// What a kernel can be launched with at most, on its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchLimits {
+    /// Blocks along x, y and z.
+    pub grid: [u64; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u64; 3],
+    /// Threads of a block of any kernel.
+    pub threads: u64,
+    /// Threads of a block of this kernel.
+    pub kernel_threads: u64,
+    /// Bytes of static shared memory that the kernel has.
+    pub static_shared: u64,
+    /// Bytes of shared memory of a block, static and dynamic; `None` where the device does not tell.
+    pub shared: Option<u64>,
+}
+
+impl LaunchLimits {
+    /// Returns a sentence about what of a launch configuration is more than the limits allow for the
+    /// kernel called `name`; `None` if nothing is.
+    pub fn excess(&self, name: &str, config: &LaunchConfig) -> Option<String> {
+        for (what, extents, limits) in
+            [("grid", config.grid, self.grid), ("block", config.block, self.block)]
+        {
+            for (axis, (extent, most)) in extents.into_iter().zip(limits).enumerate() {
+                if extent == 0 || u64::from(extent) > most {
+                    return Some(format!(
+                        "{what} is {extents:?} for kernel {name}; along {} 1 to {most} is allowed",
+                        ["x", "y", "z"][axis]
+                    ));
+                }
+            }
+        }
+        let (block, shared_bytes) = (config.block, config.shared_bytes);
+        let threads: u64 = block.into_iter().map(u64::from).product();
+        if threads > self.threads {
+            return Some(format!(
+                "block is {block:?} for kernel {name}, {threads} threads; at most {} are allowed",
+                self.threads
+            ));
+        }
+        if threads > self.kernel_threads {
+            return Some(format!(
+                "block is {block:?}, {threads} threads; kernel {name} with its registers can have at \
+                 most {}",
+                self.kernel_threads
+            ));
+        }
+        let fixed = self.static_shared;
+        let most = self.shared.filter(|most| fixed + u64::from(shared_bytes) > *most)?;
+        Some(format!(
+            "shared_bytes is {shared_bytes} for kernel {name}, which has {fixed} bytes of its own; a \
+             block can have {most} bytes in all"
+        ))
+    }
+}
+
 /// A numbered attribute of a kernel for [`Kernel::attribute`]. The numbers are those of
 /// `CUfunction_attribute` on every backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

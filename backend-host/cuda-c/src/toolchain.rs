@@ -90,7 +90,8 @@ fn search(chosen: Option<&str>) -> Result<Toolchain> {
         {
             let version = String::from_utf8_lossy(&output.stdout).into_owned();
             let is_clang = version.contains("clang");
-            return Ok(Toolchain { words, identity: version + &processor(), is_clang });
+            let identity = format!("{candidate}\n{version}{}", processor());
+            return Ok(Toolchain { words, identity, is_clang });
         }
     }
     let looked = match chosen {

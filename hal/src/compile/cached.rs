@@ -18,23 +18,53 @@ pub fn compile_cached(
     compile_with(compiler, cache, compilation, |name| std::env::var_os(name))
 }
 
+/// Compiles, unless the cache has the result of the same compilation: for a compilation that reads no
+/// files, whatever its text looks like.
+///
+/// # Errors
+/// Those of the compiler.
+pub fn compile_closed(
+    compiler: &dyn Compiler,
+    cache: &CodeCache,
+    compilation: &Compilation<'_>,
+) -> Result<Compiled> {
+    let settings = settings(compiler, |name| std::env::var_os(name));
+    compile_kept(compiler, cache, compilation, &settings)
+}
+
 fn compile_with(
     compiler: &dyn Compiler,
     cache: &CodeCache,
     compilation: &Compilation<'_>,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Compiled> {
-    let includes = |text: &str| text.contains("include");
     let settings = settings(compiler, variable);
-    // A directive may be split over lines; options include files too (`-include`).
-    let reads_files = includes(compilation.text)
-        || includes(&compilation.text.replace("\\\r\n", "").replace("\\\n", ""))
-        || compilation.options.iter().any(|option| includes(option))
-        || includes(&settings);
-    if cache.folder().is_none() || reads_files {
+    let reads_files = may_read_files(compilation) || settings.contains("include");
+    if reads_files {
         return compiler.compile(compilation);
     }
-    let identity = compiler.identity(compilation.target)? + &settings;
+    compile_kept(compiler, cache, compilation, &settings)
+}
+
+/// Returns true if a compilation may include files.
+pub fn may_read_files(compilation: &Compilation<'_>) -> bool {
+    let includes = |text: &str| text.contains("include");
+    // A directive may be split over lines; options include files too (`-include`).
+    includes(compilation.text)
+        || includes(&compilation.text.replace("\\\r\n", "").replace("\\\n", ""))
+        || compilation.options.iter().any(|option| includes(option))
+}
+
+fn compile_kept(
+    compiler: &dyn Compiler,
+    cache: &CodeCache,
+    compilation: &Compilation<'_>,
+    settings: &str,
+) -> Result<Compiled> {
+    if cache.folder().is_none() {
+        return compiler.compile(compilation);
+    }
+    let identity = compiler.identity(compilation.target)? + settings;
     let key = CodeKey::new(compilation, &identity);
     if let Some(compiled) = cache.load(&key).and_then(|entry| unpack(&entry)) {
         return Ok(compiled);

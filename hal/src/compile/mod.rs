@@ -24,7 +24,7 @@ pub mod program;
 mod target;
 
 pub use cache::{CodeCache, CodeKey};
-pub use cached::compile_cached;
+pub use cached::{compile_cached, compile_closed, may_read_files};
 pub use compiler::{Compilation, Compiled, Compiler};
 pub use jit::JitOptions;
 pub use target::{TARGETS, Target};

@@ -10,7 +10,7 @@ use super::stream::DriverStream;
 use super::vendor::Lasting;
 use crate::device::DeviceAttribute;
 use crate::error::{Error, ErrorKind, Result};
-use crate::module::{Kernel, KernelAttribute, LaunchConfig, Parameter};
+use crate::module::{Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter};
 use crate::status::Status;
 use crate::stream::Stream;
 use std::any::Any;
@@ -148,47 +148,20 @@ impl DriverKernel {
     /// What of a launch is more than the device or the kernel allows.
     fn excess(&self, config: &LaunchConfig) -> Option<String> {
         let limit = |attribute| self.context().attribute(attribute).ok().map(|it| it.max(0) as u64);
-        let name = &self.name;
-        for (what, extents, first) in [
-            ("grid", config.grid, DeviceAttribute::MAX_GRID_DIM_X.0),
-            ("block", config.block, DeviceAttribute::MAX_BLOCK_DIM_X.0),
-        ] {
-            for (axis, extent) in extents.into_iter().enumerate() {
-                let most = limit(DeviceAttribute(first + axis as i32))?;
-                if extent == 0 || u64::from(extent) > most {
-                    return Some(format!(
-                        "{what} is {extents:?} for kernel {name}; along {} 1 to {most} is allowed",
-                        ["x", "y", "z"][axis]
-                    ));
-                }
-            }
-        }
-        let threads: u64 = config.block.into_iter().map(u64::from).product();
-        let most = limit(DeviceAttribute::MAX_THREADS_PER_BLOCK)?;
-        if threads > most {
-            return Some(format!(
-                "block is {:?} for kernel {name}, {threads} threads; at most {most} are allowed",
-                config.block
-            ));
-        }
-        let most = self.attribute(KernelAttribute::MAX_THREADS_PER_BLOCK).ok()?.max(0) as u64;
-        if threads > most {
-            return Some(format!(
-                "block is {:?}, {threads} threads; kernel {name} with its registers can have at \
-                 most {most}",
-                config.block
-            ));
-        }
-        let fixed = self.attribute(KernelAttribute::SHARED_SIZE_BYTES).ok()?.max(0) as u64;
-        let most = limit(DeviceAttribute(97)).filter(|most| *most > 0)?;
-        if fixed + u64::from(config.shared_bytes) > most {
-            return Some(format!(
-                "shared_bytes is {} for kernel {name}, which has {fixed} bytes of its own; a \
-                 block can have {most} bytes in all",
-                config.shared_bytes
-            ));
-        }
-        None
+        let axes = |DeviceAttribute(first)| {
+            let [x, y, z] = [first, first + 1, first + 2].map(|it| limit(DeviceAttribute(it)));
+            Some([x?, y?, z?])
+        };
+        let own = |attribute| self.attribute(attribute).ok().map(|it| it.max(0) as u64);
+        let limits = LaunchLimits {
+            grid: axes(DeviceAttribute::MAX_GRID_DIM_X)?,
+            block: axes(DeviceAttribute::MAX_BLOCK_DIM_X)?,
+            threads: limit(DeviceAttribute::MAX_THREADS_PER_BLOCK)?,
+            kernel_threads: own(KernelAttribute::MAX_THREADS_PER_BLOCK)?,
+            static_shared: own(KernelAttribute::SHARED_SIZE_BYTES)?,
+            shared: limit(DeviceAttribute(97)).filter(|most| *most > 0),
+        };
+        limits.excess(&self.name, config)
     }
 
     fn read_parameters(&self) -> Option<Vec<Parameter>> {

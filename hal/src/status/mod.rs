@@ -126,6 +126,8 @@ codes! {
     HOST_MEMORY_NOT_REGISTERED = 713, "HostMemoryNotRegistered";
     /// A kernel failed while it ran.
     LAUNCH_FAILED = 719, "LaunchFailed";
+    /// The blocks of a cooperative launch do not run at the same time.
+    COOPERATIVE_LAUNCH_TOO_LARGE = 720, "CooperativeLaunchTooLarge";
     /// The operation is not permitted here.
     NOT_PERMITTED = 800, "NotPermitted";
     /// The backend or the device cannot do this.

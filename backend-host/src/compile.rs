@@ -1,0 +1,90 @@
+//! The compiler of kernels that programs bring: the system's C++ compiler behind `cuda_c`.
+
+use cuda_c::{Compiler, Language, Preprocessed, Source};
+use hal::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
+use hal::{Error, ErrorKind, Result, Status};
+use std::sync::OnceLock;
+
+/// Compiles CUDA C to a shared library, or takes it from the on-disk cache.
+///
+/// A text that includes files is preprocessed first, which reads them all; the result is what the cache
+/// knows it by.
+///
+/// # Errors
+/// `CompileFailed` with the compiler's log; `InvalidArgument` for a text with a zero byte;
+/// `Unsupported` that says what to install where there is no compiler.
+pub(crate) fn compile(text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+    if text.contains('\0') || name.contains('\0') {
+        return Err(Error::invalid("compile", "the text or its name has a zero byte in it"));
+    }
+    let compiler = HostCompiler { compiler: find()?, preprocessed: None };
+    let compilation = Compilation { text, name, options, target: TARGET, ..Compilation::default() };
+    if !may_read_files(&compilation) {
+        return compile_closed(&compiler, cache()?, &compilation);
+    }
+    let source = Source { text, name, options, ..Source::default() };
+    let preprocessed = compiler.compiler.preprocess(&source).map_err(error)?;
+    let settings = preprocessed.settings();
+    let text = preprocessed.text.clone();
+    let compilation = Compilation { text: &text, options: &[&settings], ..compilation };
+    let compiler = HostCompiler { preprocessed: Some(preprocessed), ..compiler };
+    compile_closed(&compiler, cache()?, &compilation)
+}
+
+/// What code of this machine is called in the cache.
+const TARGET: &str = "host";
+
+fn find() -> Result<Compiler> {
+    Compiler::find(Language::default()).map_err(error)
+}
+
+/// Compiled code on disk, as the environment says.
+fn cache() -> Result<&'static CodeCache> {
+    static CACHE: OnceLock<Result<CodeCache>> = OnceLock::new();
+    CACHE.get_or_init(CodeCache::from_environment).as_ref().map_err(Clone::clone)
+}
+
+#[derive(Debug)]
+struct HostCompiler {
+    compiler: Compiler,
+    /// What the preprocessor made of the text already.
+    preprocessed: Option<Preprocessed>,
+}
+
+impl compile::Compiler for HostCompiler {
+    fn identity(&self, _: &str) -> Result<String> {
+        Ok(self.compiler.identity())
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        // What gcc and clang read: folders of headers and of their own programs.
+        &["CPATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"]
+    }
+
+    fn compile(&self, compilation: &Compilation<'_>) -> Result<Compiled> {
+        let compiled = match &self.preprocessed {
+            Some(preprocessed) => self.compiler.compile_preprocessed(preprocessed),
+            None => {
+                let Compilation { text, name, options, .. } = *compilation;
+                self.compiler.compile(&Source { text, name, options, ..Source::default() })
+            }
+        };
+        let cuda_c::Compiled { library, log } = compiled.map_err(error)?;
+        Ok(Compiled { code: library, log, lowered: Vec::new() })
+    }
+}
+
+/// The error of the compiler or the loader as this library's.
+pub(crate) fn error(error: cuda_c::Error) -> Error {
+    use cuda_c::Error as E;
+    let source = Status::host(Status::INVALID_SOURCE);
+    match error {
+        E::NoCompiler(what) => Error::unsupported("compile", what),
+        E::Refused(log) => Error::new(ErrorKind::CompileFailed, source, "compile", log),
+        E::NotAUnit(what) => Error::new(ErrorKind::CompileFailed, source, "load_module", what),
+        other => {
+            let unknown = Status::host(Status::UNKNOWN);
+            Error::new(ErrorKind::Driver, unknown, "compile", other.to_string())
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Kernels of programs on the host.
+
+use crate::device::{DEVICE, HostDevice, MULTIPROCESSOR_SHARED, MULTIPROCESSOR_THREADS};
+use crate::module::LoadedCode;
+use crate::stream::HostStream;
+use cuda_c::{FailureKind, MOST_SHARED_BYTES, Schedule, Shape};
+use hal::{
+    DeviceAttribute, Error, ErrorKind, Kernel, KernelAttribute, LaunchConfig, LaunchLimits,
+    Parameter, Result, Status, Stream,
+};
+use std::any::Any;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Bytes of dynamic shared memory that a kernel has without being asked.
+const DEFAULT_SHARED: u32 = 48 << 10;
+/// Blocks of a multiprocessor at most.
+pub(crate) const MULTIPROCESSOR_BLOCKS: u32 = 32;
+
+/// A function that the cores run.
+#[derive(Debug)]
+pub(crate) struct HostKernel {
+    code: Arc<LoadedCode>,
+    kernel: Arc<cuda_c::Kernel>,
+    parameters: Vec<Parameter>,
+    shared_limit: AtomicI32,
+    carveout: AtomicI32,
+}
+
+impl HostKernel {
+    pub(crate) fn new(code: Arc<LoadedCode>, kernel: cuda_c::Kernel) -> HostKernel {
+        let parameters =
+            kernel.parameters().iter().map(|it| Parameter { offset: it.offset, size: it.bytes });
+        HostKernel {
+            parameters: parameters.collect(),
+            code,
+            kernel: Arc::new(kernel),
+            shared_limit: AtomicI32::new(DEFAULT_SHARED as i32),
+            carveout: AtomicI32::new(-1),
+        }
+    }
+
+    fn limits(&self) -> LaunchLimits {
+        LaunchLimits {
+            grid: [i32::MAX as u64, 65535, 65535],
+            block: [1024, 1024, 64],
+            threads: 1024,
+            kernel_threads: self.kernel.most_threads().into(),
+            static_shared: self.kernel.static_shared_bytes(),
+            shared: Some(MOST_SHARED_BYTES.into()),
+        }
+    }
+
+    fn check(&self, config: &LaunchConfig, arguments: &[*mut c_void]) -> Result<()> {
+        let name = self.kernel.name();
+        if let Some(excess) = self.limits().excess(name, config) {
+            return Err(Error::invalid("launch", excess));
+        }
+        let (given, wanted) = (arguments.len(), self.parameters.len());
+        if given != wanted {
+            return Err(Error::invalid(
+                "launch",
+                format!("kernel {name} takes {wanted} arguments; {given} were given"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Kernel::launch_raw`].
+    unsafe fn launch(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+        cooperative: bool,
+    ) -> Result<()> {
+        let stream: &HostStream = stream.as_any().downcast_ref().ok_or_else(|| {
+            let other = stream.device_id();
+            Error::invalid(
+                "launch",
+                format!("the stream is of device {other}, the kernel of {DEVICE}"),
+            )
+        })?;
+        self.check(config, arguments)?;
+        let shape = Shape { grid: config.grid, block: config.block, cooperative };
+        // SAFETY: the caller's promise; the shape is within the kernel's limits.
+        unsafe { stream.launch(&self.code, &self.kernel, shape, &self.parameters, arguments) }
+    }
+
+    fn settable(&self, attribute: KernelAttribute) -> Option<(&AtomicI32, i32, i32)> {
+        match attribute {
+            KernelAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+                let fixed = self.kernel.static_shared_bytes() as i64;
+                let most = (i64::from(MOST_SHARED_BYTES) - fixed).max(0) as i32;
+                Some((&self.shared_limit, 0, most))
+            }
+            KernelAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT => Some((&self.carveout, -1, 100)),
+            _ => None,
+        }
+    }
+}
+
+/// The arguments of a launch that waits in a queue.
+pub(crate) struct Arguments {
+    words: Vec<u128>,
+    /// The first word of each.
+    positions: Vec<usize>,
+}
+
+impl Arguments {
+    /// Copies the values, each to a multiple of 16 bytes.
+    ///
+    /// # Safety
+    /// The pointers are those of values of the parameters' sizes.
+    pub(crate) unsafe fn copy(parameters: &[Parameter], arguments: &[*mut c_void]) -> Arguments {
+        let mut copied = Arguments { words: Vec::new(), positions: Vec::new() };
+        for (parameter, &argument) in parameters.iter().zip(arguments) {
+            let first = copied.words.len();
+            copied.positions.push(first);
+            copied.words.resize(first + parameter.size.div_ceil(16), 0);
+            // SAFETY: the caller's promise, and as many words are there.
+            unsafe {
+                let target = copied.words.as_mut_ptr().add(first).cast::<u8>();
+                target.copy_from_nonoverlapping(argument.cast(), parameter.size);
+            }
+        }
+        copied
+    }
+
+    pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
+        let base = self.words.as_mut_ptr();
+        self.positions.iter().map(|&word| base.wrapping_add(word).cast()).collect()
+    }
+}
+
+/// Runs a kernel on the calling thread and the device's others.
+///
+/// # Errors
+/// `LaunchFailed` that names kernel and block.
+///
+/// # Safety
+/// As for [`Kernel::launch_raw`]; the shape is within the kernel's limits.
+pub(crate) unsafe fn run(
+    device: &HostDevice,
+    kernel: &cuda_c::Kernel,
+    shape: &Shape,
+    arguments: &[*mut c_void],
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let result =
+        unsafe { kernel.launch(shape, &Schedule::default(), arguments, &|| device.pool()) };
+    result.map_err(|error| match error {
+        cuda_c::Error::Kernel(failure) => {
+            let (kind, code) = match failure.kind {
+                FailureKind::Unsupported => (ErrorKind::Unsupported, Status::NOT_SUPPORTED),
+                FailureKind::Address => (ErrorKind::LaunchFailed, Status::ILLEGAL_ADDRESS),
+                _ => (ErrorKind::LaunchFailed, Status::LAUNCH_FAILED),
+            };
+            Error::new(kind, Status::host(code), "launch", failure.message)
+        }
+        other => {
+            let status = Status::host(Status::OUT_OF_MEMORY);
+            Error::new(ErrorKind::OutOfMemory, status, "launch", other.to_string())
+        }
+    })
+}
+
+impl Kernel for HostKernel {
+    fn name(&self) -> &str {
+        self.kernel.name()
+    }
+
+    unsafe fn launch_raw(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(stream, config, arguments, false) }
+    }
+
+    unsafe fn launch_cooperative(
+        &self,
+        stream: &dyn Stream,
+        config: &LaunchConfig,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        self.check(config, arguments)?;
+        let threads = config.block.into_iter().product();
+        let resident = self.active_blocks(threads, config.shared_bytes as usize)?;
+        let multiprocessors = self.code.device().multiprocessors();
+        let most = u64::from(resident) * u64::from(multiprocessors);
+        let blocks: u64 = config.grid.into_iter().map(u64::from).product();
+        if blocks > most {
+            return Err(Error::new(
+                ErrorKind::LaunchFailed,
+                Status::host(Status::COOPERATIVE_LAUNCH_TOO_LARGE),
+                "launch_cooperative",
+                format!(
+                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at the same time",
+                    config.grid,
+                    self.name()
+                ),
+            ));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(stream, config, arguments, true) }
+    }
+
+    fn parameters(&self) -> Result<Option<&[Parameter]>> {
+        Ok(Some(&self.parameters))
+    }
+
+    fn attribute(&self, attribute: KernelAttribute) -> Result<i32> {
+        use KernelAttribute as A;
+        if let Some((value, _, _)) = self.settable(attribute) {
+            return Ok(value.load(Ordering::Relaxed));
+        }
+        Ok(match attribute {
+            A::MAX_THREADS_PER_BLOCK => self.kernel.most_threads() as i32,
+            A::SHARED_SIZE_BYTES => self.kernel.static_shared_bytes() as i32,
+            // A thread's local memory is a stack that grows, and no bytes are set aside for it.
+            A::CONST_SIZE_BYTES | A::LOCAL_SIZE_BYTES | KernelAttribute(7) => 0,
+            // The general registers of the processor.
+            A::NUM_REGS => {
+                if cfg!(target_arch = "x86_64") {
+                    16
+                } else {
+                    31
+                }
+            }
+            A::PTX_VERSION | A::BINARY_VERSION => (cuda_c::DEFAULT_ARCHITECTURE / 10) as i32,
+            KernelAttribute(number) => {
+                return Err(Error::invalid(
+                    "attribute",
+                    format!("attribute is {number}; kernels of the host have 0 to 9"),
+                ));
+            }
+        })
+    }
+
+    fn set_attribute(&self, attribute: KernelAttribute, value: i32) -> Result<()> {
+        let Some((setting, least, most)) = self.settable(attribute) else {
+            return Err(Error::invalid(
+                "set_attribute",
+                format!("attribute is {}; those that can be set are 8 and 9", attribute.0),
+            ));
+        };
+        if !(least..=most).contains(&value) {
+            return Err(Error::invalid(
+                "set_attribute",
+                format!(
+                    "value is {value} for kernel {}; allowed are {least} to {most}",
+                    self.name()
+                ),
+            ));
+        }
+        setting.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn active_blocks(&self, threads: u32, shared_bytes: usize) -> Result<u32> {
+        let most = self.kernel.most_threads();
+        if threads == 0 {
+            return Err(Error::invalid("active_blocks", "threads is 0; at least 1 is needed"));
+        }
+        let shared = shared_bytes as u64 + self.kernel.static_shared_bytes();
+        if threads > most || shared > MOST_SHARED_BYTES.into() {
+            return Ok(0);
+        }
+        let by_threads = MULTIPROCESSOR_THREADS / threads.next_multiple_of(32);
+        let by_shared = u64::from(MULTIPROCESSOR_SHARED).checked_div(shared).unwrap_or(u64::MAX);
+        Ok(by_threads.min(MULTIPROCESSOR_BLOCKS).min(u32::try_from(by_shared).unwrap_or(u32::MAX)))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The attributes of the device that launches depend on, with the numbers of `CUdevice_attribute`.
+pub(crate) fn device_attribute(attribute: DeviceAttribute, multiprocessors: u32) -> Option<i32> {
+    use DeviceAttribute as A;
+    Some(match attribute {
+        A::MAX_THREADS_PER_BLOCK | A::MAX_BLOCK_DIM_X | A::MAX_BLOCK_DIM_Y => 1024,
+        A::MAX_BLOCK_DIM_Z => 64,
+        A::MAX_GRID_DIM_X => i32::MAX,
+        A::MAX_GRID_DIM_Y | A::MAX_GRID_DIM_Z => 65535,
+        A::MAX_SHARED_MEMORY_PER_BLOCK => DEFAULT_SHARED as i32,
+        A::MAX_REGISTERS_PER_BLOCK => 64 << 10,
+        A::TOTAL_CONSTANT_MEMORY => 64 << 10,
+        A::WARP_SIZE => 32,
+        A::MULTIPROCESSOR_COUNT => multiprocessors as i32,
+        A::MAX_THREADS_PER_MULTIPROCESSOR => MULTIPROCESSOR_THREADS as i32,
+        A::COMPUTE_CAPABILITY_MAJOR => (cuda_c::DEFAULT_ARCHITECTURE / 100) as i32,
+        A::COMPUTE_CAPABILITY_MINOR => (cuda_c::DEFAULT_ARCHITECTURE / 10 % 10) as i32,
+        // Shared memory and registers of a multiprocessor.
+        DeviceAttribute(81) => MULTIPROCESSOR_SHARED as i32,
+        DeviceAttribute(82) => 64 << 10,
+        // Cooperative launches.
+        DeviceAttribute(95) => 1,
+        // Shared memory of a block by opt-in.
+        DeviceAttribute(97) => MOST_SHARED_BYTES as i32,
+        DeviceAttribute(106) => MULTIPROCESSOR_BLOCKS as i32,
+        _ => return None,
+    })
+}

@@ -1,0 +1,127 @@
+//! Modules of the host: compiled libraries in the process.
+
+use crate::compile;
+use crate::device::HostDevice;
+use crate::kernel::HostKernel;
+use cuda_c::Library;
+use hal::compile::format::{Format, examine};
+use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status};
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// A library whose variables are memory of the device, for as long as it is loaded.
+pub(crate) struct LoadedCode {
+    device: Arc<HostDevice>,
+    pub(crate) library: Arc<Library>,
+}
+
+impl fmt::Debug for LoadedCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.library.fmt(f)
+    }
+}
+
+impl LoadedCode {
+    fn new(device: Arc<HostDevice>, library: Arc<Library>) -> Arc<LoadedCode> {
+        let mut variables = device.variables().lock();
+        variables.extend(library.variables());
+        drop(variables);
+        Arc::new(LoadedCode { device, library })
+    }
+
+    pub(crate) fn device(&self) -> &Arc<HostDevice> {
+        &self.device
+    }
+}
+
+impl Drop for LoadedCode {
+    fn drop(&mut self) {
+        let mut variables = self.device.variables().lock();
+        for (address, _) in self.library.variables() {
+            variables.remove(&address);
+        }
+    }
+}
+
+/// A module; its kernels keep the code.
+#[derive(Debug)]
+pub(crate) struct HostModule {
+    code: Arc<LoadedCode>,
+    log: String,
+}
+
+impl HostModule {
+    /// Loads or compiles a module.
+    pub(crate) fn load(
+        device: Arc<HostDevice>,
+        source: &ModuleSource<'_>,
+        load_options: &LoadOptions,
+    ) -> Result<HostModule> {
+        let (image, log) = match *source {
+            ModuleSource::Source { text, name, options } => {
+                let mut options = options.to_vec();
+                options.extend(load_options.debug.then_some("-G"));
+                let compiled = compile::compile(text, name, &options)?;
+                (Cow::Owned(compiled.code), compiled.log)
+            }
+            ModuleSource::Image(bytes) => (Cow::Borrowed(bytes), String::new()),
+            ModuleSource::File(path) => {
+                let bytes = std::fs::read(path).map_err(|error| {
+                    Error::invalid("load_module", format!("file {}: {error}", path.display()))
+                })?;
+                (Cow::Owned(bytes), String::new())
+            }
+            _ => return Err(Error::unsupported("load_module", "the host loads no such source")),
+        };
+        if examine(&image)? != Format::Elf {
+            return Err(Error::new(
+                ErrorKind::CompileFailed,
+                Status::host(Status::INVALID_SOURCE),
+                "load_module",
+                "the image is code for a GPU; the host loads what its own compiler made",
+            ));
+        }
+        // SAFETY: a program that loads code trusts it, as with a library of its own.
+        let library = unsafe { Library::load(&image) }.map_err(compile::error)?;
+        Ok(HostModule { code: LoadedCode::new(device, library), log })
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.contains('\0') {
+        return Err(Error::invalid("module", format!("name is {name:?}, with a zero in it")));
+    }
+    Ok(())
+}
+
+fn not_found(call: &'static str, what: &str, name: &str) -> Error {
+    let status = Status::host(Status::NOT_FOUND);
+    let detail = format!("the module has no {what} named {name:?}");
+    Error::new(ErrorKind::Driver, status, call, detail)
+}
+
+impl Module for HostModule {
+    fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
+        check_name(name)?;
+        let found = cuda_c::Kernel::find(&self.code.library, name);
+        let kernel = found.ok_or_else(|| not_found("kernel", "kernel", name))?;
+        Ok(Arc::new(HostKernel::new(self.code.clone(), kernel)))
+    }
+
+    fn global(&self, name: &str) -> Result<(u64, usize)> {
+        check_name(name)?;
+        let found = self.code.library.variable(name);
+        let (address, bytes) = found.ok_or_else(|| not_found("global", "variable", name))?;
+        Ok((address as u64, bytes))
+    }
+
+    fn log(&self) -> &str {
+        &self.log
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
