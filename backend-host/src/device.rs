@@ -229,6 +229,7 @@ unsafe impl Device for HostHandle {
     fn features(&self) -> Features {
         [
             Feature::Kernels,
+            Feature::HostKernels,
             Feature::KernelAttributes,
             Feature::ParameterInfo,
             Feature::CooperativeLaunch,

@@ -76,12 +76,11 @@ impl HostKernel {
         arguments: &[*mut c_void],
         cooperative: bool,
     ) -> Result<()> {
-        let stream: &HostStream = stream.as_any().downcast_ref().ok_or_else(|| {
-            let other = stream.device_id();
-            Error::invalid(
-                "launch",
-                format!("the stream is of device {other}, the kernel of {DEVICE}"),
-            )
+        let (own, device) = (stream.as_any().downcast_ref(), stream.device_id());
+        let own: Option<&HostStream> = own.filter(|_| device == DEVICE);
+        let stream = own.ok_or_else(|| {
+            let detail = format!("the stream is of device {device}, the kernel of {DEVICE}");
+            Error::invalid("launch", detail)
         })?;
         self.check(config, arguments)?;
         let shape = Shape { grid: config.grid, block: config.block, cooperative };
@@ -200,7 +199,7 @@ impl Kernel for HostKernel {
                 Status::host(Status::COOPERATIVE_LAUNCH_TOO_LARGE),
                 "launch_cooperative",
                 format!(
-                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at the same time",
+                    "grid is {:?} for kernel {}, {blocks} blocks; at most {most} run at once",
                     config.grid,
                     self.name()
                 ),

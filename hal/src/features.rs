@@ -11,6 +11,9 @@ enumeration! {
 pub enum Feature {
     /// Kernels written in CUDA C: [`Device::load_module`](crate::Device::load_module).
     Kernels,
+    /// Kernels are compiled by the system's C++ compiler, which finds the system's headers and those of
+    /// the language, and run on the processor's cores, which do best with many elements for a thread.
+    HostKernels,
     /// PTX text as an image of a module, which the driver compiles.
     Ptx,
     /// Linking of code from several inputs: [`Device::link`](crate::Device::link).

@@ -2,7 +2,7 @@
 
 use crate::errors::OrRaise;
 use gpuarray::hal::library::add_search_directory;
-use gpuarray::{Backend, Choice, Device, Stream};
+use gpuarray::{Backend, Choice, Device, Feature, Stream};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::cell::RefCell;
@@ -73,6 +73,18 @@ pub(crate) fn current_device() -> PyResult<CurrentDevice> {
     }
     let first = device(0)?;
     Ok(DEFAULT.get_or_init(|| first).clone())
+}
+
+/// Returns true if kernels are compiled by the system's C++ compiler, which has headers of its own, and
+/// run on the processor's cores. All devices of a process are of one backend.
+#[pyfunction]
+pub(crate) fn runs_kernels_on_host() -> PyResult<bool> {
+    static ON_HOST: OnceLock<bool> = OnceLock::new();
+    if let Some(on_host) = ON_HOST.get() {
+        return Ok(*on_host);
+    }
+    let on_host = current_device()?.device.features().contains(Feature::HostKernels);
+    Ok(*ON_HOST.get_or_init(|| on_host))
 }
 
 /// Sets the device of this thread, for this library and for the driver's calls that others

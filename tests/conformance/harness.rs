@@ -37,6 +37,8 @@ pub(crate) enum Capability {
     Jit,
     /// All blocks of a cooperative launch run at once.
     ResidentBlocks,
+    /// Its driver has calls for memory of other devices.
+    PeerCalls,
     /// Two of its devices can use each other's memory.
     Peers,
     /// It is the driver double itself, which can be told to be odd.

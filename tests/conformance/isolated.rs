@@ -16,12 +16,12 @@ tests![
     a_kernel_that_traps_is_reported_and_recovered_from needs [Kernels, Reset],
     a_failed_assertion_is_reported_and_recovered_from needs [Kernels, Reset],
     a_misaligned_access_is_reported_and_recovered_from needs [Kernels, Reset, Progress],
-    a_fault_is_noticed_by_an_event needs [Kernels],
-    a_fault_is_noticed_by_a_download needs [Kernels],
-    a_fault_is_noticed_by_the_device needs [Kernels],
-    a_fault_is_noticed_by_a_drop needs [Kernels],
-    a_fault_leaves_the_other_device_alone needs [Kernels, SecondDevice],
-    a_process_exits_after_a_fault needs [Kernels],
+    a_fault_is_noticed_by_an_event needs [Kernels, Reset],
+    a_fault_is_noticed_by_a_download needs [Kernels, Reset],
+    a_fault_is_noticed_by_the_device needs [Kernels, Reset],
+    a_fault_is_noticed_by_a_drop needs [Kernels, Reset],
+    a_fault_leaves_the_other_device_alone needs [Kernels, SecondDevice, Reset],
+    a_process_exits_after_a_fault needs [Kernels, Reset],
     a_process_exits_under_a_kernel_that_never_ends needs [Kernels],
     a_process_exits_with_work_in_flight,
     a_process_exits_from_another_thread,
@@ -257,7 +257,7 @@ fn without_a_compiler_the_remedy_is_given(context: &Context) -> Outcome {
     std::fs::write(&image, context.device.compile(SOURCE, "programs.cu", &[])?.code)?;
     let mut command = command(context, "no compiler")?;
     command.env("PYGPU_CACHE_DIR", &folder).env(FILE_VARIABLE, &image);
-    for variable in ["PYGPU_NVRTC", "PYGPU_HIPRTC"] {
+    for variable in ["PYGPU_NVRTC", "PYGPU_HIPRTC", "CXX"] {
         command.env(variable, "/nonexistent/compiler.so");
     }
     let result = finish(command.spawn()?);

@@ -1,14 +1,13 @@
 //! Two devices of one backend: copies between them, and kernels that use each other's memory.
 
 use crate::context::{Context, expect_error};
-use crate::harness::{Outcome, tests};
+use crate::harness::{Capability, Outcome, tests};
 use crate::programs::{self, ONE, SOURCE, read, write};
 use backend_host::HostBackend;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::DeviceMemory;
 use gpuarray::{
-    Device, DeviceArray, ErrorKind, Feature, LoadOptions, ModuleSource, Result, Stream,
-    StreamOptions,
+    Device, DeviceArray, ErrorKind, LoadOptions, ModuleSource, Result, Stream, StreamOptions,
 };
 use std::sync::Arc;
 
@@ -16,15 +15,15 @@ tests![
     peers_are_refused_by_name,
     a_device_is_no_peer_of_itself,
     a_device_of_another_backend_is_no_peer,
-    the_second_device_works_like_the_first needs [SecondDevice, Kernels],
-    copies_between_devices_need_no_access needs [SecondDevice, Kernels],
-    copies_between_devices_keep_their_streams_order needs [SecondDevice, Kernels],
+    the_second_device_works_like_the_first needs [SecondDevice, PeerCalls],
+    copies_between_devices_need_no_access needs [SecondDevice, PeerCalls],
+    copies_between_devices_keep_their_streams_order needs [SecondDevice, PeerCalls],
     access_is_enabled_and_disabled_more_than_once needs [Peers],
     kernels_use_a_peers_memory needs [Peers, Kernels],
 ];
 
 fn peers_are_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Feature::Kernels) {
+    if context.can(Capability::PeerCalls) {
         return Ok(());
     }
     let other = context.second_device()?;
@@ -45,7 +44,7 @@ fn peers_are_refused_by_name(context: &Context) -> Outcome {
 fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
     let device = context.device.as_ref();
     assert!(!device.can_access_peer(device)?);
-    let kind = match context.can(Feature::Kernels) {
+    let kind = match context.can(Capability::PeerCalls) {
         true => ErrorKind::InvalidArgument,
         false => ErrorKind::Unsupported,
     };
@@ -54,7 +53,7 @@ fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
 }
 
 fn a_device_of_another_backend_is_no_peer(context: &Context) -> Outcome {
-    if !context.can(Feature::Kernels) {
+    if !context.can(Capability::PeerCalls) {
         return Ok(());
     }
     let other = gpuarray::Backend::device(HostBackend::open()?.as_ref(), 0)?;

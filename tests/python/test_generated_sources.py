@@ -55,6 +55,7 @@ def sources(monkeypatch, tmp_path):
         raise Refused
 
     monkeypatch.setattr(_core, "compile_source", keep)
+    monkeypatch.setattr(_core, "runs_kernels_on_host", lambda: False)
     monkeypatch.setattr(compiler, "CompileError", ())
     return tmp_path
 

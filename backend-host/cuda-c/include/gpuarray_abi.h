@@ -11,6 +11,9 @@
 #ifndef GPUARRAY_ABI_H
 #define GPUARRAY_ABI_H
 
+// By this programs see that they are compiled for processors.
+#define __GPUARRAY_HOST__ 1
+
 // Settings, which the compiler's command line defines.
 #ifndef GPUARRAY_WARP_SIZE
 #define GPUARRAY_WARP_SIZE 32

@@ -136,7 +136,7 @@ fn check(tokens: &Tokens<'_>) -> Result<(), String> {
                 let starts = index > 0 && matches!(tokens.at(index - 1), ";" | "{" | "}" | "else");
                 (starts && tokens.is_of_program(index)).then_some(
                     "inline PTX (asm) is not supported on the host; use the intrinsic functions of \
-                     CUDA C, or #ifdef __CUDA_ARCH__ alternatives in C",
+                     CUDA C, or other code where __GPUARRAY_HOST__ is defined",
                 )
             }
             _ => None,

@@ -21,7 +21,8 @@ pub(crate) struct Options {
 }
 
 /// Options with a value that go to the preprocessor, under the compiler's own name.
-const PREPROCESSOR: [(&str, &str); 8] = [
+const PREPROCESSOR: [(&str, &str); 9] = [
+    ("-idirafter", "-idirafter"),
     ("--include-path", "-I"),
     ("--define-macro", "-D"),
     ("--undefine-macro", "-U"),
@@ -99,6 +100,9 @@ fn split(option: &str) -> (&str, Option<&str>) {
         && !matches!(option.get(..2), Some("-I" | "-D" | "-U"))
     {
         return (name, Some(value));
+    }
+    if let Some(value) = option.strip_prefix("-idirafter").filter(|value| !value.is_empty()) {
+        return ("-idirafter", Some(value));
     }
     match option.get(..2) {
         Some(name @ ("-I" | "-D" | "-U")) if option.len() > 2 => (name, Some(&option[2..])),

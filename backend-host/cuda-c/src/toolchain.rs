@@ -26,7 +26,10 @@ impl Toolchain {
     /// `NoCompiler` that says what was looked for.
     pub(crate) fn find() -> Result<Toolchain> {
         static FOUND: Mutex<Option<(Option<String>, Toolchain)>> = Mutex::new(None);
-        let chosen = std::env::var("CXX").ok().filter(|it| !it.trim().is_empty());
+        let chosen = match is_trusted() {
+            true => std::env::var("CXX").ok().filter(|it| !it.trim().is_empty()),
+            false => Some("/usr/bin/c++".to_owned()),
+        };
         let mut found = FOUND.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((of, toolchain)) = &*found
             && *of == chosen
@@ -70,6 +73,15 @@ impl Toolchain {
     fn command(&self) -> Command {
         command(&self.words)
     }
+}
+
+/// False in a process with more rights than whoever started it: the environment is not its own.
+fn is_trusted() -> bool {
+    // SAFETY: the call has no preconditions.
+    #[cfg(target_os = "linux")]
+    return unsafe { libc::getauxval(libc::AT_SECURE) } == 0;
+    #[cfg(not(target_os = "linux"))]
+    true
 }
 
 fn command(words: &[String]) -> Command {

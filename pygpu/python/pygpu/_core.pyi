@@ -107,6 +107,7 @@ __all__ = [
     "register_host_memory",
     "reset_device",
     "scan",
+    "runs_kernels_on_host",
     "scan_functions",
     "select",
     "sequence",
@@ -881,6 +882,7 @@ def scan(
     stream: _Stream = None,
     allocator: Any | None = None,
 ) -> GPUArray: ...
+def runs_kernels_on_host() -> bool: ...
 def scan_functions() -> str: ...
 def select(
     criterion: GPUArray,

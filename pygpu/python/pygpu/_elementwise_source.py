@@ -42,22 +42,23 @@ def source_of(
     const unsigned long pygpu_count =
         step > 0 ? (start < stop ? ((unsigned long)stop - start - 1) / step + 1 : 0)
                  : (start > stop ? ((unsigned long)start - stop - 1) / (0ul - step) + 1 : 0);
-    for (unsigned long pygpu_turn = cta_start + tid; pygpu_turn < pygpu_count;
-         pygpu_turn += total_threads) {{
+    PYGPU_PART(pygpu_count);
+    for (unsigned long pygpu_turn = pygpu_first; pygpu_turn < pygpu_end; pygpu_turn += pygpu_step) {{
         i = (long)((unsigned long)start + pygpu_turn * step);{_snippets.part(where, operation)};
     }}"""
     else:
         index = "size_t i;"
-        first = "cta_start + tid"
-        loop = ""
+        loop = """
+    PYGPU_PART(n);"""
+        first = "pygpu_first"
         if packs:
-            first = f"n / {pack} * {pack} + {first}"
-            loop = _packed_loop(declared, where, operation, packs, pack)
+            first = f"n / {pack} * {pack} + cta_start + tid"
+            loop += _packed_loop(declared, where, operation, packs, pack)
         loop += f"""
-    for (i = {first}; i < n; i += total_threads) {{{_snippets.part(where, operation)};
+    for (i = {first}; i < pygpu_end; i += pygpu_step) {{{_snippets.part(where, operation)};
     }}"""
     return f"""{_snippets.headers(strides)}{_snippets.part(f"preamble of {name}", preamble)}
-{_PACK if packs else ""}
+{_PACK if packs else ""}{_PART}
 extern "C" __global__ void {name}({_snippets.parameters(declared, added, strides)})
 {{
     const size_t tid = threadIdx.x;
@@ -69,6 +70,23 @@ extern "C" __global__ void {name}({_snippets.parameters(declared, added, strides
     {loop}
     {_snippets.part(f"after_loop of {name}", after_loop)};
 }}
+"""
+
+
+# The elements of a thread: every so many on a GPU, whose threads access neighbours together; neighbours
+# on a processor, whose vector units take them at once.
+_PART = """
+#ifdef __GPUARRAY_HOST__
+#define PYGPU_PART(count) \\
+    const size_t pygpu_part = ((count) + total_threads - 1) / total_threads; \\
+    const size_t pygpu_begin = (cta_start + tid) * pygpu_part; \\
+    const size_t pygpu_first = pygpu_begin < (count) ? pygpu_begin : (count); \\
+    const size_t pygpu_end = (count) - pygpu_first < pygpu_part ? (count) : pygpu_first + pygpu_part; \\
+    const size_t pygpu_step = 1
+#else
+#define PYGPU_PART(count) \\
+    const size_t pygpu_first = cta_start + tid, pygpu_end = (count), pygpu_step = total_threads
+#endif
 """
 
 

@@ -186,6 +186,11 @@ def of_vendor(source: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if vendor_folder(name) is not None]
 
 
+def of_cpp(source: str) -> list[str]:
+    """Returns the headers of the C++ library that a source includes."""
+    return [name for name in dict.fromkeys(includes(source)) if name.isidentifier()]
+
+
 def vendor_folders(source: str) -> list[str]:
     """Returns the folders of NVIDIA's headers that a source includes, and of those behind them."""
     names = of_vendor(source)

@@ -119,12 +119,14 @@ def compile(
     if target == "fatbin":
         raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
     flags = _nvcc.without_host_options(flags)
-    text = _headers.insert(source, _FILE, folders)
+    on_host = _core.runs_kernels_on_host()
+    text = source if on_host else _headers.insert(source, _FILE, folders)
     wrapper = ("", "")
     if not no_extern_c:
-        # Headers of NVIDIA's have templates: they come first, and their own lines add nothing.
-        first = "".join(f"#include <{name}>\n" for name in _headers.of_vendor(text))
-        wrapper = (f'{first}extern "C" {{\n', "\n}\n")
+        # Headers with templates come first, and their own lines add nothing.
+        first = _headers.of_cpp(text) if on_host else _headers.of_vendor(text)
+        included = "".join(f"#include <{name}>\n" for name in first)
+        wrapper = (f'{included}extern "C" {{\n', "\n}\n")
     text = f'{_UNASKED}{wrapper[0]}#line 1 "{_FILE}"\n{text}{wrapper[1]}'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
@@ -132,7 +134,9 @@ def compile(
         arch = code
     if arch is not None:
         flags.append(f"-arch={arch}")
-    if folders or _headers.has_includes(text):
+    if on_host:
+        flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
+    elif folders or _headers.has_includes(text):
         flags += _headers.search_options([*folders, *_headers.vendor_folders(source)])
     try:
         result, log = _core.compile_source(text, _FILE, flags)

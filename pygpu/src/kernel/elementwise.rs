@@ -2,8 +2,8 @@
 
 use super::arrangement::Arrangement;
 use super::signature::{Signature, refuse_keywords};
-use super::variants::{Variant, Variants, config, geometries, packable};
-use crate::current_device::current_device;
+use super::variants::{Variant, Variants, elementwise_config, geometries, packable};
+use crate::current_device::{current_device, runs_kernels_on_host};
 use crate::errors::OrRaise;
 use crate::integer::integer;
 use crate::stream::stream_argument;
@@ -162,7 +162,9 @@ impl ElementwiseLauncher {
         let home = current_device()?;
         let queue = stream_argument(stream, &home)?;
         let arrangement = Arrangement::of(signature, &arrays);
+        let on_host = runs_kernels_on_host()?;
         let packed = content.pack > 1
+            && !on_host
             && indices.is_none()
             && arrangement.ranks.is_empty()
             && packable(&arrays, content.pack, content.sequential);
@@ -188,6 +190,6 @@ impl ElementwiseLauncher {
         let Some(function) = functions.first() else {
             return Err(PyRuntimeError::new_err("no kernel was generated"));
         };
-        function.get().launch(py, &list, &config(work, u64::MAX), &queue)
+        function.get().launch(py, &list, &elementwise_config(work, on_host), &queue)
     }
 }

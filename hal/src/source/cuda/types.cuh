@@ -92,7 +92,7 @@ DEVICE u64 to_bits(f64 value) {
     return pun.bits;
 }
 
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && !defined(__GPUARRAY_HOST__)
 DEVICE f32 widen(f16 x) {
     f32 value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
@@ -161,7 +161,7 @@ DEVICE f16 narrow_bits(Bits bits) {
     return out;
 }
 
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && !defined(__GPUARRAY_HOST__)
 DEVICE f16 narrow(f32 x) {
     f16 out;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));

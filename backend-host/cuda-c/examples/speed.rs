@@ -1,0 +1,158 @@
+//! Times kernels against plain loops in C, launches, barriers and the compiler. Best of some runs.
+//!
+//! `cargo run --release -p gpuarray-cuda-c --example speed`
+
+use cuda_c::{Compiler, Kernel, Language, Library, Schedule, Shape, Source};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::error::Error;
+use std::ffi::c_void;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const TEXT: &str = r#"
+extern "C" {
+
+__global__ void axpy(float a, const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+__global__ void strided(float a, const float *x, float *y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        y[i] = a * x[i] + y[i];
+}
+// The same as a loop in C: each block is one thread with a part of the elements.
+__global__ void axpy_loop(float a, const float *__restrict__ x, float *__restrict__ y, int n) {
+    long begin = long(n) * blockIdx.x / gridDim.x, end = long(n) * (blockIdx.x + 1) / gridDim.x;
+    for (long i = begin; i < end; ++i) y[i] = a * x[i] + y[i];
+}
+
+__global__ void sum(float a, const float *x, float *y, int n) {
+    __shared__ float part[256];
+    float own = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) own += x[i];
+    part[threadIdx.x] = own;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) y[blockIdx.x] = part[0];
+}
+__global__ void sum_loop(float a, const float *x, float *y, int n) {
+    long begin = long(n) * blockIdx.x / gridDim.x, end = long(n) * (blockIdx.x + 1) / gridDim.x;
+    float parts[16] = {};
+    for (long i = begin; i + 16 <= end; i += 16)
+        for (int k = 0; k < 16; ++k) parts[k] += x[i + k];
+    for (int k = 1; k < 16; ++k) parts[0] += parts[k];
+    y[blockIdx.x] = parts[0];
+}
+
+// n is the width of square matrices; x is one of them, y is x * x.
+__global__ void product(float a, const float *x, float *y, int n) {
+    __shared__ float left[16][16], right[16][16];
+    int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    float sum = 0;
+    for (int tile = 0; tile < n; tile += 16) {
+        left[threadIdx.y][threadIdx.x] = x[row * n + tile + threadIdx.x];
+        right[threadIdx.y][threadIdx.x] = x[(tile + threadIdx.y) * n + column];
+        __syncthreads();
+        for (int k = 0; k < 16; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
+        __syncthreads();
+    }
+    y[row * n + column] = sum;
+}
+__global__ void product_loop(float a, const float *__restrict__ x, float *__restrict__ y, int n) {
+    int row = blockIdx.x;
+    for (int j = 0; j < n; ++j) y[row * n + j] = 0;
+    for (int k = 0; k < n; ++k)
+        for (int j = 0; j < n; ++j) y[row * n + j] += x[row * n + k] * x[k * n + j];
+}
+
+__global__ void barriers(float a, const float *x, float *y, int n) {
+    for (int k = 0; k < n; ++k) __syncthreads();
+}
+__global__ void shuffles(float a, const float *x, float *y, int n) {
+    float v = threadIdx.x;
+    for (int k = 0; k < n; ++k) v += __shfl_xor_sync(~0u, v, 1);
+    y[threadIdx.x] = v;
+}
+}
+"#;
+
+/// The best time of some calls.
+fn best(count: usize, mut call: impl FnMut()) -> Duration {
+    let times = (0..count).map(|_| {
+        let start = Instant::now();
+        call();
+        start.elapsed()
+    });
+    times.min().unwrap_or_default()
+}
+
+struct Bench {
+    library: Arc<Library>,
+    pool: Arc<ThreadPool>,
+}
+
+impl Bench {
+    fn time(
+        &self,
+        name: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        x: &[f32],
+        y: &mut [f32],
+        n: i32,
+    ) -> Duration {
+        let kernel =
+            Kernel::find(&self.library, name).unwrap_or_else(|| panic!("no kernel {name}"));
+        let (mut a, mut x, mut y, mut n) = (0.5_f32, x.as_ptr(), y.as_mut_ptr(), n);
+        let arguments: [*mut c_void; 4] =
+            [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast()];
+        let shape = Shape { grid, block, cooperative: false };
+        let pool = || Some(self.pool.clone());
+        best(15, || {
+            // SAFETY: all kernels have these parameters, and stay inside of the arrays.
+            let result = unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &pool) };
+            result.unwrap_or_else(|error| panic!("{error}"));
+        })
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::stdout();
+    let compiler = Compiler::find(Language::default())?;
+    let source = Source { text: TEXT, name: "speed.cu", ..Source::default() };
+    let compile = best(3, || drop(compiler.compile(&source)));
+    let library = compiler.compile(&source)?.library;
+    // SAFETY: the text is this program's.
+    let library = unsafe { Library::load(&library)? };
+    let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
+    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build()?);
+    let bench = Bench { library, pool };
+    let n = 16 << 20;
+    let x = vec![1.0_f32; n];
+    let mut y = vec![0.0_f32; n];
+    writeln!(out, "{threads} threads; {} lines compile in {compile:.1?}", TEXT.lines().count())?;
+    let chunks = 64 * threads as u32;
+    let mut pair =
+        |name: &str, grid: [u32; 3], block: [u32; 3], other: &str, parts: u32, n: usize| {
+            let kernel = bench.time(name, grid, block, &x, &mut y, n as i32);
+            let plain = bench.time(other, [parts, 1, 1], [1; 3], &x, &mut y, n as i32);
+            let ratio = kernel.as_secs_f64() / plain.as_secs_f64();
+            writeln!(out, "{name:10} {kernel:10.2?}, loops in C {plain:10.2?}: ratio {ratio:.2}")
+        };
+    pair("axpy", [(n / 256) as u32, 1, 1], [256, 1, 1], "axpy_loop", chunks, n)?;
+    pair("strided", [256, 1, 1], [256, 1, 1], "axpy_loop", chunks, n)?;
+    pair("sum", [256, 1, 1], [256, 1, 1], "sum_loop", 256, n)?;
+    pair("product", [32, 32, 1], [16, 16, 1], "product_loop", 512, 512)?;
+    let empty = bench.time("axpy", [1, 1, 1], [32, 1, 1], &x, &mut y, 32);
+    writeln!(out, "launch of a block of 32 threads {empty:.2?}")?;
+    for name in ["barriers", "shuffles"] {
+        let count = 1000;
+        let time = bench.time(name, [1, 1, 1], [256, 1, 1], &x, &mut y, count);
+        let each = time.as_secs_f64() * 1e9 / f64::from(count) / 256.0;
+        writeln!(out, "{name:10} {each:.1} ns a thread")?;
+    }
+    Ok(())
+}
