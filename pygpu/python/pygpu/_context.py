@@ -67,7 +67,7 @@ class Device:
         return _core.device_uuid(self._ordinal)
 
     def compute_capability(self) -> tuple[int, int]:
-        """The device's generation; (0, 0) for the host."""
+        """The device's generation; (8, 0) for the host, as which it compiles kernels."""
         return _core.device_properties(self._ordinal)[2]
 
     def architecture(self) -> str:

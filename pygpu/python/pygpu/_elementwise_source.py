@@ -43,7 +43,8 @@ def source_of(
         step > 0 ? (start < stop ? ((unsigned long)stop - start - 1) / step + 1 : 0)
                  : (start > stop ? ((unsigned long)start - stop - 1) / (0ul - step) + 1 : 0);
     PYGPU_PART(pygpu_count);
-    for (unsigned long pygpu_turn = pygpu_first; pygpu_turn < pygpu_end; pygpu_turn += pygpu_step) {{
+    for (unsigned long pygpu_turn = pygpu_first; pygpu_turn < pygpu_end;
+         pygpu_turn += pygpu_step) {{
         i = (long)((unsigned long)start + pygpu_turn * step);{_snippets.part(where, operation)};
     }}"""
     else:
@@ -73,15 +74,16 @@ extern "C" __global__ void {name}({_snippets.parameters(declared, added, strides
 """
 
 
-# The elements of a thread: every so many on a GPU, whose threads access neighbours together; neighbours
-# on a processor, whose vector units take them at once.
+# The elements of a thread: every so many on a GPU, whose threads access neighbours together;
+# neighbours on a processor, whose vector units take them at once.
 _PART = """
 #ifdef __GPUARRAY_HOST__
 #define PYGPU_PART(count) \\
     const size_t pygpu_part = ((count) + total_threads - 1) / total_threads; \\
     const size_t pygpu_begin = (cta_start + tid) * pygpu_part; \\
     const size_t pygpu_first = pygpu_begin < (count) ? pygpu_begin : (count); \\
-    const size_t pygpu_end = (count) - pygpu_first < pygpu_part ? (count) : pygpu_first + pygpu_part; \\
+    const size_t pygpu_left = (count) - pygpu_first; \\
+    const size_t pygpu_end = pygpu_first + (pygpu_left < pygpu_part ? pygpu_left : pygpu_part); \\
     const size_t pygpu_step = 1
 #else
 #define PYGPU_PART(count) \\

@@ -1,6 +1,6 @@
 """Tests of kernels from source, on every backend.
 
-Those of drivers' graphs, and of memory that only a GPU's driver has, are left out with the host backend.
+Those of drivers' graphs, and of memory that only a GPU's driver has, are left out on the host.
 """
 
 from __future__ import annotations
