@@ -96,7 +96,7 @@ pub(super) struct LaunchBuilder<'a> {
 
 impl LaunchBuilder<'_> {
     /// Begins an argument. Three launches have at most three times `(2 + 64 * 4) + (2 + 64 * 3)`
-    /// words and a few more: offsets fit 16 bits.
+    /// words and a few more; sorts have ten launches of few words: offsets fit 16 bits.
     fn begin(&mut self) {
         self.launches.offsets.push(self.launches.words.len() as u16);
     }

@@ -18,8 +18,8 @@
 //!
 //! The source needs no header, no fast-math option and no wavefront size: blocks have 256
 //! threads that meet in shared memory only. Blocks of one launch are independent of each other
-//! but for those of a scan of long rows, which wait for blocks that have begun before them.
-//! Products and sums must not be contracted into
+//! but for those of a scan and of a sort of long rows, which wait for blocks that have begun before
+//! them. Products and sums must not be contracted into
 //! fused multiply-adds, or [`Function::LinearCombination`](crate::function::Function) and
 //! complex products would round once instead of twice: compile with [`NVRTC_OPTIONS`],
 //! [`HIPRTC_OPTIONS`] or [`CLANG_OPTIONS`].
