@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from pygpu import choose_backend
 
-OF_GPUS = ["test_graphs.py", "test_memory.py"]
+OF_GPUS = ["test_graphs.py", "test_memory.py", "test_recorded_arrays.py"]
 
 collect_ignore = OF_GPUS if choose_backend() == "host" else []
