@@ -30,10 +30,10 @@ OTHER_TEXTS = {
     "what an address is": {"UUID"},
     "keys of the flags of arrays": {"C_CONTIGUOUS", "F_CONTIGUOUS"},
     "set for a compiler": {"HIP_PLATFORM"},
-    "instructions of pickles": set(
-        "BINPUT BINUNICODE FRAME GLOBAL MARK MEMOIZE PROTO PUT REDUCE SHORT_BINUNICODE STACK_GLOBAL "
-        "STOP TUPLE TUPLE1 UNICODE".split()
-    ),
+    "instructions of pickles": {
+        *("BINPUT", "BINUNICODE", "FRAME", "GLOBAL", "MARK", "MEMOIZE", "PROTO", "PUT", "REDUCE"),
+        *("SHORT_BINUNICODE", "STACK_GLOBAL", "STOP", "TUPLE", "TUPLE1", "UNICODE"),
+    },
 }
 # Names of the statuses of NVML; what cargo tells the compiler.
 OTHER_NAMES = re.compile(r"ERROR_\w+|CARGO_PKG_\w+")
