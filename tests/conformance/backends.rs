@@ -89,7 +89,7 @@ fn gpu(backend: &dyn Backend) -> Result<Vec<Capability>> {
     let features = device.features();
     let mut all = Vec::new();
     let mut add = |capability, present: bool| all.extend(present.then_some(capability));
-    add(Capability::PeerCalls, true);
+    add(Capability::Driver, true);
     add(Capability::Progress, !double);
     add(Capability::Double, double);
     add(Capability::OwnTarget, double && std::env::var_os("DOUBLE_FORWARD").is_none());

@@ -37,8 +37,8 @@ pub(crate) enum Capability {
     Jit,
     /// All blocks of a cooperative launch run at once.
     ResidentBlocks,
-    /// Its driver has calls for memory of other devices.
-    PeerCalls,
+    /// Its calls go to a driver, which knows profilers, PCI addresses and memory of other devices.
+    Driver,
     /// Two of its devices can use each other's memory.
     Peers,
     /// It is the driver double itself, which can be told to be odd.

@@ -19,9 +19,9 @@ tests![
     devices_are_found_by_their_uuid,
     what_names_no_device_is_refused_with_the_devices_there_are,
     limits_of_the_context_are_read_and_set needs [Kernels, Limits],
-    a_profiler_is_started_and_stopped needs [Kernels],
+    a_profiler_is_started_and_stopped needs [Driver],
     what_a_host_has_not_is_refused_by_name needs [HostAddresses],
-    two_devices_have_identities_of_their_own needs [SecondDevice, Kernels],
+    two_devices_have_identities_of_their_own needs [SecondDevice, Driver],
 ];
 
 fn a_backend_has_a_name_a_version_and_devices(context: &Context) -> Outcome {

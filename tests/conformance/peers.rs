@@ -15,15 +15,15 @@ tests![
     peers_are_refused_by_name,
     a_device_is_no_peer_of_itself,
     a_device_of_another_backend_is_no_peer,
-    the_second_device_works_like_the_first needs [SecondDevice, PeerCalls],
-    copies_between_devices_need_no_access needs [SecondDevice, PeerCalls],
-    copies_between_devices_keep_their_streams_order needs [SecondDevice, PeerCalls],
+    the_second_device_works_like_the_first needs [SecondDevice, Driver],
+    copies_between_devices_need_no_access needs [SecondDevice, Driver],
+    copies_between_devices_keep_their_streams_order needs [SecondDevice, Driver],
     access_is_enabled_and_disabled_more_than_once needs [Peers],
     kernels_use_a_peers_memory needs [Peers, Kernels],
 ];
 
 fn peers_are_refused_by_name(context: &Context) -> Outcome {
-    if context.can(Capability::PeerCalls) {
+    if context.can(Capability::Driver) {
         return Ok(());
     }
     let other = context.second_device()?;
@@ -44,7 +44,7 @@ fn peers_are_refused_by_name(context: &Context) -> Outcome {
 fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
     let device = context.device.as_ref();
     assert!(!device.can_access_peer(device)?);
-    let kind = match context.can(Capability::PeerCalls) {
+    let kind = match context.can(Capability::Driver) {
         true => ErrorKind::InvalidArgument,
         false => ErrorKind::Unsupported,
     };
@@ -53,7 +53,7 @@ fn a_device_is_no_peer_of_itself(context: &Context) -> Outcome {
 }
 
 fn a_device_of_another_backend_is_no_peer(context: &Context) -> Outcome {
-    if !context.can(Capability::PeerCalls) {
+    if !context.can(Capability::Driver) {
         return Ok(());
     }
     let other = gpuarray::Backend::device(HostBackend::open()?.as_ref(), 0)?;

@@ -22,7 +22,7 @@ tests![
     managed_memory_is_refused_by_name,
     managed_memory_is_written_by_host_and_kernels needs [Kernels, ManagedMemory],
     managed_memory_is_copied_like_any_other needs [ManagedMemory],
-    managed_memory_moves_ahead needs [Kernels, ManagedMemory],
+    managed_memory_moves_ahead needs [Driver, ManagedMemory],
     no_bytes_of_managed_memory_are_refused needs [ManagedMemory],
 ];
 
