@@ -49,17 +49,18 @@ def source_of(
     }}"""
     else:
         index = "size_t i;"
-        loop = """
-    PYGPU_PART(n);"""
-        first = "pygpu_first"
         if packs:
-            first = f"n / {pack} * {pack} + cta_start + tid"
-            loop += _packed_loop(declared, where, operation, packs, pack)
+            loop = _packed_loop(declared, where, operation, packs, pack)
+            rest = f"i = n / {pack} * {pack} + cta_start + tid; i < n; i += total_threads"
+        else:
+            loop = """
+    PYGPU_PART(n);"""
+            rest = "i = pygpu_first; i < pygpu_end; i += pygpu_step"
         loop += f"""
-    for (i = {first}; i < pygpu_end; i += pygpu_step) {{{_snippets.part(where, operation)};
+    for ({rest}) {{{_snippets.part(where, operation)};
     }}"""
     return f"""{_snippets.headers(strides)}{_snippets.part(f"preamble of {name}", preamble)}
-{_PACK if packs else ""}{_PART}
+{_PACK if packs else _PART}
 extern "C" __global__ void {name}({_snippets.parameters(declared, added, strides)})
 {{
     const size_t tid = threadIdx.x;
