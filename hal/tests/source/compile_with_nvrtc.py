@@ -1,9 +1,11 @@
 """Compiles every .cu file of a folder with NVRTC, which needs no GPU.
 
-usage: compile_with_nvrtc.py FOLDER [ARCHITECTURE ...]     (default: compute_75 sm_90)
+usage: compile_with_nvrtc.py [--no-warnings] FOLDER [ARCHITECTURE ...]
+(default: compute_75 sm_90)
 
 NVRTC is taken from the wheel nvidia-cuda-nvrtc-cu12 if that is installed, else from the
-system. Prints a line for each failure and `N passed, M failed`; exit status 1 if any failed.
+system. Prints a line for each failure and `N passed, M failed`; exit status 1 if any failed. With
+`--no-warnings` a text that the compiler takes with a warning has failed.
 """
 
 import ctypes
@@ -26,35 +28,35 @@ def load():
     sys.exit("NVRTC was not found; install the wheel nvidia-cuda-nvrtc-cu12")
 
 
-def compile_source(nvrtc, source, name, architecture):
-    """The compiler's log if it failed, else None."""
+def compile_source(nvrtc, source, name, architecture, warnings):
+    """The compiler's log if it failed, or if it has warnings and may have none; else None."""
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None)
     options = [f"--gpu-architecture={architecture}", *OPTIONS]
     array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     status = nvrtc.nvrtcCompileProgram(program, len(options), array)
-    log = None
-    if status != 0:
-        size = ctypes.c_size_t()
-        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        text = ctypes.create_string_buffer(size.value)
-        nvrtc.nvrtcGetProgramLog(program, text)
-        log = text.value.decode(errors="replace")
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(max(size.value, 1))
+    nvrtc.nvrtcGetProgramLog(program, text)
+    log = text.value.decode(errors="replace")
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return log
+    return log if status != 0 or (log.strip() and not warnings) else None
 
 
 def main():
-    if len(sys.argv) < 2:
+    arguments = [it for it in sys.argv[1:] if it != "--no-warnings"]
+    if not arguments:
         sys.exit(__doc__)
-    folder = pathlib.Path(sys.argv[1])
-    architectures = sys.argv[2:] or ["compute_75", "sm_90"]
+    warnings = "--no-warnings" not in sys.argv
+    folder = pathlib.Path(arguments[0])
+    architectures = arguments[1:] or ["compute_75", "sm_90"]
     nvrtc = load()
     passed = failed = 0
     for path in sorted(folder.glob("*.cu")):
         source = path.read_bytes()
         for architecture in architectures:
-            log = compile_source(nvrtc, source, path.name, architecture)
+            log = compile_source(nvrtc, source, path.name, architecture, warnings)
             if log is None:
                 passed += 1
             else:
