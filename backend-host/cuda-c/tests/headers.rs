@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn compiler() -> String {
     std::env::var("CXX").ok().filter(|it| !it.trim().is_empty()).unwrap_or_else(|| "c++".to_owned())
@@ -38,8 +39,11 @@ fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
 
 fn run(name: &str, options: &[&str]) {
     let file = format!("{name}.cpp");
-    let program: PathBuf =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    // Tests run at the same time, two of them from one file.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let program: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{name}-{}-{number}", std::process::id()));
     compile(&file, options, Some(&program));
     let result = Command::new(&program).output().expect("the program runs");
     let _ = std::fs::remove_file(&program);

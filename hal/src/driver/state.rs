@@ -54,7 +54,6 @@ impl DeviceState {
             let left = self.memory.end();
             self.staging.close();
             self.builtins.forget();
-            self.blas.forget();
             forgotten = Some(self.open_captures.forget());
             move || self.memory.pool.free_left(&left)
         })

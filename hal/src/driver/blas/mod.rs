@@ -153,35 +153,35 @@ enum Made {
 }
 
 /// The handle of a device's context. Products are queued under its lock, because a handle has one stream
-/// and one workspace at a time. It is not destroyed: what it holds ends with the context.
+/// and one workspace at a time. It is not destroyed: what it holds ends with the context, and one of
+/// an earlier epoch is not used.
 #[derive(Debug, Default)]
 pub(super) struct BlasHandle {
-    made: Ranked<Option<Made>, LOADING>,
+    made: Ranked<Option<(u64, Made)>, LOADING>,
 }
 
-impl BlasHandle {
-    /// Forgets the handle: the device is being reset.
-    pub(super) fn forget(&self) {
-        *self.made.lock() = None;
-    }
-}
-
-/// Returns the handle of a context, made if need be.
-fn handle(context: &Context, blas: &dyn Blas, made: &mut Option<Made>) -> Result<Option<Handle>> {
-    if made.is_none() {
+/// Returns the handle of a context, which is entered; made if need be.
+fn handle(
+    context: &Context,
+    blas: &dyn Blas,
+    made: &mut Option<(u64, Made)>,
+) -> Result<Option<Handle>> {
+    let epoch = context.epoch();
+    if made.is_none_or(|(of, _)| of != epoch) {
         attempt::before_waiting()?;
         let mut handle = 0;
         // SAFETY: the handle is written before the call returns; the context is current.
         let code = context.outside_captures(|| unsafe { (blas.calls().create)(&mut handle) });
-        *made = Some(if code == Status::SUCCESS {
+        let new = if code == Status::SUCCESS {
             Made::Handle(handle)
         } else {
             log::warn!("{} returned {code}; own kernels multiply matrices", blas.names().create);
             Made::Nothing
-        });
+        };
+        *made = Some((epoch, new));
     }
     Ok(match *made {
-        Some(Made::Handle(handle)) => Some(handle),
+        Some((_, Made::Handle(handle))) => Some(handle),
         _ => None,
     })
 }

@@ -275,7 +275,7 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
 #pragma unroll
                     for (u32 place = 0; place < R::places; ++place) {
                         const u32 digit = R::digit(key[k], place * 8);
-                        add_atomically(&counts[(place * 256 + digit) * copies + thread % copies], (u32)1);
+                        fetch_add(&counts[(place * 256 + digit) * copies + thread % copies], (u32)1);
                     }
                 }
             }
@@ -287,7 +287,7 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
                 sum += counts[(place * 256 + thread) * copies + copy];
             }
             if (sum != 0) {
-                add_atomically(histogram + (row * R::places + place) * 256 + thread, (typename R::Word)sum);
+                fetch_add(histogram + (row * R::places + place) * 256 + thread, (typename R::Word)sum);
             }
         }
         __syncthreads();

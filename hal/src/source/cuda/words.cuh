@@ -4,14 +4,14 @@
 // AMD's compiler takes no volatile access for one of global memory.
 #if defined(__AMDGCN__)
 template <class W>
-DEVICE W add_atomically(W* to, W value) { return __atomic_fetch_add(to, value, __ATOMIC_RELAXED); }
+DEVICE W fetch_add(W* to, W value) { return __atomic_fetch_add(to, value, __ATOMIC_RELAXED); }
 template <class W>
 DEVICE void publish(W* to, W word) { __atomic_store_n(to, word, __ATOMIC_RELAXED); }
 template <class W>
 DEVICE W published(const W* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
 #else
 template <class W>
-DEVICE W add_atomically(W* to, W value) { return atomicAdd(to, value); }
+DEVICE W fetch_add(W* to, W value) { return atomicAdd(to, value); }
 template <class W>
 DEVICE void publish(W* to, W word) { *(volatile W*)to = word; }
 template <class W>
@@ -33,7 +33,7 @@ DEVICE bool take_tile(u64* state, u64 tiles, bool first, u64* tile) {
         return false;
     }
     if (threadIdx.x == 0) {
-        taken = add_atomically(state, (u64)1);
+        taken = fetch_add(state, (u64)1);
     }
     __syncthreads();
     *tile = taken;
