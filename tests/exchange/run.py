@@ -172,11 +172,19 @@ def jax_exchanges() -> dict[str, Callable[[], str]]:
         equal(np.asarray(there), HOST)
         return "in place"
 
+    def as_array() -> str:
+        if BACKEND != "cuda":
+            return refused(lambda: jax.numpy.asarray(gpuarray.to_gpu(HOST)))
+        # JAX reads the array interface there.
+        array = gpuarray.to_gpu(HOST)
+        there = jax.numpy.asarray(array)
+        assert next(iter(there.devices())).platform == "gpu"
+        equal(np.asarray(there), HOST)
+        return "in place" if address(there) == array.ptr else "a copy on the device"
+
     return {
         "jax.dlpack.from_dlpack(array)": whole,
-        "jax.numpy.asarray(array)": lambda: refused(
-            lambda: jax.numpy.asarray(gpuarray.to_gpu(HOST))
-        ),
+        "jax.numpy.asarray(array)": as_array,
         "gpuarray.from_dlpack(jax's)": lambda: given(make, address, gpuarray.from_dlpack),
         "gpuarray.from_dlpack(jax's, copy=True)": copied,
     }

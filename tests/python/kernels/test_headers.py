@@ -246,7 +246,7 @@ def test_code_for_an_architecture():
         "//#include <math.h>",
         "#include \\\n<math.h>",
         "#define HEADER <math.h>\n#include HEADER",
-        'static __device__ const char *text = "\\\n#include <math.h>\\\n";',
+        '__device__ const char *text = "\\\n#include <math.h>\\\n";',
         "#if 0\n#include <nothing.h>\n#include <math.h>\n#endif",
         "#include <math.h>\n#include <cmath>\n#include <math.h>",
         "#include <math.h>\r",
