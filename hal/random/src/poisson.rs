@@ -6,7 +6,7 @@ use crate::math::{exp64, inverse_normal};
 const EXPANDED_FROM: f64 = 64.0;
 
 /// Returns the quantile of Poisson's distribution for a probability inside (0, 1). A mean that is
-/// not positive makes 0.
+/// not positive makes 0, an infinite one infinity.
 ///
 /// From a mean of 64 it is the whole part of the expansion by M. Giles, "Algorithm 955: approximation
 /// of the inverse Poisson cumulative distribution function" (2016), equation Q_N2, which is wrong by
@@ -27,6 +27,9 @@ pub fn quantile(point: f64, mean: f64) -> f64 {
             cumulated += probability;
         }
         return number;
+    }
+    if mean == f64::INFINITY {
+        return mean;
     }
     let w = inverse_normal(point);
     let (root, square) = (mean.sqrt(), w * w);

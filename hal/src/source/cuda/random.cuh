@@ -148,6 +148,9 @@ DEVICE f64 random_poisson(f64 point, f64 mean) {
         }
         return number;
     }
+    if (mean > 1.7976931348623157e308) {
+        return mean;
+    }
     const f64 w = random_inverse_normal(point);
     const f64 root = m_sqrt(mean), square = w * w;
     const f64 constant = m_fma(square, 1.0 / 6.0, 1.0 / 3.0);
