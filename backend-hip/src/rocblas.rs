@@ -7,13 +7,11 @@
 //! Types and numbers are those of `rocblas-types.h` and `rocblas-functions.h` of ROCm 5 to 7.
 
 use crate::search::{BLAS_VARIABLE, DRIVER_VARIABLE, SearchPaths};
-use hal::driver::blas::{Blas, BlasCalls, BlasLibrary, BlasNames, Gemm};
+use hal::driver::blas::{Blas, BlasAbi, BlasLibrary, BlasNames, BlasProduct};
 use hal::driver::calls::Handle;
-use hal::library::{Library, Search};
-use hal::{Complex, DType, Result, setting};
+use hal::{DType, Result};
 use std::ffi::{c_int, c_void};
 use std::path::Path;
-use std::ptr::from_ref;
 use std::sync::Arc;
 
 /// `rocblas_gemm_strided_batched_ex`: handle, operations of A and B, m, n, k, alpha, then address, type,
@@ -51,13 +49,6 @@ type Multiply = unsafe extern "C" fn(
     u32,
 ) -> c_int;
 
-static NAMES: BlasNames = BlasNames {
-    create: "rocblas_create_handle",
-    set_stream: "rocblas_set_stream",
-    set_workspace: "rocblas_set_workspace",
-    multiply: "rocblas_gemm_strided_batched_ex",
-};
-
 /// `rocblas_status_not_implemented`, `rocblas_status_excluded_from_build`,
 /// `rocblas_status_arch_mismatch`.
 const UNSUPPORTED: [c_int; 3] = [2, 14, 15];
@@ -87,95 +78,69 @@ fn types(dtype: DType) -> Option<(c_int, c_int)> {
     })
 }
 
-/// rocBLAS as a library that has been opened.
-#[derive(Debug)]
-struct Rocblas {
-    calls: BlasCalls,
-    multiply: Multiply,
-}
+static ABI: BlasAbi<Multiply> = BlasAbi {
+    name: "rocBLAS",
+    variable: BLAS_VARIABLE,
+    driver_variable: DRIVER_VARIABLE,
+    names: BlasNames {
+        create: "rocblas_create_handle",
+        set_stream: "rocblas_set_stream",
+        set_workspace: "rocblas_set_workspace",
+        multiply: "rocblas_gemm_strided_batched_ex",
+    },
+    unsupported: &UNSUPPORTED,
+    operations: OPERATIONS,
+    types,
+    multiply,
+};
 
 /// Returns rocBLAS for the runtime in the file `driver`; `None` where there is none.
 pub(crate) fn find(known: &BlasLibrary, driver: Option<&Path>) -> Result<Option<Arc<dyn Blas>>> {
-    let search = || {
+    let files = || {
         let paths = SearchPaths::of_environment();
-        let is_off = paths.blas.as_ref().is_some_and(|it| it == "off");
-        let has_own_runtime = paths.blas.is_none() && setting::trusted(DRIVER_VARIABLE).is_some();
-        (!is_off && !has_own_runtime).then(|| {
-            Search::new("rocBLAS")
-                .explicit(BLAS_VARIABLE, paths.blas.clone())
-                .candidates(paths.blas_libraries(driver))
-        })
+        (paths.blas.clone(), paths.blas_libraries(driver))
     };
-    let accept = |library: Library| {
-        // SAFETY: the types are those of rocBLAS's headers.
-        let (calls, multiply) = unsafe { BlasCalls::find(&NAMES, library)? };
-        Ok(Rocblas { calls, multiply })
-    };
-    // SAFETY: the names are those of AMD's library, or the user chose the file.
-    unsafe { known.get(search, accept) }
+    // SAFETY: the names are those of AMD's library, or the user chose the file; the types are those of
+    // its headers.
+    unsafe { known.get(&ABI, files) }
 }
 
-impl Blas for Rocblas {
-    fn calls(&self) -> &BlasCalls {
-        &self.calls
-    }
-
-    fn names(&self) -> &'static BlasNames {
-        &NAMES
-    }
-
-    fn takes(&self, dtype: DType) -> bool {
-        types(dtype).is_some()
-    }
-
-    unsafe fn multiply(&self, handle: Handle, gemm: &Gemm) -> c_int {
-        let Some((dtype, compute)) = types(gemm.dtype) else { return UNSUPPORTED[0] };
-        let Gemm { m, n, k, transposed, addresses, leading, strides, batch, .. } = *gemm;
-        let [first, second] = transposed.map(|it| OPERATIONS[usize::from(it)]);
-        // A real factor is the beginning of a complex one.
-        let factors = [0.0, 1.0].map(|it| (Complex::new(it as f32, 0.0), Complex::new(it, 0.0)));
-        let [zero, one]: [*const c_void; 2] =
-            factors.each_ref().map(|(single, double)| match compute {
-                DOUBLE | COMPLEX_DOUBLE => from_ref(double).cast(),
-                _ => from_ref(single).cast(),
-            });
-        // SAFETY: the caller's promise; the factors are read before the call returns.
-        unsafe {
-            (self.multiply)(
-                handle,
-                first,
-                second,
-                m,
-                n,
-                k,
-                one,
-                addresses[0],
-                dtype,
-                leading[0],
-                strides[0],
-                addresses[1],
-                dtype,
-                leading[1],
-                strides[1],
-                zero,
-                addresses[2],
-                dtype,
-                leading[2],
-                strides[2],
-                addresses[2],
-                dtype,
-                leading[2],
-                strides[2],
-                batch,
-                compute,
-                STANDARD_ALGORITHM,
-                0,
-                0,
-            )
-        }
-    }
-
-    fn is_unsupported(&self, code: c_int) -> bool {
-        UNSUPPORTED.contains(&code)
+/// # Safety
+/// As for [`BlasAbi::multiply`].
+unsafe fn multiply(function: Multiply, product: &BlasProduct<'_>) -> c_int {
+    let BlasProduct { handle, operations, one, zero, dtype, compute, gemm } = product;
+    // SAFETY: the caller's promise.
+    unsafe {
+        function(
+            *handle,
+            operations[0],
+            operations[1],
+            gemm.m,
+            gemm.n,
+            gemm.k,
+            *one,
+            gemm.addresses[0],
+            *dtype,
+            gemm.leading[0],
+            gemm.strides[0],
+            gemm.addresses[1],
+            *dtype,
+            gemm.leading[1],
+            gemm.strides[1],
+            *zero,
+            gemm.addresses[2],
+            *dtype,
+            gemm.leading[2],
+            gemm.strides[2],
+            gemm.addresses[2],
+            *dtype,
+            gemm.leading[2],
+            gemm.strides[2],
+            gemm.batch,
+            *compute,
+            STANDARD_ALGORITHM,
+            0,
+            0,
+        )
     }
 }
