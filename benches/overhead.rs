@@ -62,7 +62,8 @@ fn overhead(criterion: &mut Criterion) {
     let mut c = a.copy().expect("an array");
     let text = "extern \"C\" __global__ void axpy(float a, const float *x, float *y, int n) {}";
     let source = ModuleSource::Source { text, name: "axpy.cu", options: &[] };
-    let module = device.load_module(&source, &LoadOptions::default()).expect("a module");
+    // SAFETY: the module is the text above.
+    let module = unsafe { device.load_module(&source, &LoadOptions::default()) }.expect("a module");
     let kernel = module.kernel("axpy").expect("a kernel");
     let stream = device.default_stream();
     let config = LaunchConfig::linear(1024, 128);

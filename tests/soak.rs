@@ -28,7 +28,8 @@ const SOURCE: &str = "extern \"C\" __global__ void add(int* values, int value, i
 /// The kernel, on devices that compile any.
 fn kernel(device: &Arc<dyn Device>) -> Result<Option<Arc<dyn Kernel>>> {
     let source = ModuleSource::Source { text: SOURCE, name: "soak.cu", options: &[] };
-    match device.load_module(&source, &LoadOptions::default()) {
+    // SAFETY: the module is the text above.
+    match unsafe { device.load_module(&source, &LoadOptions::default()) } {
         Ok(module) => module.kernel("add").map(Some),
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
         Err(error) => Err(error),

@@ -367,12 +367,13 @@ unsafe impl Device for HostHandle {
         }
     }
 
-    fn load_module(
+    unsafe fn load_module(
         &self,
         source: &ModuleSource<'_>,
         options: &LoadOptions,
     ) -> Result<Arc<dyn Module>> {
-        Ok(Arc::new(HostModule::load(self.0.clone(), source, options)?))
+        // SAFETY: the caller's promise.
+        Ok(Arc::new(unsafe { HostModule::load(self.0.clone(), source, options)? }))
     }
 
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {

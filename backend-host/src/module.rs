@@ -54,7 +54,10 @@ pub(crate) struct HostModule {
 
 impl HostModule {
     /// Loads or compiles a module.
-    pub(crate) fn load(
+    ///
+    /// # Safety
+    /// The code is trusted: initialisers of its variables run.
+    pub(crate) unsafe fn load(
         device: Arc<HostDevice>,
         source: &ModuleSource<'_>,
         load_options: &LoadOptions,
@@ -83,7 +86,7 @@ impl HostModule {
                 "the image is code for a GPU; the host loads what its own compiler made",
             ));
         }
-        // SAFETY: a program that loads code trusts it, as with a library of its own.
+        // SAFETY: the caller's promise.
         let library = unsafe { Library::load(&image) }.map_err(compile::error)?;
         Ok(HostModule { code: LoadedCode::new(device, library), log })
     }

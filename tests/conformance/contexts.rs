@@ -71,7 +71,8 @@ fn every_call(
     check("can_access")?;
     let source = programs::SOURCE;
     let source = gpuarray::ModuleSource::Source { text: source, name: "p.cu", options: &[] };
-    let module = device.load_module(&source, &gpuarray::LoadOptions::default())?;
+    // SAFETY: the text has functions only.
+    let module = unsafe { device.load_module(&source, &gpuarray::LoadOptions::default()) }?;
     check("load_module")?;
     let axpy = module.kernel("axpy")?;
     module.global("counter")?;

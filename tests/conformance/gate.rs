@@ -71,7 +71,9 @@ fn take(device: &Arc<dyn Device>) -> Result<(Arc<dyn Kernel>, *mut u8)> {
         Some(gates) if (gates.device, gates.epoch) == (id, epoch) && gates.used < FLAGS => gates,
         slot => {
             let source = ModuleSource::Source { text: SOURCE, name: "gate.cu", options: &[] };
-            let kernel = device.load_module(&source, &LoadOptions::default())?.kernel("wait")?;
+            // SAFETY: the text has functions only.
+            let kernel =
+                unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("wait")?;
             // Never freed, which would wait for the device, which may wait for a gate.
             let flags = Box::leak(Box::new(PinnedMemory::new(device, 4 * FLAGS)?));
             slot.insert(Gates { device: id, epoch, kernel, flags, used: 0 })

@@ -166,7 +166,8 @@ fn kernels_use_a_peers_memory(context: &Context) -> Outcome {
     let second = context.second_device()?;
     context.device.enable_peer_access(second.as_ref())?;
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    let module = context.device.load_module(&source, &LoadOptions::default())?;
+    // SAFETY: the text has functions only.
+    let module = unsafe { context.device.load_module(&source, &LoadOptions::default()) }?;
     let add = module.kernel("add")?;
     let stream = context.stream()?;
     for pooled in [false, true] {

@@ -100,7 +100,8 @@ __global__ void meet(unsigned int* arrived, unsigned int* seen) {
 /// The module of [`SOURCE`].
 pub(crate) fn module(context: &Context) -> Result<Arc<dyn Module>> {
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    context.device.load_module(&source, &LoadOptions::default())
+    // SAFETY: the text above has functions only.
+    unsafe { context.device.load_module(&source, &LoadOptions::default()) }
 }
 
 /// One of its kernels.

@@ -107,12 +107,15 @@ unsafe impl Device for Decorated<dyn Device> {
         self.call(Call::UnregisterHost, |d| unsafe { d.unregister_host(pointer) })
     }
 
-    fn load_module(
+    unsafe fn load_module(
         &self,
         source: &ModuleSource<'_>,
         options: &LoadOptions,
     ) -> Result<Arc<dyn Module>> {
-        let inner = self.call(Call::LoadModule, |d| d.load_module(source, options))?;
+        let inner = self.call(Call::LoadModule, |d| {
+            // SAFETY: the caller's promise.
+            unsafe { d.load_module(source, options) }
+        })?;
         Ok(Arc::new(self.wrap(inner)))
     }
 

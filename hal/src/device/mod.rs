@@ -157,7 +157,12 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// `CompileFailed` with the compiler's log; `InvalidArgument` for a file that cannot be read,
     /// or for bytes that are not code for a device; `Unsupported` where the backend runs no such
     /// kernels.
-    fn load_module(
+    ///
+    /// # Safety
+    /// On a backend whose modules are native code of this process (the host), the code is trusted as that
+    /// of a library is: initialisers of its variables run when it is loaded. Drivers' modules run nothing
+    /// until a kernel is launched.
+    unsafe fn load_module(
         &self,
         source: &ModuleSource<'_>,
         options: &LoadOptions,

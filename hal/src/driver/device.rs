@@ -219,7 +219,7 @@ unsafe impl Device for DriverDevice {
         self.context.check("unregister_host", code)
     }
 
-    fn load_module(
+    unsafe fn load_module(
         &self,
         source: &ModuleSource<'_>,
         options: &LoadOptions,

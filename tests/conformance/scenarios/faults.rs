@@ -45,7 +45,8 @@ impl Objects {
         let pooled = DeviceMemory::for_stream(device, &stream, 5 << 20)?;
         let pinned = PinnedMemory::new(device, 4096)?;
         let source = ModuleSource::Source { text: SOURCE, name: "faults.cu", options: &[] };
-        let module = device.load_module(&source, &LoadOptions::default())?;
+        // SAFETY: the text has functions only.
+        let module = unsafe { device.load_module(&source, &LoadOptions::default()) }?;
         let kernel = module.kernel("set")?;
         stream.begin_capture(CaptureMode::default())?;
         array.fill(0)?;
@@ -99,7 +100,8 @@ impl Objects {
         check("memory_info", device.memory_info().map(drop));
         check("device synchronize", device.synchronize());
         let source = ModuleSource::Source { text: SOURCE, name: "faults.cu", options: &[] };
-        let loaded = device.load_module(&source, &LoadOptions::default());
+        // SAFETY: the text has functions only.
+        let loaded = unsafe { device.load_module(&source, &LoadOptions::default()) };
         check("load_module", loaded.map(drop));
     }
 }

@@ -50,7 +50,8 @@ pub(super) fn architecture() -> Outcome {
     let refused = &array + &array;
     check_error("an operation", refused, ErrorKind::Unsupported, &named);
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    let refused = device.load_module(&source, &LoadOptions::default());
+    // SAFETY: the text has functions only.
+    let refused = unsafe { device.load_module(&source, &LoadOptions::default()) };
     check_error("a module", refused, ErrorKind::Unsupported, &named);
     Ok(())
 }
@@ -59,7 +60,8 @@ pub(super) fn architecture() -> Outcome {
 pub(super) fn cooperative() -> Outcome {
     let device = device()?;
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-    let kernel = device.load_module(&source, &LoadOptions::default())?.kernel("set")?;
+    // SAFETY: the text has functions only.
+    let kernel = unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("set")?;
     let stream = device.create_stream(StreamOptions::default())?;
     let mut out = DeviceArray::<i32>::zeros(&device, &[1])?;
     let refused = cooperate(&kernel, ONE, &stream, (&mut out, 3));

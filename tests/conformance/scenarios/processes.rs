@@ -57,7 +57,8 @@ pub(super) fn exit(how: &str) -> Outcome {
     if how == "forever" {
         let stream = device.create_stream(StreamOptions { non_blocking: true, priority: 0 })?;
         let source = ModuleSource::Source { text: FOREVER, name: "forever.cu", options: &[] };
-        let module = device.load_module(&source, &LoadOptions::default())?;
+        // SAFETY: the text has functions only.
+        let module = unsafe { device.load_module(&source, &LoadOptions::default()) }?;
         let kernel = module.kernel("forever")?;
         let mut flag = DeviceArray::<i32>::zeros(&device, &[1])?;
         // Loaded now: the driver loads no code while a kernel runs.
@@ -134,7 +135,8 @@ pub(super) fn fork_after_use(handlers: bool) -> Outcome {
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
     let module = match host {
         true => None,
-        false => Some(device.load_module(&source, &LoadOptions::default())?),
+        // SAFETY: the text has functions only.
+        false => Some(unsafe { device.load_module(&source, &LoadOptions::default()) }?),
     };
     let kernel = module.as_ref().map(|module| module.kernel("add")).transpose()?;
     stream.record(event.as_ref())?;
@@ -209,7 +211,8 @@ pub(super) fn share_memory() -> Outcome {
     assert!(seen.windows(2).all(|pair| pair[1] == pair[0] + 1), "{:?}", &seen[..4]);
     if device.features().contains(Feature::Kernels) {
         let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
-        let add = device.load_module(&source, &LoadOptions::default())?.kernel("add")?;
+        // SAFETY: the text has functions only.
+        let add = unsafe { device.load_module(&source, &LoadOptions::default()) }?.kernel("add")?;
         let mut list = ArgumentList::new();
         list.address(address);
         list.bytes(&100i32.to_ne_bytes())?;
@@ -276,11 +279,13 @@ pub(super) fn no_compiler() -> Outcome {
     }
     let source = ModuleSource::Source { text: SOURCE, name: "programs.cu", options: &[] };
     let options = LoadOptions::default();
-    check_error("module", device.load_module(&source, &options), kind, &remedy);
+    // SAFETY: the text has functions only.
+    check_error("module", unsafe { device.load_module(&source, &options) }, kind, &remedy);
     check_error("compile", device.compile(SOURCE, "programs.cu", &[]), kind, &remedy);
     // Code that is compiled already needs no compiler.
     let file = PathBuf::from(std::env::var_os(FILE_VARIABLE).unwrap_or_default());
-    let module = device.load_module(&ModuleSource::File(&file), &options)?;
+    // SAFETY: the text has functions only.
+    let module = unsafe { device.load_module(&ModuleSource::File(&file), &options) }?;
     let stream = device.default_stream();
     let (kernel, mut numbers) = (module.kernel("add")?, array.clone());
     programs::launch(&kernel, grid(1, 128), &stream, (&mut numbers, 1, 100))?;
