@@ -3,6 +3,7 @@ for, and against the standard library's `math`."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -227,3 +228,17 @@ def test_zero_has_no_reciprocal_among_integers():
     for dtype in "bhiqBHIQ":
         a = gpuarray.to_gpu(np.array([0, 1, 2], dtype))
         np.testing.assert_array_equal(cumath.reciprocal(a).get(), [0, 1, 0])
+
+
+INEXACT = ["arctan2", "copysign", "hypot", "heaviside", "nextafter", "logaddexp", "logaddexp2"]
+
+
+@pytest.mark.parametrize("name", INEXACT)
+def test_integers_of_two_types_are_computed_as_narrow_as_numpys(name):
+    for left, right in itertools.product("?bBhHiIlLefd", repeat=2):
+        a, b = np.array([1, 0, 1], left), np.array([0, 1, 1], right)
+        found = getattr(np, name)(gpuarray.to_gpu(a), gpuarray.to_gpu(b))
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(a, b)
+        assert found.dtype == expected.dtype, (left, right)
+        compare(found, expected)

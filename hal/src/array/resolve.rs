@@ -33,7 +33,15 @@ pub(super) fn resolve<'a>(
     let common = match function {
         // A whole exponent has no say in the type of the value, as in numpy.
         BinaryFunction::Ldexp if is_whole(right) => common_dtype(&[left])?,
-        _ => common_dtype(&[left, right])?,
+        _ => {
+            let common = common_dtype(&[left, right])?;
+            match (left.dtype(), right.dtype()) {
+                (Some(a), Some(b)) if !common.is_inexact() && function.needs_fractions() => {
+                    a.inexact().promote(b.inexact())?
+                }
+                _ => common,
+            }
+        }
     };
     if function.is_comparison() {
         if let Some(resolved) = resolve_whole(function, left, right, common) {

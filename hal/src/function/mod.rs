@@ -240,6 +240,12 @@ impl BinaryFunction {
         self.properties().value.of(compute)
     }
 
+    /// Returns true if integers are computed in a floating-point type that holds them, and not in one
+    /// that holds their common type: by numpy's rule this may be narrower.
+    pub(crate) const fn needs_fractions(self) -> bool {
+        matches!(self.properties().compute, rules::Compute::Inexact)
+    }
+
     /// Returns the types for arguments whose common type is `common`, by numpy's rules.
     ///
     /// # Errors
