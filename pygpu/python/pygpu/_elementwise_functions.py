@@ -9,147 +9,12 @@ import numpy as np
 
 from . import _core
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
+from ._elementwise_factories import no_textures, typed, unary
 from ._elementwise_source import get_elwise_kernel
-from ._errors import Unsupported
 from .tools import context_dependent_memoize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-def _no_textures(name: str) -> Unsupported:
-    return Unsupported(
-        f"{name}: its kernel reads through texture references, which drivers since CUDA 12 have not"
-    )
-
-
-@context_dependent_memoize
-def get_take_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> Any:
-    """Raises ``Unsupported``: PyCUDA's kernel reads through texture references, which drivers since
-    CUDA 12 do not have. :func:`pygpu.gpuarray.take` does the work.
-
-    Parameters
-    ----------
-    dtype, idx_dtype : dtype
-        The dtypes of the elements and of the indices.
-    vec_count : int
-        The number of arrays.
-
-    Raises
-    ------
-    Unsupported
-        Always.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> gpuarray.take(gpuarray.arange(5, dtype=np.float32), gpuarray.arange(0, 5, 2))
-    array([0., 2., 4.], dtype=float32)
-    """
-    raise _no_textures("get_take_kernel")
-
-
-@context_dependent_memoize
-def get_take_put_kernel(dtype: Any, idx_dtype: Any, with_offsets: bool, vec_count: int = 1) -> Any:
-    """Raises ``Unsupported``: PyCUDA's kernel reads through texture references, which drivers since
-    CUDA 12 do not have. :func:`pygpu.gpuarray.multi_take_put` does the work.
-
-    Parameters
-    ----------
-    dtype, idx_dtype : dtype
-        The dtypes of the elements and of the indices.
-    with_offsets : bool
-        Whether each array has an offset that is added to its indices.
-    vec_count : int
-        The number of arrays.
-
-    Raises
-    ------
-    Unsupported
-        Always.
-
-    Examples
-    --------
-    >>> get_take_put_kernel(np.float32, np.int32, False)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: get_take_put_kernel: its kernel reads through texture references, ...
-    """
-    raise _no_textures("get_take_put_kernel")
-
-
-@context_dependent_memoize
-def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Function:
-    """Returns a prepared kernel that writes the elements of each source to the places in its target
-    that an array of indices names.
-
-    The kernel's arguments are the indices, ``vec_count`` targets, as many sources, and the number
-    of indices. Indices are not checked.
-
-    Parameters
-    ----------
-    dtype, idx_dtype : dtype
-        The dtypes of the elements and of the indices.
-    vec_count : int
-        The number of targets, and of sources.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> target, source = gpuarray.zeros(4, np.float32), gpuarray.ones(2, np.float32)
-    >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
-    >>> put = get_put_kernel(np.float32, np.int32)
-    >>> put.prepared_call(
-    ...     indices._grid, indices._block, indices.gpudata, target.gpudata, source.gpudata, 2
-    ... )
-    >>> target
-    array([0., 1., 0., 1.], dtype=float32)
-    """
-    targets = [VectorArg(dtype, f"dest{k}") for k in range(vec_count)]
-    sources = [VectorArg(dtype, f"src{k}") for k in range(vec_count)]
-    body = f"{dtype_to_ctype(idx_dtype)} dest_idx = gmem_dest_idx[i];\n"
-    body += "\n".join(f"dest{k}[dest_idx] = src{k}[i];" for k in range(vec_count))
-    return get_elwise_kernel(
-        [VectorArg(idx_dtype, "gmem_dest_idx"), *targets, *sources], body, "put"
-    )
-
-
-def _typed(arguments: str, **types: Any) -> str:
-    """Fills the C names of dtypes into a declaration."""
-    return arguments.format(**{name: dtype_to_ctype(dtype) for name, dtype in types.items()})
-
-
-@context_dependent_memoize
-def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
-    """Returns a prepared kernel of ``dest[i] = src[i]``, which converts the elements as C does. Its
-    arguments are ``dest``, ``src`` and the number of elements.
-
-    Parameters
-    ----------
-    dtype_dest, dtype_src : dtype
-        The dtypes of the two arrays.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> x, z = gpuarray.arange(3, dtype=np.float32), gpuarray.empty(3, np.int32)
-    >>> copy = get_copy_kernel(np.int32, np.float32)
-    >>> copy.prepared_call(z._grid, z._block, z.gpudata, x.gpudata, 3)
-    >>> z
-    array([0, 1, 2], dtype=int32)
-    """
-    arguments = _typed("{to} *dest, {of} *src", to=dtype_dest, of=dtype_src)
-    return get_elwise_kernel(arguments, "dest[i] = src[i]", "copy")
 
 
 @context_dependent_memoize
@@ -193,7 +58,7 @@ def get_linear_combination_kernel(
     arguments: list[Any] = []
     for k, (is_gpu_scalar, scalar_dtype, vector_dtype) in enumerate(summand_descriptors):
         if is_gpu_scalar:
-            raise _no_textures("get_linear_combination_kernel")
+            raise no_textures("get_linear_combination_kernel")
         arguments += [ScalarArg(scalar_dtype, f"a{k}"), VectorArg(vector_dtype, f"x{k}")]
     arguments.append(VectorArg(dtype_z, "z"))
     total = " + ".join(f"a{k}*x{k}[i]" for k in range(len(summand_descriptors)))
@@ -235,7 +100,7 @@ def get_axpbyz_kernel(
     >>> z
     array([5., 7., 9.], dtype=float32)
     """
-    arguments = _typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = typed("{x} a, {x} *x, {y} b, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
     y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
     x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
@@ -267,7 +132,7 @@ def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     >>> z
     array([1., 3., 5.], dtype=float32)
     """
-    arguments = _typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
+    arguments = typed("{z} a, {x} *x, {z} b, {z} *z", x=dtype_x, z=dtype_z)
     return get_elwise_kernel(arguments, "z[i] = a * x[i] + b", "axpb")
 
 
@@ -306,7 +171,7 @@ def get_binary_op_kernel(
     >>> z
     array([0., 1., 4., 9.], dtype=float32)
     """
-    arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     x_type = dtype_to_ctype(_real_part(dtype_z, dtype_x))
     y_type = dtype_to_ctype(_real_part(dtype_z, dtype_y))
     x, y = "x[0]" if x_is_scalar else "x[i]", "y[0]" if y_is_scalar else "y[i]"
@@ -339,7 +204,7 @@ def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     >>> z
     array([8., 4., 2.], dtype=float32)
     """
-    arguments = _typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
+    arguments = typed("{x} *x, {z} y, {z} *z", x=dtype_x, z=dtype_z)
     return get_elwise_kernel(arguments, "z[i] = y / x[i]", "divide_r")
 
 
@@ -370,7 +235,7 @@ def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) 
     >>> z
     array([1., 1., 2.], dtype=float32)
     """
-    arguments = _typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = typed("{x} *x, {y} *y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y[i])", f"{func}_kernel")
 
 
@@ -402,7 +267,7 @@ def get_binary_func_scalar_kernel(
     >>> z
     array([0., 1., 4.], dtype=float32)
     """
-    arguments = _typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = typed("{x} *x, {y} y, {z} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {func}(x[i], y)", f"{func}_kernel")
 
 
@@ -447,174 +312,6 @@ def get_binary_minmax_kernel(
 
 
 @context_dependent_memoize
-def get_fill_kernel(dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z = a`` with a number ``a``. Its arguments are ``a``, ``z``
-    and the number of elements.
-
-    Parameters
-    ----------
-    dtype : dtype
-        The dtype of the array and of the number.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> z = gpuarray.empty(3, np.int32)
-    >>> get_fill_kernel(np.int32).prepared_call(z._grid, z._block, 7, z.gpudata, 3)
-    >>> z
-    array([7, 7, 7], dtype=int32)
-    """
-    return get_elwise_kernel(_typed("{z} a, {z} *z", z=dtype), "z[i] = a", "fill")
-
-
-@context_dependent_memoize
-def get_reverse_kernel(dtype: Any) -> _core.Function:
-    """Returns a prepared kernel that copies an array backwards. Its arguments are the source, the
-    target and the number of elements.
-
-    Parameters
-    ----------
-    dtype : dtype
-        The dtype of both arrays.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> y, z = gpuarray.arange(3, dtype=np.int32), gpuarray.empty(3, np.int32)
-    >>> get_reverse_kernel(np.int32).prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 3)
-    >>> z
-    array([2, 1, 0], dtype=int32)
-    """
-    return get_elwise_kernel(_typed("{z} *y, {z} *z", z=dtype), "z[i] = y[n-1-i]", "reverse")
-
-
-def _unary(value: str, dtype: Any, dtype_z: Any, name: str) -> _core.Function:
-    arguments = _typed("{y} *y, {z} *z", y=dtype, z=dtype_z)
-    return get_elwise_kernel(arguments, f"z[i] = {value}", name)
-
-
-@context_dependent_memoize
-def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of the real parts. Its arguments are the complex array, the real
-    one and the number of elements.
-
-    Parameters
-    ----------
-    dtype, real_dtype : dtype
-        The dtypes of the two arrays.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
-    >>> z = gpuarray.empty(2, np.float32)
-    >>> real = get_real_kernel(np.complex64, np.float32)
-    >>> real.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
-    >>> z
-    array([1., 3.], dtype=float32)
-    """
-    return _unary("real(y[i])", dtype, real_dtype, "real")
-
-
-@context_dependent_memoize
-def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of the imaginary parts. Its arguments are the complex array, the
-    real one and the number of elements.
-
-    Parameters
-    ----------
-    dtype, real_dtype : dtype
-        The dtypes of the two arrays.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
-    >>> z = gpuarray.empty(2, np.float32)
-    >>> imag = get_imag_kernel(np.complex64, np.float32)
-    >>> imag.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
-    >>> z
-    array([2., 4.], dtype=float32)
-    """
-    return _unary("imag(y[i])", dtype, real_dtype, "imag")
-
-
-@context_dependent_memoize
-def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of the complex conjugates. Its arguments are the source, the target
-    and the number of elements.
-
-    Parameters
-    ----------
-    dtype, conj_dtype : dtype
-        The dtypes of the two arrays.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> y = gpuarray.to_gpu(np.array([1 + 2j, 3 + 4j], np.complex64))
-    >>> z = gpuarray.empty_like(y)
-    >>> conj = get_conj_kernel(np.complex64, np.complex64)
-    >>> conj.prepared_call(z._grid, z._block, y.gpudata, z.gpudata, 2)
-    >>> z
-    array([1.-2.j, 3.-4.j], dtype=complex64)
-    """
-    return _unary("pycuda::conj(y[i])", dtype, conj_dtype, "conj_kernel")
-
-
-@context_dependent_memoize
-def get_arange_kernel(dtype: Any) -> _core.Function:
-    """Returns a prepared kernel of ``z[i] = start + i step``. Its arguments are ``z``, ``start``,
-    ``step`` and the number of elements.
-
-    Parameters
-    ----------
-    dtype : dtype
-        The dtype of the array and of the two numbers.
-
-    Returns
-    -------
-    Function
-        The kernel.
-
-    Examples
-    --------
-    >>> from pygpu import gpuarray
-    >>> z = gpuarray.empty(3, np.float32)
-    >>> get_arange_kernel(np.float32).prepared_call(z._grid, z._block, z.gpudata, 1, 0.5, 3)
-    >>> z
-    array([1. , 1.5, 2. ], dtype=float32)
-    """
-    arguments = _typed("{z} *z, {z} start, {z} step", z=dtype)
-    return get_elwise_kernel(arguments, "z[i] = start + i*step", "arange")
-
-
-@context_dependent_memoize
 def get_pow_array_kernel(
     dtype_x: Any, dtype_y: Any, dtype_z: Any, is_base_array: bool, is_exp_array: bool
 ) -> _core.Function:
@@ -654,7 +351,7 @@ def get_pow_array_kernel(
         ("*x", "x[i]") if is_base_array else ("x", "x"),
         ("*y", "y[i]") if is_exp_array else ("y",) * 2,
     )
-    arguments = _typed(f"{{x}} {x[0]}, {{y}} {y[0]}, {{z}} *z", x=dtype_x, y=dtype_y, z=dtype_z)
+    arguments = typed(f"{{x}} {x[0]}, {{y}} {y[0]}, {{z}} *z", x=dtype_x, y=dtype_y, z=dtype_z)
     return get_elwise_kernel(arguments, f"z[i] = {function}({x[1]}, {y[1]})", "pow_method")
 
 
@@ -785,7 +482,7 @@ def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) 
     array([1., 2., 3.], dtype=float32)
     """
     out_dtype = in_dtype if out_dtype is None else out_dtype
-    return _unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
+    return unary(f"{func_name}(y[i])", in_dtype, out_dtype, f"{func_name}_kernel")
 
 
 def _selection(condition: str, crit_dtype: Any, dtype: Any) -> _core.Function:
@@ -889,7 +586,7 @@ def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str
     >>> y
     array([-1,  0,  1], dtype=int32)
     """
-    arguments = _typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
+    arguments = typed("{x} *x, {a} a, {y} *y", x=dtype_x, a=dtype_a, y=dtype_y)
     return get_elwise_kernel(arguments, f"y[i] = x[i] {operator} a", "scalarop_kernel")
 
 

@@ -139,16 +139,7 @@ from ._opengl import (
     gl_init,
     make_gl_context,
 )
-from ._textures import (
-    TR_DEFAULT,
-    TRSA_OVERRIDE_FORMAT,
-    TRSF_NORMALIZED_COORDINATES,
-    TRSF_READ_AS_INTEGER,
-    Array,
-    ArrayDescriptor,
-    ArrayDescriptor3D,
-    SurfaceReference,
-    TextureReference,
+from ._texture_copies import (
     bind_array_to_texref,
     dtype_to_array_format,
     gpuarray_to_array,
@@ -163,6 +154,17 @@ from ._textures import (
     np_to_array,
     py_memcpy_atoh,
     py_memcpy_htoa,
+)
+from ._textures import (
+    TR_DEFAULT,
+    TRSA_OVERRIDE_FORMAT,
+    TRSF_NORMALIZED_COORDINATES,
+    TRSF_READ_AS_INTEGER,
+    Array,
+    ArrayDescriptor,
+    ArrayDescriptor3D,
+    SurfaceReference,
+    TextureReference,
 )
 
 __all__ = [

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _arguments, _exchange
 from .._core import GPUArray
 from . import _devices, _stream
+from ._driver_copies import bytes_at, copy_elements
 from ._ipc import IpcArrayHandle
 from ._layout import (
     Flags,
@@ -20,13 +21,7 @@ from ._layout import (
     parse_shape,
     sentry_contiguous,
 )
-from ._pointer import (
-    MemoryPointer,
-    bytes_at,
-    copy_elements,
-    extent,
-    stream_or_none,
-)
+from ._pointer import MemoryPointer, extent, stream_or_none
 
 if TYPE_CHECKING:
     from ._array import DeviceNDArray

@@ -12,7 +12,8 @@ import numpy as np
 from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
-from ._pointer import extent, host_memory_extents
+from ._memory_info import host_memory_extents
+from ._pointer import extent
 
 
 class DeviceVisibleNDArray(np.ndarray):

@@ -12,7 +12,7 @@ from . import _stream
 from ._array import DeviceNDArray
 from ._array_base import DeviceNDArrayBase
 from ._layout import sentry_contiguous
-from ._pointer import is_device_memory
+from ._memory_info import is_device_memory
 from ._record import DeviceRecord
 
 

@@ -6,15 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from .._core import GPUArray, IPCMemoryHandle
+from ._driver_copies import host_to_device
 from ._layout import prepare
-from ._pointer import (
-    BYTE,
-    MemoryPointer,
-    device_memory_size,
-    device_pointer,
-    extent,
-    host_to_device,
-)
+from ._memory_info import device_memory_size, device_pointer
+from ._pointer import BYTE, MemoryPointer, extent
 
 if TYPE_CHECKING:
     from ._context import Context

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ._array_base import DeviceNDArrayBase
+from ._driver_copies import bytes_at
 from ._layout import contiguous_strides
-from ._pointer import BYTE, bytes_at, stream_or_none
+from ._pointer import BYTE, stream_or_none
 
 
 class DeviceRecord(DeviceNDArrayBase):

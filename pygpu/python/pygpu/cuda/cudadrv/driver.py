@@ -9,24 +9,21 @@ from ... import driver as _driver
 from ..._errors import BackendUnavailable, Error
 from .._context import Context, Device, MemoryInfo
 from .._devices import gpus, is_available, profile_start, profile_stop, profiling
+from .._driver_copies import device_memset, device_to_device, device_to_host, host_to_device
 from .._ipc import IpcHandle
-from .._pointer import (
-    MemoryPointer,
+from .._memory_info import (
     device_ctypes_pointer,
     device_extents,
     device_memory_size,
-    device_memset,
     device_pointer,
-    device_to_device,
-    device_to_host,
     host_memory_extents,
     host_memory_size,
     host_pointer,
-    host_to_device,
     is_device_memory,
     memory_size_from_info,
     require_device_memory,
 )
+from .._pointer import MemoryPointer
 from .._stream import Event, Stream, event_elapsed_time
 
 # Memory is freed with the last reference to it, however it was made.
