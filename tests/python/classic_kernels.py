@@ -1,0 +1,84 @@
+"""The kernels of ``classic/*.cu``, and arrays for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from device import BACKEND, DEVICE, IS_DOUBLE
+
+from pygpu import _headers, driver, gpuarray
+from pygpu.compiler import SourceModule
+
+FOLDER = Path(__file__).parent / "kernels/classic"
+
+
+WARP = DEVICE.get_attribute(driver.device_attribute.WARP_SIZE)
+
+
+# Which kernels need more than the driver double's own headers have, until it takes the host's.
+BEYOND_THE_DOUBLE = {
+    "bfloat16": "cuda_bf16.h",
+    "black_scholes": "normcdff",
+    "compaction": "__popc",
+    "device_memory": "malloc",
+    "divergence": "__popc",
+    "fft": "sincospif",
+    "half_precision": "cuda_fp16.h",
+    "histogram_match": "__match_any_sync",
+    "julia": "cuComplex.h",
+    "print": "printf",
+    "radix_sort": "__shfl_up_sync at a warp's first lanes",
+    "random_numbers": "curand_kernel.h",
+    "reduce_groups": "cooperative_groups.h",
+    "reduce_shuffle": "static __shared__",
+    "segmented": "__shfl_up_sync at a warp's first lanes",
+    "vectors": "norm3df",
+}
+
+
+# Kernels that count on 32 lanes.
+OF_32_LANES = {
+    "compaction",
+    "divergence",
+    "histogram_match",
+    "radix_sort",
+    "reduce_groups",
+    "reduce_shuffle",
+    "segmented",
+}
+
+
+def kernels(name, **options):
+    """The module of a file; the test is left out where the backend cannot have it."""
+    if WARP != 32 and name in OF_32_LANES:
+        pytest.skip(f"a warp has {WARP} lanes here; the kernel counts on 32")
+    if IS_DOUBLE and name in BEYOND_THE_DOUBLE:
+        pytest.skip(f"the double has no {BEYOND_THE_DOUBLE[name]}")
+    text = (FOLDER / f"{name}.cu").read_text()
+    if BACKEND != "host":
+        for header in _headers.includes(text):
+            if header.startswith(("cu", "cooperative")) and _headers.vendor_folder(header) is None:
+                pytest.skip(f"{header} is not installed")
+    return SourceModule(text, no_extern_c='extern "C" __global__' in text, **options)
+
+
+def kernel(name, function=None, **options):
+    return kernels(name, **options).get_function(function or name)
+
+
+def blocks(n, threads):
+    return -(-n // threads)
+
+
+def random(seed):
+    return np.random.default_rng(seed)
+
+
+def gpu(array):
+    return gpuarray.to_gpu(np.ascontiguousarray(array))
+
+
+def close(found, expected, tolerance=1e-5):
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

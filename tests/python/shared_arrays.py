@@ -1,0 +1,18 @@
+"""Arrays that processes share, for tests of them."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from pygpu import gpuarray, ipc
+
+
+def shared(values):
+    """An array with these elements in memory that can be shared."""
+    return ipc.share(gpuarray.to_gpu(np.asarray(values)))
+
+
+def rounds():
+    return 100_000 if os.environ.get("PYGPU_TEST_ALL") else 3000
