@@ -172,7 +172,7 @@ impl Compiler {
         arguments.extend(self.code_options(&source.options));
         arguments.extend(["-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
-        let compiled = self.run(&folder, &arguments, &unit.text)?;
+        let compiled = self.run(&folder, &arguments, &unit)?;
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
         let symbols = Symbols::of(&bytes)?;
         let library = folder.file("unit.so");

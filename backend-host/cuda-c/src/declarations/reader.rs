@@ -1,0 +1,332 @@
+//! The declarations of a text, one after the other: which are kernels, and what is taken out.
+
+use crate::tokens::Tokens;
+use std::collections::HashMap;
+
+const GLOBAL: &str = "__gpuarray_global__";
+const BOUNDS: &str = "__gpuarray_bounds__";
+const VARIABLE: &str = "__gpuarray_variable__";
+
+/// A kernel that a text defines.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kernel {
+    /// The namespaces to open, from the outside: `namespace a`, `inline namespace b`, `namespace`.
+    pub(super) namespaces: Vec<String>,
+    /// The name, qualified and with template arguments as far as they are written.
+    pub(super) name: String,
+    /// The parameters without default values, as they are written.
+    pub(super) parameters: String,
+    pub(super) is_extern_c: bool,
+    /// An explicit instantiation or specialisation of a template.
+    pub(super) is_instance: bool,
+    pub(super) bounds: String,
+}
+
+/// What a text declares.
+#[derive(Debug, Default)]
+pub(super) struct Declarations {
+    pub(super) kernels: Vec<Kernel>,
+    /// The bounds of templates of kernels that are numbers: names of templates do not tell them.
+    pub(super) template_bounds: HashMap<String, String>,
+    /// Bytes of the text to replace, in order.
+    pub(super) edits: Vec<(usize, usize, &'static str)>,
+}
+
+/// Reads the declarations of a text.
+pub(super) fn read(tokens: &Tokens<'_>) -> Declarations {
+    let mut reader = Reader { tokens, scopes: Vec::new(), found: Declarations::default() };
+    reader.read();
+    reader.found
+}
+
+/// Where a declaration is.
+enum Scope {
+    Namespace(String),
+    /// `extern "C"`, or `extern "C++"`.
+    Linkage(bool),
+}
+
+struct Reader<'t, 'a> {
+    tokens: &'t Tokens<'a>,
+    scopes: Vec<Scope>,
+    found: Declarations,
+}
+
+impl Reader<'_, '_> {
+    fn read(&mut self) {
+        let tokens = self.tokens;
+        let (mut at, mut begin) = (0, 0);
+        while at < tokens.len() {
+            match tokens.at(at) {
+                ";" => {
+                    self.declaration(begin, at, false);
+                    at += 1;
+                    begin = at;
+                }
+                "{" => match self.scope(begin, at) {
+                    Some(scope) => {
+                        self.scopes.push(scope);
+                        at += 1;
+                        begin = at;
+                    }
+                    None => {
+                        let end = tokens.partner(at).unwrap_or(tokens.len() - 1);
+                        let is_function = self.parameters(begin, at).is_some();
+                        if is_function {
+                            self.declaration(begin, at, true);
+                        }
+                        self.blank(at, end);
+                        at = end + 1;
+                        if is_function {
+                            begin = at;
+                        }
+                    }
+                },
+                "}" => {
+                    self.scopes.pop();
+                    at += 1;
+                    begin = at;
+                }
+                "(" | "[" => {
+                    let end = tokens.partner(at).unwrap_or(at);
+                    at = end + 1;
+                }
+                _ => at += 1,
+            }
+        }
+        self.blank(begin, tokens.len());
+        self.found.edits.sort_unstable_by_key(|edit| edit.0);
+        self.found.edits.dedup_by_key(|edit| edit.0);
+    }
+
+    /// The scope that a brace opens, if declarations of kernels may be in it.
+    fn scope(&self, begin: usize, brace: usize) -> Option<Scope> {
+        let tokens = self.tokens;
+        if brace == begin + 2 && tokens.at(begin) == "extern" {
+            return Some(Scope::Linkage(tokens.at(begin + 1) == "\"C\""));
+        }
+        let first = begin + usize::from(tokens.at(begin) == "inline");
+        if tokens.at(first) != "namespace" {
+            return None;
+        }
+        let words: Vec<&str> = (begin..brace).map(|index| tokens.at(index)).collect();
+        Some(Scope::Namespace(words.join(" ")))
+    }
+
+    /// Takes the qualifiers out of a range.
+    fn blank(&mut self, begin: usize, end: usize) {
+        for index in begin..end {
+            match self.tokens.at(index) {
+                GLOBAL | VARIABLE => self.replace(index, index, ""),
+                BOUNDS => self.replace(index, self.tokens.partner(index + 1).unwrap_or(index), ""),
+                _ => {}
+            }
+        }
+    }
+
+    fn replace(&mut self, first: usize, last: usize, replacement: &'static str) {
+        let all = &self.tokens.all;
+        self.found.edits.push((all[first].start, all[last].end, replacement));
+    }
+
+    /// Reads the declaration from `begin` to the `;` or the body's `{` at `end`.
+    fn declaration(&mut self, begin: usize, end: usize, has_body: bool) {
+        let tokens = self.tokens;
+        let has = |word: &str| (begin..end).any(|index| tokens.at(index) == word);
+        let is_template = tokens.at(begin) == "template";
+        let parameters = self.parameters(begin, end);
+        if has(GLOBAL) {
+            let is_primary =
+                is_template && tokens.at(begin + 1) == "<" && tokens.at(begin + 2) != ">";
+            let is_instantiation = is_template && tokens.at(begin + 1) != "<";
+            let is_inline = ["inline", "__inline__", "__inline"].into_iter().any(has);
+            for index in begin..end {
+                if tokens.at(index) == GLOBAL {
+                    let inline = match (is_instantiation, is_inline) {
+                        (true, _) => "",
+                        (false, true) => "__attribute__((__always_inline__))",
+                        (false, false) => "inline __attribute__((__always_inline__))",
+                    };
+                    self.replace(index, index, inline);
+                    break;
+                }
+            }
+            if let Some(open) = parameters
+                && (has_body || is_instantiation)
+            {
+                let kernel = self.kernel(begin, open, end, is_template);
+                if is_primary {
+                    let numbers = |byte: u8| byte.is_ascii_digit() || b" ,*+-".contains(&byte);
+                    if kernel.bounds.bytes().all(numbers) {
+                        self.found.template_bounds.insert(kernel.name, kernel.bounds);
+                    }
+                } else {
+                    self.found.kernels.push(kernel);
+                }
+            }
+        } else if parameters.is_none() && !has("extern") {
+            // Kept although no function may read or write it: the host does.
+            for index in begin..end {
+                if tokens.at(index) == VARIABLE {
+                    self.replace(index, index, "__attribute__((__used__))");
+                    break;
+                }
+            }
+        }
+        self.blank(begin, end);
+    }
+
+    fn kernel(&self, begin: usize, open: usize, end: usize, is_template: bool) -> Kernel {
+        let tokens = self.tokens;
+        let close = tokens.partner(open).unwrap_or(open);
+        let mut first = open - 1;
+        if tokens.at(first) == ">" {
+            let mut depth = 0;
+            loop {
+                match tokens.at(first) {
+                    ">" => depth += 1,
+                    "<" => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 || first == begin {
+                    break;
+                }
+                first -= 1;
+            }
+            first = first.saturating_sub(1).max(begin);
+        }
+        while first >= begin + 2 && tokens.at(first - 1) == "::" && tokens.is_word(first - 2) {
+            first -= 2;
+        }
+        let text = |first: usize, last: usize| match first > last {
+            true => "",
+            false => &tokens.text[tokens.all[first].start..tokens.all[last].end],
+        };
+        let is_extern_c = !is_template
+            && (self.scopes.iter().rev().find_map(|scope| match scope {
+                Scope::Linkage(is_c) => Some(*is_c),
+                Scope::Namespace(_) => None,
+            }) == Some(true)
+                || (begin..end)
+                    .any(|index| tokens.at(index) == "extern" && tokens.at(index + 1) == "\"C\""));
+        let bounds = (begin..end).find(|&index| tokens.at(index) == BOUNDS).and_then(|index| {
+            let close = tokens.partner(index + 1)?;
+            Some(text(index + 2, close - 1).to_owned())
+        });
+        Kernel {
+            namespaces: self
+                .scopes
+                .iter()
+                .filter_map(|scope| match scope {
+                    Scope::Namespace(opening) => Some(opening.clone()),
+                    Scope::Linkage(_) => None,
+                })
+                .collect(),
+            name: text(first, open - 1).replace('\n', " "),
+            parameters: self.without_defaults(open + 1, close),
+            is_extern_c,
+            is_instance: is_template,
+            bounds: bounds.unwrap_or_default(),
+        }
+    }
+
+    /// The opening parenthesis of a function's parameters; `None` for another declaration.
+    fn parameters(&self, begin: usize, end: usize) -> Option<usize> {
+        let tokens = self.tokens;
+        let mut at = self.behind_template(begin, end);
+        while at < end {
+            match tokens.at(at) {
+                "(" => {
+                    let before = at.checked_sub(1).filter(|&it| it >= begin)?;
+                    let word = tokens.at(before);
+                    let is_other = matches!(
+                        word,
+                        "__attribute__"
+                            | "__attribute"
+                            | "alignas"
+                            | "decltype"
+                            | "__typeof__"
+                            | BOUNDS
+                            | "noexcept"
+                            | "requires"
+                            | "explicit"
+                            | "__asm__"
+                            | "asm"
+                    );
+                    if !is_other && (tokens.is_word(before) || word == ">") {
+                        return Some(at);
+                    }
+                    at = tokens.partner(at)? + 1;
+                }
+                "[" => at = tokens.partner(at)? + 1,
+                "=" if tokens.at(at.wrapping_sub(1)) != "operator" => return None,
+                "operator" => {
+                    return tokens.all[at..end]
+                        .iter()
+                        .zip(at..)
+                        .find_map(|(_, index)| {
+                            (tokens.at(index) == "(" && tokens.at(index + 1) != ")")
+                                .then_some(index)
+                        })
+                        .or_else(|| (at..end).rev().find(|&index| tokens.at(index) == "("));
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    }
+
+    /// The token behind `template <...>`, where a declaration begins with it.
+    fn behind_template(&self, begin: usize, end: usize) -> usize {
+        let tokens = self.tokens;
+        let mut at = begin;
+        while at < end && tokens.at(at) == "template" && tokens.at(at + 1) == "<" {
+            let mut depth = 0;
+            at += 1;
+            while at < end {
+                match tokens.at(at) {
+                    "<" => depth += 1,
+                    ">" => depth -= 1,
+                    "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
+                    _ => {}
+                }
+                at += 1;
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+        at
+    }
+
+    /// The parameters between two parentheses, without default values.
+    fn without_defaults(&self, begin: usize, end: usize) -> String {
+        let tokens = self.tokens;
+        let mut text = String::new();
+        let (mut at, mut is_default) = (begin, false);
+        while at < end {
+            let last = match tokens.at(at) {
+                "(" | "[" | "{" => tokens.partner(at).unwrap_or(at).min(end - 1),
+                "=" => {
+                    is_default = true;
+                    at
+                }
+                "," => {
+                    is_default = false;
+                    at
+                }
+                _ => at,
+            };
+            if !is_default {
+                for index in at..=last {
+                    if tokens.at(index) != VARIABLE {
+                        text.push_str(tokens.at(index));
+                        text.push(' ');
+                    }
+                }
+            }
+            at = last + 1;
+        }
+        text.trim_end().to_owned()
+    }
+}

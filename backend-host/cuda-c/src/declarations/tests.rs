@@ -1,0 +1,126 @@
+//! What is read from texts, as entries and messages.
+
+use super::unit;
+
+/// The appended lines of a text, without what is the same in all.
+fn entries(text: &str) -> Vec<String> {
+    let text = unit(text, &[]).expect("a unit");
+    let begin = "__attribute__((used)) = ";
+    text.lines()
+        .filter(|line| line.contains("gpuarray_entry"))
+        .map(|line| {
+            let (before, after) = line.split_once(begin).expect("an entry");
+            let (namespaces, _) = before.split_once("static const").expect("an entry");
+            format!("{namespaces}{}", after.trim_start_matches("::gpuarray_abi::"))
+        })
+        .collect()
+}
+
+#[test]
+fn kernels_are_found_wherever_they_are_defined() {
+    let text = r#"
+extern "C" { __gpuarray_global__ void a(float *x, int n) { if (n) { x[0] = 1; } } }
+extern "C" __gpuarray_global__ void __gpuarray_bounds__(256, 2) b() {}
+static __gpuarray_bounds__(sizeof(float) * 8) __gpuarray_global__ void c(int (*f)(int), char) {}
+namespace n { namespace { __gpuarray_global__ void d(int); __gpuarray_global__ void d(int) {} } }
+namespace m::o { extern "C" { __gpuarray_global__ void e(int) noexcept {} } }
+void __gpuarray_global__ n::f(int) {}
+"#;
+    assert_eq!(
+        entries(text),
+        [
+            r#"entry<(&a)>({}, "a");"#,
+            r#"entry<(&b)>({256, 2}, "b");"#,
+            "entry<(&c)>({sizeof(float) * 8});",
+            "namespace n { namespace { entry<(&d)>({}); } }",
+            r#"namespace m :: o { entry<(&e)>({}, "e"); }"#,
+            "entry<(&n::f)>({});",
+        ]
+    );
+}
+
+#[test]
+fn overloads_and_instances_are_told_by_their_parameters() {
+    let text = "
+__gpuarray_global__ void f(int a = 3, float *b = g(1, 2)) {}
+__gpuarray_global__ void f(float) {}
+template <class T, int N = (3 > 2)> __gpuarray_global__ void __gpuarray_bounds__(64) h(T *x) {}
+template __gpuarray_global__ void h<int, 3>(int *);
+template <> __gpuarray_global__ void h<char>(char *x) {}
+";
+    assert_eq!(
+        entries(text),
+        [
+            "entry<(static_cast<void (*)(int a , float * b)>(&f))>({});",
+            "entry<(static_cast<void (*)(float)>(&f))>({});",
+            "entry<(static_cast<void (*)(int *)>(&h<int, 3>))>({});",
+            "entry<(static_cast<void (*)(char * x)>(&h<char>))>({});",
+        ]
+    );
+    let named = unit(text, &["h<float>", "&counter"]).expect("a unit");
+    assert!(
+        named.contains(
+            "gpuarray_entry_4\") __attribute__((used)) = ::gpuarray_abi::entry<(&h<float>)>({64});"
+        ),
+        "{named}"
+    );
+    assert!(named.contains("::gpuarray_abi::entry<(&counter)>({});"), "{named}");
+}
+
+#[test]
+fn qualifiers_are_taken_out() {
+    let text = unit(
+        "__gpuarray_variable__ static int a[3] = {1};\n\
+         __gpuarray_variable__ __gpuarray_variable__ float b;\n\
+         extern __gpuarray_variable__ int c;\n\
+         __gpuarray_variable__ int d(int x) { auto f = [] __gpuarray_variable__ (int) {}; return x; }\n\
+         struct S { __gpuarray_variable__ S() {} friend __gpuarray_global__ void k(S); };\n\
+         inline __gpuarray_global__ void k(S) {}\n\
+         template <class F> __gpuarray_variable__ T e{3};\n",
+        &[],
+    );
+    let text = text.expect("a unit");
+    assert!(!text.contains("__gpuarray_"), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "__attribute__((__used__)) static int a[3] = {1};");
+    assert_eq!(lines[1], "__attribute__((__used__))  float b;");
+    assert_eq!(lines[2], "extern  int c;");
+    assert_eq!(lines[3], " int d(int x) { auto f = []  (int) {}; return x; }");
+    assert_eq!(lines[4], "struct S {  S() {} friend  void k(S); };");
+    assert_eq!(lines[5], "inline __attribute__((__always_inline__)) void k(S) {}");
+    assert_eq!(lines.iter().filter(|line| line.contains("gpuarray_entry")).count(), 1);
+}
+
+#[test]
+fn words_in_strings_are_nothing() {
+    let text = "const char *s = \"__gpuarray_global__ void f() {}\"; int x = 'a';";
+    let made = unit(text, &[]).expect("a unit");
+    assert_eq!(made, text);
+}
+
+#[test]
+fn what_no_unit_can_have_is_refused_by_name() {
+    let refused = |text: &str| unit(text, &[]).expect_err("refused");
+    let launch = refused("# 1 \"k.cu\"\nvoid f() {\n k<<<1, 2>>>(); }");
+    assert!(launch.starts_with("k.cu:2: error: a kernel cannot launch kernels"), "{launch}");
+    let ptx = refused("# 1 \"k.cu\"\nvoid f() { asm volatile (\"x\"); }");
+    assert!(ptx.starts_with("k.cu:1: error: inline PTX"), "{ptx}");
+    assert!(unit("int f() __asm__(\"g\"); void h() { a << b; }", &[]).is_ok());
+    assert!(unit("X& operator<<<int>(X&);", &[]).is_ok());
+}
+
+#[test]
+fn a_wrong_text_is_left_to_the_compiler() {
+    for text in [
+        "__gpuarray_global__",
+        "__gpuarray_global__ void f(",
+        "}}} (",
+        "template",
+        "f(){",
+        "__gpuarray_bounds__ ;",
+        "operator",
+        "> ( ) {}",
+    ] {
+        let _ = unit(text, &[]);
+    }
+}
