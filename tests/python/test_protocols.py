@@ -129,6 +129,50 @@ def test_subclasses():
     check(gpuarray.sum(a_gpu), np.float32(6))
 
 
+def test_a_subclass_may_set_what_nothing_computes_with():
+    class Padded(gpuarray.GPUArray):
+        def __init__(self, shape, dtype, nbytes=None, **arguments):
+            super().__init__(shape, dtype, **arguments)
+            self.nbytes = nbytes
+            self.base = "pool"
+
+    class Derived(Padded):
+        mem_size = 7
+
+    padded = Padded((3,), np.float32, 512)
+    assert (padded.nbytes, padded.base, padded.mem_size, padded.size) == (512, "pool", 3, 3)
+    padded.fill(2)
+    check(padded + 1, np.full(3, 3, np.float32))
+    check(padded.copy(), np.full(3, 2, np.float32))
+    del padded.nbytes
+    assert padded.nbytes == 12
+    derived = Derived((3,), np.float32, 12)
+    assert (derived.mem_size, derived._grid) == (7, gpuarray.zeros(3, np.float32)._grid)
+    assert Padded.nbytes.__doc__ == gpuarray.GPUArray.nbytes.__doc__
+    # What says where the elements are stays as it is, and so do arrays of no subclass.
+    for name in ("shape", "dtype", "strides", "gpudata", "size", "itemsize"):
+        with pytest.raises(AttributeError, match=name):
+            setattr(padded, name, None)
+    with pytest.raises(AttributeError, match="nbytes"):
+        gpuarray.zeros(3, np.float32).nbytes = 5
+
+
+def test_classes_between_see_their_arguments():
+    class Named:
+        def __init_subclass__(cls, label, **arguments):
+            super().__init_subclass__(**arguments)
+            cls.label = label
+
+    class Array(gpuarray.GPUArray, Named, label="x"):
+        pass
+
+    assert Array.label == "x"
+    with pytest.raises(TypeError):
+
+        class Other(gpuarray.GPUArray, label="x"):
+            pass
+
+
 def test_a_subclass_may_override_an_operator():
     class Logged(gpuarray.GPUArray):
         def __add__(self, other):

@@ -424,8 +424,9 @@ def _copy_to(array: GPUArray, device: int) -> OpenedArray:
     with _on_device(device):
         result = OpenedArray(array.shape, array.dtype)
         if array.size:
+            nbytes = result.size * result.itemsize
             _core.copy_between_devices(
-                result.gpudata, device, compact.gpudata, source, array.nbytes, None, True
+                result.gpudata, device, compact.gpudata, source, nbytes, None, True
             )
     return result
 
