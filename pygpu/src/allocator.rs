@@ -124,6 +124,23 @@ pub(crate) struct PythonAllocator {
     pub(crate) callable: Py<PyAny>,
 }
 
+impl PythonAllocator {
+    /// Returns the memory that the callable returns for a number of bytes; the object itself if it
+    /// stands for the null address.
+    pub(crate) fn memory_or_null(
+        &self,
+        py: Python<'_>,
+        device: &Arc<dyn Device>,
+        bytes: usize,
+    ) -> PyResult<std::result::Result<Arc<DeviceMemory>, Py<PyAny>>> {
+        let object = self.callable.bind(py).call1((bytes,))?;
+        if known_memory_of(&object).is_none() && address_of("allocator's result", &object)? == 0 {
+            return Ok(Err(object.unbind()));
+        }
+        Ok(Ok(adopt(device, &object, bytes)?))
+    }
+}
+
 impl fmt::Debug for PythonAllocator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PythonAllocator")

@@ -3,12 +3,13 @@
 `import pycuda` is served by pygpu. The tests that need what pygpu does not have yet are listed
 in `expected.toml`, each with the reason and the exception it ends in; they must fail in just
 that way. A listed test that passes, fails otherwise, or does not exist fails the run. Tests
-listed as long run on GPUs only.
+listed as long run on GPUs only. With `unless` a test fails only where that program is missing.
 """
 
 from __future__ import annotations
 
 import builtins
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (entry["file"], test): entry
         for entry in entries
         if backend in entry.get("backends", [backend])
+        and not ("unless" in entry and shutil.which(entry["unless"]))
         for test in entry["tests"]
     }
     found = set()

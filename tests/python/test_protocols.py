@@ -150,11 +150,116 @@ def test_a_subclass_may_set_what_nothing_computes_with():
     assert (derived.mem_size, derived._grid) == (7, gpuarray.zeros(3, np.float32)._grid)
     assert Padded.nbytes.__doc__ == gpuarray.GPUArray.nbytes.__doc__
     # What says where the elements are stays as it is, and so do arrays of no subclass.
-    for name in ("shape", "dtype", "strides", "gpudata", "size", "itemsize"):
+    for name in ("shape", "dtype", "strides", "size", "itemsize"):
         with pytest.raises(AttributeError, match=name):
             setattr(padded, name, None)
     with pytest.raises(AttributeError, match="nbytes"):
         gpuarray.zeros(3, np.float32).nbytes = 5
+
+
+class Rows(gpuarray.GPUArray):
+    """A subclass with a constructor of its own, which says how results are made."""
+
+    def __init__(self, thread, shape, dtype):
+        super().__init__(shape, dtype)
+        self.thread = thread
+
+    def _new_like_me(self, dtype=None):
+        return Rows(self.thread, self.shape, self.dtype if dtype is None else dtype)
+
+
+def test_a_subclass_may_say_how_results_are_made():
+    a_gpu = Rows("main", (2, 3), np.float32)
+    a_gpu.set(np.arange(6, dtype="f4").reshape(2, 3))
+    total = a_gpu + a_gpu
+    assert type(total) is Rows
+    assert total.thread == "main"
+    check(total, np.arange(6, dtype="f4").reshape(2, 3) * 2)
+    wide = a_gpu + gpuarray.arange(3, dtype=np.float64)
+    assert type(wide) is Rows
+    check(wide, np.arange(6, dtype="f4").reshape(2, 3) + np.arange(3.0))
+    # No method makes another shape.
+    check(a_gpu + gpuarray.zeros((4, 2, 3), np.float32), np.stack([a_gpu.get()] * 4))
+    plain = gpuarray.zeros((2, 3), np.int16)
+    assert plain._new_like_me().dtype == np.int16
+    other = plain.T._new_like_me(np.float64, "C")
+    assert (other.shape, other.dtype, other.strides) == ((3, 2), np.float64, (16, 8))
+    tagged = Tagged((3,), np.float32, tag="x")._new_like_me(np.float64)
+    assert (type(tagged), tagged.dtype, tagged.shape) == (Tagged, np.float64, (3,))
+
+
+def test_an_array_may_be_made_without_memory_and_moved_to_some():
+    memory = driver.mem_alloc(48)
+    for made in (
+        gpuarray.GPUArray((2, 3), np.float32, gpudata=0),
+        gpuarray.GPUArray((2, 3), np.float32, allocator=lambda size: 0),
+    ):
+        assert (made.shape, made.strides, made.dtype) == ((2, 3), (12, 4), np.float32)
+        assert (made.size, made.nbytes, made.ndim, made.ptr, int(made.gpudata)) == (6, 24, 2, 0, 0)
+        assert made.flags.c_contiguous
+        assert made.base is None
+        for use in (
+            made.get,
+            lambda made=made: made + 1,
+            lambda made=made: made.fill(0),
+            made.copy,
+        ):
+            with pytest.raises(driver.LogicError, match="gpudata is null"):
+                use()
+        with pytest.raises(driver.LogicError, match="gpudata"):
+            made.gpudata = 8
+        made.allocator = None
+        made.gpudata = memory
+        assert made.gpudata is memory
+        assert made.ptr == int(memory)
+        made.fill(3)
+        check(made * 2, np.full((2, 3), 6, np.float32))
+        made.gpudata = int(memory) + 24
+        made.fill(1)
+        assert made.ptr == int(memory) + 24
+        words = np.empty(12, np.float32)
+        driver.memcpy_dtoh(words, memory)
+        assert words.tolist() == [3.0] * 6 + [1.0] * 6
+        made.gpudata = None
+        with pytest.raises(driver.LogicError, match="gpudata is null"):
+            made.get()
+    with pytest.raises(RuntimeError, match="second time"):
+        made.__init__((2,), np.float32)
+
+
+def test_two_arrays_may_change_their_memory():
+    a_gpu, b_gpu = gpuarray.zeros(4, np.float32), gpuarray.ones(4, np.float32)
+    addresses = a_gpu.ptr, b_gpu.ptr
+    for turn in range(1000):
+        a_gpu.gpudata, b_gpu.gpudata = b_gpu.gpudata, a_gpu.gpudata
+        assert a_gpu.ptr == addresses[(turn + 1) % 2]
+    check(b_gpu, np.ones(4, np.float32))
+    reversed_ = gpuarray.arange(4, dtype=np.float32)[::-1]
+    target = driver.mem_alloc(32)
+    reversed_.gpudata = int(target) + 12
+    reversed_.set(np.arange(4, dtype=np.float32))
+    words = np.empty(4, np.float32)
+    driver.memcpy_dtoh(words, target)
+    assert words.tolist() == [3, 2, 1, 0]
+
+
+def test_results_come_from_an_allocator_that_was_set():
+    sizes = []
+
+    def allocate(size):
+        sizes.append(size)
+        return driver.mem_alloc(size)
+
+    a_gpu = gpuarray.zeros(4, np.float32)
+    a_gpu.allocator = allocate
+    assert a_gpu.allocator is allocate
+    assert (a_gpu + 1).allocator is allocate
+    assert sizes == [16]
+    a_gpu.allocator = None
+    assert (a_gpu + 1).allocator is driver.mem_alloc
+    assert sizes == [16]
+    with pytest.raises(TypeError, match="allocator"):
+        a_gpu.allocator = 5
 
 
 def test_classes_between_see_their_arguments():

@@ -1,9 +1,9 @@
 """Attributes that a subclass of an array may set.
 
-In PyCUDA every attribute is a plain one. Programs that derive from ``GPUArray`` set some for their own ends:
-``nbytes`` to the size of padded memory, ``base`` to what owns it. Nothing here computes with those, so
-instances of subclasses may have their own. ``shape``, ``dtype``, ``strides`` and ``gpudata`` say where the elements
-are, and cannot be set.
+In PyCUDA every attribute is a plain one. Programs that derive from ``GPUArray`` set some for their
+own ends: ``nbytes`` to the size of padded memory, ``base`` to what owns it. Nothing here computes
+with those, so instances of subclasses may have their own. ``shape``, ``dtype`` and ``strides`` say
+what the elements are, and cannot be set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = ("nbytes", "mem_size", "base", "_grid", "_block")
 
 
 class _Default:
-    """The attribute of ``GPUArray`` where an instance has none of its own: it has no ``__set__``."""
+    """The attribute of ``GPUArray``, without ``__set__``, so that an instance may have its own."""
 
     def __init__(self, inherited: Any) -> None:
         self._inherited = inherited
@@ -28,7 +28,7 @@ class _Default:
 
 
 def _init_subclass(cls: type, **arguments: Any) -> None:
-    super(GPUArray, cls).__init_subclass__(**arguments)
+    super(GPUArray, cls).__init_subclass__(**arguments)  # type: ignore[misc]
     for name in _NAMES:
         inherited = GPUArray.__dict__[name]
         if getattr(cls, name, None) is inherited:

@@ -439,6 +439,34 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
 # -- pickling ----------------------------------------------------------------------------
 
 
+def _memcpy_discontig(dst: Any, src: Any, async_: bool = False, stream: Any = None) -> None:
+    """Copies the elements of an array to another one of the same shape and dtype.
+
+    Either may be a GPUArray or a numpy array, with any strides. PyCUDA's helper of this name, which
+    programs call.
+    """
+    for name, array in (("dst", dst), ("src", src)):
+        if not isinstance(array, GPUArray | np.ndarray):
+            raise TypeError(
+                f"{name} is of type {type(array).__name__}; a GPUArray or a numpy array is needed"
+            )
+    if dst.shape != src.shape:
+        raise ValueError(f"dst has shape {dst.shape}, and src {src.shape}; they must be the same")
+    if dst.dtype != src.dtype:
+        raise TypeError(f"dst has dtype {dst.dtype}, and src {src.dtype}; they must be the same")
+    if isinstance(src, GPUArray) and isinstance(dst, GPUArray):
+        target = dst if stream is None else dst.on(stream)
+        GPUArray.__setitem__(target, Ellipsis, src)
+        if not async_:
+            (_core if stream is None else stream).synchronize()
+    elif isinstance(dst, GPUArray):
+        GPUArray.set(dst, src, async_=async_, stream=stream)
+    elif isinstance(src, GPUArray):
+        GPUArray.get(src, dst, async_=async_, stream=stream)
+    else:
+        dst[...] = src
+
+
 def _rebuild(cls: type, data: Any) -> GPUArray:
     """Makes an array from its pickled elements; its class is kept."""
     plain = to_gpu(data)

@@ -71,31 +71,34 @@ impl GPUArray {
     /// Neither locks nor counts references. There is nothing to clear: all that an array refers
     /// to is older than the array, so a cycle goes through something else that can be cleared.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(replaced) = self.replaced.get() {
+            replaced.traverse(&visit)?;
+        }
         self.content.get().map_or(Ok(()), |content| content.traverse(&visit))
     }
 
     /// The extents of the axes, as numpy's `shape`.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.array()?.shape())
+        PyTuple::new(py, self.layout()?.shape())
     }
 
     /// The distances in bytes between neighbours along each axis, as numpy's `strides`.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.array()?.strides())
+        PyTuple::new(py, self.layout()?.strides())
     }
 
     /// The type of the elements, as a numpy dtype.
     #[getter]
     fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyArrayDescr>> {
-        Ok(self.content()?.descr.clone_ref(py))
+        Ok(self.descr()?.clone_ref(py))
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self) -> PyResult<usize> {
-        Ok(self.array()?.size())
+        Ok(self.layout()?.size())
     }
 
     /// The number of elements: PyCUDA's other name of `size`.
@@ -107,33 +110,33 @@ impl GPUArray {
     /// The bytes of all elements; gaps between them do not count.
     #[getter]
     fn nbytes(&self) -> PyResult<usize> {
-        Ok(self.array()?.layout().nbytes())
+        Ok(self.layout()?.nbytes())
     }
 
     /// The bytes of one element.
     #[getter]
     fn itemsize(&self) -> PyResult<usize> {
-        Ok(self.array()?.dtype().size())
+        Ok(self.element()?.size())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> PyResult<usize> {
-        Ok(self.array()?.ndim())
+        Ok(self.layout()?.shape().len())
     }
 
     /// Which memory orders the elements have: an object with `c_contiguous`, `f_contiguous` and
     /// `forc` (either of the two).
     #[getter]
     fn flags(&self) -> PyResult<ArrayFlags> {
-        Ok(ArrayFlags::of(self.array()?.layout()))
+        Ok(ArrayFlags::of(self.layout()?))
     }
 
     /// The callable that results of this array get their memory from: what was given when it was
     /// made, else `driver.mem_alloc`.
     #[getter]
     fn allocator(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match &self.content()?.allocator {
+        match self.allocator_object()? {
             Some(allocator) => Ok(allocator.clone_ref(py)),
             None => mem_alloc_object(py),
         }
@@ -142,13 +145,16 @@ impl GPUArray {
     /// The array that this one is a view of, or the object given as `base`; else None.
     #[getter]
     fn base(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        Ok(self.content()?.base.as_ref().map(|base| base.clone_ref(py)))
+        Ok(self.base_object()?.map(|base| base.clone_ref(py)))
     }
 
     /// What stands for the memory: an allocation, an address for a view, `None` without
     /// elements.
     #[getter]
     fn gpudata(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if let Some(vacant) = self.vacant() {
+            return Ok(vacant.gpudata.clone_ref(py));
+        }
         let content = self.content()?;
         let array = &content.array;
         if array.size() == 0 {
@@ -166,9 +172,12 @@ impl GPUArray {
         Ok(content.gpudata.get_or_init(|| object).clone_ref(py))
     }
 
-    /// The device address of the first element; 0 without elements.
+    /// The device address of the first element; 0 without elements or memory.
     #[getter]
     fn ptr(&self) -> PyResult<u64> {
+        if self.vacant().is_some() {
+            return Ok(0);
+        }
         Ok(self.array()?.address())
     }
 

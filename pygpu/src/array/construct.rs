@@ -1,6 +1,7 @@
 //! New arrays from arguments.
 
 use super::arguments::{parse_entry, parse_order, parse_shape};
+use super::replaced::{State, Vacant, is_null};
 use super::{Content, GPUArray};
 use crate::allocation::{address_of, known_memory_of, memory_of};
 use crate::allocator::ResultAllocator;
@@ -33,7 +34,7 @@ impl GPUArray {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> GPUArray {
-        GPUArray { content: OnceCell::new() }
+        GPUArray { content: OnceCell::new(), replaced: OnceCell::new() }
     }
 
     #[pyo3(signature = (shape, dtype, allocator = None, base = None, gpudata = None, strides = None, order = "C"))]
@@ -53,15 +54,26 @@ impl GPUArray {
         let order = parse_order(order)?;
         let strides = strides.map(parse_strides).transpose()?;
         let result_allocator = ResultAllocator::from_argument(allocator)?;
+        let base = base.filter(|base| !base.is_none());
         let current = current_device()?;
         let layout = |low: usize| match &strides {
             Some(strides) => Layout::with_strides(&shape, strides, low, element.size()),
             None => Layout::contiguous(&shape, element.size(), order),
         };
+        let low = bytes_below(&shape, strides.as_ref(), element.size())?;
+        let layout = layout(low).or_raise()?;
         let (array, kept) = match gpudata {
+            Some(gpudata) if layout.size() > 0 && is_null(gpudata)? => {
+                return self.init_vacant(Vacant {
+                    layout,
+                    element,
+                    descr: descr.unbind(),
+                    gpudata: gpudata.clone().unbind(),
+                    allocator: result_allocator.object,
+                    base: base.map(|base| base.clone().unbind()),
+                });
+            }
             Some(gpudata) => {
-                let low = bytes_below(&shape, strides.as_ref(), element.size())?;
-                let layout = layout(low).or_raise()?;
                 let memory = memory_for(gpudata, base, low, &layout)?;
                 let stream = match base.and_then(|base| base.cast::<GPUArray>().ok()) {
                     Some(base) => base.get().array()?.stream().clone(),
@@ -73,31 +85,66 @@ impl GPUArray {
                 if base.is_some() {
                     return Err(PyValueError::new_err("base is given without gpudata"));
                 }
-                let layout =
-                    layout(bytes_below(&shape, strides.as_ref(), element.size())?).or_raise()?;
-                let array = match &result_allocator.allocator {
-                    None => {
-                        Array::with_new_memory(&current.device, &current.stream, layout, element)
+                match new_array(descr.py(), &result_allocator, layout.clone(), element)? {
+                    Ok(array) => (array, None),
+                    Err(null) => {
+                        return self.init_vacant(Vacant {
+                            layout,
+                            element,
+                            descr: descr.unbind(),
+                            gpudata: null,
+                            allocator: result_allocator.object,
+                            base: None,
+                        });
                     }
-                    Some(allocator) if layout.size() > 0 => allocator
-                        .allocate(&current.device, &current.stream, layout.extent().end)
-                        .and_then(|m| {
-                            Array::from_memory(m, layout, element, current.stream.clone())
-                        }),
-                    Some(_) => {
-                        Array::with_new_memory(&current.device, &current.stream, layout, element)
-                    }
-                };
-                (array.or_raise()?, None)
+                }
             }
         };
-        let base = base.filter(|base| !base.is_none()).map(|base| base.clone().unbind());
+        let base = base.map(|base| base.clone().unbind());
         let mut content = Content::new(array, descr.unbind(), result_allocator, base);
         content.gpudata = kept.map_or_else(OnceLock::new, OnceLock::from);
-        self.content
-            .set(content)
-            .map_err(|_| PyRuntimeError::new_err("GPUArray.__init__ was called a second time"))
+        if self.replaced.get().is_some() {
+            return Err(second_init());
+        }
+        self.content.set(content).map_err(|_| second_init())
     }
+}
+
+fn second_init() -> PyErr {
+    PyRuntimeError::new_err("GPUArray.__init__ was called a second time")
+}
+
+impl GPUArray {
+    fn init_vacant(&self, vacant: Vacant) -> PyResult<()> {
+        if self.content.get().is_some() || self.replaced.get().is_some() {
+            return Err(second_init());
+        }
+        self.replace(State::Vacant(vacant));
+        Ok(())
+    }
+}
+
+/// An array in new memory; the object that a Python allocator returned if it stands for none.
+fn new_array(
+    py: Python<'_>,
+    result_allocator: &ResultAllocator,
+    layout: Layout,
+    element: DType,
+) -> PyResult<Result<Array, Py<PyAny>>> {
+    let current = current_device()?;
+    let (device, stream) = (&current.device, &current.stream);
+    let Some(allocator) = result_allocator.allocator.as_ref().filter(|_| layout.size() > 0) else {
+        return Ok(Ok(Array::with_new_memory(device, stream, layout, element).or_raise()?));
+    };
+    let bytes = layout.extent().end;
+    let memory = match &result_allocator.python {
+        None => allocator.allocate(device, stream, bytes).or_raise()?,
+        Some(python) => match python.memory_or_null(py, device, bytes)? {
+            Ok(memory) => memory,
+            Err(null) => return Ok(Err(null)),
+        },
+    };
+    Ok(Ok(Array::from_memory(memory, layout, element, stream.clone()).or_raise()?))
 }
 
 fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
@@ -108,7 +155,11 @@ fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
 }
 
 /// How many bytes negative strides reach below the first element.
-fn bytes_below(shape: &Shape, strides: Option<&Strides>, itemsize: usize) -> PyResult<usize> {
+pub(super) fn bytes_below(
+    shape: &Shape,
+    strides: Option<&Strides>,
+    itemsize: usize,
+) -> PyResult<usize> {
     checked_size(shape, itemsize).or_raise()?;
     let Some(strides) = strides.filter(|_| !shape.contains(&0)) else {
         return Ok(0);
@@ -124,7 +175,7 @@ fn bytes_below(shape: &Shape, strides: Option<&Strides>, itemsize: usize) -> PyR
 }
 
 /// The memory that `gpudata` names, which reaches `low` bytes below it.
-fn memory_for(
+pub(super) fn memory_for(
     gpudata: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
     low: usize,
@@ -171,7 +222,7 @@ fn memory_for(
 }
 
 /// The array at the address of `gpudata` inside `memory`.
-fn place(
+pub(super) fn place(
     memory: Arc<DeviceMemory>,
     layout: &Layout,
     element: DType,

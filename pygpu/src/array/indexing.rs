@@ -10,9 +10,8 @@ use crate::numpy_array;
 use gpuarray::{Array, DType, Error, Kind, Number, Order, Scalar};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyIterator, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -180,17 +179,6 @@ impl GPUArray {
 
     fn __delitem__(&self, _index: &Bound<'_, PyAny>) -> PyResult<()> {
         Err(PyIndexError::new_err("elements of an array cannot be deleted"))
-    }
-
-    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
-        if slf.get().array()?.shape().is_empty() {
-            return Err(PyTypeError::new_err("iteration over an array without axes"));
-        }
-        // SAFETY: the object is live; the call returns a new iterator, or null with an exception.
-        unsafe {
-            let iterator = ffi::PySeqIter_New(slf.as_ptr());
-            Ok(Bound::from_owned_ptr_or_err(slf.py(), iterator)?.cast_into_unchecked())
-        }
     }
 
     /// Sets every element to a value, and returns the array.

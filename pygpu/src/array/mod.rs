@@ -16,6 +16,7 @@ mod operators;
 mod protocols;
 mod reduction_methods;
 mod reductions;
+mod replaced;
 mod results;
 mod sorting;
 mod textures;
@@ -48,6 +49,7 @@ use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
+use replaced::Replaced;
 use std::sync::{Arc, OnceLock};
 
 /// Operations on more elements than this release Python's lock while they are queued, since
@@ -168,20 +170,27 @@ impl Content {
 /// array([1., 2., 3.], dtype=float32)
 #[pyclass(frozen, subclass, dict, weakref, name = "GPUArray", module = "pygpu.gpuarray")]
 pub(crate) struct GPUArray {
-    /// Empty only between `__new__` and `__init__` of a subclass.
+    /// Empty only between `__new__` and `__init__` of a subclass, and in objects made without memory.
     ///
     /// Not std's `OnceLock`, which takes twice the time to make a full one: an array object is made
     /// for every result of an operation.
     content: OnceCell<Content>,
+    /// Empty in nearly all objects.
+    replaced: OnceCell<Replaced>,
 }
 
 impl GPUArray {
     fn with(content: Content) -> GPUArray {
-        GPUArray { content: OnceCell::with_value(content) }
+        GPUArray { content: OnceCell::with_value(content), replaced: OnceCell::new() }
     }
 
-    /// The array, unless a subclass has not called `GPUArray.__init__`.
+    /// The array, unless it has no memory, or a subclass has not called `GPUArray.__init__`.
     pub(crate) fn content(&self) -> PyResult<&Content> {
+        if let Some(replaced) = self.replaced.get()
+            && let Some(content) = GPUArray::later_content(replaced)?
+        {
+            return Ok(content);
+        }
         self.content.get().ok_or_else(|| {
             PyRuntimeError::new_err("GPUArray.__init__ has not been called for this object")
         })

@@ -1,9 +1,10 @@
 //! Array objects for the results of operations, and for views.
 
-use super::{Content, GPUArray};
+use super::{Content, GPUArray, parse_order, run};
 use crate::allocator::{ResultAllocator, allocation_object};
 use crate::dtypes;
-use gpuarray::{Array, DType};
+use crate::errors::OrRaise;
+use gpuarray::{Array, DType, Layout};
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -35,7 +36,22 @@ pub(crate) fn wrap_like<'py>(
     if like.is_exact_instance_of::<GPUArray>() {
         return wrap_new(py, array, descr, content.result_allocator(py));
     }
-    // A subclass decides how its objects are made, as PyCUDA's `_new_like_me` does.
+    // A subclass decides how its objects are made.
+    let own = like.get_type().getattr("_new_like_me")?;
+    if !own.is(py.get_type::<GPUArray>().getattr("_new_like_me")?) {
+        return in_new_like(like, &array, descr.bind(py));
+    }
+    in_class_of(like, array, descr)
+}
+
+/// An array as an object of a subclass, whose constructor is called.
+fn in_class_of<'py>(
+    like: &Bound<'py, GPUArray>,
+    array: Array,
+    descr: Py<PyArrayDescr>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    let content = like.get().content()?;
     let pool = content.ticket.pool();
     let arguments = PyDict::new(py);
     if let Some(allocator) = &content.allocator {
@@ -49,6 +65,65 @@ pub(crate) fn wrap_like<'py>(
     }
     let shape = PyTuple::new(py, array.shape())?;
     like.get_type().call((shape, descr), Some(&arguments))
+}
+
+/// A result in an object that a subclass's own `_new_like_me` makes, as PyCUDA's operations ask for it.
+fn in_new_like<'py>(
+    like: &Bound<'py, GPUArray>,
+    array: &Array,
+    descr: &Bound<'py, PyArrayDescr>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    let own = like.get().array()?;
+    let made = if array.dtype() == own.dtype() && array.shape() == own.shape() {
+        like.call_method0("_new_like_me")?
+    } else {
+        like.call_method1("_new_like_me", (descr,))?
+    };
+    let target = made.cast::<GPUArray>()?.get().array()?;
+    if target.shape() != array.shape() || target.dtype() != array.dtype() {
+        // What PyCUDA's operations never ask for.
+        return wrap_new(
+            py,
+            array.clone(),
+            descr.clone().unbind(),
+            like.get().content()?.result_allocator(py),
+        );
+    }
+    run(py, array.size(), || target.assign(array))?;
+    Ok(made)
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Returns a new array of the same shape and memory order, with elements that are not set. Where a
+    /// subclass overrides it, the results of operations are made by it.
+    #[pyo3(signature = (dtype = None, order = None))]
+    fn _new_like_me<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        order: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let content = slf.get().content()?;
+        let (descr, dtype) = match dtype.filter(|dtype| !dtype.is_none()) {
+            Some(dtype) => dtypes::parse(dtype)?,
+            None => (content.descr.bind(py).clone(), content.array.dtype()),
+        };
+        let array = match order {
+            None => run(py, 0, || content.array.empty_like(dtype))?,
+            Some(order) => {
+                let order = parse_order(Some(order))?;
+                let layout = Layout::contiguous(content.array.shape(), dtype.size(), order);
+                let layout = layout.or_raise()?;
+                run(py, 0, || content.array.new_array(layout.clone(), dtype))?
+            }
+        };
+        if slf.is_exact_instance_of::<GPUArray>() {
+            return wrap_new(py, array, descr.unbind(), content.result_allocator(py));
+        }
+        in_class_of(slf, array, descr.unbind())
+    }
 }
 
 /// As [`wrap_like`], remembering another allocator if one was given.

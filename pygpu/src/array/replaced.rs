@@ -1,0 +1,277 @@
+//! Array objects without memory, and those whose memory or allocator the program has replaced.
+//!
+//! In PyCUDA `gpudata` and `allocator` are plain attributes. Programs make arrays on a null address, as places
+//! for memory that they assign later, and move arrays to other memory.
+
+use super::construct::{bytes_below, memory_for, place};
+use super::{Content, GPUArray};
+use crate::allocation::address_of;
+use crate::allocator::ResultAllocator;
+use crate::current_device::current_device;
+use crate::errors::{OrRaise, to_python};
+use gpuarray::hal::operation::{Shape, Strides};
+use gpuarray::{DType, Error, Layout};
+use numpy::PyArrayDescr;
+use once_cell::sync::OnceCell;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use pyo3::{PyTraverseError, PyVisit};
+use std::iter;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What an array object without memory knows.
+pub(super) struct Vacant {
+    pub(super) layout: Layout,
+    pub(super) element: DType,
+    pub(super) descr: Py<PyArrayDescr>,
+    /// The null address that the program gave.
+    pub(super) gpudata: Py<PyAny>,
+    pub(super) allocator: Option<Py<PyAny>>,
+    pub(super) base: Option<Py<PyAny>>,
+}
+
+/// What an array object is after a replacement.
+pub(super) enum State {
+    Vacant(Vacant),
+    Filled(Content),
+}
+
+/// What an array object has been made of since its first replacement, in order.
+///
+/// Calls that run without Python's lock refer to what the object was when they began. So nothing is
+/// removed before the object goes; and a program that changes between some memories adds each once.
+#[derive(Default)]
+pub(super) struct Replaced {
+    /// The entry in use: 0 is what the object was made of at first.
+    current: AtomicUsize,
+    entries: OnceCell<Box<Entry>>,
+}
+
+struct Entry {
+    state: State,
+    next: OnceCell<Box<Entry>>,
+}
+
+impl Replaced {
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        iter::successors(self.entries.get(), |entry| entry.next.get()).map(|entry| &**entry)
+    }
+
+    /// Returns the state in use; `None` for what the object was made of at first.
+    pub(super) fn state(&self) -> Option<&State> {
+        let number = self.current.load(Ordering::Acquire).checked_sub(1)?;
+        self.entries().nth(number).map(|entry| &entry.state)
+    }
+
+    /// Takes a state into use.
+    fn replace(&self, first: Option<&Content>, state: State) {
+        let is_same = match (&state, first) {
+            (State::Filled(new), Some(first)) => first.is_replaceable_by(new),
+            _ => false,
+        };
+        if is_same {
+            return self.current.store(0, Ordering::Release);
+        }
+        if let Some(known) = self.entries().position(|entry| entry.state.is_replaceable_by(&state))
+        {
+            return self.current.store(known + 1, Ordering::Release);
+        }
+        let (mut cell, mut number) = (&self.entries, 1);
+        let mut entry = Box::new(Entry { state, next: OnceCell::new() });
+        while let Err((next, rejected)) = cell.try_insert(entry) {
+            (cell, entry, number) = (&next.next, rejected, number + 1);
+        }
+        self.current.store(number, Ordering::Release);
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for entry in self.entries() {
+            match &entry.state {
+                State::Filled(content) => content.traverse(visit)?,
+                State::Vacant(vacant) => {
+                    visit.call(&vacant.descr)?;
+                    visit.call(&vacant.gpudata)?;
+                    visit.call(&vacant.allocator)?;
+                    visit.call(&vacant.base)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True for the same object, or none both times.
+fn is_same(a: Option<&Py<PyAny>>, b: Option<&Py<PyAny>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.is(b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+impl State {
+    fn is_replaceable_by(&self, other: &State) -> bool {
+        match (self, other) {
+            (State::Filled(own), State::Filled(other)) => own.is_replaceable_by(other),
+            (State::Vacant(own), State::Vacant(other)) => {
+                is_same(own.allocator.as_ref(), other.allocator.as_ref())
+                    && is_same(own.base.as_ref(), other.base.as_ref())
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Content {
+    /// True if the program cannot tell the two contents of one array object apart.
+    fn is_replaceable_by(&self, other: &Content) -> bool {
+        let is_same_memory = match (self.gpudata.get(), other.gpudata.get()) {
+            // Each use of an address has a number of its own.
+            (Some(own), Some(other)) => Python::attach(|py| {
+                let is_number = |it: &Py<PyAny>| it.bind(py).is_exact_instance_of::<PyInt>();
+                own.is(other) || is_number(own) && is_number(other)
+            }),
+            (own, other) => is_same(own, other),
+        };
+        is_same_memory
+            && self.array.address() == other.array.address()
+            && is_same(self.allocator.as_ref(), other.allocator.as_ref())
+            && is_same(self.base.as_ref(), other.base.as_ref())
+    }
+}
+
+/// True for an object that stands for no memory.
+pub(super) fn is_null(gpudata: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(gpudata.is_none() || address_of("gpudata", gpudata)? == 0)
+}
+
+impl GPUArray {
+    /// Makes an object that has no memory, or replaces what it is made of.
+    pub(super) fn replace(&self, state: State) {
+        self.replaced.get_or_init(Replaced::default).replace(self.content.get(), state);
+    }
+
+    /// What the object is without memory; `None` where it has some.
+    pub(super) fn vacant(&self) -> Option<&Vacant> {
+        match self.replaced.get()?.state()? {
+            State::Vacant(vacant) => Some(vacant),
+            State::Filled(_) => None,
+        }
+    }
+
+    /// The content of an object of which something has been replaced; `None` for what it was made of.
+    #[cold]
+    pub(super) fn later_content(replaced: &Replaced) -> PyResult<Option<&Content>> {
+        match replaced.state() {
+            None => Ok(None),
+            Some(State::Filled(content)) => Ok(Some(content)),
+            Some(State::Vacant(_)) => Err(to_python(Error::invalid(
+                "array",
+                "it has no memory, for its gpudata is null; assign an allocation or an address to gpudata",
+            ))),
+        }
+    }
+
+    pub(super) fn layout(&self) -> PyResult<&Layout> {
+        match self.vacant() {
+            Some(vacant) => Ok(&vacant.layout),
+            None => Ok(self.array()?.layout()),
+        }
+    }
+
+    pub(super) fn element(&self) -> PyResult<DType> {
+        match self.vacant() {
+            Some(vacant) => Ok(vacant.element),
+            None => Ok(self.array()?.dtype()),
+        }
+    }
+
+    pub(super) fn descr(&self) -> PyResult<&Py<PyArrayDescr>> {
+        match self.vacant() {
+            Some(vacant) => Ok(&vacant.descr),
+            None => Ok(&self.content()?.descr),
+        }
+    }
+
+    pub(super) fn allocator_object(&self) -> PyResult<Option<&Py<PyAny>>> {
+        match self.vacant() {
+            Some(vacant) => Ok(vacant.allocator.as_ref()),
+            None => Ok(self.content()?.allocator.as_ref()),
+        }
+    }
+
+    pub(super) fn base_object(&self) -> PyResult<Option<&Py<PyAny>>> {
+        match self.vacant() {
+            Some(vacant) => Ok(vacant.base.as_ref()),
+            None => Ok(self.content()?.base.as_ref()),
+        }
+    }
+}
+
+#[pymethods]
+impl GPUArray {
+    /// Moves the object to other memory, whose elements it then has: an allocation or an address with
+    /// room for its shape and strides. With None or a null address it has no memory, and can only be given some.
+    /// The memory before is kept as long as the object.
+    #[setter]
+    fn set_gpudata(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let (layout, element) = (self.layout()?, self.element()?);
+        let descr = self.descr()?.clone_ref(py);
+        let base = self.base_object()?.map(|base| base.clone_ref(py));
+        let allocator = self.allocator_object()?.map(|it| it.clone_ref(py));
+        if layout.size() == 0 {
+            return Ok(());
+        }
+        if is_null(value)? {
+            let (layout, gpudata) = (layout.clone(), value.clone().unbind());
+            let vacant = Vacant { layout, element, descr, gpudata, allocator, base };
+            self.replace(State::Vacant(vacant));
+            return Ok(());
+        }
+        let shape = Shape::from_slice(layout.shape());
+        let strides = Strides::from_slice(layout.strides());
+        let low = bytes_below(&shape, Some(&strides), element.size())?;
+        let layout = Layout::with_strides(&shape, &strides, low, element.size()).or_raise()?;
+        let memory = memory_for(value, None, low, &layout)?;
+        let stream = match self.vacant() {
+            Some(_) => current_device()?.stream,
+            None => self.array()?.stream().clone(),
+        };
+        let array = place(memory, &layout, element, value, &stream)?;
+        let allocator = ResultAllocator::from_argument(allocator.as_ref().map(|it| it.bind(py)))?;
+        let mut content = Content::new(array, descr, allocator, base);
+        content.gpudata = OnceLock::from(value.clone().unbind());
+        self.replace(State::Filled(content));
+        Ok(())
+    }
+
+    /// Lets the results of the object's operations get their memory from another callable; None for
+    /// `driver.mem_alloc`.
+    #[setter]
+    fn set_allocator(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let allocator = ResultAllocator::from_argument(Some(value))?;
+        let descr = self.descr()?.clone_ref(py);
+        let base = self.base_object()?.map(|base| base.clone_ref(py));
+        if let Some(Vacant { layout, element, gpudata, .. }) = self.vacant() {
+            self.replace(State::Vacant(Vacant {
+                layout: layout.clone(),
+                element: *element,
+                descr,
+                gpudata: gpudata.clone_ref(py),
+                allocator: allocator.object,
+                base,
+            }));
+            return Ok(());
+        }
+        let own = self.content()?;
+        let mut content = Content::new(own.array.clone(), descr, allocator, base);
+        if let Some(object) = own.gpudata.get() {
+            content.gpudata = OnceLock::from(object.clone_ref(py));
+        }
+        self.replace(State::Filled(content));
+        Ok(())
+    }
+}
