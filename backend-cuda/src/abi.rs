@@ -20,6 +20,10 @@ hal::abi_passes! {
     HostFunction as sys::CUhostFn;
     StreamCallback as sys::CUstreamCallback;
     sys::CUDA_MEMCPY3D as sys::CUDA_MEMCPY3D;
+    sys::CUDA_ARRAY3D_DESCRIPTOR as sys::CUDA_ARRAY3D_DESCRIPTOR;
+    sys::CUDA_RESOURCE_DESC as sys::CUDA_RESOURCE_DESC;
+    sys::CUDA_TEXTURE_DESC as sys::CUDA_TEXTURE_DESC;
+    sys::CUDA_RESOURCE_VIEW_DESC as sys::CUDA_RESOURCE_VIEW_DESC;
     nvrtc::_nvrtcProgram as nvrtc::_nvrtcProgram;
 }
 

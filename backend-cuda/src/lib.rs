@@ -5,10 +5,12 @@
 //! where a library or a symbol is missing and returns statuses as a closed enumeration.
 
 mod abi;
+mod copies;
 mod cublas;
 pub mod nvrtc;
 mod search;
 mod table;
+mod textures;
 mod vendor;
 
 use hal::{Backend, Result, driver, setting};

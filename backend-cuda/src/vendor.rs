@@ -1,9 +1,11 @@
 //! What CUDA does differently from HIP.
 
+use crate::copies;
 use crate::cublas;
 use crate::nvrtc::Nvrtc;
 use crate::table::{NAMES, OwnCalls};
-use cudarc::driver::sys::{self, CUDA_MEMCPY3D, CUmemorytype};
+use crate::textures;
+use cudarc::driver::sys;
 use hal::compile::{Compiled, Compiler, JitOptions, Target};
 use hal::driver::DriverLibrary;
 use hal::driver::blas::{Blas, BlasLibrary};
@@ -11,9 +13,8 @@ use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::vendor::{NO_SYMBOL, Vendor};
 use hal::library::Library;
 use hal::source::NVRTC_OPTIONS;
-use hal::{
-    Api, Direction, Error, Feature, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer,
-};
+use hal::texture::{ArrayCopy, ArrayShape, Sampling, TextureHandle, TextureResource};
+use hal::{Api, Error, Feature, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -94,7 +95,10 @@ impl Vendor for Cuda {
     }
 
     fn features(&self) -> &'static [Feature] {
-        &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts]
+        match textures::are_there(&self.calls) {
+            true => &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts, Feature::Textures],
+            false => &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts],
+        }
     }
 
     fn retain_context(&self, device: c_int) -> (c_int, Handle) {
@@ -147,43 +151,8 @@ impl Vendor for Cuda {
     }
 
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {
-        use CUmemorytype::{CU_MEMORYTYPE_DEVICE as DEVICE, CU_MEMORYTYPE_HOST as HOST};
-        let (to, from) = match transfer.direction {
-            Direction::HostToDevice => (DEVICE, HOST),
-            Direction::DeviceToHost => (HOST, DEVICE),
-            Direction::DeviceToDevice => (DEVICE, DEVICE),
-        };
-        let (destination_height, source_height) = transfer.slice_heights();
-        let null: *mut c_void = std::ptr::null_mut();
-        let description = CUDA_MEMCPY3D {
-            srcXInBytes: 0,
-            srcY: 0,
-            srcZ: 0,
-            srcLOD: 0,
-            srcMemoryType: from,
-            srcHost: transfer.source as *const c_void,
-            srcDevice: transfer.source,
-            srcArray: null.cast(),
-            reserved0: null,
-            srcPitch: transfer.source_pitch,
-            srcHeight: source_height,
-            dstXInBytes: 0,
-            dstY: 0,
-            dstZ: 0,
-            dstLOD: 0,
-            dstMemoryType: to,
-            dstHost: transfer.destination as *mut c_void,
-            dstDevice: transfer.destination,
-            dstArray: null.cast(),
-            reserved1: null,
-            dstPitch: transfer.destination_pitch,
-            dstHeight: destination_height,
-            WidthInBytes: transfer.width,
-            Height: transfer.height,
-            Depth: transfer.depth,
-        };
-        // SAFETY: the caller's promise; the driver reads the description before it returns.
-        unsafe { (self.calls.copy_3d)(&description, stream) }
+        // SAFETY: the caller's promise.
+        unsafe { copies::rows(&self.calls, transfer, stream) }
     }
 
     unsafe fn copy_peer(
@@ -196,6 +165,28 @@ impl Vendor for Cuda {
         let ((to, _, to_context), (from, _, from_context)) = (destination, source);
         // SAFETY: the caller's promise.
         unsafe { (self.calls.copy_peer)(to, to_context, from, from_context, bytes, stream) }
+    }
+
+    fn create_array(&self, shape: &ArrayShape) -> (c_int, u64) {
+        textures::create_array(&self.calls, shape)
+    }
+
+    fn create_texture(&self, resource: &TextureResource, sampling: &Sampling) -> (c_int, u64) {
+        textures::create_texture(&self.calls, resource, sampling)
+    }
+
+    fn create_surface(&self, array: u64) -> (c_int, u64) {
+        textures::create_surface(&self.calls, array)
+    }
+
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { textures::destroy(&self.calls, kind, handle) }
+    }
+
+    unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { copies::copy(&self.calls, copy, stream) }
     }
 
     fn enable_peer(&self, _device: c_int, context: Handle) -> c_int {

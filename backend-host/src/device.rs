@@ -9,8 +9,10 @@ use crate::memory::Memory;
 use crate::module::HostModule;
 use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
+use crate::texture::{self, Textures};
 use hal::compile::Compiled;
 use hal::process::ProcessMutex;
+use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
     Feature, Features, IpcHandle, LinkInput, LoadOptions, MemoryInfo, Module, ModuleSource,
@@ -46,6 +48,7 @@ pub(crate) struct HostDevice {
     pinned: ProcessMutex<BTreeMap<usize, usize>>,
     registered: ProcessMutex<BTreeMap<usize, usize>>,
     limits: [AtomicUsize; LIMITS.len()],
+    textures: Textures,
 }
 
 /// The limits of `CUlimit` that there have been from the first on, with the values that drivers
@@ -84,6 +87,7 @@ impl HostDevice {
             pinned: ProcessMutex::default(),
             registered: ProcessMutex::default(),
             limits: LIMITS.map(AtomicUsize::new),
+            textures: Textures::default(),
         }
     }
 
@@ -94,6 +98,19 @@ impl HostDevice {
     /// The variables of loaded modules.
     pub(crate) fn variables(&self) -> &ProcessMutex<BTreeMap<usize, usize>> {
         &self.variables
+    }
+
+    /// Arrays, texture objects and surface objects.
+    pub(crate) fn textures(&self) -> &Textures {
+        &self.textures
+    }
+
+    /// True if the range lies in one allocation, in registered memory or in a module's variable.
+    pub(crate) fn has_memory(&self, address: u64, bytes: usize) -> bool {
+        let held = |(start, size): (u64, usize)| bytes <= size - (address - start) as usize;
+        self.memory.allocation(address).is_some_and(held)
+            || range_in(&self.registered, address as usize, bytes).is_some()
+            || range_in(&self.variables, address as usize, bytes).is_some()
     }
 
     /// What a launch counts as multiprocessors: the threads that run blocks.
@@ -235,6 +252,7 @@ unsafe impl Device for HostHandle {
             Feature::CooperativeLaunch,
             Feature::ManagedMemory,
             Feature::Limits,
+            Feature::Textures,
         ]
         .into_iter()
         .collect::<Features>()
@@ -272,10 +290,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
-        let held = |(start, size): (u64, usize)| bytes <= size - (address - start) as usize;
-        self.memory.allocation(address).is_some_and(held)
-            || range_in(&self.registered, address as usize, bytes).is_some()
-            || range_in(&self.variables, address as usize, bytes).is_some()
+        self.has_memory(address, bytes)
     }
 
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
@@ -290,6 +305,27 @@ unsafe impl Device for HostHandle {
                 format!("address is {address:#x}, where device {DEVICE} has no memory"),
             )
         })
+    }
+
+    fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
+        texture::create_array(self, shape)
+    }
+
+    unsafe fn create_texture(
+        &self,
+        resource: &TextureResource,
+        sampling: &Sampling,
+    ) -> Result<u64> {
+        texture::create_texture(self, resource, sampling)
+    }
+
+    unsafe fn create_surface(&self, array: u64) -> Result<u64> {
+        texture::create_surface(self, array)
+    }
+
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { texture::destroy(self, kind, handle) }
     }
 
     fn kept_memory(&self) -> Result<usize> {

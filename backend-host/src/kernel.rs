@@ -296,6 +296,8 @@ pub(crate) fn device_attribute(attribute: DeviceAttribute, multiprocessors: u32)
         A::MAX_THREADS_PER_MULTIPROCESSOR => MULTIPROCESSOR_THREADS as i32,
         A::COMPUTE_CAPABILITY_MAJOR => (cuda_c::DEFAULT_ARCHITECTURE / 100) as i32,
         A::COMPUTE_CAPABILITY_MINOR => (cuda_c::DEFAULT_ARCHITECTURE / 10 % 10) as i32,
+        // The alignment of memory that textures read.
+        DeviceAttribute(14) => crate::texture::ALIGNMENT as i32,
         // Shared memory and registers of a multiprocessor.
         DeviceAttribute(81) => MULTIPROCESSOR_SHARED as i32,
         DeviceAttribute(82) => 64 << 10,

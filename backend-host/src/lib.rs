@@ -13,6 +13,7 @@ mod module;
 mod queue;
 mod sharing;
 mod stream;
+mod texture;
 mod transfer;
 
 pub use config::HostConfig;

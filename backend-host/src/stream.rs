@@ -9,12 +9,14 @@ use crate::event::{HostEvent, Pending, Record};
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
 use crate::queue::{Mark, Queue, Room, Task};
+use crate::texture;
 use crate::transfer;
 use cuda_c::Shape;
 use hal::attempt;
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
+use hal::texture::ArrayCopy;
 use hal::{DeviceId, Event, Parameter, PrefetchTarget, Result, Status, Stream, Transfer};
 use std::any::Any;
 use std::ffi::c_void;
@@ -300,6 +302,12 @@ unsafe impl Stream for HostStream {
             }
             Ok(())
         })
+    }
+
+    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
+        let transfer = self.status.during(|| texture::transfer(&self.device, copy))?;
+        // SAFETY: the caller's promise; the array's memory is the device's.
+        unsafe { self.transfer(&transfer) }
     }
 
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {

@@ -49,6 +49,9 @@ pub enum Feature {
     ExternalContexts,
     /// [`Device::reset`](crate::Device::reset).
     Reset,
+    /// Arrays, and texture and surface objects over them:
+    /// [`Device::create_array`](crate::Device::create_array).
+    Textures,
 }
 }
 

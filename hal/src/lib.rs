@@ -86,6 +86,7 @@ pub mod setting;
 pub mod source;
 pub mod status;
 pub mod stream;
+pub mod texture;
 
 pub use array::{Argument, Array, DeviceArray, Inexact, Number, PendingCopy, PinnedBuffer};
 pub use backend::Backend;

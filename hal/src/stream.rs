@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::memory::Use;
 use crate::operation::Operation;
 use crate::status::Status;
+use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -285,6 +286,20 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// Every byte that the transfer names is allocated, on the side that the direction says, until
     /// the copy has run, and nothing else accesses those bytes meanwhile.
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()>;
+
+    /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to
+    /// pageable host memory has arrived when the call returns.
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no textures; else as for [`Stream::transfer`].
+    ///
+    /// # Safety
+    /// As for [`Stream::transfer`]; the copy has passed [`ArrayCopy::check`] for each array, which is
+    /// one of this device.
+    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
+        let _ = copy;
+        Err(Error::unsupported("copy_array", "the backend has no textures"))
+    }
 
     /// Queues a fill of `count` elements of `width` bytes (1, 2 or 4) with the lowest bytes of
     /// `value` (`cuMemsetD8Async` to `cuMemsetD32Async`, `hipMemsetD8Async` to

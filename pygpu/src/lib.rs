@@ -32,6 +32,7 @@ mod stream_registry;
 mod synchronize;
 #[cfg(feature = "testing")]
 mod testing;
+mod texture;
 mod weak_array;
 
 use pyo3::prelude::*;
@@ -71,6 +72,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         graph::PyCapture,
         graph::PyGraph,
         stream::PyStream,
+        texture::PyTextureArray,
+        texture::PyTextureObject,
     );
     macro_rules! functions {
         ($($path:path),* $(,)?) => {
@@ -163,6 +166,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         status::check_status,
         status::status_message,
         status::status_names,
+        texture::has_textures,
+        texture::surface_of_array,
+        texture::texture_of_array,
+        texture::texture_of_memory,
     );
     module.add("named_functions", array::named_functions(module.py())?)?;
     module.add("universal_functions", array::universal_functions(module.py())?)?;

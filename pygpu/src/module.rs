@@ -6,6 +6,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::kernel::Function;
 use crate::numpy_array;
+use crate::texture::{Bindings, PyTextureObject};
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
@@ -32,13 +33,17 @@ pub(crate) struct PyModuleObject {
     /// Unloading code waits for the device.
     module: DeferredDrop<Arc<dyn Module>>,
     home: CurrentDevice,
+    bindings: Arc<Bindings>,
 }
 
-fn no_references(call: &'static str, name: &str) -> PyErr {
-    to_python(Error::unsupported(
-        call,
-        format!("{name}: there are no texture and surface references; pass arrays to kernels"),
-    ))
+/// Returns an object for a variable of a module, made by a class of `pygpu._textures`.
+fn reference<'py>(
+    module: &Bound<'py, PyModuleObject>,
+    class: &str,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = module.py().import("pygpu._textures")?.getattr(class)?;
+    class.call_method1("_of_module", (module, name))
 }
 
 #[pymethods]
@@ -64,7 +69,8 @@ impl PyModuleObject {
     /// LogicError
     ///     The module has no such kernel.
     fn get_function(&self, name: &str) -> PyResult<Function> {
-        Ok(Function::new(self.module.kernel(name).or_raise()?, self.home.clone()))
+        let kernel = self.module.kernel(name).or_raise()?;
+        Ok(Function::new(kernel, self.home.clone(), self.bindings.clone()))
     }
 
     /// Returns where a variable of the module lies (`cuModuleGetGlobal`, `hipModuleGetGlobal`).
@@ -89,14 +95,61 @@ impl PyModuleObject {
         self.module.global(name).or_raise()
     }
 
-    /// Raises `Unsupported`: current drivers have no texture references.
-    fn get_texref(&self, name: &str) -> PyResult<()> {
-        Err(no_references("get_texref", name))
+    /// Returns a texture reference: a variable that was declared as `texture<...>`. What is bound to
+    /// it, kernels of the module read by `tex2D` and its like.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The variable's name.
+    ///
+    /// Returns
+    /// -------
+    /// TextureReference
+    ///     The reference.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The module has no such variable, or it is none.
+    /// Unsupported
+    ///     The device has no textures.
+    fn get_texref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        reference(slf, "TextureReference", name)
     }
 
-    /// Raises `Unsupported`: current drivers have no surface references.
-    fn get_surfref(&self, name: &str) -> PyResult<()> {
-        Err(no_references("get_surfref", name))
+    /// Returns a surface reference: a variable that was declared as `surface<...>`.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The variable's name.
+    ///
+    /// Returns
+    /// -------
+    /// SurfaceReference
+    ///     The reference.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The module has no such variable, or it is none.
+    /// Unsupported
+    ///     The device has no surfaces.
+    fn get_surfref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        reference(slf, "SurfaceReference", name)
+    }
+
+    /// Writes an object's number to a texture or surface reference, and keeps the object.
+    fn _bind(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        object: &Bound<'_, PyTextureObject>,
+    ) -> PyResult<()> {
+        let CurrentDevice { device, stream } = &self.home;
+        let module = self.module.as_ref();
+        self.bindings.bind(py, module, device.as_ref(), stream, name, object.get())
     }
 
     /// What the compiler and the driver had to say while the code was loaded.
@@ -172,7 +225,7 @@ fn load(
     let module = py.detach(|| unsafe { home.device.load_module(source, options) });
     Ok(module.map(|module| {
         let module = DeferredDrop::new(&home.device, module);
-        PyModuleObject { module, home }
+        PyModuleObject { module, home, bindings: Arc::default() }
     }))
 }
 

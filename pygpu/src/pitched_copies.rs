@@ -2,12 +2,15 @@
 
 use crate::copies::{DeviceAddress, queue};
 use crate::current_device::current_device;
-use crate::errors::to_python;
+use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
 use crate::stream::stream_argument;
-use gpuarray::memory::Access;
-use gpuarray::{Direction, Error, Transfer};
+use crate::texture::PyTextureArray;
+use gpuarray::memory::{Access, AccessGuard, Use};
+use gpuarray::texture::{ArrayCopy, CopySide};
+use gpuarray::{Direction, Error, Stream, Transfer};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Bytes of a row, rows of a slice, slices.
 type Extent = (usize, usize, usize);
@@ -97,21 +100,99 @@ impl<'py> Endpoint<'py> {
     }
 }
 
+/// One side as Python passes it: the memory, whether it is the host's, and a position.
+type Side<'py> = (Bound<'py, PyAny>, bool, Position);
+
+fn is_array(side: &Side<'_>) -> bool {
+    side.0.is_instance_of::<PyTextureArray>()
+}
+
+/// A side of a copy of which one is an array for textures.
+struct ArraySide<'py> {
+    side: CopySide,
+    endpoint: Option<Endpoint<'py>>,
+}
+
+impl<'py> ArraySide<'py> {
+    fn new(
+        name: &str,
+        (value, is_host, at): &Side<'py>,
+        writable: bool,
+        copied: &ArrayCopy,
+    ) -> PyResult<ArraySide<'py>> {
+        if let Ok(array) = value.cast::<PyTextureArray>() {
+            let array = array.get().array();
+            let origin = [at.0, at.1, at.2];
+            copied.check(name, array.shape(), origin).or_raise()?;
+            let side = CopySide::Array { array: array.handle().or_raise()?, origin };
+            return Ok(ArraySide { side, endpoint: None });
+        }
+        let span = Span::new(name, *at, (copied.width, copied.height, copied.depth))?;
+        let endpoint = Endpoint::new(name, value, *is_host, writable, &span)?;
+        let side = CopySide::Memory {
+            address: endpoint.address(&span),
+            pitch: span.pitch,
+            slice: span.slice,
+            is_host: *is_host,
+        };
+        Ok(ArraySide { side, endpoint: Some(endpoint) })
+    }
+
+    fn access(&self, access: Access) -> Option<Use<'_>> {
+        match &self.endpoint {
+            Some(Endpoint::Device(memory)) => memory.access(access),
+            _ => None,
+        }
+    }
+}
+
+/// Copies from or to an array for textures.
+fn copy_array<'py>(
+    py: Python<'py>,
+    dest: &Side<'py>,
+    src: &Side<'py>,
+    (width, height, depth): Extent,
+    stream: &Arc<dyn Stream>,
+    wait: bool,
+) -> PyResult<()> {
+    // The sides are not known yet: what is checked are the extents.
+    let unset = CopySide::Memory { address: 0, pitch: 0, slice: 0, is_host: false };
+    let copy = ArrayCopy { destination: unset, source: unset, width, height, depth, wait };
+    let to = ArraySide::new("dst", dest, true, &copy)?;
+    let from = ArraySide::new("src", src, false, &copy)?;
+    let copy = ArrayCopy { destination: to.side, source: from.side, ..copy };
+    let uses: Vec<_> =
+        [to.access(Access::Write), from.access(Access::Read)].into_iter().flatten().collect();
+    if wait {
+        crate::synchronize::wait_before_copy(py, stream, &uses)?;
+    }
+    py.detach(|| {
+        stream.wait_for_room();
+        let _guard = AccessGuard::acquire(stream, &uses)?;
+        // SAFETY: the sides were checked against their memory; the arrays are those of the arguments.
+        unsafe { stream.copy_array(&copy) }
+    })
+    .or_raise()
+}
+
 /// Copies `extent` (bytes of a row, rows, slices) between two memories, each given with
 /// whether it is the host's and a position; with `wait`, returns when it has arrived.
 #[pyfunction]
 pub(crate) fn copy_rows<'py>(
     py: Python<'py>,
-    dest: (Bound<'py, PyAny>, bool, Position),
-    src: (Bound<'py, PyAny>, bool, Position),
+    dest: Side<'py>,
+    src: Side<'py>,
     extent: Extent,
-    stream: Option<&Bound<'py, PyAny>>,
+    stream: Option<&Bound<'_, PyAny>>,
     wait: bool,
 ) -> PyResult<()> {
     let (width, height, depth) = extent;
     let stream = stream_argument(stream, &current_device()?)?;
     if width == 0 || height == 0 || depth == 0 {
         return Ok(());
+    }
+    if is_array(&dest) || is_array(&src) {
+        return copy_array(py, &dest, &src, extent, &stream, wait);
     }
     let (to_span, from_span) =
         (Span::new("dst", dest.2, extent)?, Span::new("src", src.2, extent)?);

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pygpu import _driver, _pvt_struct, driver
+from pygpu import _core, _driver, _pvt_struct, driver
 
 
 def test_enumerations_print_as_their_names():
@@ -36,7 +36,8 @@ def test_numbers_of_the_driver():
     assert (driver.TRSF_NORMALIZED_COORDINATES, driver.TR_DEFAULT) == (2, -1)
 
 
-def test_textures_and_opengl_are_refused_by_name():
+@pytest.mark.skipif(_core.has_textures(), reason="the device has textures")
+def test_textures_are_refused_by_name():
     matrix = np.zeros((2, 3), np.float32)
     for name, arguments in {
         "Array": (driver.ArrayDescriptor(),),
@@ -49,6 +50,13 @@ def test_textures_and_opengl_are_refused_by_name():
         "matrix_to_texref": (matrix, None, "C"),
         "memcpy_atoh": (matrix, None, 0),
         "py_memcpy_htoa": (None, 0, matrix),
+    }.items():
+        with pytest.raises(driver.Unsupported, match="there are no arrays"):
+            getattr(driver, name)(*arguments)
+
+
+def test_opengl_is_refused_by_name():
+    for name, arguments in {
         "gl_init": (),
         "make_gl_context": (driver.Device(0),),
         "BufferObject": (1,),
@@ -58,6 +66,10 @@ def test_textures_and_opengl_are_refused_by_name():
         with pytest.raises(driver.Unsupported, match="there (are|is) no"):
             getattr(driver, name)(*arguments)
     assert not driver.have_gl_ext()
+
+
+def test_arguments_of_texture_copies():
+    matrix = np.zeros((2, 3), np.float32)
     with pytest.raises(driver.LogicError, match="order must be either F or C"):
         driver.matrix_to_array(matrix, "K")
     with pytest.raises(driver.LogicError, match="1 axes"):

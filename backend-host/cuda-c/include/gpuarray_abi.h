@@ -56,7 +56,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 1;
+constexpr unsigned VERSION = 2;
 
 // A bit for each lane of a warp; the warp size is 32 or 64.
 typedef unsigned long long Lanes;
@@ -169,6 +169,18 @@ struct Entry {
     const Parameter* parameters;
     unsigned parameter_count;
     unsigned most_threads, least_blocks; // of __launch_bounds__; 0 without
+};
+
+// What a texture or surface object is the address of. Axes that are not there have one texel; `slices`
+// are those of an array with three axes, or its layers.
+struct Texture {
+    unsigned char* texels;
+    unsigned long width, height, slices;
+    unsigned long row_pitch, slice_pitch; // in bytes
+    unsigned format, channels;            // of CUarray_format; 1, 2 or 4
+    unsigned address[3];                  // of CUaddress_mode, along x, y and z
+    unsigned linear, normalized, fractions; // 1 where texels are interpolated; where coordinates run
+                                            // from 0 to 1; where small integers are read as fractions
 };
 
 template <unsigned long... I> struct Indices {};

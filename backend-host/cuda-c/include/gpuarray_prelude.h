@@ -22,5 +22,8 @@
 #include "cuda_c/warp.h"
 #include "cuda_c/memory.h"
 #include "cuda_c/atomics.h"
+#include "cuda_c/texture_types.h"
+#include "cuda_c/textures.h"
+#include "cuda_c/surfaces.h"
 
 #endif

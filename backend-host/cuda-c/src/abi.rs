@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);

@@ -10,6 +10,7 @@ use crate::event::{Event, EventOptions};
 use crate::features::Features;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
+use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -90,6 +91,29 @@ unsafe impl Device for Decorated<dyn Device> {
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise is passed on.
         self.call(Call::FreePinned, |d| unsafe { d.free_pinned(pointer, bytes) })
+    }
+
+    fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
+        self.call(Call::Allocate, |d| d.create_array(shape))
+    }
+
+    unsafe fn create_texture(
+        &self,
+        resource: &TextureResource,
+        sampling: &Sampling,
+    ) -> Result<u64> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Allocate, |d| unsafe { d.create_texture(resource, sampling) })
+    }
+
+    unsafe fn create_surface(&self, array: u64) -> Result<u64> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Allocate, |d| unsafe { d.create_surface(array) })
+    }
+
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
+        // SAFETY: the caller's promise is passed on.
+        self.call(Call::Free, |d| unsafe { d.destroy_texture(kind, handle) })
     }
 
     unsafe fn register_host(

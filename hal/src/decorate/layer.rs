@@ -8,6 +8,7 @@ use crate::memory::Use;
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -139,6 +140,11 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         // SAFETY: as above.
         self.0.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
+    }
+
+    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Transfer, |s| unsafe { s.copy_array(copy) })
     }
 
     unsafe fn fill(&self, address: u64, value: u32, width: usize, count: usize) -> Result<()> {

@@ -12,6 +12,7 @@ use crate::event::{Event, EventOptions};
 use crate::features::Features;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
+use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -272,6 +273,61 @@ pub unsafe trait Device: Send + Sync + Debug {
     fn allocate_managed(&self, bytes: usize) -> Result<u64> {
         let _ = bytes;
         Err(Error::unsupported("allocate_managed", format!("device {} has none", self.id())))
+    }
+
+    /// Allocates an array for textures and surfaces, its texels undefined, and returns its handle
+    /// (`cuArray3DCreate`). The shape has passed [`ArrayShape::bytes`].
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no textures; `OutOfMemory`; the driver's, for a shape that
+    /// the device does not have.
+    fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
+        let _ = shape;
+        Err(Error::unsupported("create_array", format!("device {} has no textures", self.id())))
+    }
+
+    /// Makes a texture object, and returns the number that kernels know it by
+    /// (`cuTexObjectCreate`). The resource has passed [`TextureResource::check`].
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no textures; the driver's, for memory that is not aligned as
+    /// the device's attribute 14 says.
+    ///
+    /// # Safety
+    /// What the resource names stays allocated until the object is destroyed.
+    unsafe fn create_texture(
+        &self,
+        resource: &TextureResource,
+        sampling: &Sampling,
+    ) -> Result<u64> {
+        let _ = (resource, sampling);
+        Err(Error::unsupported("create_texture", format!("device {} has no textures", self.id())))
+    }
+
+    /// Makes a surface object over an array, and returns the number that kernels know it by
+    /// (`cuSurfObjectCreate`).
+    ///
+    /// # Errors
+    /// `Unsupported` where the device has no surfaces; the driver's.
+    ///
+    /// # Safety
+    /// The array stays allocated until the object is destroyed.
+    unsafe fn create_surface(&self, array: u64) -> Result<u64> {
+        let _ = array;
+        Err(Error::unsupported("create_surface", format!("device {} has no surfaces", self.id())))
+    }
+
+    /// Frees an array, or destroys a texture or surface object (`cuArrayDestroy`,
+    /// `cuTexObjectDestroy`, `cuSurfObjectDestroy`).
+    ///
+    /// # Errors
+    /// The driver's.
+    ///
+    /// # Safety
+    /// The handle is one of that kind, and no work that uses it is still to run.
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
+        let _ = (kind, handle);
+        Err(Error::unsupported("destroy_texture", format!("device {} has no textures", self.id())))
     }
 
     /// Returns the base address and the bytes of the allocation that contains `address`

@@ -20,6 +20,7 @@ use crate::event::{Event, EventOptions};
 use crate::features::Features;
 use crate::module::{LinkInput, LoadOptions, Module, ModuleSource};
 use crate::stream::{Stream, StreamOptions};
+use crate::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::any::Any;
 use std::ffi::{c_int, c_uint};
 use std::fmt;
@@ -307,6 +308,41 @@ unsafe impl Device for DriverDevice {
             allocate(&mut address, bytes, 1)
         })?;
         Ok(address)
+    }
+
+    fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
+        let (bytes, mut array) = (shape.bytes()?, 0);
+        self.allocate_with("create_array", bytes, || {
+            let (code, created) = self.context.driver.vendor.create_array(shape);
+            array = created;
+            code
+        })?;
+        Ok(array)
+    }
+
+    unsafe fn create_texture(
+        &self,
+        resource: &TextureResource,
+        sampling: &Sampling,
+    ) -> Result<u64> {
+        let _scope = self.context.enter()?;
+        let (code, texture) = self.context.driver.vendor.create_texture(resource, sampling);
+        self.context.check("create_texture", code)?;
+        Ok(texture)
+    }
+
+    unsafe fn create_surface(&self, array: u64) -> Result<u64> {
+        let _scope = self.context.enter()?;
+        let (code, surface) = self.context.driver.vendor.create_surface(array);
+        self.context.check("create_surface", code)?;
+        Ok(surface)
+    }
+
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
+        let _scope = self.context.enter()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { self.context.driver.vendor.destroy_texture(kind, handle) };
+        self.context.check("destroy_texture", code)
     }
 
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {

@@ -8,6 +8,7 @@ use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions, Parameter};
 use crate::status::{Api, Status, common_kind};
 use crate::stream::Transfer;
+use crate::texture::{ArrayCopy, ArrayShape, Sampling, TextureHandle, TextureResource};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
@@ -134,6 +135,42 @@ pub trait Vendor: Send + Sync + Debug {
         bytes: usize,
         stream: Handle,
     ) -> c_int;
+
+    /// Creates an array for textures. The context is current.
+    fn create_array(&self, shape: &ArrayShape) -> (c_int, u64) {
+        let _ = shape;
+        (NO_SYMBOL, 0)
+    }
+
+    /// Creates a texture object. The context is current.
+    fn create_texture(&self, resource: &TextureResource, sampling: &Sampling) -> (c_int, u64) {
+        let _ = (resource, sampling);
+        (NO_SYMBOL, 0)
+    }
+
+    /// Creates a surface object over an array. The context is current.
+    fn create_surface(&self, array: u64) -> (c_int, u64) {
+        let _ = array;
+        (NO_SYMBOL, 0)
+    }
+
+    /// Ends an array, a texture object or a surface object. The context is current.
+    ///
+    /// # Safety
+    /// As for [`Device::destroy_texture`](crate::Device::destroy_texture).
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> c_int {
+        let _ = (kind, handle);
+        NO_SYMBOL
+    }
+
+    /// Queues a copy from or to an array.
+    ///
+    /// # Safety
+    /// As for [`crate::Stream::copy_array`].
+    unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int {
+        let _ = (copy, stream);
+        NO_SYMBOL
+    }
 
     /// Lets the current context use the memory of another device.
     fn enable_peer(&self, device: c_int, context: Handle) -> c_int;

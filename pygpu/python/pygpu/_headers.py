@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "_kernel_headers"
 
+# The header that texture and surface references are made of.
+REFERENCES = "pygpu-texture-references.hpp"
+
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:endif|else|elif)\b(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
+_REFERENCE = re.compile(r"\b(?:texture|surface)\s*<")
 _ANY_INCLUDE = re.compile(r"#\s*include\b")
 
 # Headers of C++ that are those of C here.
@@ -99,6 +103,11 @@ def includes(source: str) -> list[str]:
 def has_includes(source: str) -> bool:
     """Whether a text may include a file, by whatever spelling."""
     return _ANY_INCLUDE.search(source.replace("\\\n", "")) is not None
+
+
+def declares_references(source: str) -> bool:
+    """Whether a text may declare texture or surface references."""
+    return _REFERENCE.search(source) is not None
 
 
 _TEXTS: dict[str, str | None] = {}

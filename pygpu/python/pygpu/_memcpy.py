@@ -7,7 +7,8 @@ from typing import Any
 from . import _arguments, _core
 from ._context import Context, ordinal_of
 from ._enumerations import memory_type
-from ._errors import LogicError, Unsupported
+from ._errors import LogicError
+from ._texture_arrays import opened
 
 
 def _size(name: str, value: Any) -> int:
@@ -36,6 +37,8 @@ class _Copy:
         self.src_height = self.dst_height = 0
         self.src_device: Any = 0
         self.dst_device: Any = 0
+        self.src_array: Any = None
+        self.dst_array: Any = None
         self._src_host: Any = None
         self._dst_host: Any = None
 
@@ -52,8 +55,9 @@ class _Copy:
         self.src_memory_type, self.src_device = memory_type.DEVICE, devptr
 
     def set_src_array(self, ary: Any) -> None:
-        """Raises ``Unsupported``: there are no texture arrays."""
-        raise Unsupported("there are no texture arrays to copy from")
+        """Reads from an array for textures, whose pitch and height need not be set."""
+        opened("ary", ary)
+        self.src_memory_type, self.src_array = memory_type.ARRAY, ary
 
     def set_dst_host(self, buf_py: Any) -> None:
         """Writes to host memory: a numpy array, or another object with the buffer protocol."""
@@ -68,13 +72,17 @@ class _Copy:
         self.dst_memory_type, self.dst_device = memory_type.DEVICE, devptr
 
     def set_dst_array(self, ary: Any) -> None:
-        """Raises ``Unsupported``: there are no texture arrays."""
-        raise Unsupported("there are no texture arrays to copy to")
+        """Writes to an array for textures, whose pitch and height need not be set."""
+        opened("ary", ary)
+        self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
 
     def _side(self, name: str) -> tuple[Any, bool, tuple[int, int, int, int, int]]:
         kind = getattr(self, f"{name}_memory_type")
-        is_host = kind != memory_type.DEVICE
-        memory = getattr(self, f"_{name}_host" if is_host else f"{name}_device")
+        is_host = kind not in (memory_type.DEVICE, memory_type.ARRAY)
+        if kind == memory_type.ARRAY:
+            memory = opened(f"{name}_array", getattr(self, f"{name}_array"))
+        else:
+            memory = getattr(self, f"_{name}_host" if is_host else f"{name}_device")
         if memory is None:
             raise LogicError(f"no memory is set: call set_{name}_host or set_{name}_device")
         x, y, z, pitch, rows = (
@@ -98,9 +106,9 @@ class _Copy:
 
 
 class Memcpy2D(_Copy):
-    """A copy of ``height`` rows of ``width_in_bytes`` bytes, between host and device memory in any
-    direction (``cuMemcpy2D``, ``hipMemcpyParam2D``). Set what it copies, then call it: with a bool
-    to copy at once, with a stream to queue the copy.
+    """A copy of ``height`` rows of ``width_in_bytes`` bytes, between host memory, device memory and
+    arrays for textures in any direction (``cuMemcpy2D``, ``hipMemcpyParam2D``). Set what it copies,
+    then call it: with a bool to copy at once, with a stream to queue the copy.
 
     Attributes
     ----------
@@ -139,9 +147,10 @@ class Memcpy2D(_Copy):
 
 
 class Memcpy3D(_Copy):
-    """A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes, between host and
-    device memory in any direction (``cuMemcpy3D``, ``hipDrvMemcpy3D``). Set what it copies, then
-    call it: without an argument to copy at once, with a stream to queue the copy.
+    """A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes, between host
+    memory, device memory and arrays for textures in any direction (``cuMemcpy3D``,
+    ``hipDrvMemcpy3D``). Set what it copies, then call it: without an argument to copy at once, with
+    a stream to queue the copy.
 
     Attributes
     ----------

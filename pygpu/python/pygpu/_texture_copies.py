@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ._enumerations import array3d_flags, array_format
+from . import _arguments
+from ._enumerations import address_mode, array3d_flags, array_format, filter_mode
 from ._errors import LogicError
-from ._textures import Array, ArrayDescriptor, ArrayDescriptor3D, TextureReference, _refuse
+from ._memcpy import Memcpy2D, Memcpy3D
+from ._texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D, check_textures
+from ._textures import TextureReference
 
 _FORMATS = {
     np.dtype(np.uint8): array_format.UNSIGNED_INT8,
@@ -73,8 +76,33 @@ def _format(dtype: np.dtype, as_integers: bool) -> tuple[array_format, int]:
     return dtype_to_array_format(dtype), 1
 
 
+def _filled(descriptor: Any, source: Any, order: Any) -> Array:
+    """A new array with the elements of another, whose axes in memory, slowest first, are those of
+    the descriptor: in order "F" the other way round."""
+    array = Array(descriptor)
+    if isinstance(source, np.ndarray):
+        source = np.asarray(source, order=order)
+    elif not (source.flags.c_contiguous if order == "C" else source.flags.f_contiguous):
+        raise LogicError(f"the array is not contiguous in the order {order}, as is said of it")
+    rows = descriptor.height * getattr(descriptor, "depth", 1)
+    copy: Any = Memcpy3D() if isinstance(descriptor, ArrayDescriptor3D) else Memcpy2D()
+    if isinstance(source, np.ndarray):
+        copy.set_src_host(source)
+    else:
+        copy.set_src_device(source)
+    copy.set_dst_array(array)
+    copy.width_in_bytes = copy.src_pitch = source.nbytes // rows
+    copy.height = copy.src_height = descriptor.height
+    if isinstance(copy, Memcpy3D):
+        copy.depth = descriptor.depth
+        copy()
+    else:
+        copy(aligned=True)
+    return array
+
+
 def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) -> Array:
-    """Copies a matrix to a new array for textures. Raises ``Unsupported``.
+    """Copies a matrix to a new array for textures.
 
     Parameters
     ----------
@@ -97,49 +125,56 @@ def matrix_to_array(matrix: Any, order: str, allow_double_hack: bool = False) ->
     LogicError
         ``order`` is neither.
     Unsupported
-        Otherwise: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
+    >>> array.get_descriptor().width, array.get_descriptor().height
+    (3, 2)
     """
+    order = _order(order)
+    check_textures("matrix_to_array")
     height, width = np.shape(matrix)
     descr = ArrayDescriptor()
-    descr.height, descr.width = (height, width) if _order(order) == "C" else (width, height)
+    descr.height, descr.width = (height, width) if order == "C" else (width, height)
     descr.format, descr.num_channels = _format(
         matrix.dtype, allow_double_hack and matrix.dtype == np.float64
     )
-    return Array(descr)
+    return _filled(descr, matrix, order)
 
 
 def _array_like(ary: Any, order: str, allow_surface_bind: bool) -> Array:
-    _order(order)
+    order = _order(order)
     if ary.ndim not in (2, 3):
         raise LogicError(f"the array has {ary.ndim} axes; 2 or 3 are allowed")
-    descr = ArrayDescriptor3D()
-    descr.depth, descr.height, descr.width = (1, *ary.shape)[-3:]
+    check_textures("Array")
+    extents = ary.shape if order == "C" else ary.shape[::-1]
+    is_plain = ary.ndim == 2 and not allow_surface_bind
+    descr: Any = ArrayDescriptor() if is_plain else ArrayDescriptor3D()
+    if not is_plain:
+        descr.depth = (1, *extents)[-3]
+    descr.height, descr.width = extents[-2:]
     descr.format, descr.num_channels = _format(ary.dtype, True)
     if allow_surface_bind:
         layered = array3d_flags.ARRAY3D_LAYERED if ary.ndim == 2 else 0
         descr.flags = layered | array3d_flags.SURFACE_LDST
-    return Array(descr)
+    return _filled(descr, ary, order)
 
 
 def np_to_array(nparray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """Copies a numpy array to a new array for textures. Raises ``Unsupported``.
+    """Copies a numpy array to a new array for textures. Elements that textures do not have are
+    stored as channels of 32 bits: float64, complex64 and complex128.
 
     Parameters
     ----------
     nparray : numpy.ndarray
         The array, with 2 or 3 axes.
     order : {"C", "F"}
-        Its order in memory.
+        Its order in memory; with "F" the new array has its axes the other way round.
     allowSurfaceBind : bool
-        Whether surfaces can write it.
+        Whether surfaces can write it; then one with 2 axes becomes one layer.
 
     Returns
     -------
@@ -153,30 +188,29 @@ def np_to_array(nparray: Any, order: str, allowSurfaceBind: bool = False) -> Arr
     LogicError
         The array has other axes, or ``order`` is neither.
     Unsupported
-        Otherwise: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.np_to_array(np.zeros((2, 3), np.float32), "C")
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    >>> array = driver.np_to_array(np.zeros((2, 3, 4), np.float32), "C")
+    >>> array.get_descriptor_3d().depth
+    2
     """
     return _array_like(nparray, order, allowSurfaceBind)
 
 
 def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """Copies a ``GPUArray`` to a new array for textures. Raises ``Unsupported``.
+    """Copies a ``GPUArray`` to a new array for textures, as :func:`np_to_array` a numpy array.
 
     Parameters
     ----------
     gpuarray : GPUArray
         The array, with 2 or 3 axes.
     order : {"C", "F"}
-        Its order in memory.
+        Its order in memory; with "F" the new array has its axes the other way round.
     allowSurfaceBind : bool
-        Whether surfaces can write it.
+        Whether surfaces can write it; then one with 2 axes becomes one layer.
 
     Returns
     -------
@@ -188,23 +222,22 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
     TypeError
         Textures have no such elements.
     LogicError
-        The array has other axes, or ``order`` is neither.
+        The array has other axes, is in another order, or ``order`` is neither.
     Unsupported
-        Otherwise: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver, gpuarray
-    >>> driver.gpuarray_to_array(gpuarray.zeros((2, 3), np.float32), "C")
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    >>> array = driver.gpuarray_to_array(gpuarray.zeros((2, 3), np.float32), "C")
+    >>> array.get_descriptor().width
+    3
     """
     return _array_like(gpuarray, order, allowSurfaceBind)
 
 
 def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
-    """Copies an array with channels to a new 2-D array for textures. Raises ``Unsupported``.
+    """Copies an array with channels to a new 2-D array for textures.
 
     Parameters
     ----------
@@ -226,28 +259,29 @@ def make_multichannel_2d_array(ndarray: Any, order: str) -> Array:
     LogicError
         ``order`` is neither.
     Unsupported
-        Otherwise: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.make_multichannel_2d_array(np.zeros((2, 3, 4), np.float32), "C")
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    >>> array = driver.make_multichannel_2d_array(np.zeros((2, 3, 4), np.float32), "C")
+    >>> array.get_descriptor().num_channels
+    4
     """
+    order = _order(order)
+    check_textures("make_multichannel_2d_array")
     descr = ArrayDescriptor()
-    if _order(order) == "C":
+    if order == "C":
         descr.height, descr.width, descr.num_channels = ndarray.shape
     else:
         descr.num_channels, descr.width, descr.height = ndarray.shape
     descr.format = dtype_to_array_format(ndarray.dtype)
-    return Array(descr)
+    return _filled(descr, ndarray, order)
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
-    """Has kernels read an array by a texture reference. Neither of the two can be made, so no call
-    gets that far.
+    """Has kernels read an array by a texture reference: with the texel at the edge for what lies
+    outside, and without interpolation.
 
     Parameters
     ----------
@@ -259,22 +293,26 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
     Raises
     ------
     Unsupported
-        Always, for arguments of these types.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.bind_array_to_texref(driver.Array(driver.ArrayDescriptor()), None)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    >>> reference = driver.TextureReference()
+    >>> array = driver.matrix_to_array(np.zeros((2, 3), np.float32), "C")
+    >>> driver.bind_array_to_texref(array, reference)
+    >>> reference.get_array() is array
+    True
     """
+    _arguments.instance("texref", texref, TextureReference)
+    texref.set_filter_mode(filter_mode.POINT)
     texref.set_array(ary)
+    texref.set_address_mode(0, address_mode.CLAMP)
+    texref.set_address_mode(1, address_mode.CLAMP)
 
 
 def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
-    """Copies a matrix to a new array that kernels read by a texture reference. Raises
-    ``Unsupported``.
+    """Copies a matrix to a new array that kernels read by a texture reference.
 
     Parameters
     ----------
@@ -283,7 +321,7 @@ def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
     texref : TextureReference
         The reference.
     order : {"C", "F"}
-        The order of the matrix in memory.
+        The order of the matrix in memory; with "F" the array has its axes the other way round.
 
     Raises
     ------
@@ -292,28 +330,36 @@ def matrix_to_texref(matrix: Any, texref: TextureReference, order: str) -> None:
     LogicError
         ``order`` is neither.
     Unsupported
-        Otherwise: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), None, "C")
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
+    >>> reference = driver.TextureReference()
+    >>> driver.matrix_to_texref(np.zeros((2, 3), np.float32), reference, "C")
+    >>> reference.get_array().get_descriptor().height
+    2
     """
     bind_array_to_texref(matrix_to_array(matrix, order), texref)
 
 
+def _row_copy(size: int) -> Memcpy2D:
+    """A copy of bytes of one row, whose sides are still to be set."""
+    check_textures("memcpy")
+    copy = Memcpy2D()
+    copy.width_in_bytes, copy.height = _arguments.whole("len", size), 1
+    return copy
+
+
 def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
-    """Copies device memory to an array for textures (``cuMemcpyDtoA``). Raises ``Unsupported``.
+    """Copies device memory to the first row of an array for textures (``cuMemcpyDtoA``).
 
     Parameters
     ----------
     ary : Array
         The array.
     index : int
-        Where in the array, in bytes.
+        Where in the row, in bytes.
     src : DeviceAllocation, GPUArray or int
         The device memory.
     len : int
@@ -321,22 +367,30 @@ def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
 
     Raises
     ------
+    LogicError
+        The row has fewer bytes.
     Unsupported
-        Always: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
-    >>> from pygpu import driver
-    >>> driver.memcpy_dtoa(None, 0, driver.mem_alloc(4), 4)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: memcpy_dtoa: there are no arrays for textures and surfaces, ...
+    >>> from pygpu import driver, gpuarray
+    >>> array = driver.matrix_to_array(np.zeros((1, 4), np.float32), "C")
+    >>> driver.memcpy_dtoa(array, 4, gpuarray.ones(2, np.float32), 8)
+    >>> row = np.empty(4, np.float32)
+    >>> driver.memcpy_atoh(row, array, 0)
+    >>> row
+    array([0., 1., 1., 0.], dtype=float32)
     """
-    _refuse("memcpy_dtoa")
+    copy = _row_copy(len)
+    copy.set_src_device(src)
+    copy.set_dst_array(ary)
+    copy.dst_x_in_bytes = index
+    copy(aligned=True)
 
 
 def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
-    """Copies an array for textures to device memory (``cuMemcpyAtoD``). Raises ``Unsupported``.
+    """Copies the first row of an array for textures to device memory (``cuMemcpyAtoD``).
 
     Parameters
     ----------
@@ -345,56 +399,71 @@ def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
     ary : Array
         The array.
     index : int
-        Where in the array, in bytes.
+        Where in the row, in bytes.
     len : int
         The number of bytes.
 
     Raises
     ------
+    LogicError
+        The row has fewer bytes.
     Unsupported
-        Always: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
-    >>> from pygpu import driver
-    >>> driver.memcpy_atod(driver.mem_alloc(4), None, 0, 4)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: memcpy_atod: there are no arrays for textures and surfaces, ...
+    >>> from pygpu import driver, gpuarray
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.float32), "C")
+    >>> part = gpuarray.zeros(2, np.float32)
+    >>> driver.memcpy_atod(part, array, 4, 8)
+    >>> part
+    array([2., 3.], dtype=float32)
     """
-    _refuse("memcpy_atod")
+    copy = _row_copy(len)
+    copy.set_src_array(ary)
+    copy.src_x_in_bytes = index
+    copy.set_dst_device(dest)
+    copy(aligned=True)
 
 
 def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
-    """Copies host memory to an array for textures (``cuMemcpyHtoA``). Raises ``Unsupported``.
+    """Copies host memory to the first row of an array for textures (``cuMemcpyHtoA``).
 
     Parameters
     ----------
     ary : Array
         The array.
     index : int
-        Where in the array, in bytes.
+        Where in the row, in bytes.
     src : numpy.ndarray or buffer
         The host memory.
 
     Raises
     ------
+    LogicError
+        The row has fewer bytes.
     Unsupported
-        Always: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.memcpy_htoa(None, 0, np.zeros(4, np.uint8))
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: memcpy_htoa: there are no arrays for textures and surfaces, ...
+    >>> array = driver.matrix_to_array(np.zeros((1, 4), np.uint8), "C")
+    >>> driver.memcpy_htoa(array, 2, np.array([5, 6], np.uint8))
+    >>> row = np.empty(4, np.uint8)
+    >>> driver.memcpy_atoh(row, array, 0)
+    >>> row
+    array([0, 0, 5, 6], dtype=uint8)
     """
-    _refuse("memcpy_htoa")
+    copy = _row_copy(memoryview(src).nbytes)
+    copy.set_src_host(src)
+    copy.set_dst_array(ary)
+    copy.dst_x_in_bytes = index
+    copy(aligned=True)
 
 
 def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
-    """Copies an array for textures to host memory (``cuMemcpyAtoH``). Raises ``Unsupported``.
+    """Copies the first row of an array for textures to host memory (``cuMemcpyAtoH``).
 
     Parameters
     ----------
@@ -403,50 +472,66 @@ def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
     ary : Array
         The array.
     index : int
-        Where in the array, in bytes.
+        Where in the row, in bytes.
 
     Raises
     ------
+    LogicError
+        The row has fewer bytes.
     Unsupported
-        Always: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.memcpy_atoh(np.zeros(4, np.uint8), None, 0)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: memcpy_atoh: there are no arrays for textures and surfaces, ...
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> part = np.empty(2, np.uint8)
+    >>> driver.memcpy_atoh(part, array, 1)
+    >>> part
+    array([2, 3], dtype=uint8)
     """
-    _refuse("memcpy_atoh")
+    copy = _row_copy(memoryview(dest).nbytes)
+    copy.set_src_array(ary)
+    copy.src_x_in_bytes = index
+    copy.set_dst_host(dest)
+    copy(aligned=True)
 
 
 def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: int) -> None:
-    """Copies one array for textures to another (``cuMemcpyAtoA``). Raises ``Unsupported``.
+    """Copies between the first rows of two arrays for textures (``cuMemcpyAtoA``).
 
     Parameters
     ----------
     dest, src : Array
         The arrays.
     dest_index, src_index : int
-        Where in them, in bytes.
+        Where in their rows, in bytes.
     len : int
         The number of bytes.
 
     Raises
     ------
+    LogicError
+        A row has fewer bytes.
     Unsupported
-        Always: this library makes no such arrays.
+        The device has no textures.
 
     Examples
     --------
     >>> from pygpu import driver
-    >>> driver.memcpy_atoa(None, 0, None, 0, 4)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: memcpy_atoa: there are no arrays for textures and surfaces, ...
+    >>> array = driver.matrix_to_array(np.array([[1, 2, 3]], np.uint8), "C")
+    >>> other = driver.matrix_to_array(np.zeros((1, 3), np.uint8), "C")
+    >>> driver.memcpy_atoa(other, 0, array, 1, 2)
+    >>> row = np.empty(3, np.uint8)
+    >>> driver.memcpy_atoh(row, other, 0)
+    >>> row
+    array([2, 3, 0], dtype=uint8)
     """
-    _refuse("memcpy_atoa")
+    copy = _row_copy(len)
+    copy.set_src_array(src)
+    copy.set_dst_array(dest)
+    copy.src_x_in_bytes, copy.dst_x_in_bytes = src_index, dest_index
+    copy(aligned=True)
 
 
 py_memcpy_htoa = memcpy_htoa

@@ -1,227 +1,410 @@
-"""Arrays that textures and surfaces read: descriptions of them, and the refusal to make one.
+"""The references by which kernels read arrays for textures and surfaces.
 
-Drivers since CUDA 12 have no texture and surface references, and this library does not make the
-arrays that they read. Programs that import the names run; one that makes an array or a reference
-gets :class:`pygpu.driver.Unsupported`.
-"""
+Drivers since CUDA 12 have texture objects in place of texture references. Here a reference is a
+variable of a module that holds such an object: the header ``pygpu-texture-references.hpp``, which
+:func:`pygpu.compiler.compile` puts in front of a source that declares one, reads through it, and
+the classes of this file make the object and write its number to the variable."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import struct
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from . import _arguments
-from ._enumerations import array_format
-from ._errors import Unsupported
+import numpy as np
+
+from . import _arguments, _core
+from ._context import Context
+from ._enumerations import address_mode, array_format, device_attribute, filter_mode
+from ._errors import LogicError
+from ._texture_arrays import (
+    Array,
+    ArrayDescriptor,
+    check_textures,
+    opened,
+    texel_format,
+    whole,
+)
 
 TRSA_OVERRIDE_FORMAT = 1
 TRSF_READ_AS_INTEGER = 1
 TRSF_NORMALIZED_COORDINATES = 2
 TR_DEFAULT = -1
 
-
-def _refuse(name: str) -> NoReturn:
-    raise Unsupported(
-        f"{name}: there are no arrays for textures and surfaces, and drivers since CUDA 12 have "
-        "no texture and surface references; pass a GPUArray to the kernel instead"
-    )
-
-
-class ArrayDescriptor:
-    """Describes a 2-D array for textures.
-
-    Attributes
-    ----------
-    width, height : int
-        Lengths of the axes, in elements.
-    format : array_format
-        The type of each channel.
-    num_channels : int
-        Numbers in one element: 1, 2 or 4.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> descriptor = driver.ArrayDescriptor()
-    >>> descriptor.width, descriptor.height, descriptor.num_channels = 64, 32, 4
-    >>> descriptor.format = driver.array_format.FLOAT
-    """
-
-    width: int = 0
-    height: int = 0
-    format: int = array_format.UNSIGNED_INT8
-    num_channels: int = 0
+# The beginning of the structures `texture` and `surface` in the header: the object's number and a
+# mark; then what the texture was declared with.
+_REFERENCE = struct.Struct("=QI")
+_DECLARED = struct.Struct("=QIIIIIII")
+_TEXTURE, _SURFACE = 0x58455450, 0x52555350
 
 
-class ArrayDescriptor3D(ArrayDescriptor):
-    """Describes a 3-D array for textures or surfaces.
+@dataclass(frozen=True)
+class _Memory:
+    """Device memory that a texture reads: the bytes in front of what was asked for, then the bytes,
+    or the texels of a row, the rows and the bytes from one row to the next."""
 
-    Attributes
-    ----------
-    depth : int
-        Length of the third axis, in elements.
-    flags : array3d_flags
-        How it is made.
+    pointer: Any
+    address: int
+    offset: int
+    extent: tuple[int, tuple[int, int] | None]
 
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> descriptor = driver.ArrayDescriptor3D()
-    >>> descriptor.width, descriptor.height, descriptor.depth = 64, 32, 16
-    >>> descriptor.flags = driver.array3d_flags.SURFACE_LDST
-    """
 
-    depth: int = 0
+@dataclass(frozen=True)
+class _State:
+    """What is bound to a texture reference, and how it is read."""
+
+    source: Array | _Memory | None = None
+    format: int = array_format.FLOAT
+    channels: int = 1
+    modes: tuple[int, int, int] = (address_mode.CLAMP,) * 3
+    filter: int = filter_mode.POINT
     flags: int = 0
+    object: Any = None
+
+    def make_object(self, as_integer: bool | None) -> Any:
+        """The texture object; None while nothing is bound."""
+        if self.source is None:
+            return None
+        flags = self.flags
+        if as_integer is not None:
+            flags = flags & ~TRSF_READ_AS_INTEGER | (TRSF_READ_AS_INTEGER if as_integer else 0)
+        modes = (self.modes, self.filter, flags)
+        if isinstance(self.source, Array):
+            return _core.texture_of_array(self.source._open("set_array"), modes)
+        memory, kind = self.source, (self.format, self.channels)
+        return _core.texture_of_memory(memory.pointer, memory.offset, memory.extent, kind, modes)
 
 
-class Array:
-    """An array that textures and surfaces read (``CUarray``). Making one raises ``Unsupported``.
-
-    Parameters
-    ----------
-    descriptor : ArrayDescriptor
-        Its shape and the type of its elements.
-
-    Raises
-    ------
-    TypeError
-        ``descriptor`` is none.
-    Unsupported
-        Otherwise: this library makes no such arrays.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.Array(driver.ArrayDescriptor())
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: Array: there are no arrays for textures and surfaces, ...
-    """
-
-    def __init__(self, descriptor: ArrayDescriptor) -> None:
-        _arguments.instance("descriptor", descriptor, ArrayDescriptor)
-        _refuse("Array")
-
-    def free(self) -> None:
-        """Frees the memory."""
-        _refuse("Array.free")
-
-    def get_descriptor(self) -> ArrayDescriptor:
-        """Returns the description of a 2-D array."""
-        _refuse("Array.get_descriptor")
-
-    def get_descriptor_3d(self) -> ArrayDescriptor3D:
-        """Returns the description of a 3-D array."""
-        _refuse("Array.get_descriptor_3d")
-
-    @property
-    def handle(self) -> int:
-        """The driver's handle."""
-        _refuse("Array.handle")
+# What is bound to the references of a module, by their names: as a driver keeps it, whatever
+# becomes of the Python objects.
+_STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
-class SurfaceReference:
-    """A variable of a module that kernels read and write an array by. Making one raises
-    ``Unsupported``: drivers since CUDA 12 have no surface references.
-
-    Raises
-    ------
-    Unsupported
-        Always.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.SurfaceReference()
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: SurfaceReference: there are no arrays for textures and surfaces, ...
-    """
-
-    def __init__(self) -> None:
-        _refuse("SurfaceReference")
-
-    def set_array(self, array: Array, flags: int = 0) -> None:
-        """Sets the array."""
-        _refuse("SurfaceReference.set_array")
-
-    def get_array(self) -> Array:
-        """Returns the array."""
-        _refuse("SurfaceReference.get_array")
+def _variable(module: Any, name: str, what: str, mark: int) -> bytes:
+    """The bytes of a reference of a module."""
+    check_textures(what)
+    address, size = module.get_global(name)
+    content = np.empty(size, np.uint8)
+    if size >= _REFERENCE.size:
+        _core.copy_to_host(content, address, None, True)
+    read = content.tobytes()
+    if size < _REFERENCE.size or _REFERENCE.unpack_from(read)[1] != mark:
+        raise LogicError(f"{name} is no {what} reference: it is not declared as {what}<...>")
+    return read
 
 
 class TextureReference:
-    """A variable of a module that kernels read an array by. Making one raises ``Unsupported``:
-    drivers since CUDA 12 have no texture references.
+    """A variable of a module that kernels read an array or device memory by, which
+    ``Module.get_texref`` returns; without a module, a texture object for kernels that take one.
+
+    What is set takes effect when the call returns, which waits for the device's work. The read mode
+    is that of the variable's declaration: ``cudaReadModeElementType`` or
+    ``cudaReadModeNormalizedFloat``; only a reference without a module takes it from the flags.
+    Reading by a texture is not ordered behind other streams' work on the memory, and a graph keeps
+    no texture.
 
     Raises
     ------
     Unsupported
-        Always.
+        The device has no textures.
 
     Examples
     --------
-    >>> from pygpu import driver
-    >>> driver.TextureReference()
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: TextureReference: there are no arrays for textures and surfaces, ...
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver, gpuarray
+    >>> module = compiler.SourceModule('''
+    ... texture<float, 2> image;
+    ... __global__ void centres(float *out, int width) {
+    ...     out[threadIdx.x] = tex2D(image, threadIdx.x + 1.0f, 0.5f);
+    ... }''')
+    >>> image = module.get_texref("image")
+    >>> driver.matrix_to_texref(np.array([[1, 3, 7]], np.float32), image, order="C")
+    >>> image.set_filter_mode(driver.filter_mode.LINEAR)
+    >>> out = gpuarray.zeros(2, np.float32)
+    >>> module.get_function("centres")(out, np.int32(3), block=(2, 1, 1), texrefs=[image])
+    >>> out
+    array([2., 5.], dtype=float32)
     """
 
     def __init__(self) -> None:
-        _refuse("TextureReference")
+        check_textures("TextureReference")
+        self._module: Any = None
+        self._name = ""
+        self._as_integer: bool | None = None
+        self._states: dict[str, _State] = {"": _State()}
+
+    @classmethod
+    def _of_module(cls, module: Any, name: str) -> TextureReference:
+        content = _variable(module, name, "texture", _TEXTURE)
+        _, _, channel, channels, read_mode, normalized, filter, address = _DECLARED.unpack_from(
+            content
+        )
+        reference = cls()
+        reference._module, reference._name = module, name
+        reference._as_integer = not read_mode
+        reference._states = _STATES.setdefault(module, {})
+        as_integer = TRSF_READ_AS_INTEGER if not read_mode and channel != array_format.FLOAT else 0
+        declared = _State(
+            format=channel,
+            channels=channels,
+            modes=(address,) * 3,
+            filter=filter,
+            flags=as_integer | (TRSF_NORMALIZED_COORDINATES if normalized else 0),
+        )
+        reference._states.setdefault(name, declared)
+        return reference
+
+    @property
+    def _state(self) -> _State:
+        return self._states[self._name]
+
+    def _set(self, **changes: Any) -> None:
+        """Changes the state, and what kernels read by."""
+        state = replace(self._state, **changes)
+        made = state.make_object(self._as_integer)
+        if made is not None and self._module is not None:
+            self._module._bind(self._name, made)
+        self._states[self._name] = replace(state, object=made)
+
+    @property
+    def object(self) -> int:
+        """The number of the texture object, for a kernel's parameter of the type
+        ``cudaTextureObject_t``; it changes with every change of the reference.
+
+        Raises
+        ------
+        LogicError
+            Nothing is bound.
+        """
+        return self._bound("object", self._state.object).value
+
+    def _bound(self, name: str, value: Any) -> Any:
+        if value is None:
+            raise LogicError(f"{name}: nothing of that kind is bound to the texture reference")
+        return value
 
     def set_array(self, array: Array) -> None:
         """Sets the array."""
-        _refuse("TextureReference.set_array")
+        opened("array", array)
+        self._set(source=array)
+
+    def _set_memory(self, devptr: Any, extent: Any, allow_offset: bool, **changes: Any) -> int:
+        address = devptr.ptr if isinstance(devptr, _core.GPUArray) else int(devptr)
+        alignment = Context.get_device().get_attribute(device_attribute.TEXTURE_ALIGNMENT)
+        offset = address % alignment
+        if offset and not allow_offset:
+            raise LogicError(
+                f"devptr is {address:#x}, no multiple of the {alignment} bytes that memory for "
+                "textures is aligned to, and allow_offset was false"
+            )
+        if extent[1] is None:
+            extent = (extent[0] + offset, None)
+        self._set(source=_Memory(devptr, address, offset, extent), **changes)
+        return offset
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
-        """Sets linear memory; returns the offset in bytes."""
-        _refuse("TextureReference.set_address")
+        """Sets linear memory; returns the offset in bytes.
+
+        The offset is what the address is beyond a multiple of the device's alignment for textures
+        (``device_attribute.TEXTURE_ALIGNMENT``): kernels add it, divided by the bytes of a texel,
+        to what they read. Without ``allow_offset`` an offset is an error.
+        """
+        return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
     def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
         """Sets linear memory with a row pitch in bytes."""
-        _refuse("TextureReference.set_address_2d")
+        _arguments.instance("descr", descr, ArrayDescriptor)
+        format, channels = texel_format(descr.format, descr.num_channels)
+        width, height = whole("width", descr.width), whole("height", descr.height)
+        rows = (width, (height, whole("pitch", pitch)))
+        self._set_memory(devptr, rows, False, format=format, channels=channels)
 
     def set_format(self, format: int, num_components: int) -> None:
-        """Sets the type and the number of channels."""
-        _refuse("TextureReference.set_format")
+        """Sets the type and the number of channels of texels in linear memory; an array has its
+        own."""
+        format, channels = texel_format(format, num_components)
+        self._set(format=format, channels=channels)
 
     def set_address_mode(self, dim: int, am: int) -> None:
         """Sets what is read outside the bounds of an axis."""
-        _refuse("TextureReference.set_address_mode")
+        dim = self._dimension(dim)
+        if am not in list(address_mode):
+            raise LogicError(f"am is {am}; address_mode has the allowed ones")
+        modes = list(self._state.modes)
+        modes[dim] = int(am)
+        self._set(modes=tuple(modes))
+
+    def _dimension(self, dim: int) -> int:
+        dim = _arguments.whole("dim", dim)
+        if not 0 <= dim < 3:
+            raise LogicError(f"dim is {dim}; allowed are 0 to 2")
+        return dim
 
     def set_filter_mode(self, mode: int) -> None:
         """Sets what is read between elements."""
-        _refuse("TextureReference.set_filter_mode")
+        if mode not in list(filter_mode):
+            raise LogicError(f"mode is {mode}; filter_mode has the allowed ones")
+        self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:
         """Sets whether coordinates are normalized and integers are read as such."""
-        _refuse("TextureReference.set_flags")
+        flags = whole("flags", flags)
+        if flags & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
+            raise LogicError(
+                f"flags is {flags}; allowed are TRSF_READ_AS_INTEGER (1) and "
+                "TRSF_NORMALIZED_COORDINATES (2)"
+            )
+        self._set(flags=flags)
 
     def get_address(self) -> int:
         """Returns the address of linear memory."""
-        _refuse("TextureReference.get_address")
+        source = self._state.source
+        memory = source if isinstance(source, _Memory) else None
+        return self._bound("get_address", memory).address
 
     def get_array(self) -> Array:
         """Returns the array."""
-        _refuse("TextureReference.get_array")
+        source = self._state.source
+        return self._bound("get_array", source if isinstance(source, Array) else None)
 
     def get_address_mode(self, dim: int) -> int:
         """Returns what is read outside the bounds of an axis."""
-        _refuse("TextureReference.get_address_mode")
+        return address_mode(self._state.modes[self._dimension(dim)])
 
     def get_filter_mode(self) -> int:
         """Returns what is read between elements."""
-        _refuse("TextureReference.get_filter_mode")
+        return filter_mode(self._state.filter)
 
     def get_format(self) -> tuple[int, int]:
         """Returns the type and the number of channels."""
-        _refuse("TextureReference.get_format")
+        source = self._state.source
+        if isinstance(source, Array):
+            return array_format(source._shape["format"]), source._shape["num_channels"]
+        return array_format(self._state.format), self._state.channels
 
     def get_flags(self) -> int:
         """Returns the flags."""
-        _refuse("TextureReference.get_flags")
+        return self._state.flags
 
 
-# The names under which PyCUDA's extension has them; its documentation has the others.
+class SurfaceReference:
+    """A variable of a module that kernels read and write an array by, which ``Module.get_surfref``
+    returns; without a module, a surface object for kernels that take one.
+
+    Raises
+    ------
+    Unsupported
+        The device has no surfaces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pygpu import autoinit, compiler, driver
+    >>> module = compiler.SourceModule('''
+    ... surface<void, cudaSurfaceType2DLayered> image;
+    ... __global__ void fill() {
+    ...     surf2DLayeredwrite(7.0f, image, threadIdx.x * 4, threadIdx.y, 0);
+    ... }''')
+    >>> array = driver.np_to_array(np.zeros((2, 3), np.float32), "C", allowSurfaceBind=True)
+    >>> module.get_surfref("image").set_array(array)
+    >>> module.get_function("fill")(block=(3, 1, 1))
+    >>> rows = np.empty((2, 3), np.float32)
+    >>> copy = driver.Memcpy3D()
+    >>> copy.set_src_array(array)
+    >>> copy.set_dst_host(rows)
+    >>> copy.width_in_bytes = copy.dst_pitch = 12
+    >>> copy.height, copy.depth = 2, 1
+    >>> copy()
+    >>> rows
+    array([[7., 7., 7.],
+           [0., 0., 0.]], dtype=float32)
+    """
+
+    def __init__(self) -> None:
+        check_textures("SurfaceReference")
+        self._module: Any = None
+        self._name = ""
+        self._states: dict[str, tuple[Array, Any]] = {}
+
+    @classmethod
+    def _of_module(cls, module: Any, name: str) -> SurfaceReference:
+        _variable(module, name, "surface", _SURFACE)
+        reference = cls()
+        reference._module, reference._name = module, name
+        reference._states = _STATES.setdefault(module, {})
+        return reference
+
+    def set_array(self, array: Array, flags: int = 0) -> None:
+        """Sets the array, which was made with ``array3d_flags.SURFACE_LDST``."""
+        made = _core.surface_of_array(opened("array", array))
+        if whole("flags", flags):
+            raise LogicError(f"flags is {flags}; 0 is allowed")
+        if self._module is not None:
+            self._module._bind(self._name, made)
+        self._states[self._name] = (array, made)
+
+    def _bound(self) -> tuple[Array, Any]:
+        try:
+            return self._states[self._name]
+        except KeyError:
+            raise LogicError("no array is bound to the surface reference") from None
+
+    def get_array(self) -> Array:
+        """Returns the array."""
+        return self._bound()[0]
+
+    @property
+    def object(self) -> int:
+        """The number of the surface object, for a kernel's parameter of the type
+        ``cudaSurfaceObject_t``.
+
+        Raises
+        ------
+        LogicError
+            No array is set.
+        """
+        return self._bound()[1].value
+
+
+# The elements that textures do not have, and what they are stored as: the format, the channels,
+# and the argument that allows it.
+_STORED = {
+    np.dtype(np.float64): (array_format.SIGNED_INT32, 2, "allow_double_hack"),
+    np.dtype(np.complex64): (array_format.UNSIGNED_INT32, 2, "allow_complex_hack"),
+    np.dtype(np.complex128): (array_format.SIGNED_INT32, 4, "allow_complex_hack"),
+}
+
+
+def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
+    """What ``GPUArray.bind_to_texref`` does."""
+    _arguments.instance("texref", texref, TextureReference)
+    return texref.set_address(ary, ary.nbytes, allow_offset=allow_offset) / ary.dtype.itemsize
+
+
+def bind_gpuarray_as(
+    ary: Any, texref: Any, channels: int, allow_offset: bool, **allowed: bool
+) -> float:
+    """What ``GPUArray.bind_to_texref_ext`` does."""
+    from ._texture_copies import dtype_to_array_format
+
+    _arguments.instance("texref", texref, TextureReference)
+    if not ary.flags.forc:
+        raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
+    stored, count, argument = _STORED.get(ary.dtype, (None, 1, ""))
+    if stored is not None and allowed[argument]:
+        if channels != 1:
+            raise ValueError(f"channels is {channels}; textures of {ary.dtype} can have 1")
+        format, channels = texel_format(stored, count)
+    else:
+        format, channels = texel_format(dtype_to_array_format(ary.dtype), channels)
+    as_integer = TRSF_READ_AS_INTEGER if format != array_format.FLOAT else 0
+    offset = texref._set_memory(
+        ary,
+        (ary.nbytes, None),
+        bool(allow_offset),
+        format=format,
+        channels=channels,
+        flags=texref.get_flags() | as_integer,
+    )
+    return offset / ary.dtype.itemsize

@@ -127,7 +127,12 @@ def compile(
         first = _headers.of_cpp(text) if on_host else _headers.of_vendor(text)
         included = "".join(f"#include <{name}>\n" for name in first)
         wrapper = (f'{included}extern "C" {{\n', "\n}\n")
-    text = f'{_UNASKED}{wrapper[0]}#line 1 "{_FILE}"\n{text}{wrapper[1]}'
+    references = ""
+    if _headers.declares_references(source) and _core.has_textures():
+        references = f"#include <{_headers.REFERENCES}>\n"
+        # Such variables are written without a qualifier, and belong to the device.
+        flags.append("-default-device")
+    text = f'{_UNASKED}{references}{wrapper[0]}#line 1 "{_FILE}"\n{text}{wrapper[1]}'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:
@@ -257,11 +262,47 @@ class CudaModule:
         return self.module.get_global(name)
 
     def get_texref(self, name: str) -> Any:
-        """Raises ``Unsupported``: current drivers have no texture references."""
+        """Returns a texture reference of the module.
+
+        Parameters
+        ----------
+        name : str
+            The name of a variable that was declared as ``texture<...>``.
+
+        Returns
+        -------
+        driver.TextureReference
+            The reference.
+
+        Raises
+        ------
+        LogicError
+            The module has no such variable.
+        Unsupported
+            The device has no textures.
+        """
         return self.module.get_texref(name)
 
     def get_surfref(self, name: str) -> Any:
-        """Raises ``Unsupported``: current drivers have no surface references."""
+        """Returns a surface reference of the module.
+
+        Parameters
+        ----------
+        name : str
+            The name of a variable that was declared as ``surface<...>``.
+
+        Returns
+        -------
+        driver.SurfaceReference
+            The reference.
+
+        Raises
+        ------
+        LogicError
+            The module has no such variable.
+        Unsupported
+            The device has no surfaces.
+        """
         return self.module.get_surfref(name)
 
 

@@ -139,6 +139,7 @@ from ._opengl import (
     gl_init,
     make_gl_context,
 )
+from ._texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D
 from ._texture_copies import (
     bind_array_to_texref,
     dtype_to_array_format,
@@ -160,9 +161,6 @@ from ._textures import (
     TRSA_OVERRIDE_FORMAT,
     TRSF_NORMALIZED_COORDINATES,
     TRSF_READ_AS_INTEGER,
-    Array,
-    ArrayDescriptor,
-    ArrayDescriptor3D,
     SurfaceReference,
     TextureReference,
 )

@@ -1,42 +1,83 @@
-//! Texture references, which there are not.
+//! Arrays that kernels read by texture references.
 
 use super::GPUArray;
-use crate::errors::to_python;
-use gpuarray::Error;
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+
+/// A function of `pygpu._textures`, which does the rest.
+fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("pygpu._textures")?.getattr(name)
+}
 
 #[pymethods]
 impl GPUArray {
-    /// Raises `Unsupported`: no `texref` can be bound, at an offset (`allow_offset`) or not, for there
-    /// are no texture references.
+    /// Has kernels read the array by a texture reference, whose format is to be that of the elements.
+    ///
+    /// Parameters
+    /// ----------
+    /// texref : driver.TextureReference
+    ///     The reference.
+    /// allow_offset : bool
+    ///     Whether the array may begin at an address that is not aligned for textures.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     The elements in front of the array that the texture begins with.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The address is not aligned, and `allow_offset` is false.
     #[pyo3(signature = (texref, allow_offset = false))]
-    fn bind_to_texref(&self, texref: &Bound<'_, PyAny>, allow_offset: bool) -> PyResult<()> {
-        let _ = (texref, allow_offset);
-        Err(no_references("bind_to_texref"))
+    fn bind_to_texref<'py>(
+        slf: &Bound<'py, Self>,
+        texref: &Bound<'py, PyAny>,
+        allow_offset: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        function(slf.py(), "bind_gpuarray")?.call1((slf, texref, allow_offset))
     }
 
-    /// Raises `Unsupported`: no `texref` can be bound, whatever `channels`, `allow_double_hack`,
-    /// `allow_complex_hack` and `allow_offset` say, for there are no texture references.
+    /// Has kernels read the array by a texture reference, with its own type of elements.
+    ///
+    /// Parameters
+    /// ----------
+    /// texref : driver.TextureReference
+    ///     The reference.
+    /// channels : int
+    ///     Elements that make one texel: 1, 2 or 4.
+    /// allow_double_hack, allow_complex_hack : bool
+    ///     Whether float64 and complex elements are read as channels of 32 bits.
+    /// allow_offset : bool
+    ///     Whether the array may begin at an address that is not aligned for textures.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     The elements in front of the array that the texture begins with.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The array has gaps.
+    /// LogicError
+    ///     The address is not aligned, and `allow_offset` is false.
     #[pyo3(signature = (
         texref, channels = 1, allow_double_hack = false, allow_complex_hack = false,
         allow_offset = false
     ))]
-    fn bind_to_texref_ext(
-        &self,
-        texref: &Bound<'_, PyAny>,
+    fn bind_to_texref_ext<'py>(
+        slf: &Bound<'py, Self>,
+        texref: &Bound<'py, PyAny>,
         channels: usize,
         allow_double_hack: bool,
         allow_complex_hack: bool,
         allow_offset: bool,
-    ) -> PyResult<()> {
-        let _ = (texref, channels, allow_double_hack, allow_complex_hack, allow_offset);
-        Err(no_references("bind_to_texref_ext"))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let allowed =
+            [("allow_double_hack", allow_double_hack), ("allow_complex_hack", allow_complex_hack)];
+        let arguments = (slf, texref, channels, allow_offset);
+        function(py, "bind_gpuarray_as")?.call(arguments, Some(&allowed.into_py_dict(py)?))
     }
-}
-
-fn no_references(call: &'static str) -> PyErr {
-    to_python(Error::unsupported(
-        call,
-        "drivers since CUDA 12 have no texture references; pass the array to the kernel instead",
-    ))
 }

@@ -17,6 +17,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::stream::stream_argument;
 use crate::synchronize;
+use crate::texture::Bindings;
 use config::config;
 pub(crate) use elementwise::ElementwiseLauncher;
 pub(crate) use fast::install;
@@ -24,7 +25,7 @@ use format::{Format, Formats, struct_error};
 use gpuarray::hal::attempt::attempt;
 use gpuarray::launch::ArgumentList;
 use gpuarray::{Error, Event, EventOptions, Kernel, KernelAttribute, LaunchConfig, Stream};
-use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyValueError};
+use pyo3::exceptions::{PyAssertionError, PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 pub(crate) use reduction::ReductionLauncher;
@@ -58,12 +59,18 @@ pub(crate) struct Function {
     /// The device that the function was loaded for.
     home: CurrentDevice,
     formats: Formats,
+    /// What the texture references of its module stand for.
+    _bindings: Arc<Bindings>,
 }
 
 impl Function {
-    pub(crate) fn new(kernel: Arc<dyn Kernel>, home: CurrentDevice) -> Function {
+    pub(crate) fn new(
+        kernel: Arc<dyn Kernel>,
+        home: CurrentDevice,
+        bindings: Arc<Bindings>,
+    ) -> Function {
         let kernel = DeferredDrop::new(&home.device, kernel);
-        Function { kernel, home, formats: Formats::new() }
+        Function { kernel, home, formats: Formats::new(), _bindings: bindings }
     }
 
     fn launch(
@@ -118,14 +125,20 @@ fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py,
     value.filter(|value| !value.is_none())
 }
 
-/// Refuses texture references, which no current driver has.
+/// Checks that each of a sequence is a texture reference. What is bound to it, kernels of its module
+/// read without being told.
 fn check_texrefs(texrefs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    match given(texrefs) {
-        Some(texrefs) if texrefs.is_truthy()? => {
-            Err(to_python(Error::unsupported("launch", "there are no texture references")))
+    let Some(texrefs) = given(texrefs) else { return Ok(()) };
+    let class = texrefs.py().import("pygpu._textures")?.getattr("TextureReference")?;
+    for texref in texrefs.try_iter()? {
+        let texref = texref?;
+        if !texref.is_instance(&class)? {
+            let kind = crate::numpy_array::type_name(&texref);
+            let message = format!("texrefs has a {kind} in it; texture references are needed");
+            return Err(PyTypeError::new_err(message));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 #[pymethods]
@@ -210,7 +223,7 @@ impl Function {
     ///     Dtypes, numpy's scalar types and format codes of `struct` ("P" is an address, "F" and
     ///     "D" are complex); or one text of such codes.
     /// texrefs : sequence, optional
-    ///     Texture references, which must be none.
+    ///     Texture references that the kernel reads; that they are some is all that is checked.
     ///
     /// Returns
     /// -------

@@ -5,8 +5,6 @@ extern "C++" {
 
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
-typedef unsigned long long cudaTextureObject_t;
-typedef unsigned long long cudaSurfaceObject_t;
 enum cudaError { cudaSuccess = 0 };
 typedef enum cudaError cudaError_t;
 

@@ -13,6 +13,7 @@ use crate::memory::Use;
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -221,6 +222,18 @@ unsafe impl Stream for DriverStream {
             }
             // SAFETY: the caller's promise.
             unsafe { transfer::copy(self, transfer) }
+        })
+    }
+
+    unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
+        self.status.during(|| {
+            {
+                let _scope = self.enter()?;
+                // SAFETY: the caller's promise.
+                let code = unsafe { self.context.driver.vendor.copy_array(copy, self.raw()) };
+                self.context.check("copy_array", code)?;
+            }
+            if copy.wait { self.synchronize() } else { Ok(()) }
         })
     }
 

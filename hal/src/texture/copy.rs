@@ -1,0 +1,81 @@
+//! Copies from and to arrays.
+
+use super::ArrayShape;
+use crate::error::{Error, Result};
+
+/// One side of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopySide {
+    /// An array.
+    Array {
+        /// The handle.
+        array: u64,
+        /// Where the copied bytes begin: bytes in a row, rows, slices.
+        origin: [usize; 3],
+    },
+    /// Memory of the host or the device.
+    Memory {
+        /// The address of the first byte that is copied.
+        address: u64,
+        /// The bytes from one row to the next.
+        pitch: usize,
+        /// The bytes from one slice to the next, a multiple of the pitch.
+        slice: usize,
+        /// True for memory of the host.
+        is_host: bool,
+    },
+}
+
+/// A copy of `depth` slices of `height` rows of `width` bytes, of which at least one side is an array
+/// (`cuMemcpy3DAsync`, `hipDrvMemcpy3DAsync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayCopy {
+    /// What is written.
+    pub destination: CopySide,
+    /// What is read.
+    pub source: CopySide,
+    /// The number of bytes in a row.
+    pub width: usize,
+    /// The number of rows in a slice.
+    pub height: usize,
+    /// The number of slices.
+    pub depth: usize,
+    /// True if the call returns only when the bytes have arrived.
+    pub wait: bool,
+}
+
+impl ArrayCopy {
+    /// Checks that the copy stays inside an array, and copies whole texels of it. `name` is what the
+    /// caller calls the array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that says what the array holds.
+    pub fn check(&self, name: &str, shape: &ArrayShape, origin: [usize; 3]) -> Result<()> {
+        let [width, height, depth] = shape.extents();
+        let texel = shape.format.bytes();
+        let holds = [width * texel, height, depth];
+        let copied = [self.width, self.height, self.depth];
+        for (axis, what) in ["bytes of a row", "rows", "slices"].into_iter().enumerate() {
+            let end = origin[axis].checked_add(copied[axis]);
+            if end.is_none_or(|end| end > holds[axis]) {
+                return Err(Error::invalid(
+                    "memcpy",
+                    format!(
+                        "{name} holds {} {what}; the copy has {} from {} on",
+                        holds[axis], copied[axis], origin[axis]
+                    ),
+                ));
+            }
+        }
+        if !origin[0].is_multiple_of(texel) || !self.width.is_multiple_of(texel) {
+            return Err(Error::invalid(
+                "memcpy",
+                format!(
+                    "{name} has texels of {texel} bytes; the copy has {} bytes of a row from byte {} on",
+                    self.width, origin[0]
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! What a texel is, and the shapes of arrays.
+
+use super::Sampling;
+use crate::enumeration::enumeration;
+use crate::error::{Error, Result};
+
+enumeration! {
+/// The type of a channel of a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChannelFormat {
+    /// 8 bits without a sign.
+    UInt8,
+    /// 16 bits without a sign.
+    UInt16,
+    /// 32 bits without a sign.
+    UInt32,
+    /// 8 bits with a sign.
+    Int8,
+    /// 16 bits with a sign.
+    Int16,
+    /// 32 bits with a sign.
+    Int32,
+    /// A float of 16 bits, read as one of 32.
+    Half,
+    /// A float of 32 bits.
+    Float,
+}
+}
+
+impl ChannelFormat {
+    /// Returns the number in `CUarray_format` and `hipArray_Format`.
+    pub const fn number(self) -> u32 {
+        match self {
+            ChannelFormat::UInt8 => 0x01,
+            ChannelFormat::UInt16 => 0x02,
+            ChannelFormat::UInt32 => 0x03,
+            ChannelFormat::Int8 => 0x08,
+            ChannelFormat::Int16 => 0x09,
+            ChannelFormat::Int32 => 0x0a,
+            ChannelFormat::Half => 0x10,
+            ChannelFormat::Float => 0x20,
+        }
+    }
+
+    /// Returns the format with such a number.
+    pub fn from_number(number: u32) -> Option<ChannelFormat> {
+        ChannelFormat::ALL.into_iter().find(|format| format.number() == number)
+    }
+
+    /// Returns the bytes of a channel.
+    pub const fn bytes(self) -> usize {
+        match self {
+            ChannelFormat::UInt8 | ChannelFormat::Int8 => 1,
+            ChannelFormat::UInt16 | ChannelFormat::Int16 | ChannelFormat::Half => 2,
+            ChannelFormat::UInt32 | ChannelFormat::Int32 | ChannelFormat::Float => 4,
+        }
+    }
+}
+
+/// The type of a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TexelFormat {
+    /// The type of each channel.
+    pub channel: ChannelFormat,
+    /// The number of channels: 1, 2 or 4.
+    channels: u32,
+}
+
+impl TexelFormat {
+    /// Returns the type of texels with 1, 2 or 4 channels.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another number of channels.
+    pub fn new(channel: ChannelFormat, channels: u32) -> Result<TexelFormat> {
+        if ![1, 2, 4].contains(&channels) {
+            return Err(Error::invalid(
+                "texel format",
+                format!("num_channels is {channels}; allowed are 1, 2 and 4"),
+            ));
+        }
+        Ok(TexelFormat { channel, channels })
+    }
+
+    /// Returns the number of channels.
+    pub const fn channels(self) -> u32 {
+        self.channels
+    }
+
+    /// Returns the bytes of a texel.
+    pub const fn bytes(self) -> usize {
+        self.channel.bytes() * self.channels as usize
+    }
+
+    /// Returns true if a kernel gets floats: those of the array, or fractions.
+    pub const fn reads_as_float(self, sampling: &Sampling) -> bool {
+        match self.channel {
+            ChannelFormat::Half | ChannelFormat::Float => true,
+            ChannelFormat::UInt32 | ChannelFormat::Int32 => false,
+            _ => !sampling.as_integer,
+        }
+    }
+}
+
+/// The shape of an array, and what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayShape {
+    /// Texels of a row.
+    pub width: usize,
+    /// Rows; 0 for an array with one axis.
+    pub height: usize,
+    /// Slices, or layers; 0 for an array with one or two axes.
+    pub depth: usize,
+    /// True if the slices are layers, between which nothing is interpolated.
+    pub layered: bool,
+    /// True if surfaces can read and write it.
+    pub surface: bool,
+    /// True if `tex2Dgather` can read it.
+    pub gather: bool,
+    /// The type of the texels.
+    pub format: TexelFormat,
+}
+
+impl ArrayShape {
+    /// Returns the extents in texels, rows and slices, at least 1 each.
+    pub fn extents(&self) -> [usize; 3] {
+        [self.width, self.height, self.depth].map(|extent| extent.max(1))
+    }
+
+    /// Returns the bytes of all texels.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an array without texels, with slices but no rows, or without layers where
+    /// they are asked for; `Overflow` for more bytes than there can be.
+    pub fn bytes(&self) -> Result<usize> {
+        let extents = (self.width, self.height, self.depth);
+        let refused = |what: &str| {
+            Err(Error::invalid(
+                "create_array",
+                format!("width, height, depth are {extents:?}; {what}"),
+            ))
+        };
+        if self.width == 0 {
+            return refused("width must be at least 1");
+        }
+        if self.layered && self.depth == 0 {
+            return refused("an array with layers has at least 1 in depth");
+        }
+        if self.depth > 0 && self.height == 0 && !self.layered {
+            return refused("an array with slices has at least 1 row");
+        }
+        let product = |bytes: usize, extent: usize| bytes.checked_mul(extent);
+        self.extents().into_iter().try_fold(self.format.bytes(), product).ok_or_else(|| {
+            Error::overflow("create_array", format!("width, height, depth are {extents:?}"))
+        })
+    }
+}

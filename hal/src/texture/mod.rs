@@ -1,0 +1,169 @@
+//! Arrays that textures and surfaces read, and the objects by which kernels do so.
+//!
+//! A [`TextureArray`] holds texels in an order of the device's own; only copies ([`ArrayCopy`]) and
+//! kernels reach them. A [`TextureObject`] is a number that a kernel passes to `tex2D` and its like: it
+//! stands for an array or for device memory, and for how that is read ([`Sampling`]). A
+//! [`SurfaceObject`] is such a number for reading and writing an array without sampling.
+//!
+//! The owning types end what they own when they are dropped, behind all work of the device. Kernels
+//! get a number, which does not tell what memory it stands for: nothing orders their reads behind work
+//! of other streams, and a graph keeps no texture.
+
+mod copy;
+mod format;
+mod owner;
+
+pub use copy::{ArrayCopy, CopySide};
+pub use format::{ArrayShape, ChannelFormat, TexelFormat};
+pub use owner::{SurfaceObject, TextureArray, TextureObject};
+
+use crate::error::{Error, Result};
+
+/// What a texture reads outside of its bounds. The numbers are those of `CUaddress_mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressMode {
+    /// The array is repeated. Only for normalised coordinates; otherwise it means `Clamp`.
+    Wrap = 0,
+    /// The texel at the edge.
+    #[default]
+    Clamp = 1,
+    /// The array is repeated, every second time the other way round. Only for normalised
+    /// coordinates; otherwise it means `Clamp`.
+    Mirror = 2,
+    /// Zero.
+    Border = 3,
+}
+
+impl AddressMode {
+    /// Returns the mode with a number of `CUaddress_mode`.
+    pub fn from_number(number: u32) -> Option<AddressMode> {
+        use AddressMode as M;
+        [M::Wrap, M::Clamp, M::Mirror, M::Border].into_iter().find(|mode| *mode as u32 == number)
+    }
+}
+
+/// How a texture reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// What is read outside of the bounds, along x, y and z.
+    pub address: [AddressMode; 3],
+    /// True for linear interpolation between texels, false for the texel that the coordinates are in.
+    pub linear: bool,
+    /// True if coordinates run from 0 to 1, whatever the extents.
+    pub normalized: bool,
+    /// True to read integers as they are; false to read those of 8 and 16 bits as fractions, from
+    /// 0 to 1 if they have no sign and from -1 to 1 if they have.
+    pub as_integer: bool,
+}
+
+/// What a texture reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextureResource {
+    /// An array, by its handle.
+    Array {
+        /// What [`Device::create_array`](crate::Device::create_array) returned.
+        array: u64,
+        /// The type of its texels.
+        format: TexelFormat,
+    },
+    /// Device memory, which `tex1Dfetch` reads by the number of a texel.
+    Linear {
+        /// The address of the first texel.
+        address: u64,
+        /// The number of bytes.
+        bytes: usize,
+        /// The type of the texels.
+        format: TexelFormat,
+    },
+    /// Rows in device memory.
+    Pitched {
+        /// The address of the first texel.
+        address: u64,
+        /// The texels of a row.
+        width: usize,
+        /// The rows.
+        height: usize,
+        /// The bytes from one row to the next.
+        pitch: usize,
+        /// The type of the texels.
+        format: TexelFormat,
+    },
+}
+
+impl TextureResource {
+    /// Returns the type of the texels.
+    pub const fn format(&self) -> TexelFormat {
+        match *self {
+            TextureResource::Array { format, .. }
+            | TextureResource::Linear { format, .. }
+            | TextureResource::Pitched { format, .. } => format,
+        }
+    }
+
+    /// Returns the range of device memory that is read, unless it is an array's.
+    pub const fn range(&self) -> Option<(u64, usize)> {
+        match *self {
+            TextureResource::Array { .. } => None,
+            TextureResource::Linear { address, bytes, .. } => Some((address, bytes)),
+            TextureResource::Pitched { address, width, height, pitch, format } => Some((
+                address,
+                pitch
+                    .saturating_mul(height.saturating_sub(1))
+                    .saturating_add(width.saturating_mul(format.bytes())),
+            )),
+        }
+    }
+
+    /// Checks what no device can do, before one is asked.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an interpolation of integers, memory without texels, an address between
+    /// texels, and a pitch that is shorter than a row.
+    pub fn check(&self, sampling: &Sampling) -> Result<()> {
+        let format = self.format();
+        let refused = |what: String| Err(Error::invalid("create_texture", what));
+        if sampling.linear && !format.reads_as_float(sampling) {
+            return refused(format!(
+                "linear is true for texels of {:?} that are read as integers; floats, and integers of \
+                 8 and 16 bits that are read as fractions, can be interpolated",
+                format.channel
+            ));
+        }
+        let Some((address, bytes)) = self.range() else { return Ok(()) };
+        let texel = format.bytes();
+        if bytes < texel {
+            return refused(format!("the memory has {bytes} bytes; a texel has {texel}"));
+        }
+        if !address.is_multiple_of(texel as u64) {
+            return refused(format!(
+                "address is {address:#x}, no multiple of a texel's {texel} bytes"
+            ));
+        }
+        if let TextureResource::Pitched { width, height, pitch, .. } = *self
+            && (width == 0 || height == 0 || pitch < width.saturating_mul(texel))
+        {
+            return refused(format!(
+                "there are {height} rows of {width} texels with a pitch of {pitch} bytes; at least 1 of \
+                 each is needed, and {texel} bytes of pitch for a texel"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What a handle of a device stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextureHandle {
+    /// An array.
+    Array,
+    /// A texture object.
+    Texture,
+    /// A surface object.
+    Surface,
+}
+
+#[cfg(test)]
+mod tests;

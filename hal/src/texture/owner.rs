@@ -1,0 +1,183 @@
+//! Owners of arrays, texture objects and surface objects.
+
+use super::{ArrayShape, Sampling, TextureHandle, TextureResource};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::process;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// A handle of a device, ended once: behind the device's work.
+struct Handle {
+    device: Arc<dyn Device>,
+    kind: TextureHandle,
+    value: u64,
+    generation: u32,
+    epoch: u64,
+}
+
+impl Handle {
+    fn new(device: &Arc<dyn Device>, kind: TextureHandle, value: u64) -> Handle {
+        let (generation, epoch) = (process::generation(), device.epoch());
+        Handle { device: device.clone(), kind, value, generation, epoch }
+    }
+
+    /// Checks that neither a reset nor a fork has taken what it stands for.
+    fn check(&self, call: &'static str) -> Result<u64> {
+        if self.epoch != self.device.epoch() || self.generation != process::generation() {
+            let detail = "a reset of the device, or a fork, has taken the array or object";
+            return Err(Error::handle(call, detail));
+        }
+        Ok(self.value)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if process::is_exiting() || self.check("free").is_err() {
+            return;
+        }
+        // Where waiting fails, the context does no work any longer.
+        let waited = self.device.synchronize();
+        // SAFETY: the handle is live, nobody has it any longer, and no work is left.
+        let ended = unsafe { self.device.destroy_texture(self.kind, self.value) };
+        if let Err(error) = waited.and(ended) {
+            log::warn!("freeing a texture's array or object failed: {error}");
+        }
+    }
+}
+
+/// An array of texels. It is freed when it and all objects over it have been dropped, behind all work
+/// of the device.
+pub struct TextureArray {
+    handle: Handle,
+    shape: ArrayShape,
+}
+
+impl TextureArray {
+    /// Allocates an array; its texels are undefined.
+    ///
+    /// # Errors
+    /// Those of [`ArrayShape::bytes`] and [`Device::create_array`].
+    pub fn new(device: &Arc<dyn Device>, shape: ArrayShape) -> Result<Arc<TextureArray>> {
+        shape.bytes()?;
+        let value = device.create_array(&shape)?;
+        Ok(Arc::new(TextureArray {
+            handle: Handle::new(device, TextureHandle::Array, value),
+            shape,
+        }))
+    }
+
+    /// Returns the device's handle.
+    ///
+    /// # Errors
+    /// `InvalidHandle` after a reset of the device, and in a forked child.
+    pub fn handle(&self) -> Result<u64> {
+        self.handle.check("array")
+    }
+
+    /// Returns the shape.
+    pub fn shape(&self) -> &ArrayShape {
+        &self.shape
+    }
+
+    /// Returns the device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.handle.device
+    }
+}
+
+impl fmt::Debug for TextureArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TextureArray({:?})", self.shape)
+    }
+}
+
+/// A texture object, which keeps what it reads.
+pub struct TextureObject {
+    handle: Handle,
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+impl TextureObject {
+    /// Makes a texture object over an array.
+    ///
+    /// # Errors
+    /// Those of [`TextureResource::check`] and [`Device::create_texture`].
+    pub fn of_array(array: &Arc<TextureArray>, sampling: &Sampling) -> Result<TextureObject> {
+        let resource =
+            TextureResource::Array { array: array.handle()?, format: array.shape().format };
+        // SAFETY: the array is live, and the object keeps it.
+        unsafe { TextureObject::new(array.device(), &resource, sampling, Box::new(array.clone())) }
+    }
+
+    /// Makes a texture object; `kept` lives as long as it.
+    ///
+    /// # Errors
+    /// Those of [`TextureResource::check`] and [`Device::create_texture`].
+    ///
+    /// # Safety
+    /// What the resource names stays allocated while `kept` lives.
+    pub unsafe fn new(
+        device: &Arc<dyn Device>,
+        resource: &TextureResource,
+        sampling: &Sampling,
+        kept: Box<dyn Any + Send + Sync>,
+    ) -> Result<TextureObject> {
+        resource.check(sampling)?;
+        // SAFETY: the caller's promise.
+        let value = unsafe { device.create_texture(resource, sampling)? };
+        Ok(TextureObject {
+            handle: Handle::new(device, TextureHandle::Texture, value),
+            _kept: kept,
+        })
+    }
+
+    /// Returns the number that kernels know the object by (`cudaTextureObject_t`).
+    pub fn value(&self) -> u64 {
+        self.handle.value
+    }
+}
+
+impl fmt::Debug for TextureObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TextureObject({:#x})", self.value())
+    }
+}
+
+/// A surface object, which keeps its array.
+pub struct SurfaceObject {
+    handle: Handle,
+    _array: Arc<TextureArray>,
+}
+
+impl SurfaceObject {
+    /// Makes a surface object over an array.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an array that was not made for surfaces; those of
+    /// [`Device::create_surface`].
+    pub fn new(array: &Arc<TextureArray>) -> Result<SurfaceObject> {
+        if !array.shape().surface {
+            let detail = "the array was made without the flag SURFACE_LDST; surfaces need it";
+            return Err(Error::invalid("create_surface", detail));
+        }
+        let device = array.device();
+        // SAFETY: the array is live, and the object keeps it.
+        let value = unsafe { device.create_surface(array.handle()?)? };
+        let handle = Handle::new(device, TextureHandle::Surface, value);
+        Ok(SurfaceObject { handle, _array: array.clone() })
+    }
+
+    /// Returns the number that kernels know the object by (`cudaSurfaceObject_t`).
+    pub fn value(&self) -> u64 {
+        self.handle.value
+    }
+}
+
+impl fmt::Debug for SurfaceObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SurfaceObject({:#x})", self.value())
+    }
+}

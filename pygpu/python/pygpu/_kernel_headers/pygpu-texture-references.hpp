@@ -1,0 +1,141 @@
+// Texture and surface references over texture and surface objects, which current compilers have in
+// place of them. A reference is a variable of the program: the host writes the object's number to it
+// (`_textures.py`, which knows the layout), and the functions below read through that object.
+
+#ifndef PYGPU_TEXTURE_REFERENCES_HPP
+#define PYGPU_TEXTURE_REFERENCES_HPP
+
+#ifndef cudaTextureType1D
+#define cudaTextureType1D 0x01
+#define cudaTextureType2D 0x02
+#define cudaTextureType3D 0x03
+#define cudaTextureType1DLayered 0xF1
+#define cudaTextureType2DLayered 0xF2
+#endif
+#ifndef cudaSurfaceType1D
+#define cudaSurfaceType1D 0x01
+#define cudaSurfaceType2D 0x02
+#define cudaSurfaceType3D 0x03
+#define cudaSurfaceType1DLayered 0xF1
+#define cudaSurfaceType2DLayered 0xF2
+#endif
+
+// On the host nothing else tells the compiler that somebody writes the variable.
+#ifdef __GPUARRAY_HOST__
+#define PYGPU_CONSTANT
+#define PYGPU_WRITTEN(variable) __asm__ __volatile__("" : : "r"(variable) : "memory")
+#else
+#define PYGPU_CONSTANT constexpr
+#define PYGPU_WRITTEN(variable)
+#endif
+
+extern "C++" {
+namespace pygpu_textures {
+
+template <int> struct Floats;
+template <> struct Floats<1> { typedef float type; };
+template <> struct Floats<2> { typedef float2 type; };
+template <> struct Floats<4> { typedef float4 type; };
+
+// The type of a channel as `array_format` numbers it, and the channels of a texel.
+template <class T> struct Format;
+#define PYGPU_FORMAT(texel, format, count)                                                      \
+    template <> struct Format<texel> {                                                          \
+        static const unsigned int channel = format, channels = count;                           \
+        typedef Floats<count>::type Fraction;                                                   \
+    };
+#define PYGPU_FORMATS(name, scalar, format)                                                     \
+    PYGPU_FORMAT(scalar, format, 1)                                                             \
+    PYGPU_FORMAT(name##1, format, 1)                                                            \
+    PYGPU_FORMAT(name##2, format, 2)                                                            \
+    PYGPU_FORMAT(name##4, format, 4)
+PYGPU_FORMAT(char, 0x08, 1)
+PYGPU_FORMATS(uchar, unsigned char, 0x01)
+PYGPU_FORMATS(ushort, unsigned short, 0x02)
+PYGPU_FORMATS(uint, unsigned int, 0x03)
+PYGPU_FORMATS(char, signed char, 0x08)
+PYGPU_FORMATS(short, short, 0x09)
+PYGPU_FORMATS(int, int, 0x0A)
+PYGPU_FORMATS(float, float, 0x20)
+#undef PYGPU_FORMATS
+#undef PYGPU_FORMAT
+
+// What a kernel gets: the texel, or floats in place of its integers.
+template <class T, cudaTextureReadMode mode> struct Read { typedef T type; };
+template <class T> struct Read<T, cudaReadModeNormalizedFloat> {
+    typedef typename Format<T>::Fraction type;
+};
+
+enum { TEXTURE = 0x58455450, SURFACE = 0x52555350 };
+
+} // namespace pygpu_textures
+
+template <class T, int type = cudaTextureType1D, cudaTextureReadMode mode = cudaReadModeElementType>
+struct texture {
+    unsigned long long object;
+    unsigned int kind, channel, channels, read_mode, normalized, filter, address;
+
+    PYGPU_CONSTANT texture(int normalized = 0, cudaTextureFilterMode filter = cudaFilterModePoint,
+                           cudaTextureAddressMode address = cudaAddressModeClamp)
+        : object(0), kind(pygpu_textures::TEXTURE), channel(pygpu_textures::Format<T>::channel),
+          channels(pygpu_textures::Format<T>::channels), read_mode(mode), normalized(normalized),
+          filter(filter), address(address) {
+        PYGPU_WRITTEN(this);
+    }
+};
+
+template <class T, int type = cudaSurfaceType1D> struct surface {
+    unsigned long long object;
+    unsigned int kind;
+
+    PYGPU_CONSTANT surface() : object(0), kind(pygpu_textures::SURFACE) { PYGPU_WRITTEN(this); }
+};
+
+#define PYGPU_UNPACK(...) __VA_ARGS__
+#define PYGPU_TEXTURE(name, dimensions, parameters, arguments)                                  \
+    template <class T, cudaTextureReadMode mode>                                                \
+    __device__ inline typename pygpu_textures::Read<T, mode>::type name(                        \
+        const texture<T, dimensions, mode>& reference, PYGPU_UNPACK parameters) {               \
+        return name<typename pygpu_textures::Read<T, mode>::type>(reference.object,             \
+                                                                  PYGPU_UNPACK arguments);      \
+    }
+PYGPU_TEXTURE(tex1Dfetch, cudaTextureType1D, (int x), (x))
+PYGPU_TEXTURE(tex1D, cudaTextureType1D, (float x), (x))
+PYGPU_TEXTURE(tex2D, cudaTextureType2D, (float x, float y), (x, y))
+PYGPU_TEXTURE(tex3D, cudaTextureType3D, (float x, float y, float z), (x, y, z))
+PYGPU_TEXTURE(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), (x, layer))
+PYGPU_TEXTURE(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), (x, y, layer))
+#undef PYGPU_TEXTURE
+
+#define PYGPU_SURFACE(name, dimensions, parameters, arguments)                                  \
+    template <class T>                                                                          \
+    __device__ inline void name##read(T* result, const surface<void, dimensions>& reference,    \
+                                      PYGPU_UNPACK parameters,                                  \
+                                      cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {    \
+        name##read(result, (cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \
+    }                                                                                           \
+    template <class T>                                                                          \
+    __device__ inline T name##read(const surface<void, dimensions>& reference,                  \
+                                   PYGPU_UNPACK parameters,                                     \
+                                   cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {       \
+        return name##read<T>((cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \
+    }                                                                                           \
+    template <class T>                                                                          \
+    __device__ inline void name##write(T value, const surface<void, dimensions>& reference,     \
+                                       PYGPU_UNPACK parameters,                                 \
+                                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {   \
+        name##write(value, (cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \
+    }
+PYGPU_SURFACE(surf1D, cudaSurfaceType1D, (int x), (x))
+PYGPU_SURFACE(surf2D, cudaSurfaceType2D, (int x, int y), (x, y))
+PYGPU_SURFACE(surf3D, cudaSurfaceType3D, (int x, int y, int z), (x, y, z))
+PYGPU_SURFACE(surf1DLayered, cudaSurfaceType1DLayered, (int x, int layer), (x, layer))
+PYGPU_SURFACE(surf2DLayered, cudaSurfaceType2DLayered, (int x, int y, int layer), (x, y, layer))
+#undef PYGPU_SURFACE
+#undef PYGPU_UNPACK
+#undef PYGPU_WRITTEN
+#undef PYGPU_CONSTANT
+
+} // extern "C++"
+
+#endif

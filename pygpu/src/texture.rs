@@ -1,0 +1,229 @@
+//! Arrays for textures, texture objects and surface objects, and what of them modules hold.
+
+use crate::copies::DeviceAddress;
+use crate::current_device::current_device;
+use crate::deferred_drop::DeferredDrop;
+use crate::errors::{OrRaise, to_python};
+use gpuarray::hal::poison::Unpoisoned as _;
+use gpuarray::memory::Access;
+use gpuarray::texture::{
+    AddressMode, ArrayShape, ChannelFormat, Sampling, SurfaceObject, TexelFormat, TextureArray,
+    TextureObject, TextureResource,
+};
+use gpuarray::{Device, Direction, Error, Feature, Module, Stream, Transfer};
+use pyo3::prelude::*;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// `CUDA_ARRAY3D_LAYERED`, `CUDA_ARRAY3D_SURFACE_LDST` and `CUDA_ARRAY3D_TEXTURE_GATHER`.
+const LAYERED: u32 = 1;
+const SURFACE: u32 = 2;
+const GATHER: u32 = 8;
+
+/// `CU_TRSF_READ_AS_INTEGER` and `CU_TRSF_NORMALIZED_COORDINATES`.
+const READ_AS_INTEGER: u32 = 1;
+const NORMALIZED: u32 = 2;
+
+/// Returns true if the current device has arrays for textures.
+#[pyfunction]
+pub(crate) fn has_textures() -> PyResult<bool> {
+    Ok(current_device()?.device.features().contains(Feature::Textures))
+}
+
+fn invalid(call: &'static str, what: String) -> PyErr {
+    to_python(Error::invalid(call, what))
+}
+
+fn texel_format(format: u32, channels: u32) -> PyResult<TexelFormat> {
+    let channel = ChannelFormat::from_number(format).ok_or_else(|| {
+        invalid("array format", format!("format is {format}; array_format has the allowed ones"))
+    })?;
+    TexelFormat::new(channel, channels).or_raise()
+}
+
+/// An array of texels on the device; `driver.Array` is made of one.
+#[pyclass(frozen, weakref, name = "TextureArray", module = "pygpu._core")]
+pub(crate) struct PyTextureArray {
+    array: DeferredDrop<Arc<TextureArray>>,
+}
+
+impl PyTextureArray {
+    pub(crate) fn array(&self) -> &Arc<TextureArray> {
+        &self.array
+    }
+}
+
+#[pymethods]
+impl PyTextureArray {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        width: usize,
+        height: usize,
+        depth: usize,
+        format: u32,
+        num_channels: u32,
+        flags: u32,
+    ) -> PyResult<PyTextureArray> {
+        if flags & !(LAYERED | SURFACE | GATHER) != 0 {
+            return Err(to_python(Error::unsupported(
+                "Array",
+                format!("flags is {flags}; layers (1), surfaces (2) and gathering (8) are there"),
+            )));
+        }
+        let device = current_device()?.device;
+        let shape = ArrayShape {
+            width,
+            height,
+            depth,
+            layered: flags & LAYERED != 0,
+            surface: flags & SURFACE != 0,
+            gather: flags & GATHER != 0,
+            format: texel_format(format, num_channels)?,
+        };
+        let array = py.detach(|| TextureArray::new(&device, shape)).or_raise()?;
+        Ok(PyTextureArray { array: DeferredDrop::new(&device, array) })
+    }
+
+    /// The driver's handle.
+    #[getter]
+    fn handle(&self) -> PyResult<u64> {
+        self.array.handle().or_raise()
+    }
+}
+
+/// How a texture reads: address modes along x, y and z, filter mode, flags.
+type Modes = ([u32; 3], u32, u32);
+
+fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
+    let mut address = [AddressMode::Clamp; 3];
+    for (mode, number) in address.iter_mut().zip(modes) {
+        *mode = AddressMode::from_number(number).ok_or_else(|| {
+            invalid("address mode", format!("am is {number}; address_mode has the allowed ones"))
+        })?;
+    }
+    if filter > 1 {
+        return Err(invalid("filter mode", format!("mode is {filter}; allowed are 0 and 1")));
+    }
+    if flags & !(READ_AS_INTEGER | NORMALIZED) != 0 {
+        return Err(to_python(Error::unsupported(
+            "texture flags",
+            format!(
+                "flags is {flags}; reading as integers (1) and normalized coordinates (2) are there"
+            ),
+        )));
+    }
+    Ok(Sampling {
+        address,
+        linear: filter == 1,
+        normalized: flags & NORMALIZED != 0,
+        as_integer: flags & READ_AS_INTEGER != 0,
+    })
+}
+
+/// What a module's variable stands for: a texture object or a surface object.
+#[pyclass(frozen, weakref, name = "TextureObject", module = "pygpu._core")]
+pub(crate) struct PyTextureObject {
+    value: u64,
+    object: Arc<dyn Any + Send + Sync>,
+}
+
+impl PyTextureObject {
+    fn new<T: Any + Send + Sync>(device: &Arc<dyn Device>, value: u64, object: T) -> Self {
+        PyTextureObject { value, object: Arc::new(DeferredDrop::new(device, object)) }
+    }
+}
+
+#[pymethods]
+impl PyTextureObject {
+    /// The number that kernels know it by.
+    #[getter]
+    fn value(&self) -> u64 {
+        self.value
+    }
+}
+
+/// Makes a texture object over an array.
+#[pyfunction]
+pub(crate) fn texture_of_array(
+    array: &Bound<'_, PyTextureArray>,
+    modes: Modes,
+) -> PyResult<PyTextureObject> {
+    let (array, sampling) = (array.get().array(), sampling(modes)?);
+    let object = TextureObject::of_array(array, &sampling).or_raise()?;
+    Ok(PyTextureObject::new(array.device(), object.value(), object))
+}
+
+/// Makes a texture object over device memory: `extent` has its bytes, or the texels of a row, the rows
+/// and the bytes from one row to the next.
+#[pyfunction]
+pub(crate) fn texture_of_memory(
+    memory: &Bound<'_, PyAny>,
+    offset: usize,
+    extent: (usize, Option<(usize, usize)>),
+    format: (u32, u32),
+    modes: Modes,
+) -> PyResult<PyTextureObject> {
+    let device = current_device()?.device;
+    let format = texel_format(format.0, format.1)?;
+    let resource = |address| match extent {
+        (bytes, None) => TextureResource::Linear { address, bytes, format },
+        (width, Some((height, pitch))) => {
+            TextureResource::Pitched { address, width, height, pitch, format }
+        }
+    };
+    let bytes = resource(0).range().map_or(0, |(_, bytes)| bytes);
+    let memory = DeviceAddress::new("devptr", memory, bytes.saturating_sub(offset))?;
+    let sampling = sampling(modes)?;
+    let kept = Box::new(memory.access(Access::Read).map(|(memory, _)| memory.clone()));
+    let resource = resource(memory.address - offset as u64);
+    // SAFETY: the object keeps the allocation; for raw addresses the program vouches.
+    let object = unsafe { TextureObject::new(&device, &resource, &sampling, kept) }.or_raise()?;
+    Ok(PyTextureObject::new(&device, object.value(), object))
+}
+
+/// Makes a surface object over an array.
+#[pyfunction]
+pub(crate) fn surface_of_array(array: &Bound<'_, PyTextureArray>) -> PyResult<PyTextureObject> {
+    let array = array.get().array();
+    let object = SurfaceObject::new(array).or_raise()?;
+    Ok(PyTextureObject::new(array.device(), object.value(), object))
+}
+
+/// What the variables of a module stand for now. The module and its kernels keep it.
+#[derive(Default)]
+pub(crate) struct Bindings(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
+
+impl Bindings {
+    /// Writes an object's number to a variable, behind all work that may read the one before.
+    pub(crate) fn bind(
+        &self,
+        py: Python<'_>,
+        module: &dyn Module,
+        device: &dyn Device,
+        stream: &Arc<dyn Stream>,
+        name: &str,
+        object: &PyTextureObject,
+    ) -> PyResult<()> {
+        let (address, _) = module.global(name).or_raise()?;
+        let value = object.value.to_ne_bytes();
+        let transfer = Transfer::linear(
+            Direction::HostToDevice,
+            address,
+            value.as_ptr() as u64,
+            value.len(),
+            true,
+        );
+        py.detach(|| {
+            device.synchronize()?;
+            // SAFETY: the variable begins with 8 bytes for the number, and the value lives until the
+            // copy has been waited for.
+            unsafe { stream.transfer(&transfer) }
+        })
+        .or_raise()?;
+        let before = self.0.lock().unpoisoned().insert(name.to_owned(), object.object.clone());
+        drop(before);
+        Ok(())
+    }
+}
