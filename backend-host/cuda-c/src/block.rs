@@ -4,9 +4,12 @@
 //! warp operation on, and then *ready* or waiting until it has *returned*. A block in which nobody is
 //! ever suspended needs none of this.
 
+mod lockstep;
+mod meeting;
 mod report;
 
 use crate::abi::{Combine, Lanes};
+use lockstep::Lockstep;
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
@@ -27,7 +30,7 @@ pub(crate) type Place = (*const c_char, u32);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     /// The fibre of the thread: an index.
-    pub(crate) fiber: u32,
+    fiber: u32,
     place: Place,
     /// The barrier, for one that waits at a barrier.
     barrier: u32,
@@ -36,7 +39,7 @@ pub(crate) struct Wait {
     record: *mut c_void,
     combine: Option<Combine>,
     /// What the operation returns.
-    pub(crate) result: u64,
+    result: u64,
 }
 
 impl Wait {
@@ -69,7 +72,7 @@ struct Barrier {
 /// What runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A suspended thread goes on.
+    /// The suspended thread of a fibre goes on.
     Resume(u32),
     /// A loop begins at the first unreached thread.
     Begin(u32),
@@ -93,7 +96,8 @@ pub(crate) struct Block {
     current_warp: u32,
     warps: [Warp; MOST_WARPS],
     barriers: [Barrier; BARRIERS],
-    pub(crate) waits: Box<[Wait]>,
+    lockstep: Lockstep,
+    waits: Box<[Wait]>,
 }
 
 impl Block {
@@ -117,6 +121,7 @@ impl Block {
             current_warp: 0,
             warps: [Warp::default(); MOST_WARPS],
             barriers: [Barrier::default(); BARRIERS],
+            lockstep: Lockstep::new(),
             waits: vec![nothing; MOST_THREADS].into(),
         }
     }
@@ -132,6 +137,15 @@ impl Block {
         self.is_split
     }
 
+    /// True for the number of a thread.
+    pub(crate) fn has(&self, thread: u32) -> bool {
+        thread < self.threads
+    }
+
+    fn warp_count(&self) -> usize {
+        (self.threads as usize).div_ceil(1 << self.shift)
+    }
+
     fn warp_of(&self, thread: u32) -> usize {
         (thread >> self.shift) as usize % MOST_WARPS
     }
@@ -140,8 +154,9 @@ impl Block {
         1 << (thread & ((1 << self.shift) - 1))
     }
 
-    /// The loop that began at thread `begin` is suspended in `thread`: those before it have returned.
-    pub(crate) fn split(&mut self, begin: u32, thread: u32) {
+    /// The loop that began at thread `begin` is suspended in `thread`, on a fibre: those before it have
+    /// returned.
+    pub(crate) fn split(&mut self, begin: u32, thread: u32, fiber: u32) {
         if !self.is_split {
             self.is_split = true;
             self.returned = 0;
@@ -152,10 +167,13 @@ impl Block {
                 let live = Lanes::MAX >> (Lanes::BITS - lanes);
                 self.warps[self.warp_of(first)] = Warp { live, ..Warp::default() };
             }
+            self.begin_lockstep();
         }
+        self.waits[thread as usize].fiber = fiber;
         self.unreached = thread + 1;
         self.current_warp = thread >> self.shift;
         self.finish(begin, thread);
+        self.join_lockstep(thread, fiber);
     }
 
     /// The loop that began at thread `begin` has run to its end: nobody is unreached.
@@ -164,8 +182,19 @@ impl Block {
         self.finish(begin, self.threads);
     }
 
+    /// A thread that was suspended has returned.
+    pub(crate) fn finish_one(&mut self, thread: u32) {
+        if !self.leave_lockstep(thread) {
+            self.finish(thread, thread + 1);
+        }
+    }
+
     /// The threads from `begin` to before `end` have returned. They count as arrived everywhere.
-    pub(crate) fn finish(&mut self, begin: u32, end: u32) {
+    fn finish(&mut self, begin: u32, end: u32) {
+        if begin == end {
+            return;
+        }
+        self.dissolve();
         let mut first = begin;
         while first < end {
             let warp = self.warp_of(first);
@@ -179,11 +208,9 @@ impl Block {
             }
             first = last;
         }
-        if end > begin {
-            for barrier in 0..BARRIERS {
-                if self.barriers[barrier].arrived > 0 && barrier != GRID_BARRIER {
-                    self.release_if_complete(barrier);
-                }
+        for barrier in 0..BARRIERS {
+            if self.barriers[barrier].arrived > 0 && barrier != GRID_BARRIER {
+                self.release_if_complete(barrier);
             }
         }
     }
@@ -193,7 +220,7 @@ impl Block {
         self.returned == self.threads
     }
 
-    /// A thread comes to a barrier. True if it can go on: its result is in its [`Wait`] then.
+    /// A thread comes to a barrier. True if it can go on.
     pub(crate) fn arrive(
         &mut self,
         thread: u32,
@@ -202,6 +229,7 @@ impl Block {
         predicate: bool,
         place: Place,
     ) -> bool {
+        self.dissolve();
         let wait = &mut self.waits[thread as usize];
         wait.place = place;
         wait.barrier = barrier as u32;
@@ -211,7 +239,7 @@ impl Block {
         state.arrived += 1;
         state.predicates += u32::from(predicate);
         state.wanted = wanted;
-        if !self.release_if_complete(barrier) {
+        if !self.release_if_complete(barrier) || self.is_in_lockstep() {
             return false;
         }
         self.take(warp, bit);
@@ -220,6 +248,7 @@ impl Block {
 
     /// A thread comes to the barrier of the grid: the block is released when all blocks have come.
     pub(crate) fn arrive_at_grid(&mut self, thread: u32, place: Place) -> bool {
+        self.dissolve();
         let wait = &mut self.waits[thread as usize];
         (wait.place, wait.barrier) = (place, GRID_BARRIER as u32);
         let (warp, bit) = (self.warp_of(thread), self.bit(thread));
@@ -256,10 +285,12 @@ impl Block {
     }
 
     fn release(&mut self, barrier: usize) {
-        let predicates = self.barriers[barrier].predicates;
+        let Barrier { predicates, wanted, .. } = self.barriers[barrier];
         self.barriers[barrier] = Barrier::default();
-        let warps = (self.threads as usize).div_ceil(1 << self.shift);
-        for warp in 0..warps {
+        if wanted == 0 {
+            return self.form(predicates);
+        }
+        for warp in 0..self.warp_count() {
             let mut lanes = self.warps[warp].at_barrier;
             let mut released = 0;
             while lanes != 0 {
@@ -280,99 +311,11 @@ impl Block {
         }
     }
 
-    /// A thread meets the lanes of its warp that are in `lanes`, or with 0 those that come to its place.
-    /// True if it can go on.
-    ///
-    /// # Errors
-    /// A sentence for a mask without the thread's own lane.
-    pub(crate) fn join(
-        &mut self,
-        thread: u32,
-        lanes: Lanes,
-        record: *mut c_void,
-        combine: Option<Combine>,
-        place: Place,
-    ) -> Result<bool, String> {
-        let (warp, bit) = (self.warp_of(thread), self.bit(thread));
-        if lanes != 0 && lanes & bit == 0 {
-            return Err(format!(
-                "the mask is {lanes:#x}, without the calling lane {}, at {}",
-                bit.trailing_zeros(),
-                text_of(place)
-            ));
-        }
-        let wait = &mut self.waits[thread as usize];
-        (wait.place, wait.lanes, wait.record, wait.combine) = (place, lanes, record, combine);
-        let state = &mut self.warps[warp];
-        if lanes == 0 {
-            state.gathering |= bit;
-            return Ok(false);
-        }
-        state.meeting |= bit;
-        if lanes & state.live & !state.meeting != 0 {
-            return Ok(false);
-        }
-        self.meet(warp);
-        let is_ready = self.warps[warp].ready & bit != 0;
-        if is_ready {
-            self.take(warp, bit);
-        }
-        Ok(is_ready)
-    }
-
-    /// Lets all groups of lanes of a warp go on that are complete.
-    fn meet(&mut self, warp: usize) {
-        let mut rest = self.warps[warp].meeting;
-        while rest != 0 {
-            let lane = rest.trailing_zeros();
-            let first = &self.waits[(warp << self.shift) | lane as usize];
-            let (wanted, operation) = (first.lanes, first.operation());
-            let is_alike = |wait: &Wait| wait.lanes == wanted && wait.operation() == operation;
-            let group = self.group(warp, rest, is_alike);
-            rest &= !group;
-            if wanted & self.warps[warp].live & !group == 0 {
-                self.warps[warp].meeting &= !group;
-                self.complete(warp, group);
-            }
-        }
-    }
-
-    /// The lanes among `lanes` whose wait is alike.
-    fn group(&self, warp: usize, lanes: Lanes, is_alike: impl Fn(&Wait) -> bool) -> Lanes {
-        let (mut group, mut rest) = (0, lanes);
-        while rest != 0 {
-            let lane = rest.trailing_zeros();
-            rest &= rest - 1;
-            if is_alike(&self.waits[(warp << self.shift) | lane as usize]) {
-                group |= 1 << lane;
-            }
-        }
-        group
-    }
-
-    fn complete(&mut self, warp: usize, group: Lanes) {
-        let mut records = [ptr::null_mut(); 64];
-        let mut combine = None;
-        let mut rest = group;
-        while rest != 0 {
-            let lane = rest.trailing_zeros();
-            rest &= rest - 1;
-            let wait = &mut self.waits[(warp << self.shift) | lane as usize];
-            wait.result = group;
-            records[lane as usize] = wait.record;
-            combine = combine.or(wait.combine);
-        }
-        if let Some(combine) = combine {
-            // SAFETY: the records are those that the lanes wait with; the function is the unit's, and
-            // calls nothing of the executor.
-            unsafe { combine(records.as_ptr(), group) };
-        }
-        self.warps[warp].ready |= group;
-        self.ready_warps |= 1 << warp;
-    }
-
     /// Picks who runs next: lanes of the same warp first, so that warps meet soon.
     pub(crate) fn next(&mut self) -> Next {
+        if let Some(next) = self.next_in_lockstep() {
+            return next;
+        }
         let current = self.current_warp as usize % MOST_WARPS;
         if self.ready_warps & 1 << current != 0 {
             return self.resume(current);
@@ -397,26 +340,6 @@ impl Block {
         self.current_warp = warp as u32;
         let lane = self.warps[warp].ready.trailing_zeros();
         self.take(warp, 1 << lane);
-        Next::Resume((warp as u32) << self.shift | lane)
-    }
-
-    /// While nobody can go on: lets the first lanes go on that meet at a place. Gives their warp.
-    fn gather(&mut self) -> Option<usize> {
-        // Warps take turns: a lane may be waiting for what one of another warp does.
-        let warps = (self.threads as usize).div_ceil(1 << self.shift);
-        let mut turns = (1..=warps).map(|turn| (self.current_warp as usize + turn) % warps);
-        let waits = |warp: &usize| self.warps[*warp].live & self.warps[*warp].gathering != 0;
-        let warp = turns.find(waits)?;
-        let gathering = self.warps[warp].gathering;
-        // Lanes that are further up in the text go first, so that branches meet behind their end.
-        let lanes = (0..Lanes::BITS as usize).filter(|lane| gathering >> lane & 1 != 0);
-        let waits = lanes.map(|lane| &self.waits[(warp << self.shift) | lane]);
-        let first = waits.min_by_key(|wait| (wait.place.0 as usize, wait.place.1))?;
-        let (place, operation) = (first.place, first.operation());
-        let is_alike = |wait: &Wait| wait.place == place && wait.operation() == operation;
-        let group = self.group(warp, gathering, is_alike);
-        self.warps[warp].gathering &= !group;
-        self.complete(warp, group);
-        Some(warp)
+        Next::Resume(self.waits[(warp << self.shift) | lane as usize].fiber)
     }
 }

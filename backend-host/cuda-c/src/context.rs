@@ -9,13 +9,17 @@ compile_error!("fibres are switched on x86-64 and AArch64 only");
 /// A suspended place: the address on its stack below which its registers are kept.
 pub(crate) type StackPointer = *mut u8;
 
-/// Saves where the caller is to `save`, and goes on where `load` was saved.
+/// Saves where the caller is to `save`, and goes on where `load` was saved, where `value` is returned.
 ///
 /// # Safety
 /// `load` was written by this function, or made by [`prepare`], and nobody has gone on from it since.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPointer) {
+pub(crate) unsafe extern "C" fn switch(
+    save: *mut StackPointer,
+    load: StackPointer,
+    value: u64,
+) -> u64 {
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -25,6 +29,7 @@ pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPoint
         "push r15",
         "mov [rdi], rsp",
         "mov rsp, rsi",
+        "mov rax, rdx",
         "pop r15",
         "pop r14",
         "pop r13",
@@ -34,6 +39,81 @@ pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPoint
         "ret",
     )
 }
+
+/// Where a thread goes on, and what its operation returns there; null for nowhere.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) stack: StackPointer,
+    pub(crate) value: u64,
+}
+
+/// Defines a function of the executor's table that is called in many threads of a block after each
+/// other: it calls `$step` with the place that the caller goes on at, as [`switch`] saves it, and goes on
+/// at the step's [`Target`]. Where that is null it calls `$otherwise` with the arguments that it was called
+/// with. `$condition` jumps to label 2 where no step can be made; `$arguments` put those of the step into
+/// their registers. The arguments of the call are in rbx, rbp, r12, r13, r14 and r15.
+#[cfg(target_arch = "x86_64")]
+macro_rules! stepping {
+    (
+        $(#[$attribute:meta])*
+        fn $name:ident($($parameter:ident: $kind:ty),*) -> $result:ty;
+        step: $step:path, otherwise: $otherwise:path,
+        condition: [$($condition:literal),*], arguments: [$($argument:literal),*]
+    ) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name($($parameter: $kind),*) -> $result {
+            std::arch::naked_asm!(
+                "push rbp",
+                "push rbx",
+                "push r12",
+                "push r13",
+                "push r14",
+                "push r15",
+                "mov rbx, rdi",
+                "mov rbp, rsi",
+                "mov r12, rdx",
+                "mov r13, rcx",
+                "mov r14, r8",
+                "mov r15, r9",
+                $($condition,)*
+                "mov rdi, rsp",
+                $($argument,)*
+                "sub rsp, 8",
+                "call {step}",
+                "add rsp, 8",
+                "test rax, rax",
+                "jz 2f",
+                "mov rsp, rax",
+                "mov rax, rdx",
+                "3:",
+                "pop r15",
+                "pop r14",
+                "pop r13",
+                "pop r12",
+                "pop rbx",
+                "pop rbp",
+                "ret",
+                "2:",
+                "mov rdi, rbx",
+                "mov rsi, rbp",
+                "mov rdx, r12",
+                "mov rcx, r13",
+                "mov r8, r14",
+                "mov r9, r15",
+                "sub rsp, 8",
+                "call {otherwise}",
+                "add rsp, 8",
+                "jmp 3b",
+                step = sym $step,
+                otherwise = sym $otherwise,
+            )
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use stepping;
 
 /// Goes on where `load` was saved; the caller's stack is given up.
 ///
@@ -60,7 +140,11 @@ pub(crate) unsafe extern "C" fn leave(load: StackPointer) -> ! {
 /// As on x86-64.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPointer) {
+pub(crate) unsafe extern "C" fn switch(
+    save: *mut StackPointer,
+    load: StackPointer,
+    value: u64,
+) -> u64 {
     naked_asm!(
         "sub sp, sp, #160",
         "stp x19, x20, [sp, #0]",
@@ -76,6 +160,7 @@ pub(crate) unsafe extern "C" fn switch(save: *mut StackPointer, load: StackPoint
         "mov x9, sp",
         "str x9, [x0]",
         "mov sp, x1",
+        "mov x0, x2",
         "ldp x19, x20, [sp, #0]",
         "ldp x21, x22, [sp, #16]",
         "ldp x23, x24, [sp, #32]",

@@ -2,13 +2,79 @@
 
 use crate::abi::{self, Combine, Executor, Lanes};
 use crate::block::{GRID_BARRIER, MOST_THREADS, text_of};
+use crate::context::{StackPointer, Target};
 use crate::error::FailureKind;
-use crate::worker::{enter, exit, fail, is_cooperative, running, wait};
+use crate::worker::{enter, exit, fail, is_cooperative, running, step, wait};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The table that each unit gets when it is loaded.
-pub(crate) static EXECUTOR: Executor =
-    Executor { barrier, rendezvous, grid_barrier, print, trap, is_cooperative: cooperative };
+pub(crate) static EXECUTOR: Executor = Executor {
+    barrier: entries::barrier,
+    rendezvous: entries::rendezvous,
+    grid_barrier,
+    print,
+    trap,
+    is_cooperative: cooperative,
+};
+
+/// Barriers and warp operations with a short way for threads in lockstep.
+#[cfg(target_arch = "x86_64")]
+mod entries {
+    use super::{Combine, Lanes, barrier_step, c_char, c_void, rendezvous_step};
+    use crate::context::stepping;
+
+    stepping! {
+        /// # Safety
+        /// As for [`barrier`](super::barrier).
+        fn barrier(
+            thread: u32, id: u32, threads: u32, predicate: u32, file: *const c_char, line: u32
+        ) -> u32;
+        step: barrier_step, otherwise: super::barrier,
+        condition: ["or esi, edx", "jnz 2f"],
+        arguments: ["mov esi, ecx", "mov rdx, r8", "mov ecx, r9d"]
+    }
+
+    stepping! {
+        /// # Safety
+        /// As for [`barrier`](super::barrier).
+        fn rendezvous(
+            thread: u32, lanes: Lanes, record: *mut c_void, combine: Option<Combine>,
+            file: *const c_char, line: u32
+        ) -> Lanes;
+        step: rendezvous_step, otherwise: super::rendezvous,
+        condition: ["test rsi, rsi", "jz 2f"],
+        arguments: []
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use self as entries;
+
+/// # Safety
+/// As for [`step`], whose caller this is.
+unsafe extern "C" fn barrier_step(
+    stack: StackPointer,
+    predicate: u32,
+    file: *const c_char,
+    line: u32,
+) -> Target {
+    // SAFETY: the caller's promise.
+    unsafe { step(stack, |block| block.pass(predicate != 0, (file, line))) }
+}
+
+/// # Safety
+/// As for [`barrier_step`].
+unsafe extern "C" fn rendezvous_step(
+    stack: StackPointer,
+    lanes: Lanes,
+    record: *mut c_void,
+    combine: Option<Combine>,
+    file: *const c_char,
+    line: u32,
+) -> Target {
+    // SAFETY: the caller's promise.
+    unsafe { step(stack, |block| block.meet_in_lockstep(lanes, record, combine, (file, line))) }
+}
 
 /// # Safety
 /// As all functions here, it is called by a unit whose kernel runs on a fibre of the calling thread.
@@ -28,9 +94,14 @@ unsafe extern "C" fn barrier(
             let message = format!("barrier {id} at {}; allowed are 0 to 15", text_of((file, line)));
             fail(worker, FailureKind::Unsupported, message);
         }
-        let result = wait(worker, thread, |block| {
-            Ok(block.arrive(thread, id as usize, threads, predicate != 0, (file, line)))
-        });
+        let (predicate, place) = (predicate != 0, (file, line));
+        let is_common = id == 0 && threads == 0;
+        let result = wait(
+            worker,
+            thread,
+            |block| if is_common { block.pass(predicate, place) } else { None },
+            |block| Ok(block.arrive(thread, id as usize, threads, predicate, place)),
+        );
         exit(worker);
         result as u32
     }
@@ -50,8 +121,13 @@ unsafe extern "C" fn rendezvous(
     // SAFETY: the worker is this thread's.
     unsafe {
         enter(worker);
-        let result =
-            wait(worker, thread, |block| block.join(thread, lanes, record, combine, (file, line)));
+        let place = (file, line);
+        let result = wait(
+            worker,
+            thread,
+            |block| block.meet_in_lockstep(lanes, record, combine, place),
+            |block| block.join(thread, lanes, record, combine, place),
+        );
         exit(worker);
         result
     }
@@ -71,7 +147,7 @@ unsafe extern "C" fn grid_barrier(thread: u32, file: *const c_char, line: u32) {
             );
             fail(worker, FailureKind::Unsupported, message);
         }
-        wait(worker, thread, |block| Ok(block.arrive_at_grid(thread, (file, line))));
+        wait(worker, thread, |_| None, |block| Ok(block.arrive_at_grid(thread, (file, line))));
         exit(worker);
     }
 }

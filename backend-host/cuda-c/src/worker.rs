@@ -4,8 +4,10 @@
 //! another fibre of the same worker before the call returns. All state of a worker is reached by a raw
 //! pointer, and no reference to it is kept over a switch.
 
+mod turns;
+
 use crate::abi::Index;
-use crate::block::{Block, GRID_BARRIER, MOST_THREADS, Next};
+use crate::block::Block;
 use crate::context::{StackPointer, leave, prepare, switch};
 use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fault;
@@ -15,8 +17,12 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
+use turns::fiber_main;
+pub(crate) use turns::{step, wait};
+
 const NOBODY: u32 = u32::MAX;
 
+#[derive(Clone, Copy)]
 struct Fiber {
     top: StackPointer,
     stack: StackPointer,
@@ -129,7 +135,7 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
         if (*worker).next_block() {
             (*worker).current = first;
             let stack = (&(*worker).fibers)[first as usize].stack;
-            switch((*worker).home.as_ptr(), stack);
+            switch((*worker).home.as_ptr(), stack, 0);
         } else {
             (*worker).free.push(first);
         }
@@ -204,12 +210,11 @@ impl Worker {
 
     /// The calling thread of the block is suspended, if it was not before.
     fn suspend(&mut self, thread: u32) {
-        let current = self.current as usize;
-        if self.fibers[current].owner == NOBODY {
-            self.fibers[current].owner = thread;
-            self.block.split(self.first, thread);
+        let fiber = &mut self.fibers[self.current as usize];
+        if fiber.owner == NOBODY {
+            fiber.owner = thread;
+            self.block.split(self.first, thread, self.current);
         }
-        self.block.waits[thread as usize % MOST_THREADS].fiber = self.current;
     }
 }
 
@@ -252,145 +257,4 @@ pub(crate) unsafe fn exit(worker: *mut Worker) {
     compiler_fence(Ordering::SeqCst);
     // SAFETY: the caller's promise.
     unsafe { (*worker).in_kernel.store(true, Ordering::Relaxed) };
-}
-
-/// Suspends `thread`, which runs, and lets `arrive` say whether it can go on; if not, other threads
-/// run until it can. Returns the operation's result.
-///
-/// # Safety
-/// Called on the fibre of that thread.
-pub(crate) unsafe fn wait(
-    worker: *mut Worker,
-    thread: u32,
-    arrive: impl FnOnce(&mut Block) -> Result<bool, String>,
-) -> u64 {
-    // SAFETY: the worker is the calling thread's; no reference is kept over a switch.
-    unsafe {
-        (*worker).suspend(thread);
-        let goes_on = match arrive(&mut (*worker).block) {
-            Ok(goes_on) => goes_on,
-            Err(message) => fail(worker, FailureKind::Deadlock, message),
-        };
-        if !goes_on {
-            go_on(worker, false);
-        }
-        (&(*worker).block.waits)[thread as usize].result
-    }
-}
-
-/// Switches to whoever runs next. Returns when the calling fibre is to go on: at once if a loop is to
-/// begin on it, which only a fibre that `is_free` can.
-///
-/// # Safety
-/// Called on a fibre of the worker.
-unsafe fn go_on(worker: *mut Worker, is_free: bool) {
-    // SAFETY: as for `wait`.
-    unsafe {
-        let mut next = (*worker).block.next();
-        if next == Next::Nobody && wait_for_grid(worker) {
-            next = (*worker).block.next();
-        }
-        let target = match next {
-            Next::Resume(thread) => (&(*worker).block.waits)[thread as usize].fiber,
-            Next::Begin(first) => {
-                (*worker).first = first;
-                if is_free {
-                    return;
-                }
-                match (*worker).take_fiber() {
-                    Ok(fiber) => fiber,
-                    Err(error) => fail(worker, FailureKind::Unsupported, error.to_string()),
-                }
-            }
-            Next::Nobody => {
-                let mut message = (*worker).block.describe_waits();
-                message.insert_str(0, "its threads wait for each other: ");
-                fail(worker, FailureKind::Deadlock, message)
-            }
-        };
-        let own = (*worker).current;
-        if target == own {
-            return;
-        }
-        if is_free {
-            (*worker).free.push(own);
-        }
-        (*worker).current = target;
-        let fibers = (*worker).fibers.as_mut_ptr();
-        switch(&raw mut (*fibers.add(own as usize)).stack, (*fibers.add(target as usize)).stack);
-    }
-}
-
-/// Where all that is left of the block waits for the grid, waits for the other blocks; true if so.
-///
-/// # Safety
-/// As for [`go_on`].
-unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
-    // SAFETY: as for `wait`.
-    unsafe {
-        if !(*worker).block.is_complete(GRID_BARRIER) {
-            return false;
-        }
-        let grid = &*(*worker).grid;
-        let Some(barrier) = &grid.barrier else { return false };
-        if !barrier.wait(grid) {
-            // Another block has failed.
-            leave((*worker).home.load(Ordering::Relaxed));
-        }
-        (*worker).block.release_if_complete(GRID_BARRIER)
-    }
-}
-
-/// What every fibre does: runs a loop over threads, then sees what is next.
-extern "C" fn fiber_main() -> ! {
-    let worker = running();
-    loop {
-        // SAFETY: the worker is this thread's; the grid outlives `run`, and its kernel's arguments
-        // are what the caller of `run` promised.
-        unsafe {
-            let grid = &*(*worker).grid;
-            let (index, first) = ((*worker).index, (*worker).first);
-            exit(worker);
-            (grid.run)(&raw const grid.launch, &raw const index, first);
-            enter(worker);
-            if returned(worker) {
-                go_on(worker, true);
-            } else if !(*worker).next_block() {
-                let own = (*worker).current as usize;
-                (*worker).free.push(own as u32);
-                let fibers = (*worker).fibers.as_mut_ptr();
-                switch(&raw mut (*fibers.add(own)).stack, (*worker).home.load(Ordering::Relaxed));
-            }
-        }
-    }
-}
-
-/// The current fibre's loop has returned: its thread, or all from the loop's first one on. True if the
-/// block has more threads that are to run.
-///
-/// # Safety
-/// As for [`go_on`].
-unsafe fn returned(worker: *mut Worker) -> bool {
-    // SAFETY: as for `wait`.
-    unsafe {
-        let current = (*worker).current as usize;
-        let owner = std::mem::replace(&mut (&mut (*worker).fibers)[current].owner, NOBODY);
-        let first = (*worker).first;
-        let block = &mut (*worker).block;
-        if block.is_split() {
-            match owner {
-                NOBODY => block.finish_rest(first),
-                thread => block.finish(thread, thread + 1),
-            }
-            if !block.is_finished() {
-                return true;
-            }
-            let (threads, warp_size) = ((*(*worker).grid).threads(), (*(*worker).grid).warp_size);
-            (*worker).block.set_shape(threads, warp_size);
-        }
-        if let Some(barrier) = &(*(*worker).grid).barrier {
-            barrier.leave();
-        }
-        false
-    }
 }

@@ -229,10 +229,31 @@ extern "C" __global__ void overflows(int *a, int n) { a[0] = deep(a, n); }
 extern "C" __global__ void alone(int *a) {
     if (threadIdx.x == 1) gpuarray_abi::rendezvous(4, nullptr, nullptr, __FILE__, __LINE__);
 }
+extern "C" __global__ void halves(int *a) {
+    __syncwarp();
+    if (threadIdx.x < 20) __syncthreads(); else __syncwarp();
+}
+extern "C" __global__ void others(int *a) {
+    if (threadIdx.x < 20) a[threadIdx.x] = __shfl_sync(~0u, 1, 2);
+    else a[threadIdx.x] = __any_sync(~0u, 1);
+}
 extern "C" __global__ void fine(int *a) { __syncthreads(); a[threadIdx.x] = 7; }
 "#,
     );
     for _ in 0..3 {
+        let (kind, text) = failure(&library, "halves", 1, 40);
+        assert_eq!(kind, FailureKind::Deadlock);
+        for part in [
+            "threads 0 to 19 wait for a barrier at kernel.cu:18",
+            "threads 20 to 31 wait for lanes 0xffffffff of their warp at kernel.cu:18",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        let (kind, text) = failure(&library, "others", 1, 32);
+        assert_eq!(kind, FailureKind::Deadlock);
+        for part in ["threads 0 to 19 wait for lanes", "threads 20 to 31 wait for lanes"] {
+            assert!(text.contains(part), "{text}");
+        }
         let (kind, text) = failure(&library, "stuck", 4, 8);
         assert_eq!(kind, FailureKind::Deadlock);
         for part in [

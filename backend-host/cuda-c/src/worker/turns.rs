@@ -1,0 +1,203 @@
+//! Who runs next: switches between the fibres of a worker.
+
+use super::{Fiber, NOBODY, Worker, enter, exit, fail, running};
+use crate::block::{Block, GRID_BARRIER, Next};
+use crate::context::{StackPointer, Target, leave, switch};
+use crate::error::{FailureKind, Result};
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+/// Suspends `thread`, which runs, and lets it come to an operation; other threads run until it can go
+/// on. `step` says who is next if the threads are in lockstep, else `arrive` whether it can go on.
+/// Returns the operation's result.
+///
+/// # Safety
+/// Called on the fibre of that thread.
+#[inline]
+pub(crate) unsafe fn wait(
+    worker: *mut Worker,
+    thread: u32,
+    step: impl FnOnce(&mut Block) -> Option<Next>,
+    arrive: impl FnOnce(&mut Block) -> Result<bool, String>,
+) -> u64 {
+    // SAFETY: the worker is the calling thread's; no reference is kept over a switch.
+    unsafe {
+        if !(*worker).block.has(thread) {
+            let message = format!("threadIdx was overwritten: it is that of thread {thread}");
+            fail(worker, FailureKind::Address, message);
+        }
+        (*worker).suspend(thread);
+        match step(&mut (*worker).block) {
+            Some(next) => run_next(worker, next, false),
+            None => match arrive(&mut (*worker).block) {
+                Ok(true) => (*worker).block.result(thread),
+                Ok(false) => go_on(worker, false),
+                Err(message) => fail(worker, FailureKind::Deadlock, message),
+            },
+        }
+    }
+}
+
+/// Lets the running thread come to an operation, as [`wait`] does, if the threads are in lockstep and the next
+/// one is suspended; else nothing is done and the target is null. The thread goes on at `stack`.
+///
+/// # Safety
+/// Called on the fibre of that thread, by a function of [`stepping`](crate::context::stepping).
+#[inline]
+pub(crate) unsafe fn step(
+    stack: StackPointer,
+    advance: impl FnOnce(&mut Block) -> Option<Next>,
+) -> Target {
+    let worker = running();
+    let nowhere = Target { stack: ptr::null_mut(), value: 0 };
+    // SAFETY: the worker is the calling thread's.
+    unsafe {
+        enter(worker);
+        if !(*worker).block.can_step() {
+            return nowhere;
+        }
+        let Some(Next::Resume(target)) = advance(&mut (*worker).block) else { return nowhere };
+        let fibers = (*worker).fibers.as_mut_ptr();
+        (*fibers.add((*worker).current as usize)).stack = stack;
+        (*worker).current = target;
+        let Fiber { stack, owner, .. } = *fibers.add(target as usize);
+        let value = (*worker).block.result(owner);
+        exit(worker);
+        Target { stack, value }
+    }
+}
+
+/// Switches to whoever runs next. Returns when the calling fibre is to go on, with the result of the operation
+/// that it was suspended in; at once if a loop is to begin on it, which only a fibre that `is_free` can.
+///
+/// # Safety
+/// Called on a fibre of the worker.
+unsafe fn go_on(worker: *mut Worker, is_free: bool) -> u64 {
+    // SAFETY: as for `wait`.
+    unsafe {
+        let mut next = (*worker).block.next();
+        if next == Next::Nobody && wait_for_grid(worker) {
+            next = (*worker).block.next();
+        }
+        run_next(worker, next, is_free)
+    }
+}
+
+/// Switches to `next`, as [`go_on`] does.
+///
+/// # Safety
+/// As for [`go_on`].
+#[inline]
+unsafe fn run_next(worker: *mut Worker, next: Next, is_free: bool) -> u64 {
+    // SAFETY: as for `wait`.
+    unsafe {
+        let target = match next {
+            Next::Resume(fiber) => fiber,
+            Next::Begin(first) => {
+                (*worker).first = first;
+                if is_free {
+                    return 0;
+                }
+                match (*worker).take_fiber() {
+                    Ok(fiber) => fiber,
+                    Err(error) => fail(worker, FailureKind::Unsupported, error.to_string()),
+                }
+            }
+            Next::Nobody => {
+                let mut message = (*worker).block.describe_waits();
+                message.insert_str(0, "its threads wait for each other: ");
+                fail(worker, FailureKind::Deadlock, message)
+            }
+        };
+        let own = (*worker).current;
+        let fibers = (*worker).fibers.as_mut_ptr();
+        let value = match (*fibers.add(target as usize)).owner {
+            NOBODY => 0,
+            thread => (*worker).block.result(thread),
+        };
+        if target == own {
+            return value;
+        }
+        if is_free {
+            (*worker).free.push(own);
+        }
+        (*worker).current = target;
+        let save = &raw mut (*fibers.add(own as usize)).stack;
+        switch(save, (*fibers.add(target as usize)).stack, value)
+    }
+}
+
+/// Where all that is left of the block waits for the grid, waits for the other blocks; true if so.
+///
+/// # Safety
+/// As for [`go_on`].
+unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
+    // SAFETY: as for `wait`.
+    unsafe {
+        if !(*worker).block.is_complete(GRID_BARRIER) {
+            return false;
+        }
+        let grid = &*(*worker).grid;
+        let Some(barrier) = &grid.barrier else { return false };
+        if !barrier.wait(grid) {
+            // Another block has failed.
+            leave((*worker).home.load(Ordering::Relaxed));
+        }
+        (*worker).block.release_if_complete(GRID_BARRIER)
+    }
+}
+
+/// What every fibre does: runs a loop over threads, then sees what is next.
+pub(super) extern "C" fn fiber_main() -> ! {
+    let worker = running();
+    loop {
+        // SAFETY: the worker is this thread's; the grid outlives `run`, and its kernel's arguments
+        // are what the caller of `run` promised.
+        unsafe {
+            let grid = &*(*worker).grid;
+            let (index, first) = ((*worker).index, (*worker).first);
+            exit(worker);
+            (grid.run)(&raw const grid.launch, &raw const index, first);
+            enter(worker);
+            if returned(worker) {
+                go_on(worker, true);
+            } else if !(*worker).next_block() {
+                let own = (*worker).current as usize;
+                (*worker).free.push(own as u32);
+                let fibers = (*worker).fibers.as_mut_ptr();
+                let home = (*worker).home.load(Ordering::Relaxed);
+                switch(&raw mut (*fibers.add(own)).stack, home, 0);
+            }
+        }
+    }
+}
+
+/// The current fibre's loop has returned: its thread, or all from the loop's first one on. True if the
+/// block has more threads that are to run.
+///
+/// # Safety
+/// As for [`go_on`].
+unsafe fn returned(worker: *mut Worker) -> bool {
+    // SAFETY: as for `wait`.
+    unsafe {
+        let current = (*worker).current as usize;
+        let owner = std::mem::replace(&mut (&mut (*worker).fibers)[current].owner, NOBODY);
+        let first = (*worker).first;
+        let block = &mut (*worker).block;
+        if block.is_split() {
+            match owner {
+                NOBODY => block.finish_rest(first),
+                thread => block.finish_one(thread),
+            }
+            if !block.is_finished() {
+                return true;
+            }
+            let (threads, warp_size) = ((*(*worker).grid).threads(), (*(*worker).grid).warp_size);
+            (*worker).block.set_shape(threads, warp_size);
+        }
+        if let Some(barrier) = &(*(*worker).grid).barrier {
+            barrier.leave();
+        }
+        false
+    }
+}
