@@ -2,15 +2,17 @@
 
 use crate::declarations;
 use crate::error::{Error, Result};
+use crate::grid::MOST_SHARED_BYTES;
 use crate::headers;
+use crate::library::{DYNAMIC_SHARED, GUARD_BYTES};
 use crate::options::{DEFAULT_ARCHITECTURE, Options};
 use crate::symbols::Symbols;
+use crate::temporary::Folder;
 use crate::toolchain::Toolchain;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A text to compile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,12 +37,24 @@ pub struct Language {
     pub warp_size: u32,
     /// True for HIP's names and predefined macros in place of CUDA's.
     pub hip: bool,
+    /// True if programs can include the system's headers; the run-time compilers of GPUs have none.
+    pub system_headers: bool,
 }
 
 impl Default for Language {
     fn default() -> Self {
-        Language { warp_size: 32, hip: false }
+        Language { warp_size: 32, hip: false, system_headers: true }
     }
+}
+
+/// What the compiler takes its time for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Optimization {
+    /// Kernels that run fast.
+    #[default]
+    Speed,
+    /// Nothing that it can save: for programs whose kernels run once.
+    Compilation,
 }
 
 /// A compiled text.
@@ -69,6 +83,7 @@ pub struct Preprocessed {
 pub struct Compiler {
     toolchain: Toolchain,
     language: Language,
+    optimization: Optimization,
 }
 
 impl Compiler {
@@ -77,13 +92,21 @@ impl Compiler {
     /// # Errors
     /// `NoCompiler` that says what was looked for and what to install.
     pub fn find(language: Language) -> Result<Compiler> {
-        Ok(Compiler { toolchain: Toolchain::find()?, language })
+        let optimization = Optimization::default();
+        Ok(Compiler { toolchain: Toolchain::find()?, language, optimization })
+    }
+
+    /// Chooses what the compiler takes its time for.
+    #[must_use]
+    pub fn optimizing_for(self, optimization: Optimization) -> Compiler {
+        Compiler { optimization, ..self }
     }
 
     /// Returns what compiled code depends on but the text and its options: the compiler's version, the
     /// processor, the headers of the language and its settings.
     pub fn identity(&self) -> String {
-        let mut identity = format!("{}\n{:?}\n", self.toolchain.identity, self.language);
+        let Compiler { toolchain, language, optimization } = self;
+        let mut identity = format!("{}\n{language:?} {optimization:?}\n", toolchain.identity);
         for (name, text) in headers::HEADERS {
             let _ = write!(identity, "{name} {}\n{text}", text.len());
         }
@@ -130,6 +153,9 @@ impl Compiler {
         arguments.extend(self.macros(&options));
         if options.no_warnings {
             arguments.push("-w".to_owned());
+        }
+        if !self.language.system_headers {
+            arguments.push("-nostdinc".to_owned());
         }
         arguments.extend(["-isystem".to_owned(), language.to_string_lossy().into_owned()]);
         arguments.extend(["-include".to_owned(), headers::PRELUDE.to_owned()]);
@@ -187,6 +213,9 @@ impl Compiler {
         .map(str::to_owned)
         .to_vec();
         arguments.extend([library.clone(), object]);
+        if !self.toolchain.is_clang && !symbols.needs_cpp_library() {
+            arguments.extend(["-nodefaultlibs", "-lm", "-lc", "-lgcc"].map(str::to_owned));
+        }
         let storage = dynamic_shared(&symbols);
         if !storage.is_empty() {
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));
@@ -249,7 +278,12 @@ impl Compiler {
         if options.debug {
             all.extend(["-g", "-O0"]);
         } else {
-            all.extend(["-O3", "-fno-asynchronous-unwind-tables"]);
+            let level = match self.optimization {
+                Optimization::Speed => "-O3",
+                // The passes that cost little.
+                Optimization::Compilation => "-Og",
+            };
+            all.extend([level, "-fno-asynchronous-unwind-tables"]);
         }
         if options.no_warnings {
             all.push("-w");
@@ -317,64 +351,9 @@ fn dynamic_shared(symbols: &Symbols) -> String {
             ".globl \"{name}\"\n.hidden \"{name}\"\n.type \"{name}\", %object\n\"{name}\":\n"
         );
     }
-    let _ = writeln!(text, "gpuarray_dynamic_shared:\n.zero {}", crate::MOST_SHARED_BYTES);
-    let _ = writeln!(text, ".type gpuarray_dynamic_shared, %object");
-    let _ = writeln!(text, ".size gpuarray_dynamic_shared, {}", crate::MOST_SHARED_BYTES);
+    let bytes = MOST_SHARED_BYTES as usize + GUARD_BYTES;
+    let _ = writeln!(text, "{DYNAMIC_SHARED}:\n.zero {bytes}");
+    let _ = writeln!(text, ".type {DYNAMIC_SHARED}, %object\n.size {DYNAMIC_SHARED}, {bytes}");
     text.push_str(".section .note.GNU-stack,\"\",%progbits\n");
     text
-}
-
-/// A folder of temporary files that nobody else can read, which is gone afterwards.
-pub(crate) struct Folder {
-    pub(crate) path: PathBuf,
-}
-
-impl Folder {
-    pub(crate) fn new() -> Result<Folder> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let base = std::env::temp_dir();
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.subsec_nanos());
-            let path = base.join(format!("gpuarray-{}-{now:x}-{count}", std::process::id()));
-            match builder.create(&path) {
-                Ok(()) => return Ok(Folder { path }),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(Error::System(format!(
-                        "no temporary folder in {}: {error}; set TMPDIR to a folder that can be written",
-                        base.display()
-                    )));
-                }
-            }
-        }
-    }
-
-    pub(crate) fn file(&self, name: &str) -> String {
-        self.path.join(name).to_string_lossy().into_owned()
-    }
-
-    /// What file names in messages begin with and programs need not know.
-    fn prefix(&self) -> String {
-        format!("{}/", self.path.to_string_lossy())
-    }
-
-    fn log(&self, output: &Output) -> String {
-        String::from_utf8_lossy(&output.stderr).replace(&self.prefix(), "")
-    }
-
-    pub(crate) fn failed(&self, error: &std::io::Error) -> Error {
-        Error::System(format!("temporary files in {}: {error}", self.path.display()))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            log::debug!("temporary files stay in {}: {error}", self.path.display());
-        }
-    }
 }

@@ -6,25 +6,34 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a text does not compile, or a kernel does not run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// No C++ compiler runs; the text says which were looked for and what to install.
-    #[error("{0}")]
     NoCompiler(String),
     /// The compiler refuses the text, or an option is unknown; the text is the log.
-    #[error("{0}")]
     Refused(String),
     /// Bytes that are not a compiled unit of this version, or that the system does not load.
-    #[error("{0}")]
     NotAUnit(String),
     /// The system refuses a file, memory or a process.
-    #[error("{0}")]
     System(String),
     /// A kernel has failed.
-    #[error("{0}")]
     Kernel(Failure),
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoCompiler(text)
+            | Error::Refused(text)
+            | Error::NotAUnit(text)
+            | Error::System(text) => f.write_str(text),
+            Error::Kernel(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// How a kernel failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

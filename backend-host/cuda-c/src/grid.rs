@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of shared memory of a block at most, static and dynamic.
-pub const MOST_SHARED_BYTES: u32 = 163 << 10;
+/// Bytes of shared memory of a block at most, static and dynamic: those of the largest GPUs.
+pub const MOST_SHARED_BYTES: u32 = 227 << 10;
 
 /// A launch that takes longer is spread over threads.
 const ALONE: Duration = Duration::from_micros(12);
@@ -35,6 +35,9 @@ pub struct Shape {
 pub struct Schedule {
     /// The byte that shared memory is filled with before each block; `None` leaves it as it is.
     pub fill: Option<u8>,
+    /// Bytes of dynamic shared memory that the launch asks for: where there is a `fill`, a block that
+    /// writes behind them fails with an address. `None` is all that a block can have.
+    pub dynamic_shared: Option<u32>,
     /// True to run the last blocks first.
     pub reversed: bool,
 }
@@ -113,8 +116,7 @@ impl Kernel {
             warp_size: self.library.warp_size(),
             name: &self.name,
             library: &self.library,
-            fill: schedule.fill,
-            reversed: schedule.reversed,
+            schedule: *schedule,
             total,
             next: AtomicU64::new(total),
             chunk: AtomicU64::new(1),
@@ -139,8 +141,7 @@ pub(crate) struct Grid<'a> {
     pub(crate) warp_size: u32,
     pub(crate) name: &'a str,
     pub(crate) library: &'a Library,
-    pub(crate) fill: Option<u8>,
-    reversed: bool,
+    pub(crate) schedule: Schedule,
     total: u64,
     /// The first block that nobody has taken.
     next: AtomicU64,
@@ -177,7 +178,7 @@ impl Grid<'_> {
 
     /// The index of a block.
     pub(crate) fn index(&self, linear: u64) -> abi::Index {
-        let linear = if self.reversed { self.total - 1 - linear } else { linear };
+        let linear = if self.schedule.reversed { self.total - 1 - linear } else { linear };
         let abi::Index { x, y, .. } = self.launch.grid;
         let (x, y) = (u64::from(x), u64::from(y));
         let index = [linear % x, linear / x % y, linear / x / y].map(|it| it as u32);

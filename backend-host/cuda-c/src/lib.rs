@@ -18,12 +18,13 @@ mod library;
 mod options;
 mod stack;
 mod symbols;
+mod temporary;
 mod texture;
 mod tokens;
 mod toolchain;
 mod worker;
 
-pub use compiler::{Compiled, Compiler, Language, Preprocessed, Source};
+pub use compiler::{Compiled, Compiler, Language, Optimization, Preprocessed, Source};
 pub use error::{Error, Failure, FailureKind, Result};
 pub use grid::{Kernel, MOST_SHARED_BYTES, Schedule, Shape};
 pub use library::{Library, Parameter};

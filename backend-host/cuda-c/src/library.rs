@@ -1,10 +1,11 @@
 //! A compiled unit in the process: its kernels and variables.
 
 use crate::abi::{self, Entry, Unit};
-use crate::compiler::Folder;
 use crate::error::{Error, Result};
 use crate::executor::EXECUTOR;
+use crate::grid::{MOST_SHARED_BYTES, Schedule};
 use crate::symbols::{Symbol, Symbols};
+use crate::temporary::Folder;
 use object::SymbolKind;
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -13,6 +14,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The symbol of the storage of dynamic shared memory.
+pub(crate) const DYNAMIC_SHARED: &str = "gpuarray_dynamic_shared";
+/// Bytes of that storage behind what a launch can ask for.
+pub(crate) const GUARD_BYTES: usize = 256;
+
 /// A compiled unit that is loaded. It is unloaded when it and all its kernels have been dropped.
 pub struct Library {
     kernels: HashMap<String, Code>,
@@ -20,8 +26,10 @@ pub struct Library {
     /// The names of the entries that the compilation's `names` asked for, in order.
     names: Vec<String>,
     warp_size: u32,
-    /// Offsets and bytes of static and dynamic shared memory in thread-local memory.
+    /// Offsets and bytes of static shared memory in thread-local memory.
     shared: Vec<(u64, u64)>,
+    /// The offset of dynamic shared memory.
+    dynamic_shared: Option<u64>,
     local: unsafe extern "C" fn() -> *mut u8,
     local_offset: u64,
     /// Unloaded last.
@@ -94,7 +102,8 @@ impl Library {
             variables: variables(&symbols, base),
             names: Vec::new(),
             warp_size: unit.warp_size,
-            shared: shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
+            shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
+            dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
             local: unit.local,
             local_offset: symbols.find("gpuarray_local").map_or(0, |it| it.value),
             _handle: handle,
@@ -156,7 +165,7 @@ impl Library {
         };
         let owners: Vec<(String, String)> =
             self.kernels.keys().map(|name| (name.clone(), owner_of(name))).collect();
-        for symbol in shared(symbols).filter(|it| it.name != "gpuarray_dynamic_shared") {
+        for symbol in static_shared(symbols) {
             let of_kernel = owners.iter().find(|(_, owner)| symbol.name.starts_with(owner));
             match of_kernel.and_then(|(name, _)| self.kernels.get_mut(name)) {
                 Some(kernel) => kernel.static_shared += symbol.bytes,
@@ -197,24 +206,46 @@ impl Library {
         self.warp_size
     }
 
-    /// Fills the shared memory of the calling thread.
-    pub(crate) fn fill_shared(&self, byte: u8) {
+    /// Where the calling thread's thread-local memory begins.
+    fn local_base(&self) -> *mut u8 {
         // SAFETY: the function only returns an address.
-        let local = unsafe { (self.local)() };
-        let base = local.wrapping_sub(self.local_offset as usize);
+        unsafe { (self.local)() }.wrapping_sub(self.local_offset as usize)
+    }
+
+    /// Fills the shared memory of the calling thread before a block, if the schedule says so.
+    pub(crate) fn fill_shared(&self, schedule: &Schedule) {
+        let Some(byte) = schedule.fill else { return };
+        let base = self.local_base();
         for &(offset, bytes) in &self.shared {
             // SAFETY: the symbol table says so of the thread's own memory, which no kernel uses now.
             unsafe { base.add(offset as usize).write_bytes(byte, bytes as usize) };
         }
+        let asked = schedule.dynamic_shared.unwrap_or(MOST_SHARED_BYTES).min(MOST_SHARED_BYTES);
+        if let Some(dynamic) = self.dynamic_shared {
+            // SAFETY: as above.
+            unsafe { base.add(dynamic as usize).write_bytes(byte, asked as usize + GUARD_BYTES) };
+        }
+    }
+
+    /// What is wrong if a block, for which the schedule had shared memory filled, has written behind what
+    /// the launch asked for.
+    pub(crate) fn overrun(&self, schedule: &Schedule) -> Option<String> {
+        let (byte, asked) = (schedule.fill?, schedule.dynamic_shared?.min(MOST_SHARED_BYTES));
+        let end = self.dynamic_shared? as usize + asked as usize;
+        // SAFETY: the storage has as many bytes behind what a launch can ask for, and the block has
+        // ended that used it.
+        let guard = unsafe { std::slice::from_raw_parts(self.local_base().add(end), GUARD_BYTES) };
+        let is_whole = guard.iter().all(|it| *it == byte);
+        (!is_whole).then(|| format!("a write behind the {asked} bytes of dynamic shared memory"))
     }
 }
 
-/// The symbols of shared memory.
-fn shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
+/// The symbols of static shared memory.
+fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
     let is_own = |name: &str| {
-        ["threadIdx", "blockIdx", "blockDim", "gridDim", "gpuarray_abi", "gpuarray_local"]
-            .iter()
-            .any(|own| name.contains(own))
+        let indices = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
+        let own = indices.into_iter().chain(["gpuarray_abi", "gpuarray_local", DYNAMIC_SHARED]);
+        own.into_iter().any(|own| name.contains(own))
     };
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
     all.filter(move |it| !is_own(&it.name))

@@ -55,6 +55,13 @@ impl Symbols {
         names.map(|(name, _)| name.as_str())
     }
 
+    /// True if something may be in the library of C++, which takes the linker longer than the rest.
+    pub(crate) fn needs_cpp_library(&self) -> bool {
+        let is_of_cpp =
+            |name: &str| ["_Z", "__cxa_", "__gxx_"].iter().any(|it| name.starts_with(it));
+        self.undefined.iter().any(|(name, _)| is_of_cpp(name))
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {
         self.defined.iter().find(|symbol| symbol.name == name)
     }

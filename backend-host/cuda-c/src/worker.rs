@@ -202,9 +202,7 @@ impl Worker {
         };
         self.index = grid.index(linear);
         self.first = 0;
-        if let Some(byte) = grid.fill {
-            grid.library.fill_shared(byte);
-        }
+        grid.library.fill_shared(&grid.schedule);
         true
     }
 

@@ -1,6 +1,8 @@
 //! Texts of CUDA C, compiled and run. Expected values are arithmetic by hand.
 
-use cuda_c::{Compiler, Error, FailureKind, Kernel, Language, Library, Schedule, Shape, Source};
+use cuda_c::{
+    Compiler, Error, FailureKind, Kernel, Language, Library, Optimization, Schedule, Shape, Source,
+};
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 
@@ -338,6 +340,13 @@ extern "C" __global__ void order(int *a) { a[blockIdx.x] = next++; }
     let mut array = vec![0; 20];
     launch_with(&kernel, &shape(10, 1), &schedule, &mut array).expect("it runs");
     assert_eq!(array, [0xcdcd_cdcd_u32 as i32; 20]);
+    let schedule = |bytes| Schedule { dynamic_shared: Some(bytes), ..schedule };
+    launch_with(&kernel, &shape(10, 1), &schedule(24), &mut array).expect("it stays inside");
+    let error =
+        launch_with(&kernel, &shape(10, 1), &schedule(20), &mut array).expect_err("outside");
+    let Error::Kernel(failure) = error else { panic!("{error}") };
+    assert_eq!(failure.kind, FailureKind::Address);
+    assert!(failure.message.contains("behind the 20 bytes"), "{}", failure.message);
     let kernel = Kernel::find(&library, "order").expect("the kernel");
     let schedule = Schedule { reversed: true, ..Schedule::default() };
     let mut array = vec![0; 5];
@@ -346,6 +355,32 @@ extern "C" __global__ void order(int *a) { a[blockIdx.x] = next++; }
     // SAFETY: the kernel takes a pointer to five numbers.
     unsafe { kernel.launch(&shape(5, 1), &schedule, &arguments, &none) }.expect("it runs");
     assert_eq!(array, [4, 3, 2, 1, 0]);
+}
+
+#[test]
+fn headers_of_the_system_and_the_time_to_compile_are_settings() {
+    let text = r#"
+#include <stdlib.h>
+extern "C" __global__ void allocate(int *a) {
+    int *p = new int(abs(-3));
+    a[threadIdx.x] = *p;
+    delete p;
+}
+"#;
+    let source = Source { text, name: "kernel.cu", ..Source::default() };
+    let quick = compiler().optimizing_for(Optimization::Compilation);
+    let compiled = quick.compile(&source).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: the text is this test's.
+    let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+    let mut array = vec![0; 2];
+    run(&library, "allocate", 1, 2, &mut array);
+    assert_eq!(array, [3, 3]);
+    let language = Language { system_headers: false, ..Language::default() };
+    let alone = Compiler::find(language).expect("a C++ compiler");
+    let error = alone.compile(&source).expect_err("no such header").to_string();
+    assert!(error.contains("stdlib.h"), "{error}");
+    assert_ne!(alone.identity(), compiler().identity());
+    assert_ne!(quick.identity(), compiler().identity());
 }
 
 #[test]

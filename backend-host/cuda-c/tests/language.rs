@@ -153,7 +153,7 @@ fn votes_matches_and_reductions() {
 #[test]
 fn a_warp_of_64_lanes() {
     let library = load(
-        Language { warp_size: 64, hip: true },
+        Language { warp_size: 64, hip: true, ..Language::default() },
         &VOTES[VOTES.find("extern \"C\" __global__ void wide").expect("it")..],
     );
     let found = run(&library, "wide", 1, 128, 4);

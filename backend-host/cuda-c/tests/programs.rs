@@ -295,5 +295,5 @@ fn programs_of_warps_of_32_lanes_compute_what_the_model_does() {
 
 #[test]
 fn programs_of_warps_of_64_lanes_compute_what_the_model_does() {
-    search(Language { warp_size: 64, hip: true }, 100);
+    search(Language { warp_size: 64, hip: true, ..Language::default() }, 100);
 }

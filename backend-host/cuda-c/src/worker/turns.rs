@@ -161,7 +161,12 @@ pub(super) extern "C" fn fiber_main() -> ! {
             enter(worker);
             if returned(worker) {
                 go_on(worker, true);
-            } else if !(*worker).next_block() {
+                continue;
+            }
+            if let Some(what) = grid.library.overrun(&grid.schedule) {
+                fail(worker, FailureKind::Address, what);
+            }
+            if !(*worker).next_block() {
                 let own = (*worker).current as usize;
                 (*worker).free.push(own as u32);
                 let fibers = (*worker).fibers.as_mut_ptr();
