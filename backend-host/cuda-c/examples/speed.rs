@@ -1,6 +1,6 @@
 //! Times kernels against plain loops in C, launches, barriers and the compiler. Best of some runs.
 //!
-//! `cargo run --release -p gpuarray-cuda-c --example speed`
+//! `cargo run --release -p gpuarray-cuda-c --example speed`; names of kernels leave out the others.
 
 use cuda_c::{Compiler, Kernel, Language, Library, Schedule, Shape, Source};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -16,6 +16,9 @@ extern "C" {
 __global__ void axpy(float a, const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = a * x[i] + y[i];
+}
+__global__ void plane_loop(float a, const float *__restrict__ x, float *__restrict__ y, int n) {
+    for (long i = blockIdx.x * (long)n; i < (blockIdx.x + 1) * (long)n; ++i) y[i] = a * x[i] + y[i];
 }
 __global__ void strided(float a, const float *x, float *y, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
@@ -66,6 +69,46 @@ __global__ void product_loop(float a, const float *__restrict__ x, float *__rest
     for (int j = 0; j < n; ++j) y[row * n + j] = 0;
     for (int k = 0; k < n; ++k)
         for (int j = 0; j < n; ++j) y[row * n + j] += x[row * n + k] * x[k * n + j];
+}
+
+// n is the width of square images.
+__global__ void plane(float a, const float *x, float *y, int n) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (row < n && column < n) y[row * n + column] = a * x[row * n + column] + y[row * n + column];
+}
+
+// n is the width of cubes; tiles of 32 * 8 move along z, with a halo of one element.
+#define TILE_X 32
+#define TILE_Y 8
+__global__ void stencil(float a, const float *x, float *y, int n) {
+    __shared__ float tile[TILE_Y + 2][TILE_X + 2];
+    int i = blockIdx.x * TILE_X + threadIdx.x, j = blockIdx.y * TILE_Y + threadIdx.y;
+    int tx = threadIdx.x + 1, ty = threadIdx.y + 1, here = j * n + i, slice = n * n;
+    float behind = 0, own = x[here], ahead;
+    for (int k = 0; k < n; ++k, here += slice) {
+        ahead = k + 1 < n ? x[here + slice] : 0;
+        tile[ty][tx] = own;
+        if (threadIdx.x == 0) tile[ty][0] = i > 0 ? x[here - 1] : 0;
+        if (threadIdx.x == TILE_X - 1) tile[ty][tx + 1] = i + 1 < n ? x[here + 1] : 0;
+        if (threadIdx.y == 0) tile[0][tx] = j > 0 ? x[here - n] : 0;
+        if (threadIdx.y == TILE_Y - 1) tile[ty + 1][tx] = j + 1 < n ? x[here + n] : 0;
+        __syncthreads();
+        y[here] = a * own + tile[ty][tx - 1] + tile[ty][tx + 1] + tile[ty - 1][tx] + tile[ty + 1][tx] + behind + ahead;
+        __syncthreads();
+        behind = own;
+        own = ahead;
+    }
+}
+__global__ void stencil_loop(float a, const float *__restrict__ x, float *__restrict__ y, int n) {
+    int k = blockIdx.x;
+    for (int j = 0; j < n; ++j)
+        for (int i = 0; i < n; ++i) {
+            long c = ((long)k * n + j) * n + i, slice = (long)n * n;
+            float left = i > 0 ? x[c - 1] : 0, right = i + 1 < n ? x[c + 1] : 0;
+            float above = j > 0 ? x[c - n] : 0, below = j + 1 < n ? x[c + n] : 0;
+            float behind = k > 0 ? x[c - slice] : 0, ahead = k + 1 < n ? x[c + slice] : 0;
+            y[c] = a * x[c] + left + right + above + below + behind + ahead;
+        }
 }
 
 __global__ void barriers(float a, const float *x, float *y, int n) {
@@ -134,21 +177,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let x = vec![1.0_f32; n];
     let mut y = vec![0.0_f32; n];
     writeln!(out, "{threads} threads; {} lines compile in {compile:.1?}", TEXT.lines().count())?;
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let is_asked = |name: &str| asked.is_empty() || asked.iter().any(|it| it == name);
     let chunks = 64 * threads as u32;
     let mut pair =
         |name: &str, grid: [u32; 3], block: [u32; 3], other: &str, parts: u32, n: usize| {
+            if !is_asked(name) {
+                return Ok(());
+            }
             let kernel = bench.time(name, grid, block, &x, &mut y, n as i32);
             let plain = bench.time(other, [parts, 1, 1], [1; 3], &x, &mut y, n as i32);
             let ratio = kernel.as_secs_f64() / plain.as_secs_f64();
             writeln!(out, "{name:10} {kernel:10.2?}, loops in C {plain:10.2?}: ratio {ratio:.2}")
         };
     pair("axpy", [(n / 256) as u32, 1, 1], [256, 1, 1], "axpy_loop", chunks, n)?;
+    pair("plane", [4096 / 64, 4096 / 4, 1], [64, 4, 1], "plane_loop", 4096, 4096)?;
     pair("strided", [256, 1, 1], [256, 1, 1], "axpy_loop", chunks, n)?;
     pair("sum", [256, 1, 1], [256, 1, 1], "sum_loop", 256, n)?;
     pair("product", [32, 32, 1], [16, 16, 1], "product_loop", 512, 512)?;
+    pair("stencil", [256 / 32, 256 / 8, 1], [32, 8, 1], "stencil_loop", 256, 256)?;
     let empty = bench.time("axpy", [1, 1, 1], [32, 1, 1], &x, &mut y, 32);
     writeln!(out, "launch of a block of 32 threads {empty:.2?}")?;
-    for name in ["barriers", "shuffles"] {
+    for name in ["barriers", "shuffles"].into_iter().filter(|it| is_asked(it)) {
         let count = 1000;
         let time = bench.time(name, [1, 1, 1], [256, 1, 1], &x, &mut y, count);
         let each = time.as_secs_f64() * 1e9 / f64::from(count) / 256.0;

@@ -47,7 +47,8 @@ struct dim3 {
 };
 
 // Never take the address of these: while it is unknown to others, the compiler keeps them in registers
-// and vectorises over threadIdx.x.
+// and vectorises over threadIdx.x. It takes the address itself, for all functions that it compiles later,
+// where it makes one access of those to neighbouring members: hence `apart`.
 static thread_local uint3 threadIdx __attribute__((unused)) = {0, 0, 0};
 static thread_local uint3 blockIdx __attribute__((unused)) = {0, 0, 0};
 static thread_local dim3 blockDim __attribute__((unused)) = {1, 1, 1};
@@ -57,6 +58,8 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 namespace gpuarray_abi {
 
 constexpr unsigned VERSION = 2;
+// Of a block.
+constexpr unsigned MOST_THREADS = 1024;
 
 // A bit for each lane of a warp; the warp size is 32 or 64.
 typedef unsigned long long Lanes;
@@ -100,6 +103,9 @@ static const Executor* executor = nullptr;
 // then belong to another loop.
 static thread_local bool suspended = false;
 
+// Accesses in front of it and behind it stay two.
+static inline void apart() { __asm__ volatile("" ::: "memory"); }
+
 // The linear index of the calling thread in its block.
 static inline unsigned thread() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -110,9 +116,20 @@ static inline unsigned warp() { return thread() / GPUARRAY_WARP_SIZE; }
 // Other threads run before a call of the executor returns: this thread's index comes back from its
 // stack.
 struct Resume {
-    const uint3 index = threadIdx;
+    unsigned x, y, z;
+    Resume() {
+        x = threadIdx.x;
+        apart();
+        y = threadIdx.y;
+        apart();
+        z = threadIdx.z;
+    }
     ~Resume() {
-        threadIdx = index;
+        threadIdx.x = x;
+        apart();
+        threadIdx.y = y;
+        apart();
+        threadIdx.z = z;
         suspended = true;
     }
 };
@@ -199,17 +216,36 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     static constexpr unsigned count = sizeof...(A);
 
     static inline void threads(const Launch* launch, const uint3* index, unsigned first, A... a) {
-        const uint3 block = launch->block;
-        gridDim = launch->grid;
-        blockDim = block;
-        blockIdx = *index;
+        const uint3 grid = launch->grid, block = launch->block, at = *index;
+#define GPUARRAY_SET(variable, value) \
+    variable.x = value.x, apart(), variable.y = value.y, apart(), variable.z = value.z, apart()
+        GPUARRAY_SET(gridDim, grid);
+        GPUARRAY_SET(blockDim, block);
+        GPUARRAY_SET(blockIdx, at);
+#undef GPUARRAY_SET
         suspended = false;
+        // Where the index along x that most kernels compute does not wrap, the compiler knows that accesses
+        // by it are to neighbours. Another block calls a copy of the kernel.
+        const unsigned begin = blockIdx.x * blockDim.x;
+        if (begin <= 0x7fffffffu - MOST_THREADS && block.x <= MOST_THREADS) {
+            loop(block, first, [&]() __attribute__((always_inline)) { kernel(a...); });
+        } else {
+            loop(block, first, [&]() __attribute__((always_inline)) { copy(a...); });
+        }
+    }
+    static __attribute__((noinline, cold)) void copy(A... a) { kernel(a...); }
+    template <class Call>
+    static inline __attribute__((always_inline)) void loop(uint3 block, unsigned first, Call call) {
         unsigned x = first % block.x, y = first / block.x % block.y, z = first / block.x / block.y;
         for (; z < block.z; ++z, y = 0) {
+            threadIdx.z = z;
             for (; y < block.y; ++y, x = 0) {
+                threadIdx.y = y;
+                // Between barriers, the language gives threads no order.
+#pragma GCC ivdep
                 for (; x < block.x; ++x) {
-                    threadIdx = uint3{x, y, z};
-                    kernel(a...);
+                    threadIdx.x = x;
+                    call();
                     if (suspended) return;
                 }
             }

@@ -90,6 +90,31 @@ extern "C" __global__ void axes(int *a) {
 }
 
 #[test]
+fn an_index_may_be_too_large_for_a_signed_number() {
+    let library = load(
+        r#"
+extern "C" __global__ void ends(int *a) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int j = blockIdx.x * blockDim.x + threadIdx.x;
+    a[threadIdx.x] = j < 0 ? (int)(i >> 1) : -1;
+    if (threadIdx.x == blockDim.x - 1) __trap();
+}
+"#,
+    );
+    let kernel = Kernel::find(&library, "ends").expect("the kernel");
+    // The last block runs first, and ends the launch.
+    let schedule = Schedule { reversed: true, ..Schedule::default() };
+    let (mut array, blocks) = (vec![0; 1024], (1 << 21) + 3);
+    let (mut address, none) = (array.as_mut_ptr(), || None);
+    let arguments = [pointer(&mut address)];
+    // SAFETY: the kernel takes a pointer to as many numbers as a block has threads.
+    let result = unsafe { kernel.launch(&shape(blocks, 1024), &schedule, &arguments, &none) };
+    assert!(result.is_err());
+    let first = i64::from(blocks - 1) * 1024;
+    assert!(array.iter().zip(first..).all(|(&it, index)| i64::from(it) == index >> 1));
+}
+
+#[test]
 fn barriers_order_the_threads_of_a_block() {
     let library = load(
         r#"
