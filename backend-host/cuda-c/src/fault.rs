@@ -162,14 +162,43 @@ pub(crate) fn watch() {
     INSTALLED.store(true, Ordering::Release);
 }
 
-/// The worker of the calling thread, if the code of a kernel runs on it.
-fn worker_in_kernel() -> Option<*mut Worker> {
+/// The worker of the calling thread, if it has one.
+pub(crate) fn registered_worker() -> Option<*mut Worker> {
     let thread = this_thread();
     let slots = &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)];
     let slot = slots.iter().find(|slot| slot.thread.load(Ordering::Acquire) == thread)?;
     let worker = slot.worker.load(Ordering::Acquire);
+    (!worker.is_null()).then_some(worker)
+}
+
+/// The worker of the calling thread, if the code of a kernel runs on it.
+fn worker_in_kernel() -> Option<*mut Worker> {
     // SAFETY: a worker that is registered lives as long as its thread, which is here.
-    (!worker.is_null() && unsafe { (*worker).in_kernel.load(Ordering::Relaxed) }).then_some(worker)
+    registered_worker().filter(|&worker| unsafe { (*worker).in_kernel.load(Ordering::Relaxed) })
+}
+
+/// What a signal has interrupted.
+pub(crate) enum Interrupted {
+    /// The code of a kernel's unit.
+    Unit,
+    /// The executor, or a library that a kernel or another part of the program calls.
+    Elsewhere,
+}
+
+impl Interrupted {
+    /// # Safety
+    /// The worker is the calling thread's, and the context that of a handler.
+    pub(crate) unsafe fn of(worker: *mut Worker, context: *const libc::ucontext_t) -> Interrupted {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (*worker).in_kernel.load(Ordering::Relaxed)
+                && Worker::is_code(worker, instruction(context))
+            {
+                true => Interrupted::Unit,
+                false => Interrupted::Elsewhere,
+            }
+        }
+    }
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {

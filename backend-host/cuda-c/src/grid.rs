@@ -1,16 +1,20 @@
 //! Launches: the blocks of a grid, handed out to threads of the operating system.
 
+mod barrier;
+
 use crate::abi;
 use crate::block::MOST_THREADS;
-use crate::error::{Error, Result};
+use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fault;
+use crate::interruption::{self, PERIOD, Watched, this_thread};
 use crate::library::{Code, Library, Parameter};
 use crate::worker;
+use barrier::GridBarrier;
 use rayon::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of shared memory of a block at most, static and dynamic: those of the largest GPUs.
@@ -102,6 +106,46 @@ impl Kernel {
         arguments: &[*mut c_void],
         pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
     ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_unless(shape, schedule, arguments, pool, None) }
+    }
+
+    /// Runs the kernel, as [`Kernel::launch`] does, and ends it if the program wants that.
+    ///
+    /// Every so often `is_interrupted` is called, on the calling thread, while the kernel runs there or on others,
+    /// be it in a loop without an end. It may take as long as it wants; launches in it fail. When it
+    /// returns true the blocks that run are given up, those that have not begun do not run, and the launch
+    /// fails.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch`]; `Kernel` of the kind `Interrupted` if it was interrupted.
+    ///
+    /// # Safety
+    /// As [`Kernel::launch`]. The kernel may end anywhere: it shares no invariants with the program.
+    pub unsafe fn launch_interruptibly(
+        &self,
+        shape: &Shape,
+        schedule: &Schedule,
+        arguments: &[*mut c_void],
+        pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        interruption::listen();
+        let _watched = Watched::new();
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_unless(shape, schedule, arguments, pool, Some(is_interrupted)) }
+    }
+
+    /// # Safety
+    /// As [`Kernel::launch`].
+    unsafe fn launch_unless(
+        &self,
+        shape: &Shape,
+        schedule: &Schedule,
+        arguments: &[*mut c_void],
+        pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
+        is_interrupted: Option<&dyn Fn() -> bool>,
+    ) -> Result<()> {
         fault::watch();
         let [x, y, z] = shape.grid.map(u64::from);
         let total = x * y * z;
@@ -123,6 +167,10 @@ impl Kernel {
             is_stopped: AtomicBool::new(false),
             failure: Mutex::default(),
             barrier: shape.cooperative.then(|| GridBarrier::new(total)),
+            is_interrupted,
+            launcher: this_thread(),
+            others: Mutex::default(),
+            left: Condvar::new(),
         };
         if shape.cooperative {
             grid.run_together(total);
@@ -150,9 +198,25 @@ pub(crate) struct Grid<'a> {
     is_stopped: AtomicBool,
     failure: Mutex<Option<Error>>,
     pub(crate) barrier: Option<GridBarrier>,
+    /// For the thread that launches only.
+    is_interrupted: Option<&'a dyn Fn() -> bool>,
+    launcher: libc::pthread_t,
+    others: Mutex<Others>,
+    /// Told when another thread has run all its blocks.
+    left: Condvar,
 }
 
-// SAFETY: the arguments that the launch points to are only read.
+/// The threads besides the one that launches.
+#[derive(Debug, Default)]
+struct Others {
+    /// How many have been started and not ended.
+    count: usize,
+    /// Those that run blocks.
+    running: Vec<libc::pthread_t>,
+}
+
+// SAFETY: the arguments that the launch points to are only read; the function is called by the thread
+// that launches only.
 unsafe impl Sync for Grid<'_> {}
 
 impl Grid<'_> {
@@ -164,6 +228,12 @@ impl Grid<'_> {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// True if the calling thread is to give up its block: the program may say so here.
+    pub(crate) fn is_to_end(&self) -> bool {
+        self.is_stopped()
+            || (this_thread() == self.launcher && self.is_interrupted.is_some_and(|it| it()))
     }
 
     /// Takes blocks that nobody has taken; none if there are none.
@@ -202,6 +272,51 @@ impl Grid<'_> {
         }
     }
 
+    fn others(&self) -> MutexGuard<'_, Others> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What another thread than the one that launches does, which has been counted.
+    fn work_beside(&self, blocks: Range<u64>) {
+        self.others().running.push(this_thread());
+        self.work(blocks);
+        self.others().running.retain(|it| *it != this_thread());
+        self.leave();
+    }
+
+    fn leave(&self) {
+        self.others().count -= 1;
+        self.left.notify_all();
+    }
+
+    /// Waits until the other threads have ended. The program may end the launch meanwhile.
+    fn wait_for_others(&self) {
+        if self.is_interrupted.is_none() {
+            return;
+        }
+        let mut others = self.others();
+        while others.count > 0 {
+            let waited = self.left.wait_timeout(others, PERIOD);
+            let (guard, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            others = guard;
+            if !waited.timed_out() {
+                continue;
+            }
+            drop(others);
+            if self.is_to_end() {
+                self.stop(Error::Kernel(Failure {
+                    kind: FailureKind::Interrupted,
+                    message: format!("kernel {} was interrupted", self.name),
+                }));
+            }
+            others = self.others();
+            if self.is_stopped() {
+                // They are in the list, and so have not ended.
+                others.running.iter().for_each(|&it| interruption::signal(it));
+            }
+        }
+    }
+
     /// Runs blocks on the calling thread while that does not take long, and the others on all.
     fn run_all(&self, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
         let start = Instant::now();
@@ -226,9 +341,11 @@ impl Grid<'_> {
             None => self.work(0..0),
             Some(pool) => pool.in_place_scope(|scope| {
                 for _ in 1..threads.min(left) {
-                    scope.spawn(|_| self.work(0..0));
+                    self.others().count += 1;
+                    scope.spawn(|_| self.work_beside(0..0));
                 }
                 self.work(0..0);
+                self.wait_for_others();
             }),
         }
     }
@@ -237,73 +354,22 @@ impl Grid<'_> {
     fn run_together(&self, total: u64) {
         std::thread::scope(|scope| {
             for block in 1..total {
+                self.others().count += 1;
                 let started = std::thread::Builder::new()
                     .name("pygpu block".to_owned())
-                    .spawn_scoped(scope, move || self.work(block..block + 1));
+                    .spawn_scoped(scope, move || self.work_beside(block..block + 1));
                 if let Err(error) = started {
+                    self.leave();
                     self.stop(Error::System(format!(
                         "no thread for block {block} of {total} of a cooperative launch: {error}"
                     )));
-                    return;
+                    break;
                 }
             }
-            self.work(0..1);
+            if !self.is_stopped() {
+                self.work(0..1);
+            }
+            self.wait_for_others();
         });
-    }
-}
-
-/// Where the blocks of a cooperative launch wait for each other.
-#[derive(Debug)]
-pub(crate) struct GridBarrier {
-    state: Mutex<GridState>,
-    changed: Condvar,
-}
-
-#[derive(Debug)]
-struct GridState {
-    /// Blocks that have not ended.
-    blocks: u64,
-    arrived: u64,
-    /// Counts the times that all have come.
-    round: u64,
-}
-
-impl GridBarrier {
-    fn new(blocks: u64) -> GridBarrier {
-        let state = Mutex::new(GridState { blocks, arrived: 0, round: 0 });
-        GridBarrier { state, changed: Condvar::new() }
-    }
-
-    /// Waits for the other blocks; false if the launch has failed meanwhile.
-    pub(crate) fn wait(&self, grid: &Grid<'_>) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.arrived += 1;
-        let round = state.round;
-        self.release_if_complete(&mut state);
-        while state.round == round && !grid.is_stopped() {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.round != round
-    }
-
-    /// A block has ended: nobody waits for it any longer.
-    pub(crate) fn leave(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.blocks -= 1;
-        self.release_if_complete(&mut state);
-    }
-
-    fn release_if_complete(&self, state: &mut GridState) {
-        if state.arrived > 0 && state.arrived >= state.blocks {
-            state.arrived = 0;
-            state.round += 1;
-            self.changed.notify_all();
-        }
-    }
-
-    fn wake(&self) {
-        // Under the lock, so that nobody looks, misses this, and then waits.
-        let _state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.changed.notify_all();
     }
 }

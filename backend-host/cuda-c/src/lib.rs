@@ -14,6 +14,7 @@ mod executor;
 mod fault;
 mod grid;
 mod headers;
+mod interruption;
 mod library;
 mod options;
 mod stack;

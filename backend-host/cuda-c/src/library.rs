@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::fmt;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub struct Library {
     dynamic_shared: Option<u64>,
     local: unsafe extern "C" fn() -> *mut u8,
     local_offset: u64,
+    /// Addresses of the unit's own code.
+    pub(crate) code: Range<usize>,
     /// Unloaded last.
     _handle: libloading::Library,
 }
@@ -105,6 +108,8 @@ impl Library {
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
             dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
             local: unit.local,
+            code: base.wrapping_add(symbols.code.start as usize)
+                ..base.wrapping_add(symbols.code.end as usize),
             local_offset: symbols.find("gpuarray_local").map_or(0, |it| it.value),
             _handle: handle,
         };

@@ -1,7 +1,8 @@
 //! The symbol table of an object file or a shared library.
 
 use crate::error::{Error, Result};
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use std::ops::Range;
 
 /// A symbol that is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) struct Symbol {
 #[derive(Debug)]
 pub(crate) struct Symbols {
     pub(crate) defined: Vec<Symbol>,
+    /// Where the code is, from the start of the library.
+    pub(crate) code: Range<u64>,
     undefined: Vec<(String, SymbolKind)>,
 }
 
@@ -28,7 +31,9 @@ impl Symbols {
     pub(crate) fn of(bytes: &[u8]) -> Result<Symbols> {
         let file = object::File::parse(bytes)
             .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
-        let mut symbols = Symbols { defined: Vec::new(), undefined: Vec::new() };
+        let text = file.section_by_name(".text");
+        let code = text.map_or(0..0, |it| it.address()..it.address() + it.size());
+        let mut symbols = Symbols { defined: Vec::new(), code, undefined: Vec::new() };
         for symbol in file.symbols() {
             let Ok(name) = symbol.name() else { continue };
             if name.is_empty() {

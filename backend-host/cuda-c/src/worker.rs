@@ -14,11 +14,12 @@ use crate::fault;
 use crate::grid::Grid;
 use crate::stack::Stacks;
 use std::cell::Cell;
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use turns::fiber_main;
-pub(crate) use turns::{step, wait};
+pub(crate) use turns::{ask, step, wait};
 
 const NOBODY: u32 = u32::MAX;
 
@@ -46,6 +47,11 @@ pub(crate) struct Worker {
     pub(crate) home: AtomicPtr<u8>,
     pub(crate) fault: Fault,
     failure: Option<Failure>,
+    /// True from when the program is to be asked whether the launch goes on, until it is.
+    to_ask: AtomicBool,
+    /// True if the last switch home was to ask, and where the kernel then goes on.
+    asks: bool,
+    asking: StackPointer,
     stacks: Stacks,
     fibers: Vec<Fiber>,
     free: Vec<u32>,
@@ -92,6 +98,9 @@ fn current() -> *mut Worker {
                 home: AtomicPtr::default(),
                 fault: Fault::default(),
                 failure: None,
+                to_ask: AtomicBool::new(false),
+                asks: false,
+                asking: ptr::null_mut(),
                 stacks: Stacks::default(),
                 fibers: Vec::new(),
                 free: Vec::new(),
@@ -132,10 +141,24 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
         (*worker).block.set_shape(grid.threads(), grid.warp_size);
         (*worker).failure = None;
         (*worker).fault.signal.store(0, Ordering::Relaxed);
+        (*worker).to_ask.store(false, Ordering::Relaxed);
         if (*worker).next_block() {
             (*worker).current = first;
-            let stack = (&(*worker).fibers)[first as usize].stack;
-            switch((*worker).home.as_ptr(), stack, 0);
+            let mut stack = (&(*worker).fibers)[first as usize].stack;
+            loop {
+                switch((*worker).home.as_ptr(), stack, 0);
+                if !mem::take(&mut (*worker).asks) {
+                    break;
+                }
+                if grid.is_to_end() {
+                    (*worker).failure = Some(Failure {
+                        kind: FailureKind::Interrupted,
+                        message: "it was interrupted".to_owned(),
+                    });
+                    break;
+                }
+                stack = (*worker).asking;
+            }
         } else {
             (*worker).free.push(first);
         }
@@ -145,6 +168,24 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
 }
 
 impl Worker {
+    /// The next operation that a thread comes to asks.
+    ///
+    /// # Safety
+    /// The worker is the calling thread's; called by a signal's handler.
+    pub(crate) unsafe fn ask_later(worker: *mut Worker) {
+        // SAFETY: the caller's promise.
+        unsafe { (*worker).to_ask.store(true, Ordering::Relaxed) };
+    }
+
+    /// True for an address in the code of the unit whose kernel runs.
+    ///
+    /// # Safety
+    /// The worker is the calling thread's, and in a kernel.
+    pub(crate) unsafe fn is_code(worker: *mut Worker, address: usize) -> bool {
+        // SAFETY: the grid outlives `run`.
+        unsafe { (*(*worker).grid).library.code.contains(&address) }
+    }
+
     /// Behind the last switch home.
     fn finish(&mut self, grid: &Grid<'_>) -> Result<()> {
         self.in_kernel.store(false, Ordering::Relaxed);

@@ -26,6 +26,9 @@ pub(crate) unsafe fn wait(
             let message = format!("threadIdx was overwritten: it is that of thread {thread}");
             fail(worker, FailureKind::Address, message);
         }
+        if (*worker).to_ask.load(Ordering::Relaxed) {
+            ask(worker);
+        }
         (*worker).suspend(thread);
         match step(&mut (*worker).block) {
             Some(next) => run_next(worker, next, false),
@@ -53,7 +56,7 @@ pub(crate) unsafe fn step(
     // SAFETY: the worker is the calling thread's.
     unsafe {
         enter(worker);
-        if !(*worker).block.can_step() {
+        if !(*worker).block.can_step() || (*worker).to_ask.load(Ordering::Relaxed) {
             return nowhere;
         }
         let Some(Next::Resume(target)) = advance(&mut (*worker).block) else { return nowhere };
@@ -64,6 +67,19 @@ pub(crate) unsafe fn step(
         let value = (*worker).block.result(owner);
         exit(worker);
         Target { stack, value }
+    }
+}
+
+/// Asks the program whether the launch goes on. Returns if it does.
+///
+/// # Safety
+/// Called on a fibre of the worker, or by the handler of a signal that has interrupted one.
+pub(crate) unsafe fn ask(worker: *mut Worker) {
+    // SAFETY: the caller's promise; `run` goes on at home, and comes back or gives the fibre up.
+    unsafe {
+        (*worker).to_ask.store(false, Ordering::Relaxed);
+        (*worker).asks = true;
+        switch(&raw mut (*worker).asking, (*worker).home.load(Ordering::Relaxed), 0);
     }
 }
 
@@ -139,9 +155,14 @@ unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
         }
         let grid = &*(*worker).grid;
         let Some(barrier) = &grid.barrier else { return false };
-        if !barrier.wait(grid) {
-            // Another block has failed.
-            leave((*worker).home.load(Ordering::Relaxed));
+        let round = barrier.arrive();
+        loop {
+            match barrier.wait(grid, round) {
+                Some(true) => break,
+                // Another block has failed.
+                Some(false) => leave((*worker).home.load(Ordering::Relaxed)),
+                None => ask(worker),
+            }
         }
         (*worker).block.release_if_complete(GRID_BARRIER)
     }
