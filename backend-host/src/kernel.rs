@@ -9,6 +9,7 @@ use hal::{
     Parameter, Result, Status, Stream,
 };
 use std::any::Any;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -137,7 +138,8 @@ impl Arguments {
 /// Runs a kernel on the calling thread and the device's others.
 ///
 /// # Errors
-/// `LaunchFailed` that names kernel and block.
+/// `LaunchFailed` that names kernel and block; what ended the launch, where it is
+/// [interruptible](hal::interruption).
 ///
 /// # Safety
 /// As for [`Kernel::launch_raw`]; the shape is within the kernel's limits.
@@ -147,10 +149,26 @@ pub(crate) unsafe fn run(
     shape: &Shape,
     arguments: &[*mut c_void],
 ) -> Result<()> {
+    let (schedule, pool) = (Schedule::default(), || device.pool());
+    let interrupted = Cell::new(None);
     // SAFETY: the caller's promise.
-    let result =
-        unsafe { kernel.launch(shape, &Schedule::default(), arguments, &|| device.pool()) };
+    let result = unsafe {
+        match hal::interruption::check() {
+            None => kernel.launch(shape, &schedule, arguments, &pool),
+            Some(check) => kernel.launch_interruptibly(shape, &schedule, arguments, &pool, &|| {
+                let error = check().err();
+                let is_interrupted = error.is_some();
+                interrupted.set(error);
+                is_interrupted
+            }),
+        }
+    };
     result.map_err(|error| match error {
+        cuda_c::Error::Kernel(failure) if failure.kind == FailureKind::Interrupted => {
+            let (kind, code) = (ErrorKind::LaunchFailed, Status::LAUNCH_FAILED);
+            let ended = || Error::new(kind, Status::host(code), "launch", failure.message);
+            interrupted.take().unwrap_or_else(ended)
+        }
         cuda_c::Error::Kernel(failure) => {
             let (kind, code) = match failure.kind {
                 FailureKind::Unsupported => (ErrorKind::Unsupported, Status::NOT_SUPPORTED),

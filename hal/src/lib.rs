@@ -70,6 +70,7 @@ pub mod error;
 pub mod event;
 pub mod features;
 pub mod function;
+pub mod interruption;
 pub mod iteration;
 pub mod launch;
 pub mod layout;

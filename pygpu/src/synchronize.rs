@@ -1,7 +1,8 @@
 //! Synchronisation that releases Python's lock and that Ctrl-C can interrupt.
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, raised_in_python};
 use crate::stream_registry::live_streams;
+use gpuarray::hal::interruption;
 use gpuarray::memory::{AccessGuard, Use};
 use gpuarray::{Device, Event, Result, Stream};
 use pyo3::prelude::*;
@@ -115,6 +116,16 @@ impl Pollable for Condition<'_> {
     fn synchronize(&self) -> Result<()> {
         Ok(())
     }
+}
+
+/// Does work without Python's lock that may run kernels on this thread. Handlers of signals run
+/// meanwhile; an exception that one raises ends the kernels.
+pub(crate) fn interruptible<T>(work: impl FnOnce() -> T) -> T {
+    let check = || {
+        let checked = Python::attach(|py| py.check_signals());
+        checked.map_err(|exception| raised_in_python("launch", exception))
+    };
+    interruption::interruptible(check, work)
 }
 
 /// Waits until `is_done` returns true; the outer error is an exception that a signal handler raised.

@@ -16,9 +16,9 @@ use std::thread::Builder;
 use std::time::Duration;
 
 /// The time between two questions.
-pub(crate) const PERIOD: Duration = Duration::from_millis(50);
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 /// Without launches for so many periods, nobody looks every period.
-const QUIET: u32 = 40;
+const QUIET: u32 = 20;
 /// A signal that others use little, and that nobody has to handle.
 const SIGNAL: c_int = libc::SIGURG;
 

@@ -42,6 +42,7 @@ use crate::allocator::{PythonAllocator, ResultAllocator};
 use crate::errors::OrRaise;
 use crate::owner::OwnerReference;
 use crate::pool::Ticket;
+use crate::synchronize::interruptible;
 use gpuarray::Array;
 use gpuarray::hal::attempt::attempt;
 use numpy::PyArrayDescr;
@@ -214,6 +215,7 @@ pub(crate) fn run<T: Send>(
     {
         return result.or_raise();
     }
-    // The exception of a Python allocator is kept per thread, and `detach` stays on this one.
-    py.detach(work).or_raise()
+    // Exceptions of a Python allocator and of signals' handlers are kept per thread, and `detach`
+    // stays on this one.
+    py.detach(|| interruptible(work)).or_raise()
 }

@@ -87,7 +87,8 @@ impl Function {
             true => None,
             false => attempt(queue),
         };
-        tried.unwrap_or_else(|| py.detach(queue)).or_raise()
+        // The exception of a signal's handler is kept per thread, and `detach` stays on this one.
+        tried.unwrap_or_else(|| py.detach(|| synchronize::interruptible(queue))).or_raise()
     }
 
     /// Launches with arguments packed as `prepare` said.

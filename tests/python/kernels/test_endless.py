@@ -1,8 +1,9 @@
-"""A kernel that never ends by itself: waiting for it can be interrupted."""
+"""A kernel that never ends by itself: it, or waiting for it, can be interrupted."""
 
 from __future__ import annotations
 
 import pytest
+from device import BACKEND
 from processes import run_python
 
 from pygpu import driver
@@ -47,3 +48,85 @@ PROGRAM = """
 @pytest.mark.parametrize("what", ["stream", "event", "context"])
 def test_an_interrupt_ends_a_wait(what):
     run_python(PROGRAM, what)
+
+
+# On the default stream the host runs kernels at once: the signal comes while the launch waits for its end.
+AT_ONCE = """
+    import os, signal, sys, threading
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    from pygpu.compiler import SourceModule
+    from pygpu.elementwise import ElementwiseKernel
+
+    module = SourceModule('''
+    __global__ void spins(volatile int *flag) { while (*flag == 0); }
+    __global__ void waits_for_another(volatile int *flag) {
+        __shared__ int written;
+        if (threadIdx.x == 0) while (*(volatile int *)&written != 1);
+        else written = 1;
+    }
+    __global__ void synchronizes(volatile int *flag) { while (*flag == 0) __syncthreads(); }
+    __global__ void adds(int *a, int n) {
+        for (int turn = 0; turn < n; ++turn) a[threadIdx.x] += turn % 3;
+    }
+    ''')
+    flag = gpuarray.zeros(1, np.int32)
+    elementwise = ElementwiseKernel("int *flag", "while (((volatile int *)flag)[i] == 0)")
+    kernels = {
+        "elementwise": lambda: elementwise(flag),
+        "prepared": lambda: module.get_function("spins").prepare("P").prepared_call((9, 1), (3, 1, 1), flag.gpudata),
+    }
+    for name in ("spins", "waits_for_another", "synchronizes"):
+        kernels[name] = lambda name=name: module.get_function(name)(flag, block=(64, 1, 1), grid=(5, 1))
+    launch = kernels[sys.argv[1]]
+
+    def interrupted(after):
+        threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            launch()
+        except KeyboardInterrupt:
+            return True
+        raise AssertionError("the launch came to an end")
+
+    assert interrupted(0.2)
+    # Any handler runs, and the kernel goes on where it raises nothing.
+    seen = []
+    def handler(number, frame):
+        seen.append(number)
+        if len(seen) == 3:
+            raise RuntimeError("enough")
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+    try:
+        launch()
+    except RuntimeError as error:
+        assert str(error) == "enough"
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert seen == [signal.SIGALRM] * 3
+
+    # The stream and its threads work on.
+    a = gpuarray.zeros(64, np.int32)
+    module.get_function("adds")(a, np.int32(300), block=(64, 1, 1))
+    assert (a.get() == 300).all()
+    assert interrupted(0.1)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            assert interrupted(0.1)
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+
+
+@pytest.mark.skipif(
+    BACKEND != "host", reason="only the host runs kernels on the thread that launches"
+)
+@pytest.mark.parametrize(
+    "what", ["spins", "waits_for_another", "synchronizes", "elementwise", "prepared"]
+)
+def test_an_interrupt_ends_a_kernel(what):
+    run_python(AT_ONCE, what)
