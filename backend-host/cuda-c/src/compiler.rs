@@ -6,6 +6,7 @@ use crate::grid::MOST_SHARED_BYTES;
 use crate::headers;
 use crate::library::{DYNAMIC_SHARED, GUARD_BYTES};
 use crate::options::{DEFAULT_ARCHITECTURE, Options};
+use crate::precompiled;
 use crate::symbols::Symbols;
 use crate::temporary::Folder;
 use crate::toolchain::Toolchain;
@@ -71,6 +72,8 @@ pub struct Compiled {
 pub struct Preprocessed {
     /// The text of the program and its headers, without comments and macros.
     pub text: String,
+    /// Where the language's headers are, with a slash behind.
+    language: String,
     /// Warnings of the preprocessor.
     log: String,
     options: Options,
@@ -81,9 +84,10 @@ pub struct Preprocessed {
 /// The system's C++ compiler, with the headers of CUDA C.
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    toolchain: Toolchain,
+    pub(crate) toolchain: Toolchain,
     language: Language,
     optimization: Optimization,
+    kept_headers: Option<PathBuf>,
 }
 
 impl Compiler {
@@ -93,7 +97,7 @@ impl Compiler {
     /// `NoCompiler` that says what was looked for and what to install.
     pub fn find(language: Language) -> Result<Compiler> {
         let optimization = Optimization::default();
-        Ok(Compiler { toolchain: Toolchain::find()?, language, optimization })
+        Ok(Compiler { toolchain: Toolchain::find()?, language, optimization, kept_headers: None })
     }
 
     /// Chooses what the compiler takes its time for.
@@ -102,10 +106,18 @@ impl Compiler {
         Compiler { optimization, ..self }
     }
 
+    /// Keeps the language's headers in a folder for all processes, and precompiled where the compiler
+    /// can: without it, each compilation writes and reads them anew. Nobody else may be able to write
+    /// there.
+    #[must_use]
+    pub fn keeping_headers_in(self, folder: impl Into<PathBuf>) -> Compiler {
+        Compiler { kept_headers: Some(folder.into()), ..self }
+    }
+
     /// Returns what compiled code depends on but the text and its options: the compiler's version, the
     /// processor, the headers of the language and its settings.
     pub fn identity(&self) -> String {
-        let Compiler { toolchain, language, optimization } = self;
+        let Compiler { toolchain, language, optimization, .. } = self;
         let mut identity = format!("{}\n{language:?} {optimization:?}\n", toolchain.identity);
         for (name, text) in headers::HEADERS {
             let _ = write!(identity, "{name} {}\n{text}", text.len());
@@ -135,27 +147,27 @@ impl Compiler {
             )));
         }
         let folder = Folder::new()?;
-        let language = folder.path.join("language");
         let program = folder.path.join("program");
-        headers::write(&language).map_err(|error| folder.failed(&error))?;
         for (name, text) in source.headers {
             let path = header_path(&program, name)?;
             let parent = path.parent().unwrap_or(&program);
             let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
             written.map_err(|error| folder.failed(&error))?;
         }
-        let standard = options.standard.as_deref().unwrap_or("c++17");
-        let mut arguments: Vec<String> =
-            ["-E", "-x", "c++", "-fno-exceptions", "-fno-rtti"].map(str::to_owned).to_vec();
-        arguments.push(format!("-std={standard}"));
-        arguments.extend(self.message_options());
-        arguments.extend(self.target_options());
-        arguments.extend(self.macros(&options));
-        if options.no_warnings {
-            arguments.push("-w".to_owned());
-        }
-        if !self.language.system_headers {
-            arguments.push("-nostdinc".to_owned());
+        let language = match &self.kept_headers {
+            Some(kept) => precompiled::folder(self, kept, &options)?,
+            None => {
+                let language = folder.path.join("language");
+                headers::write(&language).map_err(|error| folder.failed(&error))?;
+                language
+            }
+        };
+        let mut arguments = self.preprocessor_options(&options);
+        arguments.extend(["-E", "-x", "c++"].map(str::to_owned));
+        if self.kept_headers.is_some() && !self.toolchain.is_clang {
+            // What is precompiled fits the same options only.
+            arguments.extend(self.code_options(&options));
+            arguments.push("-fpch-preprocess".to_owned());
         }
         arguments.extend(["-isystem".to_owned(), language.to_string_lossy().into_owned()]);
         arguments.extend(["-include".to_owned(), headers::PRELUDE.to_owned()]);
@@ -172,8 +184,10 @@ impl Compiler {
         let text = format!("#line 1 \"{escaped}\"\n{}\n", source.text);
         let output = self.run(&folder, &arguments, &text)?;
         let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
+        let prefix = format!("{}/", language.to_string_lossy());
         Ok(Preprocessed {
-            text,
+            text: text.replace(&prefix, ""),
+            language: prefix,
             log: folder.log(&output),
             options,
             names: source.names.iter().map(|name| (*name).to_owned()).collect(),
@@ -188,34 +202,22 @@ impl Compiler {
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let unit = declarations::unit(&source.text, &names).map_err(Error::Refused)?;
+        let unit = precompiled::found(unit, &source.language);
         let folder = Folder::new()?;
         let object = folder.file("unit.o");
-        let standard = source.options.standard.as_deref().unwrap_or("c++17");
-        let mut arguments =
-            vec!["-x".to_owned(), "c++-cpp-output".to_owned(), format!("-std={standard}")];
-        arguments.extend(self.message_options());
-        arguments.extend(self.target_options());
-        arguments.extend(self.code_options(&source.options));
-        arguments.extend(["-c", "-", "-o"].map(str::to_owned));
+        let mut arguments = self.code_options(&source.options);
+        arguments.extend(["-x", "c++-cpp-output", "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
         let compiled = self.run(&folder, &arguments, &unit)?;
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
         let symbols = Symbols::of(&bytes)?;
         let library = folder.file("unit.so");
-        let mut arguments: Vec<String> = [
-            "-shared",
-            "-Wl,-Bsymbolic",
-            "-Wl,-z,defs",
-            "-Wl,--build-id=none",
-            "-Wl,--as-needed",
-            "-o",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let mut arguments: Vec<String> =
+            ["-shared", "-Wl,-Bsymbolic", "-Wl,--build-id=none", "-Wl,--as-needed", "-o"]
+                .map(str::to_owned)
+                .to_vec();
         arguments.extend([library.clone(), object]);
-        if !self.toolchain.is_clang && !symbols.needs_cpp_library() {
-            arguments.extend(["-nodefaultlibs", "-lm", "-lc", "-lgcc"].map(str::to_owned));
-        }
+        arguments.extend(symbols.libraries().iter().map(|it| (*it).to_owned()));
         let storage = dynamic_shared(&symbols);
         if !storage.is_empty() {
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));
@@ -245,6 +247,29 @@ impl Compiler {
         native.iter().chain(&["-fPIC"]).map(|it| (*it).to_owned()).collect()
     }
 
+    /// What the text's options and the language's settings say to every run of the compiler.
+    fn common_options(&self, options: &Options) -> Vec<String> {
+        let standard = options.standard.as_deref().unwrap_or("c++17");
+        let mut all = vec![format!("-std={standard}")];
+        all.extend(["-fno-exceptions", "-fno-rtti"].map(str::to_owned));
+        all.extend(self.message_options());
+        all.extend(self.target_options());
+        if options.no_warnings {
+            all.push("-w".to_owned());
+        }
+        all
+    }
+
+    /// Those of the preprocessor, but for the program's own.
+    pub(crate) fn preprocessor_options(&self, options: &Options) -> Vec<String> {
+        let mut all = self.common_options(options);
+        all.extend(self.macros(options));
+        if !self.language.system_headers {
+            all.push("-nostdinc".to_owned());
+        }
+        all
+    }
+
     fn macros(&self, options: &Options) -> Vec<String> {
         let architecture = options.architecture.unwrap_or(DEFAULT_ARCHITECTURE);
         let mut macros = vec![
@@ -259,10 +284,9 @@ impl Compiler {
         macros
     }
 
-    fn code_options(&self, options: &Options) -> Vec<String> {
+    /// Those of the compiler behind the preprocessor.
+    pub(crate) fn code_options(&self, options: &Options) -> Vec<String> {
         let mut all: Vec<&str> = vec![
-            "-fno-exceptions",
-            "-fno-rtti",
             "-fvisibility=hidden",
             "-fno-semantic-interposition",
             // Programs rely on what the compilers of GPUs do here.
@@ -290,9 +314,6 @@ impl Compiler {
             };
             all.extend([level, "-fno-asynchronous-unwind-tables"]);
         }
-        if options.no_warnings {
-            all.push("-w");
-        }
         if !self.toolchain.is_clang {
             // Thread-local variables of other objects need no initialisation; templates' variables
             // do not keep the library loaded; functions of the device are inlined as on a GPU.
@@ -303,6 +324,7 @@ impl Compiler {
             ]);
         }
         let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+        all.extend(self.common_options(options));
         all.extend(options.code.iter().cloned());
         all
     }
@@ -310,7 +332,7 @@ impl Compiler {
     /// Runs the compiler, and returns its output if it succeeds.
     fn run(&self, folder: &Folder, arguments: &[String], input: &str) -> Result<Output> {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let output = self.toolchain.run(&arguments, input)?;
+        let output = self.toolchain.run(&arguments, input, None)?;
         if output.status.success() {
             return Ok(output);
         }

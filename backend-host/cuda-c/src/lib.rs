@@ -17,6 +17,7 @@ mod headers;
 mod interruption;
 mod library;
 mod options;
+mod precompiled;
 mod stack;
 mod symbols;
 mod temporary;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 pub const DEFAULT_ARCHITECTURE: u32 = 800;
 
 /// What the options of a program ask for.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// For the preprocessor.
     pub(crate) preprocessor: Vec<String>,

@@ -60,11 +60,23 @@ impl Symbols {
         names.map(|(name, _)| name.as_str())
     }
 
-    /// True if something may be in the library of C++, which takes the linker longer than the rest.
-    pub(crate) fn needs_cpp_library(&self) -> bool {
-        let is_of_cpp =
-            |name: &str| ["_Z", "__cxa_", "__gxx_"].iter().any(|it| name.starts_with(it));
-        self.undefined.iter().any(|(name, _)| is_of_cpp(name))
+    /// Returns what the linker is told of libraries: each of them takes it longer than most units.
+    pub(crate) fn libraries(&self) -> &'static [&'static str] {
+        let of_cpp =
+            |name: &str| ["_Z", "__cxa_", "__gxx_", "__dso_"].iter().any(|it| name.starts_with(it));
+        // Every process has the library of C and the loader, whose names are found as they are needed.
+        let of_process = |name: &str| {
+            let known = ["_GLOBAL_OFFSET_TABLE_", "__tls_get_addr", "memcpy", "memmove", "memset"];
+            known.contains(&name)
+        };
+        let mut names = self.undefined.iter().filter(|it| it.1 != SymbolKind::Tls).map(|it| &*it.0);
+        if names.clone().all(of_process) {
+            &["-nostdlib"]
+        } else if names.any(of_cpp) {
+            &["-Wl,-z,defs"]
+        } else {
+            &["-Wl,-z,defs", "-nodefaultlibs", "-lm", "-lc", "-lgcc"]
+        }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {

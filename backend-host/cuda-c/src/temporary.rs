@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,8 +13,12 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new() -> Result<Folder> {
+        Folder::within(&std::env::temp_dir())
+    }
+
+    /// A folder in another one.
+    pub(crate) fn within(base: &Path) -> Result<Folder> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let base = std::env::temp_dir();
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -33,6 +37,12 @@ impl Folder {
                 }
             }
         }
+    }
+
+    /// Leaves the folder alone from now on: it has another name.
+    pub(crate) fn keep(mut self) {
+        drop(std::mem::take(&mut self.path));
+        std::mem::forget(self);
     }
 
     pub(crate) fn file(&self, name: &str) -> String {

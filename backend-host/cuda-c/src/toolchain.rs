@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
@@ -41,16 +42,24 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// Runs the compiler with a text as its standard input.
+    /// Runs the compiler with a text as its standard input, in a folder or where the process is.
     ///
     /// # Errors
     /// `System` if it does not run.
-    pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Result<Output> {
+    pub(crate) fn run(
+        &self,
+        arguments: &[&str],
+        input: &str,
+        folder: Option<&Path>,
+    ) -> Result<Output> {
         let failed = |error: std::io::Error| {
             Error::System(format!("the compiler {} does not run: {error}", self.words.join(" ")))
         };
-        let mut child = self
-            .command()
+        let mut command = self.command();
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
+        let mut child = command
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -409,6 +409,42 @@ extern "C" __global__ void allocate(int *a) {
 }
 
 #[test]
+fn headers_are_kept_for_other_compilations() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept");
+    let _ = std::fs::remove_dir_all(&folder);
+    let text = r#"
+#include <cuda_fp16.h>
+extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VALUE)); assert(a[0] == 0); }
+"#;
+    // An assertion that is left out makes the precompiled headers unfit, and the others are read.
+    for (value, more, passes) in [("3", "-DX", false), ("4", "-DNDEBUG", true)] {
+        for _ in 0..2 {
+            let value = format!("-DVALUE={value}.0f");
+            let options = [value.as_str(), more];
+            let source = Source { text, name: "k.cu", options: &options, ..Source::default() };
+            let keeping = compiler().keeping_headers_in(&folder);
+            let compiled = keeping.compile(&source).unwrap_or_else(|error| panic!("{error}"));
+            // SAFETY: the text is this test's.
+            let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+            let kernel = Kernel::find(&library, "assign").expect("the kernel");
+            let mut array = vec![0];
+            let run = launch_with(&kernel, &shape(1, 1), &Schedule::default(), &mut array);
+            assert_eq!(run.is_ok(), passes);
+            assert_eq!(array, [if passes { 4 } else { 3 }]);
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 1);
+    let source =
+        Source { text: "#include <cuda_fp16.h>\nint x = y;", name: "k.cu", ..Source::default() };
+    let error = compiler().keeping_headers_in(&folder).compile(&source).expect_err("wrong");
+    assert!(error.to_string().starts_with("k.cu:2: error: 'y'"), "{error}");
+    let file = folder.join("file");
+    std::fs::write(&file, "").expect("a file");
+    let error = compiler().keeping_headers_in(&file).compile(&source).expect_err("no folder");
+    assert!(matches!(error, Error::System(_)), "{error}");
+}
+
+#[test]
 fn a_module_says_what_is_in_it() {
     let source = Source {
         text: r#"

@@ -53,6 +53,17 @@
 extern "C++" {
 typedef decltype(sizeof(0)) size_t;
 typedef decltype((char*)nullptr - (char*)nullptr) ptrdiff_t;
+#ifdef GPUARRAY_HIP
+// That of HIP has these, too.
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+#endif
 }
 #ifndef NULL
 #define NULL __null

@@ -106,7 +106,7 @@ static inline int arguments_of(const char* format) {
 
 // Formats as the system does and hands the text to the executor whole, so that those of different
 // threads do not mix.
-static int print(const char* format, __builtin_va_list arguments) {
+static inline int print(const char* format, __builtin_va_list arguments) {
     if (!format) return -1;
     char buffer[512];
     __builtin_va_list again;
@@ -134,25 +134,23 @@ static int print(const char* format, __builtin_va_list arguments) {
 // The names of C, in calls of which these functions take the place of the system's, whether or not
 // the program includes the system's headers, too.
 typedef long clock_t;
-#define CUDA_C_DEFINED __attribute__((weak, visibility("hidden")))
 extern "C" {
 int printf(const char*, ...) __asm__("gpuarray_printf") __attribute__((format(printf, 1, 2)));
 int vprintf(const char*, __builtin_va_list) __asm__("gpuarray_vprintf") __attribute__((format(printf, 1, 0)));
 clock_t clock() noexcept __asm__("gpuarray_clock");
-int cuda_c_printf(const char*, ...) __asm__("gpuarray_printf") CUDA_C_DEFINED;
-int cuda_c_vprintf(const char*, __builtin_va_list) __asm__("gpuarray_vprintf") CUDA_C_DEFINED;
-clock_t cuda_c_clock() __asm__("gpuarray_clock") CUDA_C_DEFINED;
-int cuda_c_printf(const char* format, ...) {
+// Where nobody calls them there is no code of them. The GNU system's own inline functions of these
+// names, in this header of it, would be second definitions.
+#define _BITS_STDIO_H 1
+inline int printf(const char* format, ...) {
     __builtin_va_list arguments;
     __builtin_va_start(arguments, format);
     const int result = cuda_c::print(format, arguments);
     __builtin_va_end(arguments);
     return result;
 }
-int cuda_c_vprintf(const char* format, __builtin_va_list arguments) { return cuda_c::print(format, arguments); }
-clock_t cuda_c_clock() { return (clock_t)clock64(); }
+inline int vprintf(const char* format, __builtin_va_list arguments) { return cuda_c::print(format, arguments); }
+inline clock_t clock() noexcept { return (clock_t)clock64(); }
 }
-#undef CUDA_C_DEFINED
 
 } // extern "C++"
 
