@@ -3,6 +3,7 @@
 #                and PyCUDA's own tests on the host and on the doubles
 # make test-all  the same without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
+# make test-packages  the tests of packages that are built on PyCUDA; PYGPU_BACKEND chooses where
 # make test-kernels   every builtin kernel through the vendors' compilers
 # make check-crates   the sets of features, the oldest Rust, and the packages of the crates
 # make bench     numpy against pygpu, then the Rust benchmarks
@@ -75,6 +76,11 @@ PHOTOGRAPH := scikit-learn>=1.4
 PYCUDA       := pycuda-2026.1
 PYCUDA_TESTS := $(TARGET)/$(PYCUDA)/test
 
+# Packages that are built on PyCUDA, fetched in the same way.
+GRUNNUR        := grunnur-0.6.0
+REIKNA         := reikna-0.9.0
+PACKAGES_BUILT := $(TARGET)/packages/site
+
 SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
   $(shell find src hal backend-* pygpu -type f \
     \( -name '*.rs' -o -name '*.cu*' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.toml' \
@@ -82,7 +88,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize \
-  test-rust test-double test-python test-pycuda test-pycuda-here $(addprefix test-pycuda-,host \
+  test-rust test-double test-python test-pycuda test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \
   hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
@@ -102,6 +108,8 @@ test-all: export PYGPU_TEST_ALL := 1
 test-all:
 	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python \
 	  CUDA_TESTS="$(DRIVER_TESTS)"
+	+PYGPU_BACKEND=host $(MAKE) test-packages MODULE=$(VENV)/.installed
+	+$(ON_CUDA) PYGPU_BACKEND=cuda $(MAKE) test-packages MODULE=$(VENV)/.installed
 	PYGPU_BACKEND=host $(PY) benches/accuracy.py --count 2000 --check
 
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
@@ -179,6 +187,13 @@ test-pycuda-cuda: $(MODULE) $(PYCUDA_TESTS) double
 test-pycuda-hip: $(MODULE) $(PYCUDA_TESTS) double
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST)
 
+# The tests of packages that are built on PyCUDA, on the backend that PYGPU_BACKEND chooses.
+test-packages: $(MODULE) $(PACKAGES_BUILT)
+	PYTHONPATH=tests/pycuda:$(PACKAGES_BUILT) $(PYTEST) -c tests/packages/grunnur.ini -p plugin \
+	  --rootdir $(PACKAGES_BUILT) $(PACKAGES_BUILT)/../$(GRUNNUR)/tests
+	PYTHONPATH=tests/pycuda:$(PACKAGES_BUILT) $(PYTEST) -c tests/packages/reikna.ini -p plugin \
+	  --rootdir $(PACKAGES_BUILT) $(PACKAGES_BUILT)/../$(REIKNA)/test
+
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)
 	PYGPU_BACKEND=host PYGPU_HOST_THREADS=1 $(PY) benches/table.py
@@ -251,6 +266,17 @@ $(PY):
 	  || { rm -rf $(VENV); \
 	       echo 'make: cannot make a virtual environment with pip in it;' \
 	            'on Debian or Ubuntu: apt install python3-venv' >&2; exit 1; }
+
+# Their code comes from the same source packages as the tests.
+$(PACKAGES_BUILT): | $(VENV)/.requirements
+	rm -rf $@ $(TARGET)/packages
+	mkdir -p $(TARGET)/packages
+	$(PIP) download --no-deps --no-binary=grunnur,reikna --dest $(TARGET)/packages \
+	  $(subst -,==,$(GRUNNUR) $(REIKNA))
+	for name in $(GRUNNUR) $(REIKNA); do tar -xzf $(TARGET)/packages/$$name.tar.gz -C $(TARGET)/packages; done
+	$(PIP) install --target $@.new --no-deps $(TARGET)/packages/$(GRUNNUR) $(TARGET)/packages/$(REIKNA) \
+	  pytest-grunnur==0.3.0 mako funcsigs scipy
+	mv $@.new $@
 
 $(PYCUDA_TESTS): | $(VENV)/.requirements
 	$(PIP) download --no-deps --no-binary=pycuda --dest $(TARGET) $(subst -,==,$(PYCUDA))

@@ -1,16 +1,16 @@
-"""Runs PyCUDA's own test files over pygpu, unmodified.
+"""Runs tests that others wrote for PyCUDA over pygpu, unmodified.
 
-`import pycuda` is served by pygpu. The tests that need what pygpu does not have yet are listed
-in `expected.toml`, each with the reason and the exception it ends in; they must fail in just
-that way. A listed test that passes, fails otherwise, or does not exist fails the run. Tests
-listed as long run on GPUs only. With `unless` a test fails only where that program is missing.
+`import pycuda` is served by pygpu. The tests that are to fail are listed in the table that the
+configuration names as `expected_outcomes`, each with the reason and the exception it ends in; they
+must fail in just that way. A listed test that passes, fails otherwise, or does not exist fails the
+run. Tests listed as long run on GPUs only. With `unless` a test fails only where that program is
+missing.
 """
 
 from __future__ import annotations
 
 import builtins
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +24,9 @@ except ModuleNotFoundError:  # Python 3.10
 
 install_as_pycuda()
 
-EXPECTED = Path(__file__).with_name("expected.toml")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("expected_outcomes", "the table of what is to fail, beside the configuration")
 
 
 def exceptions(entry: dict) -> tuple[type[BaseException], ...]:
@@ -33,12 +35,14 @@ def exceptions(entry: dict) -> tuple[type[BaseException], ...]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    with EXPECTED.open("rb") as file:
+    name = config.getini("expected_outcomes")
+    assert config.inipath is not None
+    with config.inipath.with_name(name).open("rb") as file:
         tables = tomllib.load(file)
-    entries = tables["failure"]
+    entries = tables.get("failure", [])
     backend = choose_backend()
     if backend == "host" or driver.Device(0).name() == "Driver Double":
-        for entry in tables["long"]:
+        for entry in tables.get("long", []):
             for item in items:
                 if (item.path.name, item.name) in [(entry["file"], it) for it in entry["tests"]]:
                     item.add_marker(pytest.mark.skip(reason=entry["reason"]))
@@ -62,4 +66,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     stale = sorted(key for key in expected.keys() - found if key[0] in run)
     whole_files = not config.option.keyword and not any("::" in arg for arg in config.args)
     if stale and whole_files:
-        raise pytest.UsageError(f"{EXPECTED.name} names tests that do not exist: {stale}")
+        raise pytest.UsageError(f"{name} names tests that do not exist: {stale}")
