@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from . import _arguments, _core, _headers, _nvcc
+from . import _arguments, _core, _headers, _nvcc, _structure_attributes
 from ._context import Context
 from ._core import Linker, module_from_buffer
 from ._enumerations import jit_input_type
@@ -121,6 +121,8 @@ def compile(
     flags = _nvcc.without_host_options(flags)
     on_host = _core.runs_kernels_on_host()
     text = source if on_host else _headers.insert(source, _FILE, folders)
+    if _core.choose_backend() == "cuda":
+        text = _structure_attributes.in_front(text)
     wrapper = ("", "")
     if not no_extern_c:
         # Headers with templates come first, and their own lines add nothing.
