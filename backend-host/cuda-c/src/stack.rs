@@ -5,8 +5,10 @@ use crate::error::{Error, Result};
 use std::io;
 use std::ptr;
 
-/// Bytes of a stack, of which the last page has no access. Only pages that a kernel touches take memory.
-const STACK: usize = 256 << 10;
+/// Bytes of a stack, of which the last have no access. Only pages that a kernel touches take memory.
+/// No power of two: the tops of the stacks, which barriers go through, share no set of a cache of
+/// address translations.
+const STACK: usize = 260 << 10;
 const GUARD: usize = 64 << 10;
 /// Stacks of one mapping.
 const BATCH: usize = 32;
