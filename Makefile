@@ -131,7 +131,7 @@ test-kernels: $(VENV)/.requirements
 	  --test nvrtc --test hiprtc --test embedded -- builtin_operations memory_is_accessed
 
 double:
-	PYTHON='$(PYTHON)' sh tests/driver-double/build.sh $(DOUBLE)
+	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh tests/driver-double/build.sh $(DOUBLE)
 
 # The CUDA backend over a double of the driver, which runs kernels on the processor; the HIP
 # backend over three generations of such a runtime, over one that lacks much, and over one whose
@@ -139,7 +139,7 @@ double:
 test-double: $(addprefix double-,self cuda hip6 hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
 double-self:
-	PYTHON='$(PYTHON)' sh tests/driver-double/build.sh $(DOUBLE) test
+	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh tests/driver-double/build.sh $(DOUBLE) test
 
 double-cuda double-sticky-cuda:
 	$(ON_CUDA) $(if $(findstring sticky,$@),DOUBLE_STICKY=1) GPUARRAY_REQUIRE=cuda $(CONFORMANCE) \

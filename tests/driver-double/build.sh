@@ -3,24 +3,29 @@
 #
 # Makes OUTDIR/cuda/libcuda.so.1 and libnvrtc.so.12 (and libnvrtc.so), and in OUTDIR/hip5, hip6 and
 # hip7 the libamdhip64.so and libhiprtc.so of three generations of ROCm. With `test`, runs the
-# double's own tests as well.
+# double's own tests as well. Kernels are compiled and run by OUTDIR/libdouble_cuda_c.so, which cargo
+# builds into the project's target folder.
 # HIDE (names with spaces or commas between) leaves symbols out, so that a program that looks
-# for them does not find them; CXX names the compiler, PYTHON what runs the tests.
+# for them does not find them; CXX names the compiler, CARGO cargo, PYTHON what runs the tests.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 if [ $# -lt 1 ]; then
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 objects=$out/objects
 mkdir -p "$objects" "$out/cuda" "$out/hip5" "$out/hip6" "$out/hip7"
+target=${CARGO_TARGET_DIR:-$here/../../target}
+mkdir -p "$target"
+target=$(cd "$target" && pwd)
+cargo=${CARGO:-cargo}
 cxx=${CXX:-c++}
 python=${PYTHON:-python3}
 flags="-std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -pthread -U_FORTIFY_SOURCE"
-flags="$flags -I. -I$objects -Wa,-Icompiler"
+flags="$flags -I. -I$objects"
 cd "$here"
 
 object() {
@@ -32,7 +37,7 @@ compile() {
     printf 'exec %s %s -c "$1" -o "$2"\n' "$cxx" "$flags" >"$objects/compile.new"
     cmp -s "$objects/compile.new" "$objects/compile" || mv "$objects/compile.new" "$objects/compile"
     # shellcheck disable=SC2012
-    newest=$(ls -t ./*/*.hpp compiler/*.h "$objects/hip_api.hpp" "$objects/compile" | head -n 1)
+    newest=$(ls -t ./*/*.hpp cuda-c/*.h "$objects/hip_api.hpp" "$objects/compile" | head -n 1)
     for source in "$@"; do
         made=$(object "$source")
         if [ ! "$made" -nt "$source" ] || [ ! "$made" -nt "$newest" ]; then
@@ -42,7 +47,7 @@ compile() {
 }
 
 link() { # output, soname, pattern of its symbols, sources
-    target=$1 soname=$2 map=$objects/$2.map
+    library=$1 soname=$2 map=$objects/$2.map
     {
         printf '{ global: %s double_calls; double_reset_calls; ' "$3"
         printf 'double_fail; double_log; double_live;\nlocal: '
@@ -52,17 +57,24 @@ link() { # output, soname, pattern of its symbols, sources
     shift 3
     made=
     for source in "$@"; do made="$made $(object "$source")"; done
+    # A driver stays loaded: handlers of signals are in it.
     # shellcheck disable=SC2086
-    $cxx -shared -o "$target" -Wl,-soname,"$soname" -Wl,-Bsymbolic -Wl,-z,defs \
-        -Wl,--version-script="$map" $made -ldl -pthread
+    $cxx -shared -o "$library" -Wl,-soname,"$soname" -Wl,-Bsymbolic -Wl,-z,defs,-z,nodelete \
+        -Wl,--version-script="$map" $made -L"$out" -ldouble_cuda_c -Wl,-rpath,'$ORIGIN/..' \
+        -ldl -pthread
 }
 
 # The declarations of HIP come from the bindings that the backend calls by.
 "$python" hip/declare.py ../../backend-hip/src/bindings.rs "$objects/hip_api.hpp"
 
+# The product's compiler and executor, in the profile that its tests have.
+cuda_c=libdouble_cuda_c.so
+"$cargo" build --quiet --manifest-path cuda-c/Cargo.toml --target-dir "$target" &
+building=$!
+
 core=$(echo core/*.cpp)
 loader="compiler/image.cpp compiler/loaded.cpp"
-compiler="compiler/compile.cpp compiler/scan.cpp compiler/shim.cpp compiler/tokens.cpp $loader"
+compiler="compiler/compile.cpp $loader"
 nvrtc="nvrtc/nvrtc.cpp nvrtc/options.cpp nvrtc/program.cpp nvrtc/exports.cpp"
 cuda="cuda/exports.cpp cuda/vendor.cpp"
 hip="hip/attribute.cpp hip/device.cpp hip/hip.cpp hip/memory.cpp hip/module.cpp hip/stream.cpp"
@@ -74,6 +86,14 @@ alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no
 # shellcheck disable=SC2086
 {
     compile $core $compiler $nvrtc nvrtc/live.cpp $cuda $hip $target_names $hiprtc $generations
+    wait "$building"
+    # Under a new number, for programs may run that have the old one.
+    cmp -s "$target/debug/$cuda_c" "$out/$cuda_c" || {
+        cp "$target/debug/$cuda_c" "$out/$cuda_c.new"
+        mv "$out/$cuda_c.new" "$out/$cuda_c"
+        # What the old one has compiled.
+        rm -rf "$out/kernels" "$out"/cache-*
+    }
     link "$out/cuda/libcuda.so.1" libcuda.so.1 'cu*;' $core $loader $cuda
     link "$out/cuda/libnvrtc.so.12" libnvrtc.so.12 'nvrtc*;' $alone $compiler $nvrtc
     # ROCm 5 has hipRTC inside; what 5.2 lacks is left out.
@@ -92,5 +112,5 @@ alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no
 ln -sf libnvrtc.so.12 "$out/cuda/libnvrtc.so"
 
 if [ "${2:-}" = test ]; then
-    DOUBLE=$out PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s tests -t tests
+    DOUBLE=$out DOUBLE_CACHE=${DOUBLE_CACHE:-$out/kernels} PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s tests -t tests
 fi

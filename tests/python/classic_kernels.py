@@ -17,27 +17,6 @@ FOLDER = Path(__file__).parent / "kernels/classic"
 WARP = DEVICE.get_attribute(driver.device_attribute.WARP_SIZE)
 
 
-# Which kernels need more than the driver double's own headers have, until it takes the host's.
-BEYOND_THE_DOUBLE = {
-    "bfloat16": "cuda_bf16.h",
-    "black_scholes": "normcdff",
-    "compaction": "__popc",
-    "device_memory": "malloc",
-    "divergence": "__popc",
-    "fft": "sincospif",
-    "half_precision": "cuda_fp16.h",
-    "histogram_match": "__match_any_sync",
-    "julia": "cuComplex.h",
-    "print": "printf",
-    "radix_sort": "__shfl_up_sync at a warp's first lanes",
-    "random_numbers": "curand_kernel.h",
-    "reduce_groups": "cooperative_groups.h",
-    "reduce_shuffle": "static __shared__",
-    "segmented": "__shfl_up_sync at a warp's first lanes",
-    "vectors": "norm3df",
-}
-
-
 # Kernels that count on 32 lanes.
 OF_32_LANES = {
     "compaction",
@@ -54,10 +33,9 @@ def kernels(name, **options):
     """The module of a file; the test is left out where the backend cannot have it."""
     if WARP != 32 and name in OF_32_LANES:
         pytest.skip(f"a warp has {WARP} lanes here; the kernel counts on 32")
-    if IS_DOUBLE and name in BEYOND_THE_DOUBLE:
-        pytest.skip(f"the double has no {BEYOND_THE_DOUBLE[name]}")
     text = (FOLDER / f"{name}.cu").read_text()
-    if BACKEND != "host":
+    # The compiler of the host and of the doubles brings its own.
+    if BACKEND != "host" and not IS_DOUBLE:
         for header in _headers.includes(text):
             if header.startswith(("cu", "cooperative")) and _headers.vendor_folder(header) is None:
                 pytest.skip(f"{header} is not installed")

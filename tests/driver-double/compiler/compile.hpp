@@ -1,4 +1,4 @@
-// CUDA C to a library for the host, with the system's C++ compiler.
+// CUDA C to a library for the host, by the product's compiler.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Program {
     std::string text, name;
     std::vector<std::pair<std::string, std::string>> headers; // name and text
     std::vector<std::string> name_expressions;
-    std::vector<std::string> options; // for the C++ compiler
+    std::vector<std::string> options; // in the words of NVRTC or hipRTC
     bool hip = false;
     unsigned warp = 32; // threads of one
 };
@@ -21,11 +21,7 @@ struct Compiled {
     std::string library;
 };
 
-// Safe on any thread, and takes no lock.
+// Safe on any thread, and takes no lock. DOUBLE_CACHE names a folder that keeps the libraries.
 Compiled compile(const Program& program);
-
-// Names of a program's symbols for its name expressions; empty for what is no symbol.
-std::vector<std::string> lowered(const std::string& library,
-                                 const std::vector<std::string>& name_expressions);
 
 } // namespace compiler

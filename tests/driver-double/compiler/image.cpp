@@ -9,9 +9,13 @@
 namespace compiler {
 namespace {
 
-// As in shim.h: `stamp` has 64 bytes.
-constexpr char MAGIC[] = "driver double: program";
-constexpr size_t ARCHITECTURE_AT = 24, ARCHITECTURE_BYTES = 24, SUM_AT = 48;
+// What lies right before the headers of the sections, which are the end of a file.
+struct Stamp {
+    char magic[24];
+    char architecture[32];
+    uint64_t sum; // of the whole image, with 0 in place of this
+};
+constexpr char MAGIC[sizeof Stamp::magic] = "driver double: program";
 constexpr char PTX_MARK[] = "// driver double: ";
 // No slash is among them, for comments have it.
 constexpr char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -50,16 +54,20 @@ Image checked(std::string bytes) {
         return failure(header.e_machine == 190 || header.e_machine == 224 ? 209 : 200,
                        "the image is for another machine than the driver double's");
     }
-    const size_t stamp = bytes.find(std::string(MAGIC, sizeof MAGIC));
-    if (stamp == std::string::npos || stamp + 64 > bytes.size()) {
+    Stamp stamp = {};
+    const bool has_room = header.e_shoff >= sizeof header + sizeof stamp &&
+                          header.e_shoff <= bytes.size();
+    const size_t at = header.e_shoff - sizeof stamp;
+    if (has_room) std::memcpy(&stamp, &bytes[at], sizeof stamp);
+    if (std::memcmp(stamp.magic, MAGIC, sizeof MAGIC) != 0) {
         return failure(200, "the image was not made by the driver double");
     }
-    uint64_t sum;
-    std::memcpy(&sum, &bytes[stamp + SUM_AT], sizeof sum);
-    std::memset(&bytes[stamp + SUM_AT], 0, sizeof sum);
+    const uint64_t sum = stamp.sum;
+    stamp.sum = 0;
+    std::memcpy(&bytes[at], &stamp, sizeof stamp);
     if (sum != sum_of(bytes)) return failure(200, "the image is damaged");
-    const char* architecture = &bytes[stamp + ARCHITECTURE_AT];
-    return {0, "", bytes, std::string(architecture, strnlen(architecture, ARCHITECTURE_BYTES))};
+    const size_t length = strnlen(stamp.architecture, sizeof stamp.architecture);
+    return {0, "", bytes, std::string(stamp.architecture, length)};
 }
 
 Image from_ptx(const std::string& text) {
@@ -84,6 +92,7 @@ Image from_ptx(const std::string& text) {
     return image;
 }
 
+// Bytes of an ELF file, which the headers of its sections end; 0 if it has none.
 size_t elf_size(const Elf64_Ehdr& header) {
     const size_t size = header.e_shoff + size_t(header.e_shnum) * header.e_shentsize;
     return header.e_shoff == 0 || size > size_t(1) << 30 ? 0 : size;
@@ -91,15 +100,22 @@ size_t elf_size(const Elf64_Ehdr& header) {
 
 } // namespace
 
-std::string sealed(std::string library, const std::string& architecture) {
-    const size_t stamp = library.find(std::string(MAGIC, sizeof MAGIC));
-    if (stamp == std::string::npos || stamp + 64 > library.size()) return "";
-    std::memset(&library[stamp + ARCHITECTURE_AT], 0, ARCHITECTURE_BYTES + 8);
-    std::memcpy(&library[stamp + ARCHITECTURE_AT], architecture.data(),
-                std::min(architecture.size(), ARCHITECTURE_BYTES - 1));
-    const uint64_t sum = sum_of(library);
-    std::memcpy(&library[stamp + SUM_AT], &sum, sizeof sum);
-    return library;
+std::string sealed(std::string image, const std::string& architecture) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, image.data(), sizeof header);
+    const std::string sections = image.substr(header.e_shoff);
+    image.resize((image.size() + 7) / 8 * 8);
+    const size_t at = image.size();
+    Stamp stamp = {};
+    std::memcpy(stamp.magic, MAGIC, sizeof MAGIC);
+    std::memcpy(stamp.architecture, architecture.data(),
+                std::min(architecture.size(), sizeof stamp.architecture - 1));
+    header.e_shoff = at + sizeof stamp;
+    std::memcpy(&image[0], &header, sizeof header);
+    image += std::string(reinterpret_cast<const char*>(&stamp), sizeof stamp) + sections;
+    stamp.sum = sum_of(image);
+    std::memcpy(&image[at], &stamp, sizeof stamp);
+    return image;
 }
 
 std::string as_ptx(const std::string& image, const std::string& architecture) {

@@ -1,12 +1,12 @@
-// Code as it passes between compiler and driver: the library that the C++ compiler made,
-// stamped with its architecture and a checksum, or that as text in place of PTX.
+// Code as it passes between compiler and driver: a library with a stamp in it, which has its
+// architecture and a checksum; or that as text in place of PTX.
 #pragma once
 
 #include <string>
 
 namespace compiler {
 
-// The library with its stamp filled in; empty if it has none.
+// The image of a library that the compiler made.
 std::string sealed(std::string library, const std::string& architecture);
 
 // The image as text that a driver takes for PTX.
@@ -15,7 +15,7 @@ std::string as_ptx(const std::string& image, const std::string& architecture);
 struct Image {
     int status; // of the driver: 200, 209, 218, 301 ...
     std::string log;
-    std::string bytes;
+    std::string bytes; // a library
     std::string architecture;
 };
 

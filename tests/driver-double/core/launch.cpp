@@ -1,11 +1,13 @@
 // Kernels' properties, and their launches.
 #include "call.hpp"
 #include "capture.hpp"
+#include "compiler/sink.hpp"
 #include "functions.hpp"
 #include "module.hpp"
 #include "work.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace core {
@@ -21,7 +23,16 @@ struct Arguments {
     std::vector<void*> pointers;
 };
 
-size_t parameter_bytes(const Kernel& kernel) { return kernel.offset(kernel.entry->parameters); }
+struct Grid {
+    compiler::Index blocks, threads;
+    unsigned shared;
+    bool cooperative;
+};
+
+size_t parameter_bytes(const Kernel& kernel) {
+    const auto& all = kernel.code->parameters;
+    return all.empty() ? 0 : all.back().offset + all.back().bytes;
+}
 
 // `extra` is a list of pairs that a zero ends: 1 and the arguments packed, 2 and their size.
 int packed(void** extra, const char*& bytes, size_t& size) {
@@ -42,20 +53,20 @@ int packed(void** extra, const char*& bytes, size_t& size) {
 }
 
 int take_arguments(const Kernel& kernel, void** parameters, void** extra, Arguments& out) {
-    const unsigned count = kernel.entry->parameters;
+    const auto& all = kernel.code->parameters;
     out.bytes.assign(parameter_bytes(kernel) + 16, char(POISON));
     // Aligned for every type of parameter.
     char* base = out.bytes.data();
     base += -reinterpret_cast<uintptr_t>(base) & 15;
-    for (unsigned i = 0; i < count; ++i) out.pointers.push_back(base + kernel.offset(i));
+    for (const auto& it : all) out.pointers.push_back(base + it.offset);
     if (parameters) {
-        for (unsigned i = 0; i < count; ++i) {
+        for (size_t i = 0; i < all.size(); ++i) {
             if (!parameters[i]) return INVALID_VALUE;
-            std::memcpy(out.pointers[i], parameters[i], kernel.size(i));
+            std::memcpy(out.pointers[i], parameters[i], all[i].bytes);
         }
         return 0;
     }
-    if (!extra) return count == 0 ? 0 : int(INVALID_VALUE);
+    if (!extra) return all.empty() ? 0 : int(INVALID_VALUE);
     const char* bytes = nullptr;
     size_t size = 0;
     if (const int status = packed(extra, bytes, size)) return status;
@@ -73,29 +84,52 @@ int check(const Kernel& kernel, const Grid& grid) {
     }
     if (uint64_t(x) * y * z > uint64_t(kernel.most_threads())) return INVALID_VALUE;
     // A kernel may get more than the default only if it was asked for it.
-    const size_t shared = kernel.static_shared + grid.shared;
-    const size_t most = std::max(MOST_SHARED, kernel.static_shared + size_t(kernel.most_dynamic));
+    const size_t shared = kernel.static_shared() + grid.shared;
+    const size_t most = std::max(MOST_SHARED, kernel.static_shared() + size_t(kernel.most_dynamic));
     return shared > most ? int(INVALID_VALUE) : 0;
 }
 
 int active_blocks(const Kernel& kernel, int block, size_t shared) {
     if (block > kernel.most_threads()) return 0;
     const int rounded = (block + 31) / 32 * 32;
-    const size_t bytes = kernel.static_shared + shared + SHARED_OF_SYSTEM;
+    const size_t bytes = kernel.static_shared() + shared + SHARED_OF_SYSTEM;
     if (bytes > SHARED_OF_MULTIPROCESSOR) return 0;
     return std::min({MOST_BLOCKS, MOST_RESIDENT / rounded, int(SHARED_OF_MULTIPROCESSOR / bytes)});
 }
 
-int launch(Handle handle, const Grid& grid, Handle stream_handle, void** parameters, void** extra,
-           bool cooperative) {
+// Runs a kernel on the calling thread, and the blocks of a cooperative launch on others, too. The
+// status that it ends with.
+int run(const Kernel& kernel, const Grid& grid, void* const* arguments) {
+    if (kernel.name == "double_trap") return LAUNCH_FAILED;
+    if (kernel.name == "double_fault") return ILLEGAL_ADDRESS;
+    static const bool reversed = setting("DOUBLE_REVERSED", 0) != 0;
+    static const bool explain = setting("DOUBLE_EXPLAIN", 0) != 0;
+    const auto& [i, j, k] = grid.blocks;
+    const auto& [x, y, z] = grid.threads;
+    const CudaCLaunch launch = {{i, j, k}, {x, y, z}, grid.shared, grid.cooperative, int(POISON),
+                                reversed};
+    std::string why;
+    const int status =
+        cuda_c_launch(kernel.code->kernel.get(), &launch, arguments, compiler::into(why));
+    if (explain && status != CUDA_C_OK) std::fprintf(stderr, "driver double: %s\n", why.c_str());
+    switch (status) {
+    case CUDA_C_OK: return 0;
+    case CUDA_C_ADDRESS: return ILLEGAL_ADDRESS;
+    case CUDA_C_ASSERT: return ASSERT;
+    default: return LAUNCH_FAILED;
+    }
+}
+
+int launch(Handle handle, const Grid& grid, Handle stream_handle, void** parameters,
+           void** extra) {
     const Ref<Kernel> kernel = state().kernels.find(handle);
     if (!kernel) return INVALID_HANDLE;
     Ref<Stream> stream;
     if (const int status = find_stream(stream_handle, stream)) return status;
     if (kernel->context != stream->context) return INVALID_HANDLE;
-    if (cooperative && !state().cooperative) return NOT_SUPPORTED;
+    if (grid.cooperative && !state().cooperative) return NOT_SUPPORTED;
     int status = check(*kernel, grid);
-    if (status == 0 && cooperative) {
+    if (status == 0 && grid.cooperative) {
         const auto [x, y, z] = grid.threads;
         const auto [i, j, k] = grid.blocks;
         const int room = active_blocks(*kernel, int(x * y * z), grid.shared) * MULTIPROCESSORS;
@@ -110,8 +144,7 @@ int launch(Handle handle, const Grid& grid, Handle stream_handle, void** paramet
     Operation operation;
     operation.action = [=] {
         if (const int wanted = injected(".kernel")) return wanted;
-        return run_grid(*kernel->library, *kernel->entry, grid, arguments->pointers.data(),
-                        kernel->name);
+        return run(*kernel, grid, arguments->pointers.data());
     };
     return submit(stream, std::move(operation));
 }
@@ -125,15 +158,15 @@ using namespace core;
 int cuLaunchKernel(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                    Handle stream, void** parameters, void** extra) {
-    const Grid grid = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
-    return launch(function, grid, stream, parameters, extra, false);
+    const Grid grid = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false};
+    return launch(function, grid, stream, parameters, extra);
 }
 
 int cuLaunchCooperativeKernel(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                               unsigned block_x, unsigned block_y, unsigned block_z,
                               unsigned shared, Handle stream, void** parameters) {
-    const Grid grid = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
-    return launch(function, grid, stream, parameters, nullptr, true);
+    const Grid grid = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true};
+    return launch(function, grid, stream, parameters, nullptr);
 }
 
 int cuFuncGetAttribute(int* value, int attribute, Handle handle) {
@@ -142,7 +175,7 @@ int cuFuncGetAttribute(int* value, int attribute, Handle handle) {
     if (!kernel) return INVALID_HANDLE;
     switch (attribute) {
     case 0: *value = kernel->most_threads(); break;
-    case 1: *value = int(kernel->static_shared); break;
+    case 1: *value = int(kernel->static_shared()); break;
     case 4: *value = 32; break; // registers
     case 5:
     case 6: *value = 90; break; // versions of PTX and of the binary
@@ -157,7 +190,7 @@ int cuFuncSetAttribute(Handle handle, int attribute, int value) {
     const Ref<Kernel> kernel = state().kernels.find(handle);
     if (!kernel) return INVALID_HANDLE;
     if (attribute == 8) {
-        const bool fits = value >= 0 && kernel->static_shared + size_t(value) <= MOST_SHARED_OPT_IN;
+        const bool fits = value >= 0 && kernel->static_shared() + size_t(value) <= MOST_SHARED_OPT_IN;
         if (!fits) return INVALID_VALUE;
         kernel->most_dynamic = value;
         return 0;
@@ -178,9 +211,10 @@ int cuFuncSetCacheConfig(Handle handle, int config) {
 int cuFuncGetParamInfo(Handle handle, size_t index, size_t* offset, size_t* bytes) {
     const Ref<Kernel> kernel = state().kernels.find(handle);
     if (!kernel) return INVALID_HANDLE;
-    if (!offset || index >= kernel->entry->parameters) return INVALID_VALUE;
-    *offset = kernel->offset(unsigned(index));
-    if (bytes) *bytes = kernel->size(unsigned(index));
+    const auto& all = kernel->code->parameters;
+    if (!offset || index >= all.size()) return INVALID_VALUE;
+    *offset = all[index].offset;
+    if (bytes) *bytes = all[index].bytes;
     return 0;
 }
 

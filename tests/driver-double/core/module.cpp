@@ -72,20 +72,6 @@ void unload(Module& module) {
 
 } // namespace
 
-int Kernel::most_threads() const {
-    return entry->most_threads > 0 ? std::min(entry->most_threads, MOST_THREADS) : MOST_THREADS;
-}
-
-size_t Kernel::offset(unsigned parameter) const {
-    size_t at = 0;
-    for (unsigned i = 0;; ++i) {
-        const size_t alignment = i < entry->parameters ? entry->layout[entry->parameters + i] : 1;
-        at = (at + alignment - 1) / alignment * alignment;
-        if (i >= parameter) return at;
-        at += size(i);
-    }
-}
-
 void unload_all(const Ref<Context>& context) {
     State& it = state();
     it.modules.erase_if([&](Module& module) {
@@ -145,25 +131,15 @@ int cuModuleGetFunction(Handle* handle, Handle module_handle, const char* name) 
         *handle = known->second;
         return 0;
     }
-    const compiler::Module& code = *module->library->module;
-    const compiler::Entry* found = nullptr;
-    for (const compiler::Entry* entry = code.entries; entry; entry = entry->next) {
-        // The entry of the text tells more than that of a name expression.
-        if (!entry->invoke || module->library->symbol(*entry) != name) continue;
-        if (!found || entry->index >= 0) found = entry;
-    }
-    if (!found) return NOT_FOUND;
+    const Ref<const compiler::Code> code = module->library->code(name);
+    if (!code) return NOT_FOUND;
     auto kernel = std::make_shared<Kernel>();
     kernel->context = module->context;
-    kernel->library = module->library;
+    kernel->code = code;
     kernel->name = name;
-    kernel->entry = found;
     kernel->module = module_handle;
-    for (const compiler::Extent* it = code.extents; it != code.extents_end; ++it) {
-        if (it->index == found->index) kernel->static_shared += it->bytes;
-    }
     kernel->most_dynamic =
-        kernel->static_shared > MOST_SHARED ? 0 : int(MOST_SHARED - kernel->static_shared);
+        code->static_shared > MOST_SHARED ? 0 : int(MOST_SHARED - code->static_shared);
     *handle = module->kernels[name] = state().kernels.add(kernel);
     return 0;
 }

@@ -2,6 +2,8 @@
 #include "attribute.hpp"
 #include "hip.hpp"
 
+#include <algorithm>
+
 using hip::at, hip::cuda, hip::out;
 
 namespace {
@@ -59,7 +61,7 @@ HIP(hipModuleGetFunction, DEVICE, (hipFunction_t * function, hipModule_t module,
     if (status == 0) status = hip::shared_limit(&limit, hip::thread_device());
     if (status == 0) status = cuda.cuFuncGetAttribute(&fixed, STATIC_SHARED, at(*function));
     if (status != 0) return status;
-    return cuda.cuFuncSetAttribute(at(*function), MOST_DYNAMIC_SHARED, limit - fixed);
+    return cuda.cuFuncSetAttribute(at(*function), MOST_DYNAMIC_SHARED, std::max(limit - fixed, 0));
 }
 
 HIP(hipModuleGetGlobal, DEVICE,

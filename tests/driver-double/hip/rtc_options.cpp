@@ -9,7 +9,7 @@ bool begins(const std::string& text, const std::string& prefix) {
     return text.compare(0, prefix.size(), prefix) == 0;
 }
 
-// Options that choose how code is made, of which the C++ compiler needs to know nothing.
+// Options that choose how code is made: most mean nothing to the compiler.
 bool is_code_option(const std::string& text) {
     static const char* const KNOWN[] = {
         "-O0", "-O1", "-O2", "-O3", "-Os", "-g", "-fgpu-rdc", "-fno-gpu-rdc", "-mcumode",
@@ -51,8 +51,14 @@ RtcOptions read_rtc_options(int count, const char* const* options) {
         } else if (begins(text, "--offload-arch=") || begins(text, "--gpu-architecture=")) {
             out.target = text.substr(text.find('=') + 1);
         } else if (is_code_option(text)) {
-            if (text == "-ffp-contract=off") out.nvrtc.push_back("--fmad=false");
-            if (text == "-ffast-math") out.nvrtc.push_back("--use_fast_math");
+            if (text == "-ffp-contract=off") {
+                out.passed.push_back(text);
+                out.nvrtc.push_back("--fmad=false");
+            }
+            if (text == "-ffast-math") {
+                out.passed.push_back(text);
+                out.nvrtc.push_back("--use_fast_math");
+            }
             if (text == "-gline-tables-only") out.nvrtc.push_back("--generate-line-info");
         } else {
             if (out.wrong.empty()) out.wrong = "unknown argument: '" + text + "'";

@@ -9,7 +9,7 @@ namespace hip {
 struct RtcOptions {
     std::string wrong; // what to say of the first bad one; empty if all are good
     std::string target;
-    std::vector<std::string> passed; // to the C++ compiler
+    std::vector<std::string> passed; // to the compiler
     std::vector<std::string> nvrtc;  // what NVRTC calls the same
 };
 

@@ -96,12 +96,14 @@ std::string take(const Known& it, const std::string& value, Options& out) {
     };
     switch (it.value) {
     case Value::Bool:
-        return among({"true", "false"}) ? "" : both(it) + " expects true or false";
+        if (!among({"true", "false"})) return both(it) + " expects true or false";
+        if (std::strcmp(it.brief, "-fmad") == 0) out.passed.push_back("-fmad=" + value);
+        return "";
     case Value::Standard:
         if (!among({"c++03", "c++11", "c++14", "c++17", "c++20"})) {
             return "invalid value for " + both(it);
         }
-        out.passed.push_back("-std=" + (value == "c++03" ? "c++11" : value));
+        out.passed.push_back("-std=" + value);
         return "";
     case Value::Architecture:
         if (!out.architecture.empty()) return both(it) + " defined more than once";
@@ -114,7 +116,9 @@ std::string take(const Known& it, const std::string& value, Options& out) {
         out.passed.push_back(value);
         return "";
     default:
-        if (std::strcmp(it.brief, "-w") == 0) out.passed.push_back("-w");
+        for (const char* passed : {"-w", "-use_fast_math"}) {
+            if (std::strcmp(it.brief, passed) == 0) out.passed.push_back(passed);
+        }
         return "";
     }
 }
@@ -155,8 +159,7 @@ Options read_options(int count, const char* const* options) {
     }
     if (out.architecture.empty()) out.architecture = "compute_52";
     const size_t digits = out.architecture.find('_') + 1;
-    const int number = std::atoi(out.architecture.c_str() + digits);
-    out.passed.push_back("-D__CUDA_ARCH__=" + std::to_string(number * 10));
+    out.passed.push_back("-arch=sm_" + out.architecture.substr(digits));
     return out;
 }
 

@@ -9,7 +9,7 @@ namespace nvrtc {
 struct Options {
     std::string wrong; // what to say of the first bad one; empty if all are good
     std::string architecture;
-    std::vector<std::string> passed; // to the C++ compiler
+    std::vector<std::string> passed; // to the compiler
 };
 
 // The architectures that the compiler knows, as numbers.

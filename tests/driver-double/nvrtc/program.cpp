@@ -1,7 +1,8 @@
 #include "program.hpp"
 #include "compiler/image.hpp"
+#include "compiler/loaded.hpp"
 
-#include <cctype>
+#include <algorithm>
 #include <cstring>
 
 namespace nvrtc {
@@ -18,23 +19,17 @@ Programs& programs() {
     return *it;
 }
 
-// `name:3:5: error:` as NVRTC writes it: `name(3): error:`.
+// `name:3: error:` as NVRTC writes it: `name(3): error:`.
 std::string numbered_log(const std::string& log, const std::string& name) {
     std::string out;
     for (size_t begin = 0; begin < log.size();) {
         const size_t end = std::min(log.find('\n', begin), log.size() - 1) + 1;
         std::string line = log.substr(begin, end - begin);
         begin = end;
-        const size_t at = name.size();
-        if (line.compare(0, at, name) == 0 && line[at] == ':' && std::isdigit(line[at + 1])) {
-            size_t digits = at + 1, rest;
-            while (std::isdigit(line[digits])) ++digits;
-            rest = digits;
-            if (line[rest] == ':') {
-                ++rest;
-                while (std::isdigit(line[rest])) ++rest;
-            }
-            line = name + "(" + line.substr(at + 1, digits - at - 1) + ")" + line.substr(rest);
+        const size_t digits = name.size() + 1;
+        const size_t after = line.find_first_not_of("0123456789", digits);
+        if (line.compare(0, digits, name + ":") == 0 && after != digits && line[after] == ':') {
+            line = name + "(" + line.substr(digits, after - digits) + ")" + line.substr(after);
         }
         out += line;
     }
@@ -97,16 +92,14 @@ int compile(Program& program, const std::string& architecture, bool with_code, b
     program.log = numbered ? numbered_log(result.log, program.source.name) : result.log;
     if (!result.ok) return COMPILATION;
     const std::string image = compiler::sealed(result.library, architecture);
-    if (image.empty()) {
-        program.log += "the compiler's output is no program of the driver double\n";
-        return INTERNAL_ERROR;
-    }
     if (with_code) program.code = image;
     program.ptx = compiler::as_ptx(image, architecture);
     const auto& expressions = program.source.name_expressions;
-    if (!expressions.empty()) {
-        const auto names = compiler::lowered(result.library, expressions);
-        for (size_t i = 0; i < names.size(); ++i) program.lowered[expressions[i]] = names[i];
+    if (expressions.empty()) return 0;
+    const auto loaded = compiler::Library::load(result.library, program.log);
+    if (!loaded) return INTERNAL_ERROR;
+    for (size_t i = 0; i < expressions.size(); ++i) {
+        program.lowered[expressions[i]] = loaded->lowered(expressions.size(), i);
     }
     return 0;
 }

@@ -58,9 +58,9 @@ class Compiling(DriverTest):
         memory = self.allocate(4)
         assert launch(kernel(load(source, headers=headers), "f"), memory) == 0
         assert read(memory, INT) == [1]
-        _, status, log = compile_program("#include <math.h>\n")
+        _, status, log = compile_program("#include <stdio.h>\n")
         assert status == 6
-        assert "math.h" in log
+        assert "stdio.h" in log
 
     def test_virtual_architectures_give_text_alone(self):
         program, _, _ = compile_program(
@@ -98,8 +98,8 @@ class Compiling(DriverTest):
                 ctypes.CDLL(None).setenv(b"DOUBLE_CACHE", folder.encode(), 1)
                 images = [output(compile_program(source)[0]) for _ in range(2)]
                 assert images[0] == images[1]
-                assert len(glob.glob(folder + "/*")) == 1
+                assert len(glob.glob(folder + "/*.so")) == 1
                 compile_program(source + " ")
-                assert len(glob.glob(folder + "/*")) == 2
+                assert len(glob.glob(folder + "/*.so")) == 2
             """
         )

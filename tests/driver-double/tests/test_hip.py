@@ -222,7 +222,7 @@ class Compiling(unittest.TestCase):
         for hip in ALL:
             status, log, _ = hip.compile("\nint x = y;\n", TARGET)
             assert status == 6
-            assert "CompileSource:2:9: error: 'y'" in log, log
+            assert "CompileSource:2: error: 'y'" in log, log
             status, log, _ = hip.compile("", TARGET, "--nonsense")
             assert status == 6
             assert "unknown argument: '--nonsense'" in log

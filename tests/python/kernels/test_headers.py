@@ -162,13 +162,13 @@ def test_messages_count_the_lines_of_the_source(no_extern_c):
 
 
 @pytest.mark.skipif(
-    BACKEND == "host" or _headers.vendor_folder("curand_kernel.h") is not None,
+    BACKEND == "host" or _headers.vendor_folder("cublas_v2.h") is not None,
     reason="the header is here",
 )
 def test_a_header_that_is_missing_is_named_with_its_package():
     with pytest.raises(driver.CompileError) as caught:
-        compile("#include <curand_kernel.h>")
-    assert "pip install nvidia-curand-cu12" in caught.value.stderr
+        compile("#include <cublas_v2.h>")
+    assert "pip install nvidia-cublas-cu12" in caught.value.stderr
     with pytest.raises(driver.CompileError, match=r"nothing_like_this\.h") as caught:
         compile("#include <nothing_like_this.h>")
     assert "pip install" not in caught.value.stderr

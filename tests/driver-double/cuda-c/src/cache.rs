@@ -1,0 +1,58 @@
+//! Compiled programs on disk, for all processes.
+
+use cuda_c::{Compiled, Compiler, Result, Source};
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Compiles, unless the folder has what the same program was compiled to.
+pub(crate) fn compile(folder: &Path, compiler: &Compiler, source: &Source<'_>) -> Result<Compiled> {
+    let identity = compiler.identity();
+    // What a text includes is part of what it is kept under.
+    let preprocessed = includes(source).then(|| compiler.preprocess(source)).transpose()?;
+    let key = match &preprocessed {
+        Some(it) => key(&(&identity, &it.text, it.settings())),
+        None => key(&(&identity, source.text, source.name, source.options, source.names)),
+    };
+    let path = folder.join(key);
+    if let Ok(library) = fs::read(&path) {
+        return Ok(Compiled { library, log: String::new() });
+    }
+    let compiled = match &preprocessed {
+        Some(it) => compiler.compile_preprocessed(it)?,
+        None => compiler.compile(source)?,
+    };
+    // Warnings are not kept, and so what has some is not either.
+    if compiled.log.is_empty() {
+        keep(folder, &path, &compiled.library);
+    }
+    Ok(compiled)
+}
+
+fn includes(source: &Source<'_>) -> bool {
+    let includes = |text: &str| text.contains("include");
+    includes(&source.text.replace("\\\n", "")) || source.options.iter().any(|it| includes(it))
+}
+
+/// A name for a file, of 128 bits.
+fn key(parts: &impl std::hash::Hash) -> String {
+    let [one, two] = [1_u8, 2].map(|seed| {
+        let mut hasher = DefaultHasher::new();
+        seed.hash(&mut hasher);
+        parts.hash(&mut hasher);
+        hasher.finish()
+    });
+    format!("{one:016x}{two:016x}.so")
+}
+
+/// Readers find whole files only. What cannot be written is compiled again.
+fn keep(folder: &Path, path: &Path, library: &[u8]) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let fresh = path.with_extension(format!("{}-{count}", std::process::id()));
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&fresh, library));
+    if written.and_then(|()| fs::rename(&fresh, path)).is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+}
