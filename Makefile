@@ -104,6 +104,9 @@ test:
 	+$(MAKE) --no-print-directory -j2 --output-sync=target test-double test-pycuda
 	+$(MAKE) --no-print-directory test-python
 
+# Tests of kernels without a fault, in which checks find none.
+CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
+
 test-all: export PYGPU_TEST_ALL := 1
 test-all:
 	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python \
@@ -111,6 +114,7 @@ test-all:
 	+PYGPU_BACKEND=host $(MAKE) test-packages MODULE=$(VENV)/.installed
 	+$(ON_CUDA) PYGPU_BACKEND=cuda $(MAKE) test-packages MODULE=$(VENV)/.installed
 	PYGPU_BACKEND=host $(PY) benches/accuracy.py --count 2000 --check
+	PYGPU_BACKEND=host PYGPU_CHECK=1 $(PYTEST) $(CHECKED_TESTS)
 
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
 

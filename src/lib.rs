@@ -77,6 +77,7 @@ pub use hal::{
     Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer, bf16, f16,
 };
 pub use hal::{
-    array, device, event, function, launch, layout, memory, module, random, status, stream, texture,
+    array, checking, device, event, function, launch, layout, memory, module, random, status,
+    stream, texture,
 };
 pub use registry::{BACKEND_VARIABLE, BackendInfo, Choice, Opened, backends, open};

@@ -1,11 +1,13 @@
 //! The compiler of kernels that programs bring: the system's C++ compiler behind `cuda_c`.
 
+use crate::checked::ModuleText;
 use cuda_c::{Compiler, Language, Preprocessed, Source};
 use hal::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
 use hal::{Error, ErrorKind, Result, Status};
 use std::sync::OnceLock;
 
-/// Compiles CUDA C to a shared library, or takes it from the on-disk cache.
+/// Compiles CUDA C to a shared library, with checks in its code or without, or takes it from the on-disk
+/// cache.
 ///
 /// A text that includes files is preprocessed first, which reads them all; the result is what the cache
 /// knows it by.
@@ -13,11 +15,17 @@ use std::sync::OnceLock;
 /// # Errors
 /// `CompileFailed` with the compiler's log; `InvalidArgument` for a text with a zero byte;
 /// `Unsupported` that says what to install where there is no compiler.
-pub(crate) fn compile(text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+pub(crate) fn compile(text: &str, name: &str, options: &[&str], checked: bool) -> Result<Compiled> {
     if text.contains('\0') || name.contains('\0') {
         return Err(Error::invalid("compile", "the text or its name has a zero byte in it"));
     }
-    let compiler = HostCompiler { compiler: find()?, preprocessed: None };
+    let own = || ModuleText {
+        text: text.to_owned(),
+        name: name.to_owned(),
+        options: options.iter().map(|option| (*option).to_owned()).collect(),
+    };
+    let compiler =
+        HostCompiler { compiler: find(checked)?, preprocessed: None, text: (!checked).then(own) };
     let compilation = Compilation { text, name, options, target: TARGET, ..Compilation::default() };
     if !may_read_files(&compilation) {
         return compile_closed(&compiler, cache()?, &compilation);
@@ -34,8 +42,8 @@ pub(crate) fn compile(text: &str, name: &str, options: &[&str]) -> Result<Compil
 /// What code of this machine is called in the cache.
 const TARGET: &str = "host";
 
-fn find() -> Result<Compiler> {
-    Compiler::find(Language::default()).map_err(error)
+fn find(checked: bool) -> Result<Compiler> {
+    Compiler::find(Language { checked, ..Language::default() }).map_err(error)
 }
 
 /// Compiled code on disk, as the environment says.
@@ -49,6 +57,8 @@ struct HostCompiler {
     compiler: Compiler,
     /// What the preprocessor made of the text already.
     preprocessed: Option<Preprocessed>,
+    /// For code without checks: what it can be compiled again from.
+    text: Option<ModuleText>,
 }
 
 impl compile::Compiler for HostCompiler {
@@ -69,7 +79,10 @@ impl compile::Compiler for HostCompiler {
                 self.compiler.compile(&Source { text, name, options, ..Source::default() })
             }
         };
-        let cuda_c::Compiled { library, log } = compiled.map_err(error)?;
+        let cuda_c::Compiled { mut library, log } = compiled.map_err(error)?;
+        if let Some(text) = &self.text {
+            text.append(&mut library);
+        }
         Ok(Compiled { code: library, log, lowered: Vec::new() })
     }
 }

@@ -171,6 +171,16 @@ impl HostDevice {
         self.engine().wait()
     }
 
+    /// Start and bytes of the memory that an address lies in and that kernels may access.
+    pub(crate) fn allocation(&self, address: u64) -> Option<(u64, usize)> {
+        let registered = || {
+            let range = range_in(&self.registered, address as usize, 1)
+                .or_else(|| range_in(&self.variables, address as usize, 1))?;
+            Some((range.0 as u64, range.1))
+        };
+        self.memory.allocation(address).or_else(registered)
+    }
+
     /// True if the range lies in page-locked or registered memory.
     pub(crate) fn is_pinned(&self, pointer: usize, bytes: usize) -> bool {
         range_in(&self.pinned, pointer, bytes)
@@ -294,12 +304,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {
-        let registered = || {
-            let range = range_in(&self.registered, address as usize, 1)
-                .or_else(|| range_in(&self.variables, address as usize, 1))?;
-            Some((range.0 as u64, range.1))
-        };
-        self.memory.allocation(address).or_else(registered).ok_or_else(|| {
+        self.allocation(address).ok_or_else(|| {
             Error::invalid(
                 "address_range",
                 format!("address is {address:#x}, where device {DEVICE} has no memory"),
@@ -413,7 +418,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
-        compile::compile(text, name, options)
+        compile::compile(text, name, options, !hal::checking::current().is_none())
     }
 
     fn link(&self, inputs: &[LinkInput<'_>], _: &LoadOptions) -> Result<Compiled> {

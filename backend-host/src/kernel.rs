@@ -1,12 +1,13 @@
 //! Kernels of programs on the host.
 
+use crate::checked::CheckedLaunch;
 use crate::device::{DEVICE, HostDevice, MULTIPROCESSOR_SHARED, MULTIPROCESSOR_THREADS};
 use crate::module::LoadedCode;
 use crate::stream::HostStream;
 use cuda_c::{FailureKind, MOST_SHARED_BYTES, Schedule, Shape};
 use hal::{
     DeviceAttribute, Error, ErrorKind, Kernel, KernelAttribute, LaunchConfig, LaunchLimits,
-    Parameter, Result, Status, Stream,
+    Parameter, Result, Status, Stream, checking,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -85,6 +86,17 @@ impl HostKernel {
         })?;
         self.check(config, arguments)?;
         let shape = Shape { grid: config.grid, block: config.block, cooperative };
+        let checks = checking::current();
+        if !checks.is_none() {
+            let launch = CheckedLaunch {
+                checks,
+                shape,
+                shared_bytes: config.shared_bytes,
+                parameters: self.parameters.clone(),
+            };
+            // SAFETY: the caller's promise; the shape is within the kernel's limits.
+            return unsafe { stream.launch_checked(&self.code, &self.kernel, launch, arguments) };
+        }
         // SAFETY: the caller's promise; the shape is within the kernel's limits.
         unsafe { stream.launch(&self.code, &self.kernel, shape, &self.parameters, arguments) }
     }
@@ -150,18 +162,33 @@ pub(crate) unsafe fn run(
     arguments: &[*mut c_void],
 ) -> Result<()> {
     let (schedule, pool) = (Schedule::default(), || device.pool());
-    let interrupted = Cell::new(None);
     // SAFETY: the caller's promise.
-    let result = unsafe {
-        match hal::interruption::check() {
+    interruptibly(|is_interrupted| unsafe {
+        match is_interrupted {
             None => kernel.launch(shape, &schedule, arguments, &pool),
-            Some(check) => kernel.launch_interruptibly(shape, &schedule, arguments, &pool, &|| {
-                let error = check().err();
-                let is_interrupted = error.is_some();
-                interrupted.set(error);
-                is_interrupted
-            }),
+            Some(is_interrupted) => {
+                kernel.launch_interruptibly(shape, &schedule, arguments, &pool, is_interrupted)
+            }
         }
+    })
+}
+
+/// Runs a launch, which ends when the function that it gets returns true, if it gets one.
+///
+/// # Errors
+/// `LaunchFailed` that names kernel and block; the error of what interrupts.
+pub(crate) fn interruptibly(
+    launch: impl FnOnce(Option<&dyn Fn() -> bool>) -> cuda_c::Result<()>,
+) -> Result<()> {
+    let interrupted = Cell::new(None);
+    let result = match hal::interruption::check() {
+        None => launch(None),
+        Some(check) => launch(Some(&|| {
+            let error = check().err();
+            let is_interrupted = error.is_some();
+            interrupted.set(error);
+            is_interrupted
+        })),
     };
     result.map_err(|error| match error {
         cuda_c::Error::Kernel(failure) if failure.kind == FailureKind::Interrupted => {

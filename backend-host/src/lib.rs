@@ -2,6 +2,7 @@
 //!
 //! It needs nothing but the machine. Its status codes are those that CUDA and HIP share.
 
+mod checked;
 mod compile;
 mod config;
 mod device;
@@ -19,7 +20,7 @@ mod transfer;
 pub use config::HostConfig;
 
 use device::HostHandle;
-use hal::{Api, Backend, Device, Error, Result, Status, process};
+use hal::{Api, Backend, Device, Error, Result, Status, checking, process};
 use std::sync::Arc;
 
 /// The host backend: one device, the machine itself.
@@ -34,6 +35,7 @@ impl HostBackend {
     /// # Errors
     /// `InvalidArgument` that names the variable if a setting cannot be read.
     pub fn open() -> Result<Arc<dyn Backend>> {
+        checking::set_from_environment()?;
         Ok(Self::with_config(HostConfig::from_environment()?))
     }
 

@@ -6,6 +6,7 @@
 
 mod block;
 mod exhausted;
+mod quarantine;
 mod segments;
 #[cfg(test)]
 mod tests;
@@ -14,8 +15,9 @@ use block::{
     HUGE, LARGE, SMALL_SIZES, block_layout, block_size, mark, page_layout, small_index, small_size,
 };
 use exhausted::{exhausted, refused_by_system};
-use hal::Result;
 use hal::process::ProcessMutex;
+use hal::{Result, checking};
+use quarantine::{Freed, Quarantine};
 use segments::Segments;
 use std::alloc::{alloc, dealloc};
 use std::collections::BTreeMap;
@@ -57,6 +59,8 @@ pub(crate) struct Memory {
     blocks: ProcessMutex<BTreeMap<usize, Block>>,
     /// Plain memory, which other processes can open.
     segments: Segments,
+    /// What was freed while kernels were checked.
+    quarantine: Quarantine,
 }
 
 impl Memory {
@@ -69,6 +73,7 @@ impl Memory {
             small: [const { ProcessMutex::new(Vec::new) }; SMALL_SIZES],
             blocks: ProcessMutex::default(),
             segments: Segments::default(),
+            quarantine: Quarantine::new(capacity / 4),
         }
     }
 
@@ -93,13 +98,16 @@ impl Memory {
     pub(crate) fn kept(&self) -> usize {
         let small = self.small.iter().enumerate();
         let small: usize = small.map(|(index, free)| small_size(index) * free.lock().len()).sum();
-        small + self.cache().bytes + self.segments.kept()
+        small + self.cache().bytes + self.segments.kept() + self.quarantine.bytes()
     }
 
     /// Gives kept blocks back, the largest first, until at most `keep` bytes are kept; and the
     /// pages that the process's allocator keeps in turn to the system.
     pub(crate) fn trim(&self, keep: usize) {
         let mut excess = self.kept().saturating_sub(keep);
+        if excess > 0 {
+            self.end_quarantine();
+        }
         excess = excess.saturating_sub(self.segments.release(excess));
         while excess > 0 {
             let freed = self.release_largest();
@@ -142,6 +150,7 @@ impl Memory {
 
     /// Gives all kept blocks back to the system.
     fn release(&self) {
+        self.end_quarantine();
         self.segments.release(usize::MAX);
         while self.release_largest() > 0 {}
     }
@@ -159,7 +168,8 @@ impl Memory {
             };
             (address - start < bytes).then_some((start as u64, bytes))
         };
-        private().or_else(|| self.segments.allocation(address))
+        let found = private().or_else(|| self.segments.allocation(address));
+        found.filter(|(start, _)| !self.quarantine.has(*start))
     }
 
     /// Notes how many bytes of a block are in use.
@@ -213,13 +223,43 @@ impl Memory {
     /// # Safety
     /// As for [`Memory::free`].
     pub(crate) unsafe fn free_plain(&self, address: u64, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back_plain }) };
+    }
+
+    /// # Safety
+    /// As for [`Memory::free_plain`].
+    unsafe fn put_back_plain(&self, address: u64, bytes: usize) {
         let limit = self.cache_limit.saturating_sub(self.cache().bytes);
         // SAFETY: the caller's promise.
-        if unsafe { self.segments.free(address as usize, limit) } {
-            self.used.fetch_sub(bytes, Ordering::Relaxed);
-        } else {
+        if !unsafe { self.segments.free(address as usize, limit) } {
             // SAFETY: the caller's promise; the block is no shared one.
-            unsafe { self.free(address, bytes) };
+            unsafe { self.put_back(address, bytes) };
+        }
+    }
+
+    /// Counts memory as free. While kernels are checked it serves no other allocation for a while.
+    ///
+    /// # Safety
+    /// As for [`Memory::free`].
+    unsafe fn end(&self, freed: Freed) {
+        self.used.fetch_sub(freed.bytes, Ordering::Relaxed);
+        let Freed { address, bytes, put_back } = freed;
+        if checking::current().is_none() {
+            // SAFETY: the caller's promise.
+            return unsafe { put_back(self, address, bytes) };
+        }
+        checking::freed(address, bytes);
+        for Freed { address, bytes, put_back } in self.quarantine.add(freed) {
+            // SAFETY: the promise of who has freed it.
+            unsafe { put_back(self, address, bytes) };
+        }
+    }
+
+    fn end_quarantine(&self) {
+        for Freed { address, bytes, put_back } in self.quarantine.take_all() {
+            // SAFETY: the promise of who has freed it.
+            unsafe { put_back(self, address, bytes) };
         }
     }
 
@@ -273,7 +313,13 @@ impl Memory {
     /// # Safety
     /// Address and size are those of one allocation, which nothing uses any longer.
     pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back_pages }) };
+    }
+
+    /// # Safety
+    /// As for [`Memory::free_pages`].
+    unsafe fn put_back_pages(&self, address: u64, bytes: usize) {
         self.blocks.lock().remove(&(address as usize));
         if let Some(layout) = page_layout(bytes) {
             // SAFETY: the caller's promise.
@@ -288,10 +334,16 @@ impl Memory {
         self.used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
             .map_err(|_| exhausted(bytes, self.used(), self.capacity))?;
-        take().ok_or_else(|| {
+        let address = take().ok_or_else(|| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
             refused_by_system(bytes)
-        })
+        })?;
+        if !checking::current().is_none() {
+            checking::allocated(address, bytes);
+            // SAFETY: the block was just allocated with so many bytes.
+            unsafe { cuda_c::fill_uninitialised(address as *mut u8, bytes) };
+        }
+        Ok(address)
     }
 
     fn take(&self, bytes: usize) -> Option<u64> {
@@ -346,7 +398,13 @@ impl Memory {
     /// # Safety
     /// Address and size are those of one allocation, which nothing uses any longer.
     pub(crate) unsafe fn free(&self, address: u64, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back }) };
+    }
+
+    /// # Safety
+    /// As for [`Memory::free`].
+    unsafe fn put_back(&self, address: u64, bytes: usize) {
         let size = block_size(bytes);
         // SAFETY: the block is that of the allocation, which ends here.
         unsafe { self.note(address as usize, size, 0) };

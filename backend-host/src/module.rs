@@ -1,11 +1,12 @@
 //! Modules of the host: compiled libraries in the process.
 
+use crate::checked::{CheckedCode, ModuleText};
 use crate::compile;
 use crate::device::HostDevice;
 use crate::kernel::HostKernel;
 use cuda_c::Library;
 use hal::compile::format::{Format, examine};
-use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status};
+use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status, checking};
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub(crate) struct LoadedCode {
     device: Arc<HostDevice>,
     pub(crate) library: Arc<Library>,
+    checked: CheckedCode,
 }
 
 impl fmt::Debug for LoadedCode {
@@ -24,15 +26,24 @@ impl fmt::Debug for LoadedCode {
 }
 
 impl LoadedCode {
-    fn new(device: Arc<HostDevice>, library: Arc<Library>) -> Arc<LoadedCode> {
+    fn new(
+        device: Arc<HostDevice>,
+        library: Arc<Library>,
+        text: Option<ModuleText>,
+    ) -> Arc<LoadedCode> {
         let mut variables = device.variables().lock();
         variables.extend(library.variables());
         drop(variables);
-        Arc::new(LoadedCode { device, library })
+        Arc::new(LoadedCode { device, library, checked: CheckedCode::new(text) })
     }
 
     pub(crate) fn device(&self) -> &Arc<HostDevice> {
         &self.device
+    }
+
+    /// The same code with checks.
+    pub(crate) fn checked(&self) -> &CheckedCode {
+        &self.checked
     }
 }
 
@@ -66,7 +77,8 @@ impl HostModule {
             ModuleSource::Source { text, name, options } => {
                 let mut options = options.to_vec();
                 options.extend(load_options.debug.then_some("-G"));
-                let compiled = compile::compile(text, name, &options)?;
+                let compiled =
+                    compile::compile(text, name, &options, !checking::current().is_none())?;
                 (Cow::Owned(compiled.code), compiled.log)
             }
             ModuleSource::Image(bytes) => (Cow::Borrowed(bytes), String::new()),
@@ -88,7 +100,7 @@ impl HostModule {
         }
         // SAFETY: the caller's promise.
         let library = unsafe { Library::load(&image) }.map_err(compile::error)?;
-        Ok(HostModule { code: LoadedCode::new(device, library), log })
+        Ok(HostModule { code: LoadedCode::new(device, library, ModuleText::of(&image)), log })
     }
 }
 

@@ -4,6 +4,7 @@
 //! once, on the calling thread, while nothing that it has to wait for is queued; so small
 //! operations cost no thread switch.
 
+use crate::checked::{self, CheckedLaunch};
 use crate::device::{DEVICE, HostDevice};
 use crate::event::{HostEvent, Pending, Record};
 use crate::kernel::{self, Arguments};
@@ -128,6 +129,34 @@ impl HostStream {
                 let pointers = arguments.pointers();
                 // SAFETY: the caller's promise holds until the kernel has run.
                 unsafe { kernel::run(&device, &kernel, &shape, &pointers) }
+            }))
+        })
+    }
+
+    /// As [`HostStream::launch`], with checks.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn launch_checked(
+        &self,
+        code: &Arc<LoadedCode>,
+        kernel: &Arc<cuda_c::Kernel>,
+        launch: CheckedLaunch,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                attempt::before_waiting()?;
+                // SAFETY: the caller's promise.
+                return unsafe { checked::run(code, kernel, &launch, arguments) };
+            }
+            // SAFETY: the caller's promise.
+            let mut arguments = unsafe { Arguments::copy(&launch.parameters, arguments) };
+            let (code, kernel) = (code.clone(), kernel.clone());
+            self.submit(Box::new(move || {
+                let pointers = arguments.pointers();
+                // SAFETY: the caller's promise holds until the kernel has run.
+                unsafe { checked::run(&code, &kernel, &launch, &pointers) }
             }))
         })
     }

@@ -61,6 +61,7 @@ pub mod array;
 pub mod attempt;
 pub mod backend;
 pub mod backlog;
+pub mod checking;
 pub mod compile;
 pub mod decorate;
 pub mod device;

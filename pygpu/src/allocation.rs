@@ -1,6 +1,7 @@
 //! Device memory as Python objects.
 
 use crate::array::GPUArray;
+use crate::checks::note_allocation;
 use crate::current_device::current_device;
 use crate::deferred_drop::drop_unlocked;
 use crate::dtypes;
@@ -44,6 +45,7 @@ pub(crate) struct DeviceAllocation {
 impl DeviceAllocation {
     /// Memory that frees itself.
     pub(crate) fn new(memory: Arc<DeviceMemory>) -> DeviceAllocation {
+        note_allocation(memory.address());
         DeviceAllocation { memory: ManuallyDrop::new(memory), region: None, waits: false }
     }
 
@@ -55,6 +57,7 @@ impl DeviceAllocation {
     /// Memory with an end of its own, which waits for the device.
     pub(crate) fn of_region(region: Region) -> DeviceAllocation {
         let memory = ManuallyDrop::new(region.memory().clone());
+        note_allocation(memory.address());
         DeviceAllocation { memory, region: Some(region), waits: true }
     }
 }
@@ -233,6 +236,7 @@ pub(crate) fn buffer<'py>(
 pub(crate) fn mem_alloc(bytes: &Bound<'_, PyAny>) -> PyResult<DeviceAllocation> {
     let bytes = positive("mem_alloc", "bytes", bytes)?;
     let memory = DeviceMemory::plain(&current_device()?.device, bytes).or_raise()?;
+    note_allocation(memory.address());
     let memory = ManuallyDrop::new(Arc::new(memory));
     Ok(DeviceAllocation { memory, region: None, waits: true })
 }

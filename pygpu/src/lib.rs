@@ -5,6 +5,7 @@ mod allocation;
 mod allocator;
 mod array;
 mod arrow;
+mod checks;
 mod copies;
 mod current_device;
 mod deferred_drop;
@@ -82,6 +83,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     functions!(
         allocation::buffer,
+        checks::get_checks,
+        checks::set_checks,
         allocation::mem_alloc,
         allocation::mem_alloc_ordered,
         allocation::mem_alloc_pitch,

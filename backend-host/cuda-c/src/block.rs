@@ -131,6 +131,8 @@ impl Block {
         self.threads = threads;
         self.shift = warp_size.trailing_zeros();
         self.is_split = false;
+        // A launch that failed has left its threads anywhere.
+        self.forget_lockstep();
     }
 
     pub(crate) fn is_split(&self) -> bool {

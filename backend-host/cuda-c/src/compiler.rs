@@ -1,5 +1,6 @@
 //! From a text of CUDA C to a shared library.
 
+use crate::check;
 use crate::declarations;
 use crate::error::{Error, Result};
 use crate::grid::MOST_SHARED_BYTES;
@@ -40,11 +41,14 @@ pub struct Language {
     pub hip: bool,
     /// True if programs can include the system's headers; the run-time compilers of GPUs have none.
     pub system_headers: bool,
+    /// True for code that [`Kernel::launch_checked`](crate::Kernel::launch_checked) can check. It is
+    /// several times slower, checked or not.
+    pub checked: bool,
 }
 
 impl Default for Language {
     fn default() -> Self {
-        Language { warp_size: 32, hip: false, system_headers: true }
+        Language { warp_size: 32, hip: false, system_headers: true, checked: false }
     }
 }
 
@@ -114,11 +118,13 @@ impl Compiler {
         Compiler { kept_headers: Some(folder.into()), ..self }
     }
 
-    /// Returns what compiled code depends on but the text and its options: the compiler's version, the
-    /// processor, the headers of the language and its settings.
+    /// Returns what compiled code depends on but the text and its options: the compiler's version and
+    /// its options, the processor, the headers of the language and its settings.
     pub fn identity(&self) -> String {
         let Compiler { toolchain, language, optimization, .. } = self;
-        let mut identity = format!("{}\n{language:?} {optimization:?}\n", toolchain.identity);
+        let options = self.code_options(&Options::default());
+        let mut identity =
+            format!("{}\n{language:?} {optimization:?}\n{options:?}\n", toolchain.identity);
         for (name, text) in headers::HEADERS {
             let _ = write!(identity, "{name} {}\n{text}", text.len());
         }
@@ -206,6 +212,7 @@ impl Compiler {
         let folder = Folder::new()?;
         let object = folder.file("unit.o");
         let mut arguments = self.code_options(&source.options);
+        arguments.extend(check::folder_option().filter(|_| self.language.checked));
         arguments.extend(["-x", "c++-cpp-output", "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
         let compiled = self.run(&folder, &arguments, &unit)?;
@@ -281,6 +288,9 @@ impl Compiler {
         if self.language.hip {
             macros.push("-DGPUARRAY_HIP=1".to_owned());
         }
+        if self.language.checked {
+            macros.push("-DGPUARRAY_CHECK=1".to_owned());
+        }
         macros
     }
 
@@ -304,15 +314,18 @@ impl Compiler {
             "-fno-stack-protector",
             "-pipe",
         ];
-        if options.debug {
-            all.extend(["-g", "-O0"]);
-        } else {
-            let level = match self.optimization {
-                Optimization::Speed => "-O3",
-                // The passes that cost little.
-                Optimization::Compilation => "-Og",
-            };
-            all.extend([level, "-fno-asynchronous-unwind-tables"]);
+        match (options.debug, self.language.checked, self.optimization) {
+            (true, ..) => all.extend(["-g", "-O0"]),
+            // Little of what the program says is optimised away before it is checked.
+            (false, true, _) => all.extend(["-g1", "-O1"]),
+            (false, false, optimization) => {
+                let level = match optimization {
+                    Optimization::Speed => "-O3",
+                    // The passes that cost little.
+                    Optimization::Compilation => "-Og",
+                };
+                all.extend([level, "-fno-asynchronous-unwind-tables"]);
+            }
         }
         if !self.toolchain.is_clang {
             // Thread-local variables of other objects need no initialisation; templates' variables
@@ -324,6 +337,9 @@ impl Compiler {
             ]);
         }
         let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+        if self.language.checked {
+            all.extend(check::code_options(&self.toolchain));
+        }
         all.extend(self.common_options(options));
         all.extend(options.code.iter().cloned());
         all

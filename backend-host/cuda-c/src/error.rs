@@ -62,6 +62,12 @@ pub enum FailureKind {
     Trap,
     /// Threads wait for each other, or for threads that never come.
     Deadlock,
+    /// Accesses of two threads that nothing orders; only launches with checks find it.
+    Race,
+    /// Threads of a block at different barriers; only launches with checks find it.
+    Divergence,
+    /// A read of memory that nobody has written; only launches with checks find it.
+    Uninitialised,
     /// Something that this executor does not have.
     Unsupported,
     /// The launch was interrupted.

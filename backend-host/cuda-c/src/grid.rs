@@ -4,6 +4,7 @@ mod barrier;
 
 use crate::abi;
 use crate::block::MOST_THREADS;
+use crate::check::{self, Checking};
 use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fault;
 use crate::interruption::{self, PERIOD, Watched, this_thread};
@@ -107,7 +108,7 @@ impl Kernel {
         pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.launch_unless(shape, schedule, arguments, pool, None) }
+        unsafe { self.launch_unless(shape, schedule, arguments, None, pool, None) }
     }
 
     /// Runs the kernel, as [`Kernel::launch`] does, and ends it if the program wants that.
@@ -133,7 +134,42 @@ impl Kernel {
         interruption::listen();
         let _watched = Watched::new();
         // SAFETY: the caller's promise.
-        unsafe { self.launch_unless(shape, schedule, arguments, pool, Some(is_interrupted)) }
+        unsafe { self.launch_unless(shape, schedule, arguments, None, pool, Some(is_interrupted)) }
+    }
+
+    /// As [`Kernel::launch_interruptibly`], on the calling thread alone, and looks for faults meanwhile: for a
+    /// kernel of a library that was compiled with [`Language::checked`](crate::Language::checked).
+    ///
+    /// # Errors
+    /// Those of [`Kernel::launch`]; `Kernel` for the first fault that is found, which ends the launch; `NotAUnit` for
+    /// a library without checks.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch_interruptibly`], save that the kernel may try accesses that are looked for.
+    pub unsafe fn launch_checked(
+        &self,
+        shape: &Shape,
+        checking: &Checking<'_>,
+        arguments: &[*mut c_void],
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let Some(unit) = self.library.checked() else {
+            let what = format!("kernel {} is compiled without checks", self.name);
+            return Err(Error::NotAUnit(what));
+        };
+        let values = arguments.iter().zip(&self.code.parameters);
+        let mut ranges: Vec<Range<usize>> =
+            values.map(|(&at, it)| at as usize..at as usize + it.bytes).collect();
+        let pointers = arguments.as_ptr_range();
+        ranges.push(pointers.start as usize..pointers.end as usize);
+        let check = check::Launch::new(*checking, unit, &self.library, ranges);
+        interruption::listen();
+        let _watched = Watched::new();
+        let (schedule, check) = (Schedule::default(), Some(&check));
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.launch_unless(shape, &schedule, arguments, check, &|| None, Some(is_interrupted))
+        }
     }
 
     /// # Safety
@@ -143,20 +179,17 @@ impl Kernel {
         shape: &Shape,
         schedule: &Schedule,
         arguments: &[*mut c_void],
+        check: Option<&check::Launch<'_>>,
         pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
         is_interrupted: Option<&dyn Fn() -> bool>,
     ) -> Result<()> {
         fault::watch();
         let [x, y, z] = shape.grid.map(u64::from);
         let total = x * y * z;
-        let index = |[x, y, z]: [u32; 3]| abi::Index { x, y, z };
         let grid = Grid {
             run: self.code.run,
-            launch: abi::Launch {
-                grid: index(shape.grid),
-                block: index(shape.block),
-                arguments: arguments.as_ptr(),
-            },
+            launch: launch_of(shape, arguments),
+            check,
             warp_size: self.library.warp_size(),
             name: &self.name,
             library: &self.library,
@@ -172,13 +205,22 @@ impl Kernel {
             others: Mutex::default(),
             left: Condvar::new(),
         };
-        if shape.cooperative {
-            grid.run_together(total);
-        } else {
-            grid.run_all(pool);
+        match (shape.cooperative, check) {
+            (true, _) => grid.run_together(total),
+            (false, None) => grid.run_all(pool),
+            (false, Some(_)) => grid.work(0..total),
         }
         let failure = grid.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         failure.map_or(Ok(()), Err)
+    }
+}
+
+fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
+    let index = |[x, y, z]: [u32; 3]| abi::Index { x, y, z };
+    abi::Launch {
+        grid: index(shape.grid),
+        block: index(shape.block),
+        arguments: arguments.as_ptr(),
     }
 }
 
@@ -186,6 +228,7 @@ impl Kernel {
 pub(crate) struct Grid<'a> {
     pub(crate) run: abi::Run,
     pub(crate) launch: abi::Launch,
+    pub(crate) check: Option<&'a check::Launch<'a>>,
     pub(crate) warp_size: u32,
     pub(crate) name: &'a str,
     pub(crate) library: &'a Library,
@@ -266,6 +309,7 @@ impl Grid<'_> {
 
     /// Runs blocks on the calling thread: some, and then what it can take.
     fn work(&self, blocks: Range<u64>) {
+        let _checked = self.check.map(|check| check.begin(self));
         // SAFETY: the launch's caller has promised it.
         if let Err(error) = unsafe { worker::run(self, blocks) } {
             self.stop(error);

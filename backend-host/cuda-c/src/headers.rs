@@ -40,6 +40,7 @@ headers!(
     "cuda/std/utility",
     "cuda_bf16.h",
     "cuda_c/atomics.h",
+    "cuda_c/check.h",
     "cuda_c/conversions.h",
     "cuda_c/integer.h",
     "cuda_c/libm.h",

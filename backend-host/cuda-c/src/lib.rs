@@ -6,6 +6,7 @@
 
 mod abi;
 mod block;
+mod check;
 mod compiler;
 mod context;
 mod declarations;
@@ -26,6 +27,7 @@ mod tokens;
 mod toolchain;
 mod worker;
 
+pub use check::{Allocation, Checking, Checks, Memory, fill_uninitialised};
 pub use compiler::{Compiled, Compiler, Language, Optimization, Preprocessed, Source};
 pub use error::{Error, Failure, FailureKind, Result};
 pub use grid::{Kernel, MOST_SHARED_BYTES, Schedule, Shape};

@@ -1,13 +1,14 @@
 //! A compiled unit in the process: its kernels and variables.
 
 use crate::abi::{self, Entry, Unit};
+use crate::check::{self, CHECKED_EXECUTOR};
 use crate::error::{Error, Result};
 use crate::executor::EXECUTOR;
 use crate::grid::{MOST_SHARED_BYTES, Schedule};
 use crate::symbols::{Symbol, Symbols};
 use crate::temporary::Folder;
 use object::SymbolKind;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::fmt;
 use std::fs;
@@ -24,6 +25,8 @@ pub(crate) const GUARD_BYTES: usize = 256;
 pub struct Library {
     kernels: HashMap<String, Code>,
     variables: HashMap<String, (usize, usize)>,
+    /// Names of the variables that are not constants.
+    writable: HashSet<String>,
     /// The names of the entries that the compilation's `names` asked for, in order.
     names: Vec<String>,
     warp_size: u32,
@@ -35,6 +38,8 @@ pub struct Library {
     local_offset: u64,
     /// Addresses of the unit's own code.
     pub(crate) code: Range<usize>,
+    /// Of a unit with checks.
+    checked: Option<check::Unit>,
     /// Unloaded last.
     _handle: libloading::Library,
 }
@@ -97,12 +102,21 @@ impl Library {
                 abi::VERSION
             )));
         }
+        // SAFETY: the unit is loaded there, and nothing runs in it yet.
+        let checked = unsafe { check::Unit::of(&symbols, bytes, base) };
+        let executor = if checked.is_some() { &CHECKED_EXECUTOR } else { &EXECUTOR };
         // SAFETY: the variable is the unit's, and nothing runs in it yet.
-        unsafe { *unit.executor = &EXECUTOR };
+        unsafe { *unit.executor = executor };
         let by_address = by_address(&symbols, base);
         let mut library = Library {
             kernels: HashMap::new(),
             variables: variables(&symbols, base),
+            writable: symbols
+                .defined
+                .iter()
+                .filter(|it| it.is_writable)
+                .map(|it| it.name.clone())
+                .collect(),
             names: Vec::new(),
             warp_size: unit.warp_size,
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
@@ -111,6 +125,7 @@ impl Library {
             code: base.wrapping_add(symbols.code.start as usize)
                 ..base.wrapping_add(symbols.code.end as usize),
             local_offset: symbols.find("gpuarray_local").map_or(0, |it| it.value),
+            checked,
             _handle: handle,
         };
         for number in 0.. {
@@ -206,13 +221,63 @@ impl Library {
         self.variables.values().copied()
     }
 
+    /// Copies the values of variables from another library of the same text, of those that either can
+    /// write, and returns them as they are now.
+    ///
+    /// # Safety
+    /// Nothing uses the variables of either meanwhile.
+    pub unsafe fn take_variables(&self, other: &Library) -> Vec<(String, Vec<u8>)> {
+        let mut taken = Vec::new();
+        for (name, &(address, bytes)) in &self.variables {
+            let same = other.variables.get(name).filter(|it| it.1 == bytes);
+            let Some(&(from, _)) = same.filter(|_| self.writable.contains(name)) else { continue };
+            // SAFETY: both are variables of so many bytes, and this one can be written.
+            let value = unsafe {
+                (address as *mut u8).copy_from(from as *const u8, bytes);
+                std::slice::from_raw_parts(from as *const u8, bytes).to_vec()
+            };
+            taken.push((name.clone(), value));
+        }
+        taken
+    }
+
+    /// Copies back what [`Library::take_variables`] copied, as far as it has changed since.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn give_variables(&self, other: &Library, taken: &[(String, Vec<u8>)]) {
+        for (name, before) in taken.iter().filter(|(name, _)| other.writable.contains(name)) {
+            let (Some(own), Some(to)) = (self.variables.get(name), other.variables.get(name))
+            else {
+                continue;
+            };
+            // SAFETY: both are variables of so many bytes, and the other can be written.
+            unsafe {
+                let now = std::slice::from_raw_parts(own.0 as *const u8, before.len());
+                if now != before.as_slice() {
+                    (to.0 as *mut u8).copy_from(own.0 as *const u8, before.len());
+                }
+            }
+        }
+    }
+
     /// Threads of a warp.
     pub fn warp_size(&self) -> u32 {
         self.warp_size
     }
 
+    /// The layout of a unit with checks.
+    pub(crate) fn checked(&self) -> Option<&check::Unit> {
+        self.checked.as_ref()
+    }
+
+    /// True if the unit was compiled with checks.
+    pub fn is_checked(&self) -> bool {
+        self.checked.is_some()
+    }
+
     /// Where the calling thread's thread-local memory begins.
-    fn local_base(&self) -> *mut u8 {
+    pub(crate) fn local_base(&self) -> *mut u8 {
         // SAFETY: the function only returns an address.
         unsafe { (self.local)() }.wrapping_sub(self.local_offset as usize)
     }
@@ -245,15 +310,16 @@ impl Library {
     }
 }
 
+/// True for the thread-local variables that are shared memory: the others are the executor's.
+pub(crate) fn is_shared(name: &str) -> bool {
+    let own = ["threadIdx", "blockIdx", "blockDim", "gridDim", "gpuarray_abi", "gpuarray_local"];
+    !own.iter().any(|own| name.contains(own))
+}
+
 /// The symbols of static shared memory.
 fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
-    let is_own = |name: &str| {
-        let indices = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
-        let own = indices.into_iter().chain(["gpuarray_abi", "gpuarray_local", DYNAMIC_SHARED]);
-        own.into_iter().any(|own| name.contains(own))
-    };
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
-    all.filter(move |it| !is_own(&it.name))
+    all.filter(|it| is_shared(&it.name) && it.name != DYNAMIC_SHARED)
 }
 
 fn by_address(symbols: &Symbols, base: usize) -> HashMap<usize, Vec<&str>> {

@@ -3,6 +3,7 @@
 use crate::context::StackPointer;
 use crate::error::{Error, Result};
 use std::io;
+use std::ops::Range;
 use std::ptr;
 
 /// Bytes of a stack, of which the last have no access. Only pages that a kernel touches take memory.
@@ -36,6 +37,12 @@ impl Stacks {
         self.used += 1;
         let colour = self.used % COLOURS * COLOUR;
         Ok(self.mappings[batch].wrapping_add((index + 1) * STACK - colour))
+    }
+
+    /// The addresses of the stacks that an address is among.
+    pub(crate) fn range_of(&self, address: usize) -> Option<Range<usize>> {
+        let all = self.mappings.iter().map(|&base| base as usize..base as usize + STACK * BATCH);
+        all.into_iter().find(|range| range.contains(&address))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The symbol table of an object file or a shared library.
 
 use crate::error::{Error, Result};
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{
+    Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, SectionKind, SymbolKind,
+};
 use std::ops::Range;
 
 /// A symbol that is defined.
@@ -12,6 +14,8 @@ pub(crate) struct Symbol {
     pub(crate) value: u64,
     pub(crate) bytes: u64,
     pub(crate) kind: SymbolKind,
+    /// True if the program may write it, now that the library is loaded.
+    pub(crate) is_writable: bool,
 }
 
 /// All symbols, those of `static` functions and variables too.
@@ -21,6 +25,16 @@ pub(crate) struct Symbols {
     /// Where the code is, from the start of the library.
     pub(crate) code: Range<u64>,
     undefined: Vec<(String, SymbolKind)>,
+}
+
+/// True for sections that stay writable behind the loader's work.
+fn is_writable(file: &object::File<'_>, section: Option<SectionIndex>) -> bool {
+    let section = section.and_then(|index| file.section_by_index(index).ok());
+    section.is_some_and(|section| {
+        let is_written = |name: &str| !name.starts_with(".data.rel.ro");
+        matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData)
+            && section.name().is_ok_and(is_written)
+    })
 }
 
 impl Symbols {
@@ -48,6 +62,7 @@ impl Symbols {
                     value: symbol.address(),
                     bytes: symbol.size(),
                     kind: symbol.kind(),
+                    is_writable: is_writable(&file, symbol.section_index()),
                 });
             }
         }

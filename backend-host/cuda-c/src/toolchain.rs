@@ -79,6 +79,13 @@ impl Toolchain {
         .map_err(failed)
     }
 
+    /// The compiler's major version, as far as its first line tells it.
+    pub(crate) fn major_version(&self) -> u32 {
+        let first = self.identity.lines().nth(1).unwrap_or_default();
+        let versions = first.split_whitespace().filter(|word| word.contains('.'));
+        versions.filter_map(|word| word.split('.').next()?.parse().ok()).next().unwrap_or(0)
+    }
+
     fn command(&self) -> Command {
         command(&self.words)
     }

@@ -8,6 +8,7 @@ mod turns;
 
 use crate::abi::Index;
 use crate::block::Block;
+use crate::check;
 use crate::context::{StackPointer, leave, prepare, switch};
 use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fault;
@@ -244,6 +245,9 @@ impl Worker {
         self.index = grid.index(linear);
         self.first = 0;
         grid.library.fill_shared(&grid.schedule);
+        if grid.check.is_some() {
+            check::begin_block(linear);
+        }
         true
     }
 
@@ -276,6 +280,24 @@ pub(crate) unsafe fn fail(worker: *mut Worker, kind: FailureKind, message: Strin
 pub(crate) unsafe fn is_cooperative(worker: *mut Worker) -> bool {
     // SAFETY: the caller's promise.
     unsafe { (*(*worker).grid).barrier.is_some() }
+}
+
+/// Says whether the code of a kernel runs, and returns what was said before.
+///
+/// # Safety
+/// The worker is the calling thread's.
+pub(crate) unsafe fn set_in_kernel(worker: *mut Worker, in_kernel: bool) -> bool {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: the caller's promise.
+    let was = unsafe { (*worker).in_kernel.swap(in_kernel, Ordering::Relaxed) };
+    compiler_fence(Ordering::SeqCst);
+    was
+}
+
+/// The addresses of the worker's stacks, if an address is among them.
+pub(crate) fn stack_of(worker: *mut Worker, address: usize) -> Option<std::ops::Range<usize>> {
+    // SAFETY: the worker is the calling thread's, whose stacks nobody else changes.
+    unsafe { (*worker).stacks.range_of(address) }
 }
 
 /// The executor's part of a kernel's call begins.

@@ -1,6 +1,7 @@
 //! New arrays.
 
 use super::Array;
+use crate::checking;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -43,7 +44,16 @@ impl Array {
             layout.extent().end
         };
         let memory = DeviceMemory::on_own_stream(device, stream, bytes)?;
-        Ok(Self::assemble(Arc::new(memory), layout, dtype, None))
+        Ok(Self::assemble(Arc::new(memory), layout, dtype, None).noted())
+    }
+
+    /// The array, of which reports of checks know what it is.
+    #[inline]
+    fn noted(self) -> Array {
+        if !checking::current().is_none() {
+            checking::note_array(&self);
+        }
+        self
     }
 
     /// Returns a new array, its elements undefined, on the device's default stream.
@@ -89,7 +99,7 @@ impl Array {
         layout.check_dtype(dtype)?;
         let zero = Scalar::new(0u8).cast(dtype)?;
         if let Some(memory) = DeviceMemory::zeroed(device, stream, layout.extent().end)? {
-            return Ok(Self::assemble(Arc::new(memory), layout, dtype, None));
+            return Ok(Self::assemble(Arc::new(memory), layout, dtype, None).noted());
         }
         let array = Self::on_own_stream(device, stream, layout, dtype)?;
         array.apply_first(Function::Unary(UnaryFunction::Copy), dtype, &[zero.into()])?;
@@ -108,7 +118,7 @@ impl Array {
         };
         let memory = allocator.allocate(self.device(), self.stream(), layout.extent().end)?;
         let array = Self::from_memory(memory, layout, dtype, self.stream().clone())?;
-        Ok(array.with_allocator(self.allocator.clone()))
+        Ok(array.with_allocator(self.allocator.clone()).noted())
     }
 
     /// Returns a new array without gaps, its axes in the memory order of this one, on its stream.

@@ -7,6 +7,7 @@ so on. Importing them touches no GPU; a backend is opened by the first use.
 import os as _os
 
 from ._alias import install_as_pycuda
+from ._checking import checking
 from ._core import __version__, backends, build_info, choose_backend
 from ._status import Status
 
@@ -27,6 +28,7 @@ __all__ = [
     "__version__",
     "backends",
     "build_info",
+    "checking",
     "choose_backend",
     "install_as_pycuda",
 ]

@@ -39,6 +39,7 @@ pub(crate) use ufuncs::{UniversalFunction, universal_functions};
 pub(crate) use views::strided_view;
 
 use crate::allocator::{PythonAllocator, ResultAllocator};
+use crate::checks::note_array;
 use crate::errors::OrRaise;
 use crate::owner::OwnerReference;
 use crate::pool::Ticket;
@@ -81,6 +82,7 @@ impl Content {
         result_allocator: ResultAllocator,
         base: Option<Py<PyAny>>,
     ) -> Content {
+        note_array(&array);
         let ticket = Ticket::new(result_allocator.pool.as_ref(), array.memory());
         Content {
             owner: OwnerReference::of(array.memory().external_owner()),

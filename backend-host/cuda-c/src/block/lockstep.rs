@@ -77,6 +77,11 @@ impl Block {
         self.lockstep.restart();
     }
 
+    /// No thread takes part: none of the block has begun.
+    pub(super) fn forget_lockstep(&mut self) {
+        self.lockstep.is_formed = false;
+    }
+
     /// The loop that runs on a fibre has been suspended in its first thread.
     pub(super) fn join_lockstep(&mut self, thread: u32, fiber: u32) {
         let state = &mut self.lockstep;

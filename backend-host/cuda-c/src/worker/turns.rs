@@ -139,6 +139,8 @@ unsafe fn run_next(worker: *mut Worker, next: Next, is_free: bool) -> u64 {
         }
         (*worker).current = target;
         let save = &raw mut (*fibers.add(own as usize)).stack;
+        // A thread that was suspended by `step` goes on in the kernel at once.
+        exit(worker);
         switch(save, (*fibers.add(target as usize)).stack, value)
     }
 }
@@ -155,15 +157,21 @@ unsafe fn wait_for_grid(worker: *mut Worker) -> bool {
         }
         let grid = &*(*worker).grid;
         let Some(barrier) = &grid.barrier else { return false };
+        // While the others come, they take their turns.
+        grid.check.inspect(|check| check.turn.leave());
         let round = barrier.arrive();
         loop {
             match barrier.wait(grid, round) {
                 Some(true) => break,
                 // Another block has failed.
-                Some(false) => leave((*worker).home.load(Ordering::Relaxed)),
+                Some(false) => {
+                    grid.check.inspect(|check| check.turn.take());
+                    leave((*worker).home.load(Ordering::Relaxed))
+                }
                 None => ask(worker),
             }
         }
+        grid.check.inspect(|check| check.turn.take());
         (*worker).block.release_if_complete(GRID_BARRIER)
     }
 }

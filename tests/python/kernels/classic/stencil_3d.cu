@@ -16,9 +16,9 @@ __global__ void laplacian(const float *in, float *out, int nx, int ny, int nz) {
         __syncthreads();
         plane[sy][sx] = here;
         if (loads && threadIdx.x == 0) plane[sy][0] = in[at - 1];
-        if (inside && (threadIdx.x == BX - 1 || x == nx - 2)) plane[sy][sx + 1] = in[at + 1];
+        if (inside && threadIdx.x == BX - 1) plane[sy][sx + 1] = in[at + 1];
         if (loads && threadIdx.y == 0) plane[0][sx] = in[at - nx];
-        if (inside && (threadIdx.y == BY - 1 || y == ny - 2)) plane[sy + 1][sx] = in[at + nx];
+        if (inside && threadIdx.y == BY - 1) plane[sy + 1][sx] = in[at + nx];
         __syncthreads();
         if (inside) {
             out[at] = below + above + plane[sy][sx - 1] + plane[sy][sx + 1] + plane[sy - 1][sx] +

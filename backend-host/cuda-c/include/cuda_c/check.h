@@ -1,0 +1,202 @@
+// What a unit that is compiled with checks calls for each access to memory.
+//
+// The compiler inserts the calls: those of its thread sanitizer for reads, writes, atomic operations and
+// fences, and those of its sanitizer of undefined behaviour for addresses that are not aligned and
+// divisions by zero. The functions that they name are defined here, so that no library of the sanitizers is
+// linked, and hand everything to the executor. So do those that copy memory and allocate it.
+#pragma once
+
+#ifdef GPUARRAY_CHECK
+
+extern "C++" {
+namespace gpuarray_check {
+
+typedef unsigned long size;
+
+// What is done with memory: a sum of these. A volatile access counts as an atomic one, and an
+// exchange as a write.
+enum How : unsigned { READ = 1, WRITE = 2, ATOMIC = 4, RELEASE = 8 };
+
+// The functions of the executor. `thread` is the linear index of the calling thread in its block; `place` an address
+// in the code that follows the access, or null for an access of the executor's own functions.
+struct Checker {
+    // Returns if the thread may access these bytes.
+    void (*access)(const volatile void* address, size bytes, unsigned how, unsigned thread, const void* place);
+    // A fence: what the thread has done before is seen by who sees a later atomic operation of it.
+    void (*fence)(unsigned thread);
+    // The kernel fails for another reason; `what` is the type, or null for a division by zero.
+    void (*fail)(const char* type, size address, size alignment, const char* file, unsigned line, unsigned thread);
+    // Memory of the kernel's own; null if there is none.
+    void* (*allocate)(size bytes, size alignment);
+    void (*release)(void* memory, unsigned thread, const void* place);
+    void (*copy)(void* to, const void* from, size bytes);
+    void (*fill)(void* to, int byte, size bytes);
+};
+
+// Set when the unit is loaded; by its name the executor knows units with checks.
+static const Checker* checker __asm__("gpuarray_checker") __attribute__((used)) = nullptr;
+
+#define GPUARRAY_UNCHECKED                                                                      \
+    __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread", "undefined")))
+#define GPUARRAY_THREAD (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
+#define GPUARRAY_CALLER __builtin_return_address(0)
+#define GPUARRAY_ACCESS(address, bytes, how)                                                    \
+    checker->access(address, bytes, how, GPUARRAY_THREAD, GPUARRAY_CALLER)
+
+// A function under the name that compilers call it by.
+#define GPUARRAY_HOOK(result, name, symbol, ...)                                                \
+    GPUARRAY_UNCHECKED result name(__VA_ARGS__) __asm__(symbol);                                \
+    result name(__VA_ARGS__)
+
+#define GPUARRAY_ACCESSES(bytes)                                                                \
+    GPUARRAY_ACCESS_OF(bytes, read, READ)                                                       \
+    GPUARRAY_ACCESS_OF(bytes, write, WRITE)                                                     \
+    GPUARRAY_ACCESS_OF(bytes, read_write, READ | WRITE)                                         \
+    GPUARRAY_ACCESS_OF(bytes, unaligned_read, READ)                                             \
+    GPUARRAY_ACCESS_OF(bytes, unaligned_write, WRITE)                                           \
+    GPUARRAY_ACCESS_OF(bytes, unaligned_read_write, READ | WRITE)                               \
+    GPUARRAY_ACCESS_OF(bytes, volatile_read, READ | ATOMIC)                                     \
+    GPUARRAY_ACCESS_OF(bytes, volatile_write, WRITE | ATOMIC)                                   \
+    GPUARRAY_ACCESS_OF(bytes, unaligned_volatile_read, READ | ATOMIC)                           \
+    GPUARRAY_ACCESS_OF(bytes, unaligned_volatile_write, WRITE | ATOMIC)
+#define GPUARRAY_ACCESS_OF(bytes, name, how)                                                    \
+    GPUARRAY_HOOK(void, name##bytes, "__tsan_" #name #bytes, const volatile void* p) { GPUARRAY_ACCESS(p, bytes, how); }
+GPUARRAY_ACCESSES(1)
+GPUARRAY_ACCESSES(2)
+GPUARRAY_ACCESSES(4)
+GPUARRAY_ACCESSES(8)
+GPUARRAY_ACCESSES(16)
+#undef GPUARRAY_ACCESSES
+#undef GPUARRAY_ACCESS_OF
+GPUARRAY_HOOK(void, read_range, "__tsan_read_range", const void* p, size n) { GPUARRAY_ACCESS(p, n, READ); }
+GPUARRAY_HOOK(void, write_range, "__tsan_write_range", const void* p, size n) { GPUARRAY_ACCESS(p, n, WRITE); }
+GPUARRAY_HOOK(void, vptr_read, "__tsan_vptr_read", void** p) { GPUARRAY_ACCESS(p, sizeof *p, READ); }
+GPUARRAY_HOOK(void, vptr_update, "__tsan_vptr_update", void** p, void*) { GPUARRAY_ACCESS(p, sizeof *p, WRITE); }
+GPUARRAY_HOOK(void, begin, "__tsan_init", ) {}
+GPUARRAY_HOOK(void, function_entry, "__tsan_func_entry", void*) {}
+GPUARRAY_HOOK(void, function_exit, "__tsan_func_exit", ) {}
+
+// Atomic operations. Their order says whether they release what the thread has done; each acquires.
+#define GPUARRAY_ATOMICS(bits, T)                                                               \
+    GPUARRAY_HOOK(T, load##bits, "__tsan_atomic" #bits "_load", const volatile T* p, int order) { \
+        GPUARRAY_ACCESS(p, sizeof(T), READ | ATOMIC);                                           \
+        return (void)order, __atomic_load_n(p, __ATOMIC_SEQ_CST);                               \
+    }                                                                                           \
+    GPUARRAY_HOOK(void, store##bits, "__tsan_atomic" #bits "_store", volatile T* p, T v, int order) { \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(WRITE, order));                            \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                               \
+    }                                                                                           \
+    GPUARRAY_HOOK(T, exchange##bits, "__tsan_atomic" #bits "_exchange", volatile T* p, T v, int order) { \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(WRITE, order));                            \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                     \
+    }                                                                                           \
+    GPUARRAY_FETCH(bits, T, add)                                                                \
+    GPUARRAY_FETCH(bits, T, sub)                                                                \
+    GPUARRAY_FETCH(bits, T, and)                                                                \
+    GPUARRAY_FETCH(bits, T, or)                                                                 \
+    GPUARRAY_FETCH(bits, T, xor)                                                                \
+    GPUARRAY_FETCH(bits, T, nand)                                                               \
+    GPUARRAY_COMPARE(bits, T, strong)                                                           \
+    GPUARRAY_COMPARE(bits, T, weak)                                                             \
+    GPUARRAY_HOOK(T, compare_value##bits, "__tsan_atomic" #bits "_compare_exchange_val",        \
+                  volatile T* p, T expected, T v, int order, int) {                             \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE, order));                     \
+        __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return expected;                                                                        \
+    }
+#define GPUARRAY_ORDER(how, order) ((how) | ATOMIC | ((order) >= __ATOMIC_RELEASE ? RELEASE : 0u))
+#define GPUARRAY_FETCH(bits, T, name)                                                           \
+    GPUARRAY_HOOK(T, name##bits, "__tsan_atomic" #bits "_fetch_" #name, volatile T* p, T v, int order) { \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE, order));                     \
+        return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                                   \
+    }
+#define GPUARRAY_COMPARE(bits, T, kind)                                                         \
+    GPUARRAY_HOOK(bool, compare_##kind##bits, "__tsan_atomic" #bits "_compare_exchange_" #kind, \
+                  volatile T* p, T* expected, T v, int order, int) {                            \
+        GPUARRAY_ACCESS(p, sizeof(T), GPUARRAY_ORDER(READ | WRITE, order));                     \
+        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }
+GPUARRAY_ATOMICS(8, unsigned char)
+GPUARRAY_ATOMICS(16, unsigned short)
+GPUARRAY_ATOMICS(32, unsigned int)
+GPUARRAY_ATOMICS(64, unsigned long)
+#undef GPUARRAY_ATOMICS
+#undef GPUARRAY_FETCH
+#undef GPUARRAY_COMPARE
+#undef GPUARRAY_ORDER
+GPUARRAY_HOOK(void, thread_fence, "__tsan_atomic_thread_fence", int) { checker->fence(GPUARRAY_THREAD); }
+GPUARRAY_HOOK(void, signal_fence, "__tsan_atomic_signal_fence", int) { checker->fence(GPUARRAY_THREAD); }
+
+// What the sanitizer of undefined behaviour tells of a place.
+struct Place {
+    const char* file;
+    unsigned line, column;
+};
+struct Type {
+    unsigned short kind, info;
+    char name[1];
+};
+struct Mismatch {
+    Place place;
+    const Type* type;
+    unsigned char alignment, kind;
+};
+struct Overflow {
+    Place place;
+    const Type* type;
+};
+GPUARRAY_HOOK(void, misaligned, "__ubsan_handle_type_mismatch_v1", const Mismatch* at, size address) {
+    checker->fail(at->type->name, address, (size)1 << at->alignment, at->place.file, at->place.line, GPUARRAY_THREAD);
+}
+GPUARRAY_HOOK(void, divided, "__ubsan_handle_divrem_overflow", const Overflow* at, size, size) {
+    checker->fail(nullptr, 0, 0, at->place.file, at->place.line, GPUARRAY_THREAD);
+}
+
+// Functions of the system's library that access memory or allocate it. The compiler calls some of them
+// where a program assigns a large structure.
+GPUARRAY_HOOK(void*, copy, "memcpy", void* to, const void* from, size n) {
+    GPUARRAY_ACCESS(from, n, READ);
+    GPUARRAY_ACCESS(to, n, WRITE);
+    checker->copy(to, from, n);
+    return to;
+}
+GPUARRAY_HOOK(void*, move, "memmove", void* to, const void* from, size n) {
+    GPUARRAY_ACCESS(from, n, READ);
+    GPUARRAY_ACCESS(to, n, WRITE);
+    checker->copy(to, from, n);
+    return to;
+}
+GPUARRAY_HOOK(void*, fill, "memset", void* to, int byte, size n) {
+    GPUARRAY_ACCESS(to, n, WRITE);
+    checker->fill(to, byte, n);
+    return to;
+}
+#define GPUARRAY_ALLOCATES(name, symbol)                                                        \
+    GPUARRAY_HOOK(void*, name, symbol, size n) { return checker->allocate(n, 16); }
+#define GPUARRAY_RELEASES(name, symbol, ...)                                                    \
+    GPUARRAY_HOOK(void, name, symbol, void* p __VA_ARGS__) { checker->release(p, GPUARRAY_THREAD, GPUARRAY_CALLER); }
+GPUARRAY_ALLOCATES(allocate, "malloc")
+GPUARRAY_ALLOCATES(make, "_Znwm")
+GPUARRAY_ALLOCATES(make_array, "_Znam")
+GPUARRAY_RELEASES(release, "free")
+GPUARRAY_RELEASES(drop, "_ZdlPv")
+GPUARRAY_RELEASES(drop_array, "_ZdaPv")
+GPUARRAY_RELEASES(drop_sized, "_ZdlPvm", , size)
+GPUARRAY_RELEASES(drop_array_sized, "_ZdaPvm", , size)
+#undef GPUARRAY_ALLOCATES
+#undef GPUARRAY_RELEASES
+GPUARRAY_HOOK(int, allocate_aligned, "posix_memalign", void** p, size alignment, size n) {
+    *p = checker->allocate(n, alignment);
+    return *p ? 0 : 12; // ENOMEM
+}
+
+#undef GPUARRAY_HOOK
+#undef GPUARRAY_ACCESS
+#undef GPUARRAY_CALLER
+#undef GPUARRAY_THREAD
+#undef GPUARRAY_UNCHECKED
+
+} // namespace gpuarray_check
+} // extern "C++"
+
+#endif

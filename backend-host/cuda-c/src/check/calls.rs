@@ -1,0 +1,268 @@
+//! The functions that a unit with checks calls.
+
+use super::block::{Access, Fault, current};
+use super::heap;
+use crate::abi::{Combine, Executor, Lanes};
+use crate::block::text_of;
+use crate::error::FailureKind;
+use crate::executor::EXECUTOR;
+use crate::worker::{fail, running, set_in_kernel};
+use std::ffi::{CStr, c_char, c_void};
+
+/// `Checker` of `check.h`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Checker {
+    access: unsafe extern "C" fn(*const c_void, u64, u32, u32, *const c_void),
+    fence: unsafe extern "C" fn(u32),
+    fail: unsafe extern "C" fn(*const c_char, u64, u64, *const c_char, u32, u32),
+    allocate: extern "C" fn(u64, u64) -> *mut c_void,
+    release: unsafe extern "C" fn(*mut c_void, u32, *const c_void),
+    copy: unsafe extern "C" fn(*mut c_void, *const c_void, u64),
+    fill: unsafe extern "C" fn(*mut c_void, i32, u64),
+}
+
+/// The table that each unit with checks gets besides the executor's.
+pub(super) static CHECKER: Checker =
+    Checker { access, fence, fail: fail_by_sanitizer, allocate, release, copy, fill };
+
+/// The executor of units with checks.
+pub(crate) static CHECKED_EXECUTOR: Executor = Executor {
+    barrier,
+    rendezvous,
+    grid_barrier,
+    print: EXECUTOR.print,
+    trap: EXECUTOR.trap,
+    is_cooperative: EXECUTOR.is_cooperative,
+};
+
+/// # Safety
+/// As all functions here, it is called by a unit whose kernel runs on a fibre of the calling thread.
+unsafe extern "C" fn access(
+    address: *const c_void,
+    bytes: u64,
+    how: u32,
+    thread: u32,
+    place: *const c_void,
+) {
+    let block = current();
+    if block.is_null() || bytes == 0 {
+        return;
+    }
+    let worker = running();
+    // SAFETY: block and worker are this thread's, and no reference to them is kept by a caller.
+    unsafe {
+        if !set_in_kernel(worker, false) {
+            // The executor itself calls a function of the unit, for the lanes of a warp.
+            return;
+        }
+        let place = (*block).launch().unit.lines.offset(place as usize);
+        let access =
+            Access { address: address as usize, bytes: bytes as usize, how, thread, place };
+        if (*block).is_to_wait(&access) {
+            let turn = &raw const (*block).launch().turn;
+            (*turn).leave();
+            (*turn).take();
+        }
+        match (*block).check(worker, access) {
+            Ok(()) => drop(set_in_kernel(worker, true)),
+            Err(Fault { kind, message }) => fail(worker, kind, message),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`access`].
+unsafe extern "C" fn fence(thread: u32) {
+    let block = current();
+    if block.is_null() {
+        return;
+    }
+    let worker = running();
+    // SAFETY: as above.
+    unsafe {
+        let was = set_in_kernel(worker, false);
+        (*block).order.fence(thread);
+        set_in_kernel(worker, was);
+    }
+}
+
+/// # Safety
+/// As for [`access`]; the texts are literals of the unit.
+unsafe extern "C" fn fail_by_sanitizer(
+    what: *const c_char,
+    address: u64,
+    alignment: u64,
+    file: *const c_char,
+    line: u32,
+    thread: u32,
+) {
+    let block = current();
+    // SAFETY: as above.
+    if block.is_null() || unsafe { !(*block).launch().checking.checks.arithmetic } {
+        return;
+    }
+    let worker = running();
+    // SAFETY: as above.
+    unsafe {
+        set_in_kernel(worker, false);
+        let thread = (*block).name_of(thread);
+        let line = text_of((file, line));
+        let (kind, message) = match what.is_null() {
+            true => (FailureKind::Trap, format!("{thread} divides by zero, in {line}")),
+            false => {
+                let of = CStr::from_ptr(what).to_string_lossy().into_owned();
+                let message = format!(
+                    "{thread} accesses {of} at {address:#x}, in {line}: the address is no multiple \
+                     of {alignment}"
+                );
+                (FailureKind::Address, message)
+            }
+        };
+        fail(worker, kind, message)
+    }
+}
+
+extern "C" fn allocate(bytes: u64, alignment: u64) -> *mut c_void {
+    let worker = running();
+    // SAFETY: the worker is this thread's.
+    unsafe {
+        let was = set_in_kernel(worker, false);
+        let memory = heap::allocate(bytes as usize, alignment as usize);
+        set_in_kernel(worker, was);
+        memory
+    }
+}
+
+/// # Safety
+/// As for [`access`].
+unsafe extern "C" fn release(memory: *mut c_void, thread: u32, place: *const c_void) {
+    let worker = running();
+    // SAFETY: as above.
+    unsafe {
+        let was = set_in_kernel(worker, false);
+        let released = heap::release(memory);
+        let block = current();
+        if !block.is_null() {
+            (*block).forget();
+        }
+        if let Err(what) = released
+            && !block.is_null()
+        {
+            let place = (*block).launch().unit.lines.offset(place as usize);
+            let line = (*block).launch().unit.lines.describe(place);
+            let message = format!("{} {what}, in {line}", (*block).name_of(thread));
+            fail(worker, FailureKind::Address, message);
+        }
+        set_in_kernel(worker, was);
+    }
+}
+
+/// # Safety
+/// The ranges were checked.
+unsafe extern "C" fn copy(to: *mut c_void, from: *const c_void, bytes: u64) {
+    // SAFETY: the caller's promise; `copy` allows ranges that overlap.
+    unsafe { to.cast::<u8>().copy_from(from.cast(), bytes as usize) };
+}
+
+/// # Safety
+/// The range was checked.
+unsafe extern "C" fn fill(to: *mut c_void, byte: i32, bytes: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<u8>().write_bytes(byte as u8, bytes as usize) };
+}
+
+/// # Safety
+/// As for [`access`].
+unsafe extern "C" fn barrier(
+    thread: u32,
+    id: u32,
+    threads: u32,
+    predicate: u32,
+    file: *const c_char,
+    line: u32,
+) -> u32 {
+    let block = current();
+    let is_of_all = threads == 0;
+    // SAFETY: as above; the block outlives the wait.
+    unsafe {
+        if !block.is_null() {
+            let worker = running();
+            let was = set_in_kernel(worker, false);
+            if is_of_all
+                && id == 0
+                && (*block).launch().checking.checks.barriers
+                && let Err((other, place)) = (*block).barriers.arrive(thread, (file, line))
+            {
+                let (own, other) = ((*block).name_of(thread), (*block).name_of(other));
+                let message = format!(
+                    "{own} waits at the barrier in {}, {other} at that in {place}: all threads of a \
+                     block come to the same one",
+                    text_of((file, line))
+                );
+                fail(worker, FailureKind::Divergence, message);
+            }
+            (*block).order.arrive(thread, id);
+            set_in_kernel(worker, was);
+        }
+        let result = (EXECUTOR.barrier)(thread, id, threads, predicate, file, line);
+        if !block.is_null() {
+            let worker = running();
+            let was = set_in_kernel(worker, false);
+            match is_of_all {
+                true => drop((*block).order.leave(thread)),
+                false => (*block).leave_part(thread, id),
+            }
+            set_in_kernel(worker, was);
+        }
+        result
+    }
+}
+
+/// # Safety
+/// As for [`access`].
+unsafe extern "C" fn rendezvous(
+    thread: u32,
+    lanes: Lanes,
+    record: *mut c_void,
+    combine: Option<Combine>,
+    file: *const c_char,
+    line: u32,
+) -> Lanes {
+    let block = current();
+    // Of the operations of warps, those that synchronise order memory, and shuffles and votes do not.
+    let orders = !block.is_null() && combine.is_none() && lanes != 0;
+    // SAFETY: as above; the block outlives the wait.
+    unsafe {
+        if orders {
+            (*block).order.arrive_at_warp(thread);
+        }
+        let came = (EXECUTOR.rendezvous)(thread, lanes, record, combine, file, line);
+        if orders {
+            let worker = running();
+            let was = set_in_kernel(worker, false);
+            (*block).order.leave_warp(thread, came);
+            set_in_kernel(worker, was);
+        }
+        came
+    }
+}
+
+/// # Safety
+/// As for [`access`].
+unsafe extern "C" fn grid_barrier(thread: u32, file: *const c_char, line: u32) {
+    let block = current();
+    // SAFETY: as above; the block outlives the wait.
+    unsafe {
+        if !block.is_null() {
+            (*block).order.arrive(thread, 0);
+        }
+        (EXECUTOR.grid_barrier)(thread, file, line);
+        if !block.is_null() {
+            let worker = running();
+            let was = set_in_kernel(worker, false);
+            (*block).leave_grid(thread);
+            set_in_kernel(worker, was);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is known of a unit that is compiled with checks.
+
+use super::calls::{CHECKER, Checker};
+use super::lines::Lines;
+use crate::symbols::Symbols;
+use object::SymbolKind;
+use std::ops::Range;
+
+/// A variable of a block's thread-local memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    /// Offsets in thread-local memory.
+    pub(crate) range: Range<usize>,
+    /// Empty for the executor's own variables.
+    pub(crate) shared_name: String,
+    pub(crate) is_dynamic: bool,
+}
+
+/// The layout of a unit with checks.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    /// Addresses of its code and variables.
+    pub(crate) image: Range<usize>,
+    /// Addresses and names of variables, in order.
+    pub(crate) variables: Vec<(Range<usize>, String)>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) lines: Lines,
+}
+
+impl Unit {
+    /// Reads the layout of a unit that is loaded at `base`, and gives it the functions that it calls; `None`
+    /// for one without checks.
+    ///
+    /// # Safety
+    /// The unit is loaded there, and nothing runs in it.
+    pub(crate) unsafe fn of(symbols: &Symbols, bytes: &[u8], base: usize) -> Option<Unit> {
+        let checker = symbols.find("gpuarray_checker")?;
+        let checker = base.wrapping_add(checker.value as usize) as *mut *const Checker;
+        // SAFETY: the symbol is this variable of `check.h`.
+        unsafe { *checker = &CHECKER };
+        let in_memory = symbols.defined.iter().filter(|it| it.kind != SymbolKind::Tls);
+        let end = in_memory.clone().map(|it| it.value + it.bytes).max().unwrap_or(0);
+        let is_own = |name: &str| name.contains("gpuarray_");
+        let mut variables: Vec<_> = in_memory
+            .filter(|it| it.kind == SymbolKind::Data && it.bytes > 0 && !is_own(&it.name))
+            .map(|it| {
+                let start = base.wrapping_add(it.value as usize);
+                (start..start + it.bytes as usize, it.name.clone())
+            })
+            .collect();
+        variables.sort_by_key(|(range, _)| range.start);
+        let locals = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+        let locals = locals.map(|it| Local {
+            range: it.value as usize..(it.value + it.bytes) as usize,
+            shared_name: match crate::library::is_shared(&it.name) {
+                true => it.name.clone(),
+                false => String::new(),
+            },
+            is_dynamic: it.name == crate::library::DYNAMIC_SHARED,
+        });
+        Some(Unit {
+            image: base..base.wrapping_add(end as usize),
+            variables,
+            locals: locals.collect(),
+            lines: Lines::new(bytes, base),
+        })
+    }
+
+    /// The variable that an address lies in.
+    pub(crate) fn variable(&self, address: usize) -> Option<&(Range<usize>, String)> {
+        let next = self.variables.partition_point(|(range, _)| range.start <= address);
+        self.variables[..next].last().filter(|(range, _)| range.contains(&address))
+    }
+}

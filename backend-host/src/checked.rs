@@ -1,0 +1,211 @@
+//! Launches of kernels with checks, and the code for them.
+//!
+//! A module that is compiled while something is looked for has checks in its code. Another one is compiled again
+//! for its first launch with checks, from its text, which its image holds. The variables of that second
+//! library have the values of the first for each launch, and what the kernel writes to them goes back.
+
+use crate::compile;
+use crate::device::HostDevice;
+use crate::kernel::{self, Arguments};
+use crate::module::LoadedCode;
+use cuda_c::{Allocation, Library, Memory, Shape};
+use hal::checking::{self, Checks};
+use hal::poison::Unpoisoned as _;
+use hal::{Error, Parameter, Result};
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// What a module was compiled from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModuleText {
+    pub(crate) text: String,
+    pub(crate) name: String,
+    pub(crate) options: Vec<String>,
+}
+
+/// What an image ends with that holds its text.
+const MARK: &[u8; 16] = b"gpuarray's text\n";
+
+impl ModuleText {
+    /// Puts the text behind a library, where loaders do not look.
+    pub(crate) fn append(&self, image: &mut Vec<u8>) {
+        let start = image.len();
+        let parts = [&self.text, &self.name].into_iter().chain(&self.options);
+        for part in parts {
+            image.extend((part.len() as u64).to_le_bytes());
+            image.extend(part.as_bytes());
+        }
+        image.extend(((image.len() - start) as u64).to_le_bytes());
+        image.extend(MARK);
+    }
+
+    /// The text of an image, if it holds one.
+    pub(crate) fn of(image: &[u8]) -> Option<ModuleText> {
+        let image = image.strip_suffix(MARK)?;
+        let (image, bytes) = image.split_last_chunk()?;
+        let bytes = usize::try_from(u64::from_le_bytes(*bytes)).ok()?;
+        let mut rest = image.get(image.len().checked_sub(bytes)?..)?;
+        let mut parts = Vec::new();
+        while let Some((length, behind)) = rest.split_first_chunk() {
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            parts.push(String::from_utf8(behind.get(..length)?.to_vec()).ok()?);
+            rest = &behind[length..];
+        }
+        let mut parts = parts.into_iter();
+        Some(ModuleText { text: parts.next()?, name: parts.next()?, options: parts.collect() })
+    }
+}
+
+/// The code of a module with checks.
+#[derive(Debug)]
+pub(crate) struct CheckedCode {
+    text: Option<ModuleText>,
+    compiled: OnceLock<Result<Arc<Library>>>,
+    /// Held while the variables of the second library are in use.
+    variables: Mutex<()>,
+}
+
+impl CheckedCode {
+    pub(crate) fn new(text: Option<ModuleText>) -> CheckedCode {
+        CheckedCode { text, compiled: OnceLock::new(), variables: Mutex::new(()) }
+    }
+
+    /// The library with checks of a module whose own has none.
+    fn library(&self) -> Result<&Arc<Library>> {
+        let compile = || {
+            let Some(ModuleText { text, name, options }) = &self.text else {
+                return Err(Error::unsupported(
+                    "launch",
+                    "the module's code has no checks, and its image does not hold the text to compile \
+                     it again; compile it while something is looked for",
+                ));
+            };
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            let compiled = compile::compile(text, name, &options, true)?;
+            // SAFETY: who loaded the module has trusted this text.
+            unsafe { Library::load(&compiled.code) }.map_err(compile::error)
+        };
+        self.compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// What a launch with checks needs besides its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckedLaunch {
+    pub(crate) checks: Checks,
+    pub(crate) shape: Shape,
+    pub(crate) shared_bytes: u32,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// Runs a kernel with checks, on the calling thread.
+///
+/// # Errors
+/// `LaunchFailed` that says what was found; those of the compiler where the code has no checks yet.
+///
+/// # Safety
+/// As for [`kernel::run`].
+pub(crate) unsafe fn run(
+    code: &LoadedCode,
+    kernel: &cuda_c::Kernel,
+    launch: &CheckedLaunch,
+    arguments: &[*mut c_void],
+) -> Result<()> {
+    let is_own = code.library.is_checked();
+    let library = if is_own { &code.library } else { code.checked().library()? };
+    let name = kernel.name();
+    let found = cuda_c::Kernel::find(library, name);
+    let kernel = found.ok_or_else(|| {
+        Error::unsupported("launch", format!("kernel {name} is not in the module's text"))
+    })?;
+    let checking = cuda_c::Checking {
+        checks: kinds(launch.checks),
+        memory: &DeviceMemory(code.device()),
+        shared_bytes: launch.shared_bytes,
+    };
+    // Aligned as the parameters' types want, which the program's own need not be.
+    // SAFETY: the caller's promise.
+    let mut copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
+    let pointers = copied.pointers();
+    let run = || {
+        kernel::interruptibly(|is_interrupted| {
+            let is_interrupted = is_interrupted.unwrap_or(&|| false);
+            // SAFETY: the caller's promise.
+            unsafe { kernel.launch_checked(&launch.shape, &checking, &pointers, is_interrupted) }
+        })
+    };
+    match is_own {
+        true => run(),
+        false => {
+            let _own = code.checked().variables.lock().unpoisoned();
+            // SAFETY: the lock keeps other launches away, and the program has ordered its uses of the
+            // module's variables around this launch.
+            unsafe {
+                let taken = library.take_variables(&code.library);
+                let result = run();
+                library.give_variables(&code.library, &taken);
+                result
+            }
+        }
+    }
+}
+
+fn kinds(checks: Checks) -> cuda_c::Checks {
+    cuda_c::Checks {
+        bounds: checks.contains(Checks::BOUNDS),
+        uninitialised: checks.contains(Checks::UNINITIALISED),
+        races: checks.contains(Checks::RACES),
+        barriers: checks.contains(Checks::BARRIERS),
+        arithmetic: checks.contains(Checks::ARITHMETIC),
+    }
+}
+
+/// The device's memory, as checks ask for it.
+struct DeviceMemory<'a>(&'a HostDevice);
+
+impl Memory for DeviceMemory<'_> {
+    fn live(&self, address: usize) -> Option<Range<usize>> {
+        let (start, bytes) = self.0.allocation(address as u64)?;
+        Some(start as usize..start as usize + bytes)
+    }
+
+    fn nearest(&self, address: usize) -> Option<Allocation> {
+        let known = checking::nearest(address as u64);
+        let known = known.map(|it| Allocation {
+            range: it.range.start as usize..it.range.end as usize,
+            is_live: !it.is_freed,
+            description: it.text,
+        });
+        if known.as_ref().is_some_and(|it| it.range.contains(&address)) {
+            return known;
+        }
+        let live = self.live(address).map(|range| Allocation {
+            range,
+            is_live: true,
+            description: "memory that was allocated without checks".to_owned(),
+        });
+        live.or(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModuleText;
+
+    #[test]
+    fn an_image_holds_its_text() {
+        let text = ModuleText {
+            text: "__global__ void f() {}".to_owned(),
+            name: String::new(),
+            options: vec!["-DX".to_owned(), "-w".to_owned()],
+        };
+        let mut image = b"library".to_vec();
+        assert_eq!(ModuleText::of(&image), None);
+        text.append(&mut image);
+        assert!(image.starts_with(b"library"));
+        assert_eq!(ModuleText::of(&image), Some(text));
+        let cut = &image[image.len() - 40..];
+        assert_eq!(ModuleText::of(cut), None);
+    }
+}

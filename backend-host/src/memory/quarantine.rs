@@ -1,0 +1,90 @@
+//! Memory that was freed while kernels are checked: it serves no other allocation, so that a
+//! kernel that still uses it is found.
+
+use super::Memory;
+use hal::process::ProcessMutex;
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that are kept so, at most.
+const MOST: usize = 256 << 20;
+
+/// What a block counts at least: what is kept of it.
+const LEAST: usize = 128;
+
+/// A block that was freed, and the way that it goes in the end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Freed {
+    pub(super) address: u64,
+    pub(super) bytes: usize,
+    pub(super) put_back: unsafe fn(&Memory, u64, usize),
+}
+
+impl Freed {
+    fn cost(&self) -> usize {
+        self.bytes.max(LEAST)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The oldest first.
+    freed: VecDeque<Freed>,
+    addresses: HashSet<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Quarantine {
+    most: usize,
+    /// Bytes in all. Zero for programs that check nothing, which take no lock.
+    bytes: AtomicUsize,
+    state: ProcessMutex<State>,
+}
+
+impl Quarantine {
+    /// Of at most `most` bytes.
+    pub(super) fn new(most: usize) -> Quarantine {
+        Quarantine {
+            most: most.min(MOST),
+            bytes: AtomicUsize::new(0),
+            state: ProcessMutex::default(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// True if the block at an address was freed and is kept.
+    pub(super) fn has(&self, address: u64) -> bool {
+        self.bytes() > 0 && self.state.lock().addresses.contains(&address)
+    }
+
+    /// Keeps a block; returns those that go for it.
+    pub(super) fn add(&self, block: Freed) -> Vec<Freed> {
+        let mut state = self.state.lock();
+        self.bytes.fetch_add(block.cost(), Ordering::Relaxed);
+        state.addresses.insert(block.address);
+        state.freed.push_back(block);
+        let mut over = Vec::new();
+        while self.bytes() > self.most {
+            let Some(oldest) = state.freed.pop_front() else { break };
+            state.addresses.remove(&oldest.address);
+            self.bytes.fetch_sub(oldest.cost(), Ordering::Relaxed);
+            over.push(oldest);
+        }
+        over
+    }
+
+    /// Returns all blocks, which are no longer kept.
+    pub(super) fn take_all(&self) -> Vec<Freed> {
+        if self.bytes() == 0 {
+            return Vec::new();
+        }
+        let mut state = self.state.lock();
+        state.addresses.clear();
+        let all: Vec<_> = state.freed.drain(..).collect();
+        self.bytes.fetch_sub(all.iter().map(Freed::cost).sum(), Ordering::Relaxed);
+        all
+    }
+}

@@ -1,0 +1,310 @@
+//! Looking for faults of kernels while they run: what is looked for, and what reports say of memory.
+//!
+//! Backends that run kernels on the host can do it. The setting is the process's, and holds for all
+//! launches that are asked for while it is set.
+
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::process::ProcessMutex;
+use crate::setting;
+use std::collections::{BTreeMap, VecDeque};
+use std::env;
+use std::ops::{BitOr, Range};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The environment variable that switches checks on.
+const VARIABLE: &str = "PYGPU_CHECK";
+
+/// Kinds of faults to look for, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Checks(u8);
+
+impl Checks {
+    /// Nothing.
+    pub const NONE: Checks = Checks(0);
+    /// Accesses outside of live allocations, and to freed memory.
+    pub const BOUNDS: Checks = Checks(1);
+    /// Reads of memory that nothing has written.
+    pub const UNINITIALISED: Checks = Checks(2);
+    /// Accesses of two threads to the same memory that nothing orders.
+    pub const RACES: Checks = Checks(4);
+    /// Threads of a block at different barriers.
+    pub const BARRIERS: Checks = Checks(8);
+    /// Divisions of integers by zero, and addresses that are not aligned.
+    pub const ARITHMETIC: Checks = Checks(16);
+    /// All of them.
+    pub const ALL: Checks = Checks(31);
+
+    /// Each kind and its name.
+    pub const NAMES: [(&'static str, Checks); 5] = [
+        ("bounds", Checks::BOUNDS),
+        ("uninitialised", Checks::UNINITIALISED),
+        ("races", Checks::RACES),
+        ("barriers", Checks::BARRIERS),
+        ("arithmetic", Checks::ARITHMETIC),
+    ];
+
+    /// Returns true if all of `kinds` are in the set.
+    pub fn contains(self, kinds: Checks) -> bool {
+        self.0 & kinds.0 == kinds.0
+    }
+
+    /// Returns true if nothing is looked for.
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the names of the kinds in the set.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let of_set = Self::NAMES.into_iter().filter(move |(_, kind)| self.contains(*kind));
+        of_set.map(|(name, _)| name)
+    }
+
+    /// Reads names with commas between; `all`, or `1` and the like, and `none`, or `0` and the like.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that names what is no kind.
+    pub fn parse(text: &str) -> Result<Checks> {
+        Self::read(text).ok_or_else(|| {
+            let allowed = Self::allowed();
+            Error::invalid("checking", format!("checks is {text:?}; allowed are {allowed}"))
+        })
+    }
+
+    fn read(text: &str) -> Option<Checks> {
+        if let Some(is_on) = setting::switch(text) {
+            return Some(if is_on { Checks::ALL } else { Checks::NONE });
+        }
+        text.split(',').map(str::trim).try_fold(Checks::NONE, |set, word| match word {
+            "all" => Some(Checks::ALL),
+            "none" => Some(set),
+            _ => Self::NAMES.iter().find(|(name, _)| *name == word).map(|(_, kind)| set | *kind),
+        })
+    }
+
+    fn allowed() -> String {
+        let names: Vec<_> = Self::NAMES.iter().map(|(name, _)| *name).collect();
+        format!("{}, with commas between; all; none; {}", names.join(", "), setting::SWITCH)
+    }
+}
+
+impl BitOr for Checks {
+    type Output = Checks;
+
+    fn bitor(self, other: Checks) -> Checks {
+        Checks(self.0 | other.0)
+    }
+}
+
+static CURRENT: AtomicU8 = AtomicU8::new(0);
+
+/// Returns what launches look for now.
+#[inline]
+pub fn current() -> Checks {
+    Checks(CURRENT.load(Ordering::Relaxed))
+}
+
+/// Says what launches look for from now on, on every thread. Returns what they looked for before.
+///
+/// Memory that is allocated meanwhile is filled, so that a read before any write is found, and the descriptions
+/// of its arrays are kept; freed memory serves no other allocation for a while.
+pub fn set(checks: Checks) -> Checks {
+    Checks(CURRENT.swap(checks.0, Ordering::Relaxed))
+}
+
+/// Looks for faults as long as it lives; then for what was looked for before.
+///
+/// ```
+/// use gpuarray_hal::checking::{Checking, Checks, current};
+///
+/// {
+///     let _checking = Checking::begin(Checks::BOUNDS);
+///     assert_eq!(current(), Checks::BOUNDS);
+/// }
+/// assert!(current().is_none());
+/// ```
+#[derive(Debug)]
+pub struct Checking(Checks);
+
+impl Checking {
+    /// Begins to look for faults.
+    pub fn begin(checks: Checks) -> Checking {
+        Checking(set(checks))
+    }
+}
+
+impl Drop for Checking {
+    fn drop(&mut self) {
+        set(self.0);
+    }
+}
+
+/// Sets what `PYGPU_CHECK` asks for, if it is set. Backends that can look for faults call it when they are
+/// opened.
+///
+/// # Errors
+/// `InvalidArgument` that names the variable, its value and what is allowed.
+pub fn set_from_environment() -> Result<()> {
+    let asked = setting::parse(VARIABLE, env::var_os(VARIABLE), &Checks::allowed(), Checks::read)?;
+    if let Some(checks) = asked {
+        set(checks);
+    }
+    Ok(())
+}
+
+/// What is known of an allocation.
+#[derive(Clone, Debug, Default)]
+struct Note {
+    bytes: usize,
+    array: Option<String>,
+    origin: Option<String>,
+    is_freed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    by_address: BTreeMap<u64, Note>,
+    /// Freed allocations, the oldest first.
+    freed: VecDeque<u64>,
+}
+
+/// Freed allocations that are remembered.
+const MOST_FREED: usize = 1 << 14;
+
+static NOTES: ProcessMutex<Notes> = ProcessMutex::new(Notes::default);
+
+/// Returns where the program is that allocates, for reports.
+pub type Origin = fn() -> Option<String>;
+
+static ORIGIN: OnceLock<Origin> = OnceLock::new();
+
+/// Says how the place in the program is found that allocates, as a program in another language sees it. The
+/// first call decides.
+pub fn set_origin(origin: Origin) {
+    let _ = ORIGIN.set(origin);
+}
+
+/// A backend has allocated memory while something is looked for.
+pub fn allocated(address: u64, bytes: usize) {
+    let mut notes = NOTES.lock();
+    let end = address + bytes.max(1) as u64;
+    // What was there before is gone.
+    let overlaps = notes.by_address.range(..end).rev();
+    let overlaps = overlaps.take_while(|(start, note)| **start + note.bytes as u64 > address);
+    for start in overlaps.map(|(start, _)| *start).collect::<Vec<_>>() {
+        notes.by_address.remove(&start);
+    }
+    notes.by_address.insert(address, Note { bytes, ..Note::default() });
+}
+
+/// A backend has freed memory while something is looked for.
+pub fn freed(address: u64, bytes: usize) {
+    let mut notes = NOTES.lock();
+    let note = notes.by_address.entry(address).or_default();
+    (note.bytes, note.is_freed) = (bytes, true);
+    notes.freed.push_back(address);
+    if notes.freed.len() > MOST_FREED
+        && let Some(oldest) = notes.freed.pop_front()
+        && notes.by_address.get(&oldest).is_some_and(|note| note.is_freed)
+    {
+        notes.by_address.remove(&oldest);
+    }
+}
+
+/// Notes what the memory of a new array is, and where the program is; the first array on an allocation is the
+/// one that it was made for.
+pub fn note_array(array: &Array) {
+    let mut notes = NOTES.lock();
+    if let Some(note) = notes.by_address.get_mut(&array.memory().address()) {
+        note.array.get_or_insert_with(|| {
+            format!("array of shape {} and dtype {}", shape_text(array.shape()), array.dtype())
+        });
+    }
+}
+
+/// Notes where the program is that has allocated memory. Code of the program's language runs under no lock.
+pub fn note_origin(address: u64) {
+    let needs_origin = |notes: &Notes| {
+        notes.by_address.get(&address).is_some_and(|note| note.origin.is_none() && !note.is_freed)
+    };
+    if !needs_origin(&NOTES.lock()) {
+        return;
+    }
+    let origin = ORIGIN.get().and_then(|origin| origin());
+    if let Some(note) = NOTES.lock().by_address.get_mut(&address) {
+        note.origin = origin;
+    }
+}
+
+/// A shape as Python writes it.
+fn shape_text(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        all => format!("({})", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// An allocation as reports name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// Its addresses.
+    pub range: Range<u64>,
+    /// True if it was freed.
+    pub is_freed: bool,
+    /// What it is and where it was allocated, as far as that is known.
+    pub text: String,
+}
+
+/// Returns what is known of the allocation that an address lies in or is closest to, of those that were made
+/// while something was looked for.
+pub fn nearest(address: u64) -> Option<Description> {
+    let notes = NOTES.lock();
+    let before = notes.by_address.range(..=address).next_back();
+    let after = notes.by_address.range(address..).next();
+    let distance = |(start, note): &(&u64, &Note)| {
+        let behind = address.saturating_sub(**start + note.bytes as u64 - 1);
+        start.saturating_sub(address).max(behind)
+    };
+    let (&start, note) = before.into_iter().chain(after).min_by_key(distance)?;
+    let what = note.array.as_deref().unwrap_or("memory");
+    let origin = note.origin.as_deref().map_or(String::new(), |at| format!(", allocated at {at}"));
+    Some(Description {
+        range: start..start + note.bytes as u64,
+        is_freed: note.is_freed,
+        text: format!("{what}{origin}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read() {
+        assert_eq!(Checks::parse("1").expect("all"), Checks::ALL);
+        assert_eq!(Checks::parse("all").expect("all"), Checks::ALL);
+        assert_eq!(Checks::parse("off").expect("none"), Checks::NONE);
+        let two = Checks::parse("bounds, arithmetic").expect("two");
+        assert_eq!(two.names().collect::<Vec<_>>(), ["bounds", "arithmetic"]);
+        let error = Checks::parse("bounds,limits").expect_err("refused").to_string();
+        assert!(error.contains("\"bounds,limits\"") && error.contains("uninitialised"), "{error}");
+        let all = Checks::NAMES.iter().fold(Checks::NONE, |all, (_, kind)| all | *kind);
+        assert_eq!(all, Checks::ALL);
+    }
+
+    #[test]
+    fn allocations_are_remembered_until_their_addresses_are_used_again() {
+        allocated(0x9000_0000, 64);
+        allocated(0x9000_0100, 32);
+        let found = nearest(0x9000_0040).expect("the first");
+        assert_eq!((found.range, found.is_freed), (0x9000_0000..0x9000_0040, false));
+        let found = nearest(0x9000_00f0).expect("the second");
+        assert_eq!(found.range, 0x9000_0100..0x9000_0120);
+        freed(0x9000_0100, 32);
+        assert!(nearest(0x9000_0101).expect("the second").is_freed);
+        allocated(0x9000_0110, 4);
+        let found = nearest(0x9000_0101).expect("a new one");
+        assert_eq!((found.range, found.is_freed), (0x9000_0110..0x9000_0114, false));
+    }
+}

@@ -1,0 +1,68 @@
+"""Looking for faults of kernels while they run on the host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ._core import set_checks
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+@contextmanager
+def checking(*kinds: str) -> Iterator[None]:
+    """Looks for faults of kernels that are launched in its block, on the host.
+
+    A fault ends its launch with an exception that names the kernel, the line of its text, the
+    block, the thread, the array, and the line of the program that allocated it. As any launch that
+    fails, it raises the exception at once, or the synchronization of its stream does.
+
+    Parameters
+    ----------
+    *kinds : {"bounds", "uninitialised", "races", "barriers", "arithmetic"}
+        What to look for; without any, everything. "bounds": accesses outside of live allocations,
+        and to freed memory. "uninitialised": reads of memory that nothing has written, of what is
+        allocated in the block. "races": accesses of two threads that nothing orders, of which one
+        writes and one is not atomic. "barriers": threads of a block that wait at different ones.
+        "arithmetic": divisions of integers by zero, and addresses that are not aligned.
+
+    Raises
+    ------
+    LogicError
+        There is no such kind.
+    Unsupported
+        The backend is that of a GPU.
+
+    Notes
+    -----
+    ``PYGPU_CHECK=1`` is the same for a whole program, and a list of kinds with commas between
+    looks for these. The setting is the process's, for all of its threads. PyCUDA has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pygpu
+    >>> from pygpu import autoinit, driver, gpuarray
+    >>> from pygpu.compiler import SourceModule
+    >>> module = SourceModule("__global__ void next(int *a) { a[threadIdx.x + 1] = 0; }")
+    >>> if pygpu.choose_backend() == "host":
+    ...     with pygpu.checking():
+    ...         a = gpuarray.zeros(4, np.int32)
+    ...         module.get_function("next")(a, block=(3, 1, 1))
+    """
+    before = set_checks(",".join(kinds) or "all")
+    try:
+        yield
+    finally:
+        set_checks(before)
+
+
+def place() -> str | None:
+    """Returns the file and line of the program that calls this package."""
+    frame = sys._getframe(0)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

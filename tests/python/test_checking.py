@@ -1,0 +1,235 @@
+"""Faults of kernels that are looked for: each is found, with the line that allocated its memory."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from device import BACKEND
+from processes import run_python
+
+import pygpu
+from pygpu import cumath, driver, gpuarray
+from pygpu.compiler import SourceModule
+
+pytestmark = pytest.mark.skipif(BACKEND != "host", reason="GPUs do not look for faults")
+
+INT = np.int32
+TEXT = """
+__global__ void fill(int *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) a[i] = i;
+}
+__global__ void add(int *a, const int *b) {
+    a[threadIdx.x] += b[threadIdx.x];
+}
+__device__ int total = 1;
+__global__ void count(int *a) { atomicAdd(&total, a[threadIdx.x]); }
+"""
+
+
+def line() -> str:
+    """The place of the caller, as reports name it."""
+    frame = inspect.stack()[1]
+    return f"{frame.filename}:{frame.lineno}"
+
+
+def refused(call, *texts):
+    """Asserts that a call ends with an error that has these texts in it."""
+    with pytest.raises(driver.Error, match=re.escape(texts[0])) as caught:
+        call()
+    for text in texts:
+        assert text in str(caught.value), (text, str(caught.value))
+
+
+@pytest.fixture(params=["compiled before", "compiled with checks"])
+def module(request):
+    if request.param == "compiled before":
+        module = SourceModule(TEXT)
+        with pygpu.checking():
+            yield module
+    else:
+        with pygpu.checking():
+            yield SourceModule(TEXT)
+
+
+def test_an_access_behind_an_array_names_its_shape_dtype_and_line(module):
+    fill = module.get_function("fill")
+    a, place = gpuarray.zeros((2, 10), INT), line()
+    fill(a, INT(20), grid=(3, 1), block=(8, 1, 1))
+    assert (a.get().ravel() == range(20)).all()
+    refused(
+        lambda: fill(a, INT(21), grid=(3, 1), block=(8, 1, 1)),
+        "kernel fill failed in block (2, 0, 0): thread (4, 0, 0) writes 4 bytes outside any live "
+        "allocation in kernel.cu:4: address",
+        f"0 bytes behind the end of the 80 bytes at {a.ptr:#x}, array of shape (2, 10) and dtype "
+        f"int32, allocated at {place}",
+    )
+    # The stream goes on.
+    fill(a, INT(20), grid=(3, 1), block=(8, 1, 1))
+    driver.Context.synchronize()
+
+
+def test_an_error_on_a_stream_is_raised_when_it_is_synchronized(module):
+    fill, stream = module.get_function("fill"), driver.Stream()
+    a, place = gpuarray.zeros(20, INT), line()
+    driver.Context.synchronize()
+    fill(a, INT(21), grid=(3, 1), block=(8, 1, 1), stream=stream)
+    refused(stream.synchronize, "kernel.cu:4", "shape (20,) and dtype int32", place)
+    stream.synchronize()
+
+
+def test_freed_memory_is_named(module):
+    add = module.get_function("add")
+    a = gpuarray.zeros(8, INT)
+    b, place = gpuarray.zeros(8, INT), line()
+    pointer = b.ptr
+    add(a, b, block=(8, 1, 1))
+    del b
+    more = [gpuarray.zeros(8, INT) for _ in range(10)]
+    assert pointer not in [array.ptr for array in more]
+    refused(
+        lambda: add(a, np.intp(pointer), block=(8, 1, 1)),
+        "thread (0, 0, 0) reads 4 bytes of freed memory in kernel.cu:7",
+        f"offset 0 of the 32 bytes at {pointer:#x}, array of shape (8,) and dtype int32",
+        place,
+    )
+
+
+def test_what_nothing_has_written_is_named(module):
+    add = module.get_function("add")
+    a = gpuarray.zeros(8, INT)
+    b, place = gpuarray.empty((4, 2), INT), line()
+    b[:3] = 1
+    add(a, b, block=(6, 1, 1))
+    refused(
+        lambda: add(a, b, block=(8, 1, 1)),
+        "thread (6, 0, 0) reads 4 bytes that nothing has written in kernel.cu:7: address",
+        f"offset 24 of the 32 bytes at {b.ptr:#x}, array of shape (4, 2) and dtype int32",
+        place,
+    )
+    # Copies, fills and operations write it.
+    for write in (
+        lambda b: b.set(np.ones((4, 2), INT)),
+        lambda b: b.fill(1),
+        lambda b: driver.memset_d32(b.gpudata, 1, 8),
+        lambda b: cumath.fabs(gpuarray.zeros((4, 2), np.float32), out=b.view(np.float32)),
+    ):
+        b = gpuarray.empty((4, 2), INT)
+        write(b)
+        add(a, b, block=(8, 1, 1))
+
+
+def test_memory_without_an_array_has_its_line(module):
+    fill = module.get_function("fill")
+    memory, place = driver.mem_alloc(40), line()
+    fill(memory, INT(10), block=(16, 1, 1))
+    refused(
+        lambda: fill(memory, INT(11), block=(16, 1, 1)),
+        f"the 40 bytes at {int(memory):#x}, memory, allocated at {place}",
+    )
+
+
+def test_variables_of_modules_keep_their_values(module):
+    count = module.get_function("count")
+    address, _ = module.get_global("total")
+    a = gpuarray.to_gpu(np.arange(4, dtype=INT))
+    driver.memcpy_htod(address, INT(100))
+    count(a, block=(4, 1, 1))
+    count(a, block=(4, 1, 1))
+    assert driver.from_device(address, (), INT) == 112
+
+
+SHARED = """
+__global__ void reverse(int *a, int waits) {
+    __shared__ int all[64];
+    all[threadIdx.x] = a[threadIdx.x];
+    if (waits) __syncthreads();
+    a[threadIdx.x] = all[63 - threadIdx.x];
+}
+__global__ void neighbours(int *a, const int *b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    a[i] = b[(i + 32) % 64];
+}
+__global__ void branches(int *a, int n) {
+    if ((int)threadIdx.x < n) __syncthreads();
+    else
+        __syncthreads();
+    a[0] = 1 / (n - 64);
+}
+"""
+
+
+def test_races_name_both_accesses():
+    with pygpu.checking("races"):
+        module = SourceModule(SHARED)
+        reverse, neighbours = module.get_function("reverse"), module.get_function("neighbours")
+        a = gpuarray.arange(0, 64, 1, dtype=INT)
+        reverse(a, INT(1), block=(64, 1, 1))
+        assert (a.get() == np.arange(64)[::-1]).all()
+        refused(
+            lambda: reverse(a, INT(0), block=(64, 1, 1)),
+            "thread (32, 0, 0) writes 4 bytes in kernel.cu:4, in a race with a read by thread "
+            "(31, 0, 0) in kernel.cu:6: address",
+            "offset 128 of the 256 bytes",
+            "shared memory all",
+        )
+        a, place = gpuarray.zeros((8, 8), INT), line()
+        neighbours(a, gpuarray.zeros((8, 8), INT), grid=(2, 1), block=(32, 1, 1))
+        refused(
+            lambda: neighbours(a, a, grid=(2, 1), block=(32, 1, 1)),
+            "in block (1, 0, 0): thread (0, 0, 0)",
+            "by thread (0, 0, 0) of block (0, 0, 0) in kernel.cu:10",
+            "array of shape (8, 8) and dtype int32",
+            place,
+        )
+
+
+def test_barriers_and_divisions_name_their_lines():
+    with pygpu.checking("barriers", "arithmetic"):
+        branches = SourceModule(SHARED).get_function("branches")
+        a = gpuarray.zeros(1, INT)
+        branches(a, INT(0), block=(64, 1, 1))
+        refused(
+            lambda: branches(a, INT(8), block=(64, 1, 1)),
+            "thread (8, 0, 0) waits at the barrier in kernel.cu:15, thread (0, 0, 0) at that in "
+            "kernel.cu:13",
+        )
+        refused(
+            lambda: branches(a, INT(64), block=(64, 1, 1)),
+            "thread (0, 0, 0) divides by zero, in kernel.cu:16",
+        )
+
+
+def test_kinds_are_chosen():
+    with pygpu.checking("bounds"):
+        module = SourceModule(TEXT)
+        add, fill = module.get_function("add"), module.get_function("fill")
+        a = gpuarray.empty(8, INT)
+        add(a, a, block=(8, 1, 1))
+        refused(lambda: fill(a, INT(9), block=(9, 1, 1)), "outside any live allocation")
+    with pygpu.checking("uninitialised"), pygpu.checking("arithmetic"):
+        add(gpuarray.empty(8, INT), a, block=(8, 1, 1))
+    with pytest.raises(driver.LogicError, match="'bound'|\"bound\""), pygpu.checking("bound"):
+        pass
+
+
+def test_a_variable_switches_checks_on_for_a_program():
+    program = """
+        import numpy as np
+        from pygpu import autoinit, driver, gpuarray
+        from pygpu.compiler import SourceModule
+        next = SourceModule("__global__ void next(int *a) { a[threadIdx.x + 1] = 0; }")
+        a = gpuarray.zeros(4, np.int32)
+        try:
+            next.get_function("next")(a, block=(4, 1, 1))
+        except driver.Error as error:
+            print(error)
+    """
+    assert run_python(program, PYGPU_CHECK="0").stdout == ""
+    found = run_python(program, PYGPU_CHECK="bounds").stdout
+    assert "array of shape (4,) and dtype int32, allocated at <string>:6" in found
+    refused = run_python(program, check=False, PYGPU_CHECK="maybe").stderr
+    assert 'PYGPU_CHECK is "maybe"; allowed are bounds, uninitialised' in refused
