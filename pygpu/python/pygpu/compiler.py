@@ -20,6 +20,7 @@ from ._errors import CompileError, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 __all__ = [
     "DEFAULT_NVCC_FLAGS",
@@ -64,7 +65,8 @@ def compile(
         Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it. Those that only speak to a host
         compiler have no effect on a run-time compiler.
     keep : bool
-        Writes source and result to a new folder and prints its name.
+        Writes source and result to a new folder and prints its name; with ``-G`` on the host, a
+        debugger shows that source.
     no_extern_c : bool
         Whether the source is taken as it is; kernels then have C++'s names unless they are declared
         ``extern "C"``.
@@ -134,7 +136,10 @@ def compile(
         references = f"#include <{_headers.REFERENCES}>\n"
         # Such variables are written without a qualifier, and belong to the device.
         flags.append("-default-device")
-    text = f'{_UNASKED}{references}{wrapper[0]}#line 1 "{_FILE}"\n{text}{wrapper[1]}'
+    folder = _kept(source) if keep else None
+    # A debugger shows the lines of a file that is there.
+    file = folder / _FILE if folder is not None and on_host else _FILE
+    text = f'{_UNASKED}{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:
@@ -157,8 +162,9 @@ def compile(
         from warnings import warn
 
         warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=3)
-    if keep:
-        _keep(text, result, target)
+    if folder is not None:
+        (folder / f"kernel.{target}").write_bytes(result)
+        print(f"*** compiler output in {folder}")
     return result
 
 
@@ -181,14 +187,14 @@ def _virtual(arch: str) -> str:
     return "compute_" + arch.removeprefix("sm_")
 
 
-def _keep(source: str, result: bytes, target: str) -> None:
+def _kept(source: str) -> Path:
+    """Writes a source to a new folder, where what is compiled of it is kept, too."""
     from pathlib import Path
     from tempfile import mkdtemp
 
     folder = Path(mkdtemp())
     (folder / _FILE).write_text(source)
-    (folder / f"kernel.{target}").write_bytes(result)
-    print(f"*** compiler output in {folder}")
+    return folder
 
 
 def _check_arch(arch: str | None) -> None:
