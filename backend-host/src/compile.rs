@@ -3,6 +3,7 @@
 use crate::checked::ModuleText;
 use cuda_c::{Compiler, Language, Preprocessed, Source};
 use hal::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
+use hal::library::search_directories;
 use hal::{Error, ErrorKind, Result, Status};
 use std::sync::OnceLock;
 
@@ -43,7 +44,8 @@ pub(crate) fn compile(text: &str, name: &str, options: &[&str], checked: bool) -
 const TARGET: &str = "host";
 
 fn find(checked: bool) -> Result<Compiler> {
-    Compiler::find(Language { checked, ..Language::default() }).map_err(error)
+    let language = Language { checked, ..Language::default() };
+    Compiler::find_also_in(&search_directories(), language).map_err(error)
 }
 
 /// Compiled code on disk, as the environment says.

@@ -242,7 +242,9 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
             for (; y < block.y; ++y, x = 0) {
                 threadIdx.y = y;
                 // Between barriers, the language gives threads no order.
+#ifndef __clang__
 #pragma GCC ivdep
+#endif
                 for (; x < block.x; ++x) {
                     threadIdx.x = x;
                     call();

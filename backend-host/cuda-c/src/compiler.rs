@@ -100,8 +100,17 @@ impl Compiler {
     /// # Errors
     /// `NoCompiler` that says what was looked for and what to install.
     pub fn find(language: Language) -> Result<Compiler> {
-        let optimization = Optimization::default();
-        Ok(Compiler { toolchain: Toolchain::find()?, language, optimization, kept_headers: None })
+        Compiler::find_also_in(&[], language)
+    }
+
+    /// Returns that compiler, else the one of the package `ziglang` in one of the folders, which are
+    /// those of Python's packages.
+    ///
+    /// # Errors
+    /// As [`Compiler::find`].
+    pub fn find_also_in(packages: &[PathBuf], language: Language) -> Result<Compiler> {
+        let (toolchain, optimization) = (Toolchain::find(packages)?, Optimization::default());
+        Ok(Compiler { toolchain, language, optimization, kept_headers: None })
     }
 
     /// Chooses what the compiler takes its time for.
@@ -161,9 +170,9 @@ impl Compiler {
             written.map_err(|error| folder.failed(&error))?;
         }
         let language = match &self.kept_headers {
-            Some(kept) => precompiled::folder(self, kept, &options)?,
-            None => {
-                let language = folder.path.join("language");
+            Some(kept) if !self.toolchain.is_zig => precompiled::folder(self, kept, &options)?,
+            _ => {
+                let language = folder.path.join(headers::FOLDER);
                 headers::write(&language).map_err(|error| folder.failed(&error))?;
                 language
             }
@@ -175,9 +184,10 @@ impl Compiler {
             arguments.extend(self.code_options(&options));
             arguments.push("-fpch-preprocess".to_owned());
         }
-        arguments.extend(["-isystem".to_owned(), language.to_string_lossy().into_owned()]);
         arguments.extend(["-include".to_owned(), headers::PRELUDE.to_owned()]);
         arguments.extend(options.preprocessor.iter().cloned());
+        let folders = self.toolchain.language_folders();
+        arguments.extend([folders.to_owned(), language.to_string_lossy().into_owned()]);
         if !source.headers.is_empty() {
             arguments.push(format!("-I{}", program.to_string_lossy()));
         }
@@ -213,7 +223,8 @@ impl Compiler {
         let object = folder.file("unit.o");
         let mut arguments = self.code_options(&source.options);
         arguments.extend(check::folder_option().filter(|_| self.language.checked));
-        arguments.extend(["-x", "c++-cpp-output", "-c", "-", "-o"].map(str::to_owned));
+        let language = self.toolchain.preprocessed_language();
+        arguments.extend(["-x", language, "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
         let compiled = self.run(&folder, &arguments, &unit)?;
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
@@ -224,7 +235,8 @@ impl Compiler {
                 .map(str::to_owned)
                 .to_vec();
         arguments.extend([library.clone(), object]);
-        arguments.extend(symbols.libraries().iter().map(|it| (*it).to_owned()));
+        let libraries = self.toolchain.libraries(symbols.libraries());
+        arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
         let storage = dynamic_shared(&symbols);
         if !storage.is_empty() {
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));
@@ -247,7 +259,10 @@ impl Compiler {
     fn target_options(&self) -> Vec<String> {
         let native: &[&str] = if cfg!(target_arch = "x86_64") {
             // Tuned for no processor, GCC gathers and scatters no elements, which costs more than it saves.
-            &["-march=native", "-mtune=generic"]
+            match self.toolchain.is_clang {
+                true => &["-march=native"],
+                false => &["-march=native", "-mtune=generic"],
+            }
         } else {
             &["-mcpu=native"]
         };
@@ -306,7 +321,7 @@ impl Compiler {
             "-fno-finite-loops",
             "-fno-math-errno",
             "-fno-trapping-math",
-            "-ffp-contract=fast",
+            self.toolchain.contraction(),
             // The language's own, which no other function of the system's may replace.
             "-fno-builtin-printf",
             // A stack that overflows faults, and does not run into another one.

@@ -99,6 +99,9 @@ headers!(
     "vector_types.h",
 );
 
+/// The folder of the headers, as line markers name it.
+pub(crate) const FOLDER: &str = "language";
+
 /// The header that each text is compiled behind.
 pub(crate) const PRELUDE: &str = "gpuarray_prelude.h";
 

@@ -159,9 +159,10 @@ impl Options {
                     }
                 }
                 "-fmad" | "--fmad" => {
-                    let on = switch(option, &value_of("true or false")?)?;
-                    let contract = if on { "fast" } else { "off" };
-                    read.code.push(format!("-ffp-contract={contract}"));
+                    // Merged is what they are without the option.
+                    if !switch(option, &value_of("true or false")?)? {
+                        read.code.push("-ffp-contract=off".to_owned());
+                    }
                 }
                 "-ffp-contract" => {
                     let value = value_of("a value")?;

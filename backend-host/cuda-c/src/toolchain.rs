@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
@@ -14,18 +14,20 @@ pub(crate) struct Toolchain {
     /// What it says of itself, and what processor the machine has.
     pub(crate) identity: String,
     pub(crate) is_clang: bool,
+    /// True for the compiler of the package `ziglang`, a clang with libraries of its own.
+    pub(crate) is_zig: bool,
 }
 
 /// Programs to look for where the environment names none.
 const CANDIDATES: [&str; 3] = ["c++", "g++", "clang++"];
 
 impl Toolchain {
-    /// Returns the compiler that `CXX` names, else the first of c++, g++ and clang++ that runs. It is
-    /// asked once for each value of `CXX`.
+    /// Returns the compiler that `CXX` names, else the first of c++, g++ and clang++ that runs, else
+    /// that of the package `ziglang` in one of the folders. It is asked once for each value of `CXX`.
     ///
     /// # Errors
     /// `NoCompiler` that says what was looked for.
-    pub(crate) fn find() -> Result<Toolchain> {
+    pub(crate) fn find(packages: &[PathBuf]) -> Result<Toolchain> {
         static FOUND: Mutex<Option<(Option<String>, Toolchain)>> = Mutex::new(None);
         let chosen = match is_trusted() {
             true => std::env::var("CXX").ok().filter(|it| !it.trim().is_empty()),
@@ -37,7 +39,7 @@ impl Toolchain {
         {
             return Ok(toolchain.clone());
         }
-        let toolchain = search(chosen.as_deref())?;
+        let toolchain = search(chosen.as_deref(), packages)?;
         *found = Some((chosen, toolchain.clone()));
         Ok(toolchain)
     }
@@ -86,6 +88,34 @@ impl Toolchain {
         versions.filter_map(|word| word.split('.').next()?.parse().ok()).next().unwrap_or(0)
     }
 
+    /// Returns what the compiler calls C++ that the preprocessor has read.
+    pub(crate) fn preprocessed_language(&self) -> &'static str {
+        // Zig knows no name of it. Nothing is left that reading it once more would change.
+        if self.is_zig { "c++" } else { "c++-cpp-output" }
+    }
+
+    /// Returns the option that names the folder of the language's headers: behind the program's folders,
+    /// and in front of the system's.
+    pub(crate) fn language_folders(&self) -> &'static str {
+        // Zig looks into its own folders of the system's headers first.
+        if self.is_zig { "-I" } else { "-isystem" }
+    }
+
+    /// Returns what the linker is told of libraries, as GCC is told it. Zig would build those of C++ and
+    /// its own from their source first, for minutes, and kernels do not need them.
+    pub(crate) fn libraries(&self, of_gcc: &'static [&'static str]) -> &'static [&'static str] {
+        match self.is_zig && of_gcc.len() > 1 {
+            true => &["-Wl,-z,defs", "-nostdlib", "-lm", "-lc"],
+            false => of_gcc,
+        }
+    }
+
+    /// Returns the option that lets multiplications and additions merge, but not where functions of the
+    /// language are about them: clang's `fast` would.
+    pub(crate) fn contraction(&self) -> &'static str {
+        if self.is_clang { "-ffp-contract=on" } else { "-ffp-contract=fast" }
+    }
+
     fn command(&self) -> Command {
         command(&self.words)
     }
@@ -108,19 +138,16 @@ fn command(words: &[String]) -> Command {
     command
 }
 
-fn search(chosen: Option<&str>) -> Result<Toolchain> {
-    let candidates = chosen.map_or(CANDIDATES.to_vec(), |it| vec![it]);
-    for candidate in &candidates {
-        let words: Vec<String> = candidate.split_whitespace().map(str::to_owned).collect();
-        let asked = command(&words).arg("--version").stdin(Stdio::null()).output();
-        if let Ok(output) = asked
-            && output.status.success()
-        {
-            let version = String::from_utf8_lossy(&output.stdout).into_owned();
-            let is_clang = version.contains("clang");
-            let identity = format!("{candidate}\n{version}{}", processor());
-            return Ok(Toolchain { words, identity, is_clang });
-        }
+fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {
+    let named = chosen.map_or(CANDIDATES.to_vec(), |it| vec![it]);
+    let named = named.iter().map(|it| it.split_whitespace().map(str::to_owned).collect());
+    let of_packages = packages.iter().map(|folder| folder.join("ziglang").join("zig"));
+    let of_packages = of_packages
+        .filter(|program| chosen.is_none() && program.is_file())
+        .map(|program| vec![program.to_string_lossy().into_owned(), "c++".to_owned()]);
+    let found = named.chain(of_packages).find_map(|words: Vec<String>| ask(&words));
+    if let Some(toolchain) = found {
+        return Ok(toolchain);
     }
     let looked = match chosen {
         Some(chosen) => format!("CXX names {chosen:?}, which does not run"),
@@ -128,8 +155,22 @@ fn search(chosen: Option<&str>) -> Result<Toolchain> {
     };
     Err(Error::NoCompiler(format!(
         "kernels in CUDA C need a C++ compiler on the host: {looked}; install one (the package g++ or \
-         clang of the system) or set CXX to its path"
+         clang of the system, or pip install 'pygpu[compiler]') or set CXX to its path"
     )))
+}
+
+/// The compiler that is started with these words, if it runs.
+fn ask(words: &[String]) -> Option<Toolchain> {
+    let program = Path::new(words.first()?).file_stem();
+    let is_zig = program.is_some_and(|name| name == "zig");
+    let output = command(words).arg("--version").stdin(Stdio::null()).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    let version = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_clang = version.contains("clang");
+    let identity = format!("{}\n{version}{}", words.join(" "), processor());
+    Some(Toolchain { words: words.to_vec(), identity, is_clang, is_zig })
 }
 
 /// What code for this machine's own processor depends on.
@@ -150,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_was_looked_for_is_named() {
-        let error = search(Some("/no/such/compiler -x")).expect_err("none").to_string();
+        let error = search(Some("/no/such/compiler -x"), &[]).expect_err("none").to_string();
         assert!(error.contains("CXX names \"/no/such/compiler -x\""), "{error}");
     }
 }

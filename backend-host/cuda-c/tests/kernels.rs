@@ -437,7 +437,8 @@ extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VA
     let source =
         Source { text: "#include <cuda_fp16.h>\nint x = y;", name: "k.cu", ..Source::default() };
     let error = compiler().keeping_headers_in(&folder).compile(&source).expect_err("wrong");
-    assert!(error.to_string().starts_with("k.cu:2: error: 'y'"), "{error}");
+    let error = error.to_string();
+    assert!(error.starts_with("k.cu:2: error: ") && error.contains("'y'"), "{error}");
     let file = folder.join("file");
     std::fs::write(&file, "").expect("a file");
     let error = compiler().keeping_headers_in(&file).compile(&source).expect_err("no folder");
@@ -505,11 +506,13 @@ fn the_compiler_says_where_it_stumbles() {
         }
     };
     let log = refused("__global__ void f(int *a)\n{\n    a[0] = nowhere;\n}\n", &[]);
-    assert!(log.contains("mine.cu:3: error: 'nowhere' was not declared"), "{log}");
+    // GCC says "was not declared", clang "use of undeclared identifier".
+    assert!(log.contains("mine.cu:3: error: ") && log.contains("'nowhere'"), "{log}");
     let log = refused("\n#include \"absent.h\"\n", &[]);
     assert!(log.contains("mine.cu:2") && log.contains("absent.h"), "{log}");
     let log = refused("__device__ int g(); __global__ void f(int *a) { a[0] = g(); }", &[]);
-    assert!(log.contains("undefined reference to `g()'"), "{log}");
+    // "undefined reference to `g()'", or "undefined symbol: g()".
+    assert!(log.contains("undefined") && log.contains("g()"), "{log}");
     let log = refused("__global__ void f() { f<<<1, 1>>>(); }", &[]);
     assert!(log.contains("mine.cu:1: error: a kernel cannot launch kernels"), "{log}");
     assert!(refused("", &["-nonsense"]).contains("\"-nonsense\" is unknown"));
@@ -524,7 +527,7 @@ fn the_compiler_says_where_it_stumbles() {
     assert!(compiler().compile(&outside).is_err());
     let warned = Source { text: "#warning look here\n", name: "mine.cu", ..Source::default() };
     let log = compiler().compile(&warned).expect("a unit").log;
-    assert!(log.contains("mine.cu:1: warning: #warning look here"), "{log}");
+    assert!(log.contains("mine.cu:1: warning: ") && log.contains("look here"), "{log}");
 }
 
 #[test]

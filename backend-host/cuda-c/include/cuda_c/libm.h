@@ -223,7 +223,11 @@ static inline void sincos(double x, double* s, double* c) { cuda_c::system_sinco
 static inline void sincosf(float x, float* s, float* c) { cuda_c::system_sincosf(x, s, c); }
 static inline void sincos(float x, float* s, float* c) { cuda_c::system_sincosf(x, s, c); }
 
-// Classes of numbers.
+// Classes of numbers. Older versions of clang compute the sign of no constant.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winvalid-constexpr"
+#endif
 #define CUDA_C_CLASS(name, result, value)                                                       \
     constexpr static inline result name(float x) { return value; }                              \
     constexpr static inline result name(double x) { return value; }                             \
@@ -243,6 +247,9 @@ CUDA_C_CLASS(isnan)
 CUDA_C_CLASS(isinf)
 CUDA_C_CLASS(signbit)
 #undef CUDA_C_CLASS
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 constexpr static inline int __finite(double x) { return isfinite(x); }
 constexpr static inline int __finitef(float x) { return isfinite(x); }
 

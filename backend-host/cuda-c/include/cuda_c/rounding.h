@@ -55,35 +55,26 @@ static inline double multiply_add(double x, double y, double z) { return __built
 static inline float root(float x) { return __builtin_sqrtf(x); }
 static inline double root(double x) { return __builtin_sqrt(x); }
 
-// Not merged: as multiply-adds that are exact in one of their operations.
-static inline float sum(float x, float y) {
-#ifdef __FP_FAST_FMAF
-    return __builtin_fmaf(x, 1.0f, y);
+// Not merged: as multiply-adds that are exact in one of their operations, which GCC leaves alone; clang
+// does not, and is told.
+#ifdef __clang__
+#define CUDA_C_UNMERGED(plain, merged)                                                          \
+    _Pragma("clang fp contract(off)") return plain;
 #else
-    return x + y;
+#define CUDA_C_UNMERGED(plain, merged) return merged;
 #endif
-}
-static inline double sum(double x, double y) {
-#ifdef __FP_FAST_FMA
-    return __builtin_fma(x, 1.0, y);
+#if defined(__FP_FAST_FMAF) && defined(__FP_FAST_FMA)
+static inline float sum(float x, float y) { CUDA_C_UNMERGED(x + y, __builtin_fmaf(x, 1.0f, y)) }
+static inline double sum(double x, double y) { CUDA_C_UNMERGED(x + y, __builtin_fma(x, 1.0, y)) }
+static inline float product(float x, float y) { CUDA_C_UNMERGED(x * y, __builtin_fmaf(x, y, -0.0f)) }
+static inline double product(double x, double y) { CUDA_C_UNMERGED(x * y, __builtin_fma(x, y, -0.0)) }
 #else
-    return x + y;
+static inline float sum(float x, float y) { CUDA_C_UNMERGED(x + y, x + y) }
+static inline double sum(double x, double y) { CUDA_C_UNMERGED(x + y, x + y) }
+static inline float product(float x, float y) { CUDA_C_UNMERGED(x * y, x * y) }
+static inline double product(double x, double y) { CUDA_C_UNMERGED(x * y, x * y) }
 #endif
-}
-static inline float product(float x, float y) {
-#ifdef __FP_FAST_FMAF
-    return __builtin_fmaf(x, y, -0.0f);
-#else
-    return x * y;
-#endif
-}
-static inline double product(double x, double y) {
-#ifdef __FP_FAST_FMA
-    return __builtin_fma(x, y, -0.0);
-#else
-    return x * y;
-#endif
-}
+#undef CUDA_C_UNMERGED
 
 // 1 / sqrt(x) to the nearest float. The first value is one of two neighbours; the one is chosen that
 // the exact square of the number between them, times x, tells.
