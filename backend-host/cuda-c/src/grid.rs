@@ -1,21 +1,23 @@
 //! Launches: the blocks of a grid, handed out to threads of the operating system.
 
 mod barrier;
+mod others;
 
 use crate::abi;
 use crate::block::MOST_THREADS;
 use crate::check::{self, Checking};
-use crate::error::{Error, Failure, FailureKind, Result};
+use crate::error::{Error, Result};
 use crate::fault;
-use crate::interruption::{self, PERIOD, Watched, this_thread};
+use crate::interruption::{self, Watched, this_thread};
 use crate::library::{Code, Library, Parameter};
 use crate::worker;
 use barrier::GridBarrier;
+use others::Others;
 use rayon::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of shared memory of a block at most, static and dynamic: those of the largest GPUs.
@@ -249,15 +251,6 @@ pub(crate) struct Grid<'a> {
     left: Condvar,
 }
 
-/// The threads besides the one that launches.
-#[derive(Debug, Default)]
-struct Others {
-    /// How many have been started and not ended.
-    count: usize,
-    /// Those that run blocks.
-    running: Vec<libc::pthread_t>,
-}
-
 // SAFETY: the arguments that the launch points to are only read; the function is called by the thread
 // that launches only.
 unsafe impl Sync for Grid<'_> {}
@@ -313,51 +306,6 @@ impl Grid<'_> {
         // SAFETY: the launch's caller has promised it.
         if let Err(error) = unsafe { worker::run(self, blocks) } {
             self.stop(error);
-        }
-    }
-
-    fn others(&self) -> MutexGuard<'_, Others> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What another thread than the one that launches does, which has been counted.
-    fn work_beside(&self, blocks: Range<u64>) {
-        self.others().running.push(this_thread());
-        self.work(blocks);
-        self.others().running.retain(|it| *it != this_thread());
-        self.leave();
-    }
-
-    fn leave(&self) {
-        self.others().count -= 1;
-        self.left.notify_all();
-    }
-
-    /// Waits until the other threads have ended. The program may end the launch meanwhile.
-    fn wait_for_others(&self) {
-        if self.is_interrupted.is_none() {
-            return;
-        }
-        let mut others = self.others();
-        while others.count > 0 {
-            let waited = self.left.wait_timeout(others, PERIOD);
-            let (guard, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-            others = guard;
-            if !waited.timed_out() {
-                continue;
-            }
-            drop(others);
-            if self.is_to_end() {
-                self.stop(Error::Kernel(Failure {
-                    kind: FailureKind::Interrupted,
-                    message: format!("kernel {} was interrupted", self.name),
-                }));
-            }
-            others = self.others();
-            if self.is_stopped() {
-                // They are in the list, and so have not ended.
-                others.running.iter().for_each(|&it| interruption::signal(it));
-            }
         }
     }
 
