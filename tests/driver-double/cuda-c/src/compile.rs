@@ -86,8 +86,12 @@ fn compile(program: &Program, texts: &Texts<'_>) -> Result<Compiled> {
         headers: &headers,
     };
     // As for the run-time compilers of GPUs, there are no files but the program's.
-    let language =
-        Language { warp_size: program.warp_size, hip: program.hip != 0, system_headers: false };
+    let language = Language {
+        warp_size: program.warp_size,
+        hip: program.hip != 0,
+        system_headers: false,
+        ..Language::default()
+    };
     let compiler = Compiler::find(language)?.optimizing_for(Optimization::Compilation);
     match &texts.cache {
         None => compiler.compile(&source),
