@@ -310,10 +310,14 @@ impl Library {
     }
 }
 
+/// What lies between shared memory and the executor's variables in a unit with checks.
+pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
+
 /// True for the thread-local variables that are shared memory: the others are the executor's.
 pub(crate) fn is_shared(name: &str) -> bool {
-    let own = ["threadIdx", "blockIdx", "blockDim", "gridDim", "gpuarray_abi", "gpuarray_local"];
-    !own.iter().any(|own| name.contains(own))
+    let indices = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
+    let others = ["gpuarray_abi", "gpuarray_local", RED_ZONE, "__nanosleep"];
+    !indices.iter().chain(&others).any(|own| name.contains(own))
 }
 
 /// The symbols of static shared memory.

@@ -523,3 +523,27 @@ extern "C" __global__ void turn(int *a, int n) {
         &["kernel.cu:6", "kernel.cu:18"],
     );
 }
+
+#[test]
+fn accesses_outside_of_static_shared_memory_are_found() {
+    let library = load(
+        r#"
+extern "C" __global__ void one(int *a, int n) {
+    __shared__ int s[64];
+    s[threadIdx.x + n] = 1;
+}
+extern "C" __global__ void turns(int *a, int n) {
+    __nanosleep(10);
+    __nanosleep(n);
+}
+"#,
+    );
+    let mut array = vec![1; 64];
+    let mut run = |name, number| run(&library, name, (1, 64), &mut array, number, ORDER);
+    assert_eq!(run("one", 0), None);
+    let texts =
+        ["thread (63, 0, 0) writes", "kernel.cu:4:", "0 bytes behind the end of the 256 bytes"];
+    found(run("one", 1), FailureKind::Address, &texts);
+    found(run("one", 60), FailureKind::Address, &["thread (4, 0, 0) writes", "shared memory s"]);
+    assert_eq!(run("turns", 0), None);
+}

@@ -50,6 +50,7 @@ impl Unit {
             .collect();
         variables.sort_by_key(|(range, _)| range.start);
         let locals = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
+        let locals = locals.filter(|it| !it.name.contains(crate::library::RED_ZONE));
         let locals = locals.map(|it| Local {
             range: it.value as usize..(it.value + it.bytes) as usize,
             shared_name: match crate::library::is_shared(&it.name) {
