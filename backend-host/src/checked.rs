@@ -166,7 +166,9 @@ struct DeviceMemory<'a>(&'a HostDevice);
 
 impl Memory for DeviceMemory<'_> {
     fn live(&self, address: usize) -> Option<Range<usize>> {
-        let (start, bytes) = self.0.allocation(address as u64)?;
+        let address = address as u64;
+        let texture = || self.0.textures().object(address);
+        let (start, bytes) = self.0.allocation(address).or_else(texture)?;
         Some(start as usize..start as usize + bytes)
     }
 

@@ -36,6 +36,14 @@ impl Textures {
     }
 
     /// The description of an array.
+    /// Start and bytes of the object that an address lies in, which kernels read.
+    pub(crate) fn object(&self, address: u64) -> Option<(u64, usize)> {
+        let known = self.0.lock();
+        let is_in = |start: u64| address.wrapping_sub(start) < size_of::<Texture>() as u64;
+        let mut starts = known.values().map(|it| std::ptr::from_ref(&*it.texture) as u64);
+        starts.find(|start| is_in(*start)).map(|start| (start, size_of::<Texture>()))
+    }
+
     fn array(&self, call: &'static str, handle: u64) -> Result<Texture> {
         let known = self.0.lock();
         let found = known.get(&handle).filter(|it| it.kind == TextureHandle::Array);
