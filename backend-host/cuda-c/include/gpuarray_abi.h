@@ -224,6 +224,10 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         GPUARRAY_SET(blockIdx, at);
 #undef GPUARRAY_SET
         suspended = false;
+#ifdef GPUARRAY_QUICK
+        // One copy is compiled sooner.
+        loop(block, first, [&]() __attribute__((always_inline)) { kernel(a...); });
+#else
         // Where the index along x that most kernels compute does not wrap, the compiler knows that accesses
         // by it are to neighbours. Another block calls a copy of the kernel.
         const unsigned begin = blockIdx.x * blockDim.x;
@@ -232,6 +236,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         } else {
             loop(block, first, [&]() __attribute__((always_inline)) { copy(a...); });
         }
+#endif
     }
     static __attribute__((noinline, cold)) void copy(A... a) { kernel(a...); }
     template <class Call>

@@ -306,6 +306,9 @@ impl Compiler {
         if self.language.checked {
             macros.push("-DGPUARRAY_CHECK=1".to_owned());
         }
+        if self.optimization == Optimization::Compilation {
+            macros.push("-DGPUARRAY_QUICK=1".to_owned());
+        }
         macros
     }
 
