@@ -52,7 +52,7 @@ from ._elementwise_source import (
     get_elwise_range_module,
     source_of,
 )
-from ._errors import CompileError
+from ._errors import CompileError, Unsupported
 from ._snippets import Strides
 from .tools import context_dependent_memoize
 
@@ -224,5 +224,9 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
     def get_texref(self, name: str, use_range: bool = False) -> Any:
-        """Raises ``Unsupported``: current drivers have no texture references."""
-        return self.generate_stride_kernel_and_types(use_range)[0].get_texref(name)
+        """Raises ``Unsupported``: the statements are compiled for each arrangement of the arrays, so
+        that no reference is that of all. A ``SourceModule`` has references."""
+        raise Unsupported(
+            f"get_texref: {name} would be a reference of one of the modules that an ElementwiseKernel "
+            "is compiled to; declare it in a SourceModule"
+        )

@@ -6,6 +6,7 @@ from texture_reference import BORDER, CLAMP, MIRROR, WRAP, sample
 
 from pygpu import _core, choose_backend, driver, gpuarray
 from pygpu.compiler import SourceModule
+from pygpu.elementwise import ElementwiseKernel
 
 pytestmark = pytest.mark.skipif(
     not _core.has_textures(), reason="the device has no arrays for textures"
@@ -361,6 +362,12 @@ def test_kernels_keep_what_is_bound(rng):
     along(out, np.int32(4), block=(4, 1, 1))
     assert out.get().tolist() == [4.5, 1.5, 3, 6]
     del others
+
+
+def test_an_elementwise_kernel_has_no_references():
+    kernel = ElementwiseKernel("float *x", "x[i] = tex1Dfetch(line, i)")
+    with pytest.raises(driver.Unsupported, match="declare it in a SourceModule"):
+        kernel.get_texref("line")
 
 
 def test_what_is_no_reference(references):
