@@ -224,9 +224,9 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
     def get_texref(self, name: str, use_range: bool = False) -> Any:
-        """Raises ``Unsupported``: the statements are compiled for each arrangement of the arrays, so
-        that no reference is that of all. A ``SourceModule`` has references."""
+        """Raises ``Unsupported``: the statements are compiled for each arrangement of the arrays,
+        so that no reference is that of all. A ``SourceModule`` has references."""
         raise Unsupported(
-            f"get_texref: {name} would be a reference of one of the modules that an ElementwiseKernel "
-            "is compiled to; declare it in a SourceModule"
+            f"get_texref: {name} would be a reference of one of the modules that an "
+            "ElementwiseKernel is compiled to; declare it in a SourceModule"
         )
