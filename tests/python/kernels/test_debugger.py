@@ -10,9 +10,7 @@ import pytest
 from pygpu import choose_backend
 
 pytestmark = [
-    pytest.mark.skipif(
-        choose_backend() != "host", reason="the kernels are a GPU's"
-    ),
+    pytest.mark.skipif(choose_backend() != "host", reason="the kernels are a GPU's"),
     pytest.mark.skipif(which("gdb") is None, reason="gdb is not installed"),
 ]
 
