@@ -246,10 +246,9 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
             threadIdx.z = z;
             for (; y < block.y; ++y, x = 0) {
                 threadIdx.y = y;
-                // Between barriers, the language gives threads no order.
-#ifndef __clang__
-#pragma GCC ivdep
-#endif
+                // No pragma says that the iterations are independent, though the language gives threads no
+                // order between barriers: by it GCC also gives up the order within one thread, of accesses
+                // by two pointers to neighbouring members, and shares its local arrays among lanes.
                 for (; x < block.x; ++x) {
                     threadIdx.x = x;
                     call();
