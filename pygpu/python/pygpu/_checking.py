@@ -6,8 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ._core import set_checks
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -62,7 +66,7 @@ def checking(*kinds: str) -> Iterator[None]:
 
 def place() -> str | None:
     """Returns the file and line of the program that calls this package."""
-    frame = sys._getframe(0)
+    frame: FrameType | None = sys._getframe(0)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return None if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
