@@ -75,10 +75,10 @@ def test_members_lie_where_other_compilers_put_them():
         #define ALIGNED(n) __align__(n)
         typedef struct { int a; short b; } ALIGNED(32) wide;
         typedef struct { char a; int b; } __attribute__((packed)) tight;
-        typedef struct { char a; wide b; tight c; char d; } all;
+        typedef struct { char a; wide b; tight c; char d; } outer;
         __global__ void places(int *out) {
-            all v;
-            out[0] = sizeof(wide); out[1] = sizeof(tight); out[2] = sizeof(all);
+            outer v;
+            out[0] = sizeof(wide); out[1] = sizeof(tight); out[2] = sizeof(outer);
             out[3] = (char *)&v.b - (char *)&v;
             out[4] = (char *)&v.c - (char *)&v;
             out[5] = (char *)&v.d - (char *)&v;
