@@ -233,3 +233,23 @@ def test_a_variable_switches_checks_on_for_a_program():
     assert "array of shape (4,) and dtype int32, allocated at <string>:6" in found
     refused = run_python(program, check=False, PYGPU_CHECK="maybe").stderr
     assert 'PYGPU_CHECK is "maybe"; allowed are bounds, uninitialised' in refused
+
+
+def test_texture_references_have_constructors_that_run_before_checks():
+    texts = """
+    texture<float, 2> image;
+    surface<void, 2> plane;
+    __global__ void read(float *out) { out[threadIdx.x] = tex2D(image, threadIdx.x, 1); }
+    __global__ void write(int n) { surf2Dwrite((float)n, plane, 4 * threadIdx.x, 0); }
+    """
+    with pygpu.checking():
+        textured, out = SourceModule(texts), gpuarray.empty(3, np.float32)
+        texels = np.arange(6, dtype=np.float32).reshape(2, 3)
+        textured.get_texref("image").set_array(driver.matrix_to_array(texels, "C"))
+        textured.get_function("read")(out, block=(3, 1, 1))
+        assert out.get().tolist() == [3, 4, 5]
+        surface = driver.np_to_array(texels, "C", allowSurfaceBind=True)
+        textured.get_surfref("plane").set_array(surface)
+        write = textured.get_function("write")
+        write(INT(7), block=(3, 1, 1))
+        refused(lambda: write(INT(7), block=(4, 1, 1)), "outside of its array")

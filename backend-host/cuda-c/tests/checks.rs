@@ -547,3 +547,31 @@ extern "C" __global__ void turns(int *a, int n) {
     found(run("one", 60), FailureKind::Address, &["thread (4, 0, 0) writes", "shared memory s"]);
     assert_eq!(run("turns", 0), None);
 }
+
+#[test]
+fn constructors_of_variables_run_when_the_unit_is_loaded() {
+    let library = load(
+        r#"
+struct Table {
+    int *rows, values[64], copies[64];
+    Table() : rows(new int[8]) {
+        for (int i = 0; i < 64; ++i) values[i] = i;
+        memcpy(copies, values, sizeof values);
+        memmove(values + 1, values, 63 * sizeof(int));
+        memset(values + 60, 0, 4 * sizeof(int));
+        rows[7] = atomicAdd(&values[1], 40);
+    }
+    ~Table() { delete[] rows; }
+};
+__device__ Table table;
+extern "C" __global__ void read(int *a, int n) {
+    a[threadIdx.x] = table.values[threadIdx.x] + 100 * table.copies[threadIdx.x];
+}
+"#,
+    );
+    let mut array = vec![0; 64];
+    assert_eq!(run(&library, "read", (1, 64), &mut array, 0, Checks::ALL), None);
+    let values = [0, 40].into_iter().chain(1..59).chain([0; 4]);
+    let expected: Vec<i32> = values.zip(0..).map(|(value, copy)| value + 100 * copy).collect();
+    assert_eq!(array, expected);
+}

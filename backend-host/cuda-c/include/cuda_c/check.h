@@ -33,11 +33,39 @@ struct Checker {
     void (*fill)(void* to, int byte, size bytes);
 };
 
-// Set when the unit is loaded; by its name the executor knows units with checks.
-static const Checker* checker __asm__("gpuarray_checker") __attribute__((used)) = nullptr;
-
 #define GPUARRAY_UNCHECKED                                                                      \
     __attribute__((visibility("hidden"), used, noinline, no_sanitize("thread", "undefined")))
+
+// While the unit is being loaded, constructors of its variables run, where nothing is checked.
+namespace loading {
+GPUARRAY_UNCHECKED void access(const volatile void*, size, unsigned, unsigned, const void*) {}
+GPUARRAY_UNCHECKED void fence(unsigned) {}
+GPUARRAY_UNCHECKED void fail(const char*, size, size, const char*, unsigned, unsigned) {}
+// The system's `malloc` and `free` are out of reach behind those below: what is freed here stays.
+void* aligned(size alignment, size bytes) __asm__("aligned_alloc");
+GPUARRAY_UNCHECKED void* allocate(size bytes, size alignment) {
+    return aligned(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+GPUARRAY_UNCHECKED void release(void*, unsigned, const void*) {}
+// Volatile, or the compiler makes calls of `memmove` and `memset` of these loops, which come here.
+GPUARRAY_UNCHECKED void copy(void* to, const void* from, size bytes) {
+    volatile char* const into = (char*)to;
+    const volatile char* const out_of = (const char*)from;
+    const bool is_upwards = into < out_of;
+    for (size i = 0; i < bytes; ++i) {
+        const size at = is_upwards ? i : bytes - 1 - i;
+        into[at] = out_of[at];
+    }
+}
+GPUARRAY_UNCHECKED void fill(void* to, int byte, size bytes) {
+    for (size i = 0; i < bytes; ++i) ((volatile char*)to)[i] = (char)byte;
+}
+static constexpr Checker CHECKER = {access, fence, fail, allocate, release, copy, fill};
+} // namespace loading
+
+// The executor's own once the unit is loaded; by its name the executor knows units with checks.
+static const Checker* checker __asm__("gpuarray_checker") __attribute__((used)) = &loading::CHECKER;
+
 #define GPUARRAY_THREAD (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 #define GPUARRAY_CALLER __builtin_return_address(0)
 #define GPUARRAY_ACCESS(address, bytes, how)                                                    \
