@@ -1,5 +1,6 @@
 //! Threads and queues, and waiting for what is queued.
 
+use crate::failure::KernelFailure;
 use crate::queue::{Mark, Queue, Room};
 use hal::poison::Unpoisoned as _;
 use hal::{Result, process};
@@ -20,6 +21,8 @@ pub(crate) struct Engine {
     other_pending: Arc<AtomicUsize>,
     /// What decides whether a thread may wait for room in a queue.
     pub(crate) room: Arc<Room>,
+    /// What a queued kernel has failed with.
+    pub(crate) kernel_failure: Arc<KernelFailure>,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
     pool: OnceLock<Option<Arc<ThreadPool>>>,
 }
@@ -27,14 +30,16 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new() -> Engine {
         let default_pending = Arc::new(AtomicUsize::new(0));
+        let kernel_failure = Arc::new(KernelFailure::default());
         Engine {
             generation: process::generation(),
-            default_queue: Queue::new(default_pending.clone()),
+            default_queue: Queue::new(default_pending.clone(), kernel_failure.clone()),
             blocking_pending: Arc::default(),
             default_pending,
             turn: Arc::default(),
             other_pending: Arc::default(),
             room: Arc::default(),
+            kernel_failure,
             streams: Mutex::default(),
             pool: OnceLock::new(),
         }
@@ -114,7 +119,7 @@ impl Engine {
 
     pub(crate) fn new_queue(&self, blocking: bool) -> Arc<Queue> {
         let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
-        let queue = Queue::new(pending.clone());
+        let queue = Queue::new(pending.clone(), self.kernel_failure.clone());
         let mut streams = self.streams.lock().unpoisoned();
         if streams.len() == streams.capacity() {
             // A reference to a stream that is gone holds its memory: before the list grows, those

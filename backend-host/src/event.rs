@@ -172,6 +172,14 @@ impl HostEvent {
         }
     }
 
+    /// Reports the failure of a kernel, once, if work was queued before the event.
+    fn take_kernel_failure(&self) -> Result<()> {
+        match &*self.lock() {
+            Recorded::Queued(record) => record.mark.take_kernel_failure(),
+            _ => Ok(()),
+        }
+    }
+
     fn time(&self) -> Result<Instant> {
         self.check_process()?;
         if !self.timing {
@@ -216,7 +224,8 @@ unsafe impl Event for HostEvent {
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
             self.check_process()?;
-            self.pending().map_or(Ok(()), |pending| pending.wait())
+            self.pending().map_or(Ok(()), |pending| pending.wait())?;
+            self.take_kernel_failure()
         })
     }
 

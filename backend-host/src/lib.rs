@@ -8,6 +8,7 @@ mod config;
 mod device;
 mod engine;
 mod event;
+mod failure;
 mod kernel;
 mod memory;
 mod module;

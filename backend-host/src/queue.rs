@@ -1,6 +1,7 @@
 //! The work of one stream: tasks that a thread of the stream runs in order, and counters by
 //! which others wait for a place in that order.
 
+use crate::failure::KernelFailure;
 use hal::poison::Unpoisoned as _;
 use hal::{Error, ErrorKind, Result, Status, backlog, process};
 use std::collections::VecDeque;
@@ -49,6 +50,22 @@ impl Room {
     }
 }
 
+/// A function of the program that is queued or runs; whatever becomes of it, it is taken away.
+pub(crate) struct Counted(Arc<Room>);
+
+impl Counted {
+    /// Stands for a function that [`Room::begin_function`] has counted.
+    pub(crate) fn new(room: Arc<Room>) -> Counted {
+        Counted(room)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.end_function();
+    }
+}
+
 struct State {
     tasks: VecDeque<Task>,
     has_worker: bool,
@@ -68,6 +85,8 @@ pub(crate) struct Queue {
     generation: u32,
     /// Counts the tasks of all queues of a kind that are still to run.
     pending: Arc<AtomicUsize>,
+    /// That of the device, whose kernels run on all queues.
+    kernel_failure: Arc<KernelFailure>,
 }
 
 impl fmt::Debug for Queue {
@@ -77,7 +96,7 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(pending: Arc<AtomicUsize>) -> Arc<Queue> {
+    pub(crate) fn new(pending: Arc<AtomicUsize>, kernel_failure: Arc<KernelFailure>) -> Arc<Queue> {
         Arc::new(Queue {
             state: Mutex::new(State { tasks: VecDeque::new(), has_worker: false, failure: None }),
             changed: Condvar::new(),
@@ -87,6 +106,7 @@ impl Queue {
             completed: AtomicU64::new(0),
             generation: process::generation(),
             pending,
+            kernel_failure,
         })
     }
 
@@ -123,8 +143,13 @@ impl Queue {
         ))
     }
 
-    /// Reports the failure of an earlier task, once.
+    /// Reports the failure of an earlier task, once, or that of a kernel on another queue.
     pub(crate) fn take_failure(&self) -> Result<()> {
+        let of_device = self.kernel_failure.take();
+        self.take_own_failure().and(of_device)
+    }
+
+    fn take_own_failure(&self) -> Result<()> {
         if !self.failed.load(Ordering::Acquire) || self.generation != process::generation() {
             return Ok(());
         }
@@ -263,6 +288,11 @@ impl Mark {
     /// True once everything before the place has run.
     pub(crate) fn is_reached(&self) -> bool {
         self.queue.completed() >= self.position
+    }
+
+    /// Reports the failure of a kernel of the device, once.
+    pub(crate) fn take_kernel_failure(&self) -> Result<()> {
+        self.queue.kernel_failure.take()
     }
 
     /// Waits for that.

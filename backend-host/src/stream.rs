@@ -9,7 +9,7 @@ use crate::device::{DEVICE, HostDevice};
 use crate::event::{HostEvent, Pending, Record};
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
-use crate::queue::{Mark, Queue, Room, Task};
+use crate::queue::{Counted, Mark, Queue, Task};
 use crate::texture;
 use crate::transfer;
 use cuda_c::Shape;
@@ -18,7 +18,9 @@ use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::texture::ArrayCopy;
-use hal::{DeviceId, Event, Parameter, PrefetchTarget, Result, Status, Stream, Transfer};
+use hal::{
+    DeviceId, Direction, Event, Parameter, PrefetchTarget, Result, Status, Stream, Transfer,
+};
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
@@ -123,12 +125,14 @@ impl HostStream {
             // SAFETY: the caller's promise.
             let mut arguments = unsafe { Arguments::copy(parameters, arguments) };
             let (device, code, kernel) = (self.device.clone(), code.clone(), kernel.clone());
+            let failure = self.device.engine().kernel_failure.clone();
             self.submit(Box::new(move || {
                 // Keeps the code loaded.
                 let _code = code;
                 let pointers = arguments.pointers();
                 // SAFETY: the caller's promise holds until the kernel has run.
                 unsafe { kernel::run(&device, &kernel, &shape, &pointers) }
+                    .inspect_err(|error| failure.keep(error))
             }))
         })
     }
@@ -153,10 +157,12 @@ impl HostStream {
             // SAFETY: the caller's promise.
             let mut arguments = unsafe { Arguments::copy(&launch.parameters, arguments) };
             let (code, kernel) = (code.clone(), kernel.clone());
+            let failure = self.device.engine().kernel_failure.clone();
             self.submit(Box::new(move || {
                 let pointers = arguments.pointers();
                 // SAFETY: the caller's promise holds until the kernel has run.
                 unsafe { checked::run(&code, &kernel, &launch, &pointers) }
+                    .inspect_err(|error| failure.keep(error))
             }))
         })
     }
@@ -168,7 +174,7 @@ impl HostStream {
         if room.begin_function() {
             self.device.engine().look_again();
         }
-        Counted(room)
+        Counted::new(room)
     }
 
     fn mark(&self) -> Mark {
@@ -316,7 +322,10 @@ unsafe impl Stream for HostStream {
             if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
                 unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
-                return Ok(());
+                return match transfer.direction {
+                    Direction::DeviceToHost => self.device.engine().kernel_failure.take(),
+                    _ => Ok(()),
+                };
             }
             let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
             let device = self.device.clone();
@@ -380,14 +389,5 @@ unsafe impl Stream for HostStream {
 
     fn as_any(&self) -> &dyn Any {
         self
-    }
-}
-
-/// A function of the program that is queued or runs; whatever becomes of it, it is taken away.
-struct Counted(Arc<Room>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.end_function();
     }
 }

@@ -46,7 +46,7 @@ fn until(condition: impl Fn() -> bool) {
 #[test]
 fn producers_wait_while_a_queue_is_full() {
     let room = Arc::new(Room::default());
-    let queue = Queue::new(Arc::default());
+    let queue = Queue::new(Arc::default(), Arc::default());
     let (open, closed) = gate();
     queue.submit(closed).expect("submit");
     let producers = [produce(&queue, &room, 3 * LIMIT), produce(&queue, &room, 3 * LIMIT)];
@@ -66,7 +66,8 @@ fn producers_wait_while_a_queue_is_full() {
 #[test]
 fn a_queue_that_waits_for_another_that_is_full_drains() {
     let room = Arc::new(Room::default());
-    let (first, second) = (Queue::new(Arc::default()), Queue::new(Arc::default()));
+    let (first, second) =
+        (Queue::new(Arc::default(), Arc::default()), Queue::new(Arc::default(), Arc::default()));
     let (queues, room_there) = ([first.clone(), second.clone()], room.clone());
     let (done, finished) = channel();
     thread::spawn(move || {
@@ -120,7 +121,7 @@ fn nobody_waits_for_room_while_a_function_of_the_program_may_wait_for_him() {
 #[test]
 fn a_function_that_comes_later_lets_go_of_who_waits_for_room() {
     let room = Arc::new(Room::default());
-    let queue = Queue::new(Arc::default());
+    let queue = Queue::new(Arc::default(), Arc::default());
     let (open, closed) = gate();
     queue.submit(closed).expect("submit");
     let producer = produce(&queue, &room, 2 * LIMIT);

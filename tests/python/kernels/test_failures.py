@@ -1,0 +1,76 @@
+"""Kernels that fail while the program does something else: whatever waits for the work says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from device import BACKEND
+from processes import run_python
+
+from pygpu import driver, gpuarray
+from pygpu.compiler import SourceModule
+
+TRAP = """
+__global__ void fail(int *x)
+{
+    // Longer than the calls behind the launch take.
+    for (volatile int i = 0; i < 3000000; i++) {}
+    __trap();
+}
+"""
+
+# What waits for the kernel, which runs on a stream of its own.
+WAITS = {
+    "the array": "x.get()",
+    "a copy": "driver.memcpy_dtoh(np.empty(4, 'i4'), x.gpudata)",
+    "the context": "driver.Context.synchronize()",
+    "the stream": "stream.synchronize()",
+    "an event": "event.synchronize()",
+    "another stream": "other.wait_for_event(event); other.synchronize()",
+    "the array, later": "time.sleep(1); x.get()",
+    "the context, later": "del stream; time.sleep(1); driver.Context.synchronize()",
+}
+
+
+@pytest.mark.parametrize("flags", [0, 1])
+@pytest.mark.parametrize("wait", WAITS)
+def test_what_waits_for_a_kernel_reports_its_failure(wait, flags):
+    # In a process of its own: on a GPU it loses its context.
+    run_python(
+        f"""
+        import time
+        import numpy as np
+        from pygpu import autoinit, driver, gpuarray
+        from pygpu.compiler import SourceModule
+
+        fail = SourceModule({TRAP!r}).get_function("fail")
+        x = gpuarray.zeros(4, "i4")
+        stream, other, event = driver.Stream({flags}), driver.Stream(1), driver.Event()
+        fail(x, block=(1, 1, 1), stream=stream)
+        event.record(stream)
+        try:
+            {WAITS[wait]}
+        except driver.Error as error:
+            assert str(error)
+        else:
+            raise AssertionError("nothing was raised")
+        """
+    )
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
+def test_a_failure_is_reported_once_by_the_stream_and_once_by_another_call():
+    fail = SourceModule(TRAP).get_function("fail")
+    x, stream = gpuarray.zeros(4, np.int32), driver.Stream()
+    for wait in (x.get, driver.Context.synchronize):
+        fail(x, block=(1, 1, 1), stream=stream)
+        for report in (wait, stream.synchronize):
+            with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
+                report()
+        wait()
+        stream.synchronize()
+    fail(x, block=(1, 1, 1), stream=stream)
+    with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
+        stream.synchronize()
+    driver.Context.synchronize()
+    assert (x + 1).get().tolist() == [1] * 4
