@@ -244,6 +244,14 @@ unsafe impl Device for HostHandle {
             A::INTEGRATED | A::CAN_MAP_HOST_MEMORY | A::UNIFIED_ADDRESSING => 1,
             A::CONCURRENT_KERNELS | A::ASYNC_ENGINE_COUNT | A::MANAGED_MEMORY => 1,
             A::CLOCK_RATE | A::PCI_BUS_ID | A::PCI_DEVICE_ID => 0,
+            // The greatest pitch of a copy.
+            DeviceAttribute(11) => i32::MAX,
+            // Copies beside kernels; atomic operations and accesses to managed memory by kernels and the
+            // program at once.
+            DeviceAttribute(15 | 86 | 89 | 101) => 1,
+            // No limit of a kernel's time, no exclusive mode, no driver without displays, no PCI domain, no
+            // priorities, no board of several devices. Clock and width of the memory are not known.
+            DeviceAttribute(17 | 20 | 35..=37 | 50 | 78 | 84) => 0,
             DeviceAttribute(number) => {
                 return Err(Error::invalid(
                     "attribute",

@@ -60,6 +60,10 @@ def test_device_attributes():
     assert device.warp_size == device.get_attribute(kind.WARP_SIZE)
     assert device.max_threads_per_block == device.get_attribute(kind.MAX_THREADS_PER_BLOCK)
     assert device.multiprocessor_count >= 1
+    # Those that programs ask for before they choose a device or how to copy.
+    for name in ("MAX_PITCH", "KERNEL_EXEC_TIMEOUT", "COMPUTE_MODE", "PCI_DOMAIN_ID"):
+        assert attributes[kind[name]] == device.get_attribute(kind[name]) >= 0
+    assert attributes[kind.MAX_PITCH] >= 1 << 20
 
 
 @pytest.mark.parametrize("ordinal", [99, -1])
