@@ -8,6 +8,7 @@ use crate::headers;
 use crate::library::{DYNAMIC_SHARED, GUARD_BYTES};
 use crate::options::{DEFAULT_ARCHITECTURE, Options};
 use crate::precompiled;
+use crate::shared_use;
 use crate::symbols::Symbols;
 use crate::temporary::Folder;
 use crate::toolchain::Toolchain;
@@ -237,11 +238,12 @@ impl Compiler {
         arguments.extend([library.clone(), object]);
         let libraries = self.toolchain.libraries(symbols.libraries());
         arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
-        let storage = dynamic_shared(&symbols);
-        if !storage.is_empty() {
+        let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;
+        if !defined.is_empty() {
+            defined.push_str(".section .note.GNU-stack,\"\",%progbits\n");
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));
         }
-        let linked = self.run(&folder, &arguments, &storage)?;
+        let linked = self.run(&folder, &arguments, &defined)?;
         let library = fs::read(&library).map_err(|error| folder.failed(&error))?;
         let log = [source.log.as_str(), &folder.log(&compiled), &folder.log(&linked)].concat();
         Ok(Compiled { library, log })
@@ -330,6 +332,8 @@ impl Compiler {
             // A stack that overflows faults, and does not run into another one.
             "-fstack-clash-protection",
             "-fno-stack-protector",
+            // A reference from one function to another can be told from one within it.
+            "-ffunction-sections",
             "-pipe",
         ];
         match (options.debug, self.language.checked, self.optimization) {
@@ -415,6 +419,5 @@ fn dynamic_shared(symbols: &Symbols) -> String {
     let bytes = MOST_SHARED_BYTES as usize + GUARD_BYTES;
     let _ = writeln!(text, "{DYNAMIC_SHARED}:\n.zero {bytes}");
     let _ = writeln!(text, ".type {DYNAMIC_SHARED}, %object\n.size {DYNAMIC_SHARED}, {bytes}");
-    text.push_str(".section .note.GNU-stack,\"\",%progbits\n");
     text
 }

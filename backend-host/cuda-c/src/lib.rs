@@ -19,6 +19,7 @@ mod interruption;
 mod library;
 mod options;
 mod precompiled;
+mod shared_use;
 mod stack;
 mod symbols;
 mod temporary;

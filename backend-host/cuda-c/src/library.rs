@@ -5,6 +5,7 @@ use crate::check::{self, CHECKED_EXECUTOR};
 use crate::error::{Error, Result};
 use crate::executor::EXECUTOR;
 use crate::grid::{MOST_SHARED_BYTES, Schedule};
+use crate::shared_use;
 use crate::symbols::{Symbol, Symbols};
 use crate::temporary::Folder;
 use object::SymbolKind;
@@ -108,6 +109,7 @@ impl Library {
         // SAFETY: the variable is the unit's, and nothing runs in it yet.
         unsafe { *unit.executor = executor };
         let by_address = by_address(&symbols, base);
+        let static_shared_of = static_shared_of(&symbols);
         let mut library = Library {
             kernels: HashMap::new(),
             variables: variables(&symbols, base),
@@ -135,15 +137,19 @@ impl Library {
             // written.
             let entry = unsafe { &*address };
             // SAFETY: as above.
-            unsafe { library.add(entry, &by_address) };
+            unsafe { library.add(entry, &by_address, &static_shared_of) };
         }
-        library.count_static_shared(&symbols);
         Ok(Arc::new(library))
     }
 
     /// # Safety
     /// The entry is one of the unit.
-    unsafe fn add(&mut self, entry: &Entry, by_address: &HashMap<usize, Vec<&str>>) {
+    unsafe fn add(
+        &mut self,
+        entry: &Entry,
+        by_address: &HashMap<usize, Vec<&str>>,
+        static_shared_of: &HashMap<&str, u64>,
+    ) {
         let names: Vec<String> = if entry.name.is_null() {
             let known = by_address.get(&entry.address);
             known.into_iter().flatten().map(|name| (*name).to_owned()).collect()
@@ -153,6 +159,8 @@ impl Library {
         };
         self.names.push(names.first().cloned().unwrap_or_default());
         let Some(run) = entry.run else { return };
+        let named = by_address.get(&(run as usize)).into_iter().flatten();
+        let static_shared = named.filter_map(|name| static_shared_of.get(name)).max();
         let mut parameters = Vec::new();
         let mut end = 0;
         for index in 0..entry.parameter_count as usize {
@@ -168,29 +176,11 @@ impl Library {
                 parameters: parameters.clone(),
                 most_threads: entry.most_threads,
                 least_blocks: entry.least_blocks,
-                static_shared: 0,
+                static_shared: static_shared.copied().unwrap_or(0),
             };
             // The entry of the text knows its launch bounds; a name expression may not.
             let known = self.kernels.entry(name).or_insert_with(|| kernel.clone());
             known.most_threads = known.most_threads.max(kernel.most_threads);
-        }
-    }
-
-    /// Static shared memory belongs to the kernel that it is declared in, and to all kernels where
-    /// it is declared elsewhere.
-    fn count_static_shared(&mut self, symbols: &Symbols) {
-        let owner_of = |kernel: &str| match kernel.strip_prefix("_Z") {
-            Some(mangled) => format!("_ZZ{mangled}E"),
-            None => format!("_ZZ{}{kernel}E", kernel.len()),
-        };
-        let owners: Vec<(String, String)> =
-            self.kernels.keys().map(|name| (name.clone(), owner_of(name))).collect();
-        for symbol in static_shared(symbols) {
-            let of_kernel = owners.iter().find(|(_, owner)| symbol.name.starts_with(owner));
-            match of_kernel.and_then(|(name, _)| self.kernels.get_mut(name)) {
-                Some(kernel) => kernel.static_shared += symbol.bytes,
-                None => self.kernels.values_mut().for_each(|it| it.static_shared += symbol.bytes),
-            }
         }
     }
 
@@ -324,6 +314,12 @@ pub(crate) fn is_shared(name: &str) -> bool {
 fn static_shared(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
     let all = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
     all.filter(|it| is_shared(&it.name) && it.name != DYNAMIC_SHARED)
+}
+
+/// Bytes of static shared memory by the name of the function that uses them.
+fn static_shared_of(symbols: &Symbols) -> HashMap<&str, u64> {
+    let all = symbols.defined.iter();
+    all.filter_map(|it| Some((it.name.strip_prefix(shared_use::PREFIX)?, it.bytes))).collect()
 }
 
 fn by_address(symbols: &Symbols, base: usize) -> HashMap<usize, Vec<&str>> {

@@ -556,3 +556,57 @@ extern "C" __global__ void turn(int *a) {
         }
     });
 }
+
+#[test]
+fn static_shared_memory_is_counted_for_the_kernels_that_reach_it() {
+    let text = r#"
+namespace n { static __device__ __noinline__ float inner(float x) {
+    __shared__ float part[8];
+    part[threadIdx.x] = x;
+    __syncthreads();
+    return part[7 - threadIdx.x];
+} }
+template <int N> __device__ float of_template(float x) {
+    __shared__ float part[N];
+    part[threadIdx.x] = x;
+    __syncthreads();
+    return part[N - 1 - threadIdx.x];
+}
+static __device__ __noinline__ float outer(float x) {
+    __shared__ double other[2];
+    other[threadIdx.x & 1] = x;
+    __syncthreads();
+    return n::inner(x) + (float)other[0];
+}
+typedef float (*Function)(float);
+__device__ Function functions[] = {n::inner, outer};
+extern "C" {
+__global__ void plain(float *x) { x[threadIdx.x] = 1; }
+__global__ void direct(float *x) { __shared__ float own[4]; own[threadIdx.x] = *x; __syncthreads(); *x = own[1]; }
+__global__ void called(float *x) { x[threadIdx.x] = n::inner(x[threadIdx.x]); }
+__global__ void through(float *x) { x[threadIdx.x] = outer(x[threadIdx.x]); }
+__global__ void instance(float *x) { x[threadIdx.x] = of_template<16>(of_template<4>(x[threadIdx.x])); }
+__global__ void pointer(float *x, int n) { x[threadIdx.x] = functions[n](x[threadIdx.x]); }
+__global__ void dynamic(float *x) { extern __shared__ float all[]; all[threadIdx.x] = 1; __syncthreads(); *x = all[0]; }
+}
+"#;
+    let expected = [
+        ("plain", 0),
+        ("direct", 16),
+        ("called", 32),
+        ("through", 48),
+        ("instance", 80),
+        ("pointer", 48),
+        ("dynamic", 0),
+    ];
+    for options in [&[][..], &["-G"]] {
+        let source = Source { text, options, ..Source::default() };
+        let compiled = compiler().compile(&source).unwrap_or_else(|it| panic!("{it}"));
+        // SAFETY: the text is this test's.
+        let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+        for (name, bytes) in expected {
+            let kernel = Kernel::find(&library, name).expect("the kernel");
+            assert_eq!((name, kernel.static_shared_bytes()), (name, bytes), "{options:?}");
+        }
+    }
+}
