@@ -4,7 +4,7 @@ use crate::checked::{CheckedCode, ModuleText};
 use crate::compile;
 use crate::device::HostDevice;
 use crate::kernel::HostKernel;
-use cuda_c::Library;
+use cuda_c::{Library, library_bytes};
 use hal::compile::format::{Format, examine};
 use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status, checking};
 use std::any::Any;
@@ -98,9 +98,19 @@ impl HostModule {
                 "the image is code for a GPU; the host loads what its own compiler made",
             ));
         }
+        let text = ModuleText::of(&image);
+        let (bytes, own) = (image.len(), library_bytes(&image).map_err(compile::error)?);
+        if text.is_none() && own < bytes {
+            return Err(Error::invalid(
+                "load_module",
+                format!(
+                    "image has {bytes} bytes and is cut short behind its library of {own} bytes"
+                ),
+            ));
+        }
         // SAFETY: the caller's promise.
         let library = unsafe { Library::load(&image) }.map_err(compile::error)?;
-        Ok(HostModule { code: LoadedCode::new(device, library, ModuleText::of(&image)), log })
+        Ok(HostModule { code: LoadedCode::new(device, library, text), log })
     }
 }
 

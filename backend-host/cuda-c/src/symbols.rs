@@ -37,6 +37,24 @@ fn is_writable(file: &object::File<'_>, section: Option<SectionIndex>) -> bool {
     })
 }
 
+/// Returns the bytes of a library with which an image begins: what its headers name, and they.
+///
+/// # Errors
+/// `NotAUnit` for other bytes.
+pub fn library_bytes(image: &[u8]) -> Result<usize> {
+    let file = object::File::parse(image)
+        .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
+    let number = |at: usize, bytes: usize| {
+        let field = image.get(at..at + bytes).unwrap_or_default();
+        field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    };
+    // Offset, number and size of the table of sections, in a file of 64 bits.
+    let table = number(0x28, 8) + number(0x3c, 2) * number(0x3a, 2);
+    let sections = file.sections().filter_map(|it| it.file_range());
+    let end = sections.map(|(offset, bytes)| offset + bytes).fold(table, u64::max);
+    Ok(usize::try_from(end).unwrap_or(usize::MAX).min(image.len()))
+}
+
 impl Symbols {
     /// Reads the symbols of an ELF file.
     ///
