@@ -2,7 +2,8 @@
 //!
 //! A shared library no longer tells: the linker has resolved its references. The object file does, in
 //! which each function has a section of its own (`-ffunction-sections`). So the compiler's driver adds up
-//! the bytes there, and tells the library in symbols.
+//! the bytes there, and tells the library in symbols. What a function reads through a table of functions
+//! counts for it whole; without optimisation, clang's variables share a section, and count so together.
 
 use crate::error::{Error, Result};
 use crate::library::is_shared;
