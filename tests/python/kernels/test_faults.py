@@ -67,13 +67,14 @@ kinds = dict(calls)
 assert {"LoadModule", "Lookup", "Launch", "Compile", "Allocate"} <= kinds.keys(), kinds
 tried = failed = 0
 for kind, count in calls:
-    for after in range(count):
+    # How often a stream is asked whether it is done, is a matter of time.
+    for after in range(min(count, 20)):
         _testing.inject_fault(kind, after)
-        tried += 1
+        tried += kind != "Query"
         try:
             program()
         except driver.Error as error:
-            failed += 1
+            failed += kind != "Query"
             assert str(error)
             del error
         _, injected = _testing.fault_calls()
@@ -88,5 +89,5 @@ def test_each_call_fails_once():
     done = run_python(PROGRAM.replace("ALONE", str(ALONE)), PYGPU_FAULT_INJECTION="1")
     tried, failed = map(int, done.stdout.split())
     assert tried > 20
-    # A failed free or query is noted, not raised; how many queries there are is the device's.
-    assert failed > (tried / 2 if ALONE else 20)
+    # A failed free is noted, not raised.
+    assert failed > tried / 2
