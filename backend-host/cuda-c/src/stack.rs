@@ -9,13 +9,32 @@ use std::ptr;
 /// Bytes of a stack, of which the last have no access. Only pages that a kernel touches take memory.
 /// No power of two: the tops of the stacks, which barriers go through, share no set of a cache of
 /// address translations.
-const STACK: usize = 260 << 10;
+const STACK: usize = 292 << 10;
 const GUARD: usize = 64 << 10;
+/// What the executor's functions, which run on the stack of the fibre that calls them, may take of it.
+const RESERVE: usize = 32 << 10;
 /// Stacks of one mapping.
 const BATCH: usize = 32;
 /// Stacks begin at different places in their first page, so that they share no lines of a cache.
 const COLOURS: usize = 32;
 const COLOUR: usize = 192;
+
+/// Faults if less is left of a stack, which the caller uses, than the executor's functions need. It is for
+/// where such a fault still counts as the kernel's.
+///
+/// # Safety
+/// The stack's memory is the calling thread's.
+#[inline]
+pub(crate) unsafe fn require_room(top: StackPointer) {
+    const SURE: usize = STACK - GUARD - RESERVE - COLOURS * COLOUR;
+    let here = 0_u8;
+    let here = &raw const here;
+    // Elsewhere than on that stack, the difference is out of its range.
+    if (SURE..STACK).contains(&(top as usize).wrapping_sub(here as usize)) {
+        // SAFETY: the place is in the stack, or in the guard behind it, where the read faults.
+        unsafe { here.wrapping_sub(RESERVE).read_volatile() };
+    }
+}
 
 /// The stacks of one thread, which are unmapped with it.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use crate::context::{StackPointer, leave, prepare, switch};
 use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fault;
 use crate::grid::Grid;
-use crate::stack::Stacks;
+use crate::stack::{self, Stacks};
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
@@ -287,6 +287,11 @@ pub(crate) unsafe fn is_cooperative(worker: *mut Worker) -> bool {
 /// # Safety
 /// The worker is the calling thread's.
 pub(crate) unsafe fn set_in_kernel(worker: *mut Worker, in_kernel: bool) -> bool {
+    // SAFETY: the caller's promise.
+    if !in_kernel && unsafe { (*worker).in_kernel.load(Ordering::Relaxed) } {
+        // SAFETY: as above.
+        unsafe { require_room(worker) };
+    }
     compiler_fence(Ordering::SeqCst);
     // SAFETY: the caller's promise.
     let was = unsafe { (*worker).in_kernel.swap(in_kernel, Ordering::Relaxed) };
@@ -304,10 +309,28 @@ pub(crate) fn stack_of(worker: *mut Worker, address: usize) -> Option<std::ops::
 ///
 /// # Safety
 /// The worker is the calling thread's.
+#[inline]
 pub(crate) unsafe fn enter(worker: *mut Worker) {
     // SAFETY: the caller's promise.
+    unsafe { require_room(worker) };
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: as above.
     unsafe { (*worker).in_kernel.store(false, Ordering::Relaxed) };
     compiler_fence(Ordering::SeqCst);
+}
+
+/// Ends the launch as any fault of the kernel does if the running fibre's stack is about to overflow: in the
+/// executor that would be the end of the process.
+///
+/// # Safety
+/// The worker is the calling thread's, and the code of a kernel runs.
+#[inline]
+unsafe fn require_room(worker: *mut Worker) {
+    // SAFETY: the caller's promise; the fibre that runs is one of the worker's.
+    unsafe {
+        let fiber = (*worker).fibers.as_ptr().add((*worker).current as usize);
+        stack::require_room((*fiber).top);
+    }
 }
 
 /// It ends.

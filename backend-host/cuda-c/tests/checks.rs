@@ -575,3 +575,23 @@ extern "C" __global__ void read(int *a, int n) {
     let expected: Vec<i32> = values.zip(0..).map(|(value, copy)| value + 100 * copy).collect();
     assert_eq!(array, expected);
 }
+
+#[test]
+fn a_stack_that_overflows_ends_the_launch_wherever_it_does() {
+    let library = load(
+        r#"
+template <int bytes> __device__ int deep(volatile int *a, int n) {
+    volatile char big[bytes];
+    big[n % bytes] = n;
+    __syncthreads();
+    return n ? deep<bytes>(a, n + 1) + big[3] : 0;
+}
+extern "C" __global__ void small(int *a, int n) { a[0] = deep<40>(a, n); }
+extern "C" __global__ void large(int *a, int n) { a[0] = deep<3000>(a, n); }
+"#,
+    );
+    for (name, block) in [("small", 1), ("small", 40), ("large", 1), ("large", 40)] {
+        let result = run(&library, name, (1, block), &mut [0; 4], 1, OTHERS);
+        found(result, FailureKind::Address, &["an access to address"]);
+    }
+}

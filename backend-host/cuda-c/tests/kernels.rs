@@ -253,6 +253,14 @@ extern "C" __global__ void traps(int *a, int n) {
 }
 __device__ int deep(volatile int *a, int n) { volatile int big[1000]; big[n % 1000] = n; return n ? deep(a, n + 1) + big[3] : 0; }
 extern "C" __global__ void overflows(int *a, int n) { a[0] = deep(a, n); }
+template <int bytes> __device__ int waits(volatile int *a, int n) {
+    volatile char big[bytes];
+    big[n % bytes] = n;
+    __syncthreads();
+    return n ? waits<bytes>(a, n + 1) + big[3] : 0;
+}
+extern "C" __global__ void overflows_at_barriers(int *a, int n) { a[0] = waits<48>(a, n); }
+extern "C" __global__ void overflows_at_large_frames(int *a, int n) { a[0] = waits<5000>(a, n); }
 extern "C" __global__ void alone(int *a) {
     if (threadIdx.x == 1) gpuarray_abi::rendezvous(4, nullptr, nullptr, __FILE__, __LINE__);
 }
@@ -271,8 +279,8 @@ extern "C" __global__ void fine(int *a) { __syncthreads(); a[threadIdx.x] = 7; }
         let (kind, text) = failure(&library, "halves", 1, 40);
         assert_eq!(kind, FailureKind::Deadlock);
         for part in [
-            "threads 0 to 19 wait for a barrier at kernel.cu:18",
-            "threads 20 to 31 wait for lanes 0xffffffff of their warp at kernel.cu:18",
+            "threads 0 to 19 wait for a barrier at kernel.cu:26",
+            "threads 20 to 31 wait for lanes 0xffffffff of their warp at kernel.cu:26",
         ] {
             assert!(text.contains(part), "{text}");
         }
@@ -301,8 +309,15 @@ extern "C" __global__ void fine(int *a) { __syncthreads(); a[threadIdx.x] = 7; }
         let (kind, text) = failure(&library, "traps", 1, 8);
         assert_eq!(kind, FailureKind::Assert);
         assert!(text.contains("assertion \"a == b\" failed in thread 2 at kernel.cu:9"), "{text}");
-        let (kind, text) = failure(&library, "overflows", 1, 1);
-        assert_eq!(kind, FailureKind::Address, "{text}");
+        for (name, block) in [
+            ("overflows", 1),
+            ("overflows_at_barriers", 1),
+            ("overflows_at_barriers", 40),
+            ("overflows_at_large_frames", 40),
+        ] {
+            let (kind, text) = failure(&library, name, 1, block);
+            assert_eq!(kind, FailureKind::Address, "{text}");
+        }
         let (kind, text) = failure(&library, "alone", 1, 8);
         assert!(
             kind == FailureKind::Deadlock
