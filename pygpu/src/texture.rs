@@ -215,15 +215,19 @@ impl Bindings {
             value.len(),
             true,
         );
+        let kept = object.object.clone();
         py.detach(|| {
             device.synchronize()?;
+            // What is kept is what the variable holds, whichever thread comes last.
+            let mut bound = self.0.lock().unpoisoned();
             // SAFETY: the variable begins with 8 bytes for the number, and the value lives until the
             // copy has been waited for.
-            unsafe { stream.transfer(&transfer) }
+            unsafe { stream.transfer(&transfer) }?;
+            let before = bound.insert(name.to_owned(), kept);
+            drop(bound);
+            drop(before);
+            Ok(())
         })
-        .or_raise()?;
-        let before = self.0.lock().unpoisoned().insert(name.to_owned(), object.object.clone());
-        drop(before);
-        Ok(())
+        .or_raise()
     }
 }

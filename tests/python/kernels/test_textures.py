@@ -1,5 +1,7 @@
 """Textures and surfaces: what kernels read at which coordinates, against numpy."""
 
+import threading
+
 import numpy as np
 import pytest
 from texture_reference import BORDER, CLAMP, MIRROR, WRAP, sample
@@ -362,6 +364,37 @@ def test_kernels_keep_what_is_bound(rng):
     along(out, np.int32(4), block=(4, 1, 1))
     assert out.get().tolist() == [4.5, 1.5, 3, 6]
     del others
+
+
+def test_threads_bind_one_reference():
+    module = SourceModule("""
+    texture<float, 2> image;
+    __global__ void read(float *out) {
+        float texel = tex2D(image, threadIdx.x, 0);
+        __syncthreads();
+        out[threadIdx.x] = texel;
+    }
+    """)
+    image, read = module.get_texref("image"), module.get_function("read")
+    texels, failures = np.arange(1, 36, dtype=np.float32).reshape(5, 7), []
+
+    def bind_and_read(number):
+        try:
+            for _ in range(200):
+                array = driver.matrix_to_array(texels + 100 * number, "C")
+                image.set_array(array)
+                out = gpuarray.zeros(7, np.float32)
+                read(out, block=(7, 1, 1))
+                assert (out.get() % 100 == texels[0]).all()
+        except Exception as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=bind_and_read, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
 
 
 def test_an_elementwise_kernel_has_no_references():
