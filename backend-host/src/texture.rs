@@ -35,7 +35,6 @@ impl Textures {
         handle
     }
 
-    /// The description of an array.
     /// Start and bytes of the object that an address lies in, which kernels read.
     pub(crate) fn object(&self, address: u64) -> Option<(u64, usize)> {
         let known = self.0.lock();
@@ -44,6 +43,7 @@ impl Textures {
         starts.find(|start| is_in(*start)).map(|start| (start, size_of::<Texture>()))
     }
 
+    /// The description of an array.
     fn array(&self, call: &'static str, handle: u64) -> Result<Texture> {
         let known = self.0.lock();
         let found = known.get(&handle).filter(|it| it.kind == TextureHandle::Array);
