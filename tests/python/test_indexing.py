@@ -168,6 +168,8 @@ def test_iteration_and_length():
     for make in (np.array(1.0), gpuarray.to_gpu(np.array(1.0))):
         with pytest.raises(TypeError):
             len(make)
+    with pytest.raises(TypeError, match="without axes"):
+        list(gpuarray.to_gpu(np.array(1.0)))
     # As in PyCUDA, an array is iterated over by its items: it is no collection of other arrays.
     assert not isinstance(a_gpu, collections.abc.Iterable)
 

@@ -270,6 +270,8 @@ def _array_at(
         # Where there is no second element, the way to it may be any number.
         step = dtype.itemsize
         strides = tuple(step if n == 1 else it for n, it in zip(shape, strides, strict=True))
+    if address == 0:
+        raise InvalidArgument(f"x has its elements at address 0, where there is no memory: {shape}")
     return GPUArray(shape, dtype, base=owner, gpudata=address, strides=strides)
 
 

@@ -114,13 +114,18 @@ _TEXTS: dict[str, str | None] = {}
 
 
 def _own(name: str) -> str | None:
-    """The text of a header of this package."""
+    """The text of a header of this package, with those in it that it includes."""
     if "/" in name:
         return None
     path = FOLDER / _OF_C.get(name, name)
     if name not in _TEXTS:
-        _TEXTS[name] = path.read_text() if path.is_file() else None
+        _TEXTS[name] = _INCLUDE.sub(_nested, path.read_text()) if path.is_file() else None
     return _TEXTS[name]
+
+
+def _nested(found: re.Match[str]) -> str:
+    own = _own(found[2])
+    return found[0] if own is None else own
 
 
 def insert(source: str, file: str, folders: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ use gpuarray::{Array, DType, Error, Kind, Number, Order, Scalar};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyString, PyTuple};
 
 type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -127,11 +127,20 @@ pub(super) fn advanced(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import("pygpu._advanced_indexing")
 }
 
+/// True for the number 0, with which every iteration begins. It takes an `IndexError`, which other
+/// numbers are refused with where there are no axes, for the end.
+fn is_first(index: &Bound<'_, PyAny>) -> bool {
+    index.is_exact_instance_of::<PyInt>() && index.extract::<usize>().is_ok_and(|it| it == 0)
+}
+
 #[pymethods]
 impl GPUArray {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> Object<'py> {
         if let Ok(name) = index.cast::<PyString>() {
             return field(slf, name);
+        }
+        if slf.get().layout()?.shape().is_empty() && is_first(index) {
+            return Err(PyTypeError::new_err("an array without axes has no items to iterate over"));
         }
         match parse_index(index) {
             Err(_) if is_advanced(index) => {
