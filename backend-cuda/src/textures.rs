@@ -9,16 +9,7 @@ use hal::driver::vendor::NO_SYMBOL;
 use hal::texture::{
     AddressMode, ArrayShape, ChannelFormat, Sampling, TexelFormat, TextureHandle, TextureResource,
 };
-use std::ffi::{c_int, c_uint};
-
-/// `CUDA_ARRAY3D_LAYERED`, `CUDA_ARRAY3D_SURFACE_LDST` and `CUDA_ARRAY3D_TEXTURE_GATHER`.
-const LAYERED: c_uint = 1;
-const SURFACE: c_uint = 2;
-const GATHER: c_uint = 8;
-
-/// `CU_TRSF_READ_AS_INTEGER` and `CU_TRSF_NORMALIZED_COORDINATES`.
-const READ_AS_INTEGER: c_uint = 1;
-const NORMALIZED: c_uint = 2;
+use std::ffi::c_int;
 
 /// True if the driver has all that is needed.
 pub(crate) fn are_there(calls: &OwnCalls) -> bool {
@@ -47,16 +38,13 @@ fn format(format: TexelFormat) -> sys::CUarray_format {
 /// Creates an array.
 pub(crate) fn create_array(calls: &OwnCalls, shape: &ArrayShape) -> (c_int, u64) {
     let Some(create) = calls.array_create else { return (NO_SYMBOL, 0) };
-    let flag = |is_set: bool, flag: c_uint| if is_set { flag } else { 0 };
     let description = CUDA_ARRAY3D_DESCRIPTOR {
         Width: shape.width,
         Height: shape.height,
         Depth: shape.depth,
         Format: format(shape.format),
         NumChannels: shape.format.channels(),
-        Flags: flag(shape.layered, LAYERED)
-            | flag(shape.surface, SURFACE)
-            | flag(shape.gather, GATHER),
+        Flags: shape.flags(),
     };
     let mut array: Handle = 0;
     // SAFETY: the handle is written before the call returns, which reads the description.
@@ -123,9 +111,7 @@ pub(crate) fn create_texture(
         true => F::CU_TR_FILTER_MODE_LINEAR,
         false => F::CU_TR_FILTER_MODE_POINT,
     };
-    let flag = |is_set: bool, flag: c_uint| if is_set { flag } else { 0 };
-    texture.flags =
-        flag(sampling.as_integer, READ_AS_INTEGER) | flag(sampling.normalized, NORMALIZED);
+    texture.flags = sampling.flags();
     let mut object = 0;
     // SAFETY: the object is written before the call returns, which reads the descriptions.
     let code = unsafe { create(&mut object, &resource, &texture, std::ptr::null()) };

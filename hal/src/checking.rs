@@ -5,6 +5,7 @@
 
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::layout::shape_text;
 use crate::process::ProcessMutex;
 use crate::setting;
 use std::collections::{BTreeMap, VecDeque};
@@ -97,7 +98,33 @@ impl BitOr for Checks {
     }
 }
 
+/// What launches look for: a copy of what [`Asked`] says.
 static CURRENT: AtomicU8 = AtomicU8::new(0);
+
+/// Who has asked for what.
+#[derive(Debug)]
+struct Asked {
+    /// What is looked for where nobody has begun anything else.
+    always: Checks,
+    /// The [`Checking`]s that are alive, the newest last; they end in any order.
+    begun: Vec<(u64, Checks)>,
+    count: u64,
+}
+
+static ASKED: ProcessMutex<Asked> = ProcessMutex::new(Asked::new);
+
+impl Asked {
+    /// Of a process where nobody has begun anything: of a forked child, too.
+    fn new() -> Asked {
+        let always = of_environment().ok().flatten().unwrap_or_default();
+        Asked { always, begun: Vec::new(), count: 0 }
+    }
+
+    fn apply(&self) {
+        let checks = self.begun.last().map_or(self.always, |(_, checks)| *checks);
+        CURRENT.store(checks.0, Ordering::Relaxed);
+    }
+}
 
 /// Returns what launches look for now.
 #[inline]
@@ -105,15 +132,11 @@ pub fn current() -> Checks {
     Checks(CURRENT.load(Ordering::Relaxed))
 }
 
-/// Says what launches look for from now on, on every thread. Returns what they looked for before.
+/// Looks for faults as long as it lives, on every thread; then for what the newest of those that are left looks
+/// for.
 ///
 /// Memory that is allocated meanwhile is filled, so that a read before any write is found, and the descriptions
 /// of its arrays are kept; freed memory serves no other allocation for a while.
-pub fn set(checks: Checks) -> Checks {
-    Checks(CURRENT.swap(checks.0, Ordering::Relaxed))
-}
-
-/// Looks for faults as long as it lives; then for what was looked for before.
 ///
 /// ```
 /// use gpuarray_hal::checking::{Checking, Checks, current};
@@ -125,30 +148,43 @@ pub fn set(checks: Checks) -> Checks {
 /// assert!(current().is_none());
 /// ```
 #[derive(Debug)]
-pub struct Checking(Checks);
+pub struct Checking(u64);
 
 impl Checking {
     /// Begins to look for faults.
     pub fn begin(checks: Checks) -> Checking {
-        Checking(set(checks))
+        let mut asked = ASKED.lock();
+        asked.count += 1;
+        let number = asked.count;
+        asked.begun.push((number, checks));
+        asked.apply();
+        Checking(number)
     }
 }
 
 impl Drop for Checking {
     fn drop(&mut self) {
-        set(self.0);
+        let mut asked = ASKED.lock();
+        asked.begun.retain(|(number, _)| *number != self.0);
+        asked.apply();
     }
 }
 
-/// Sets what `PYGPU_CHECK` asks for, if it is set. Backends that can look for faults call it when they are
+/// What `PYGPU_CHECK` asks for, if it is set.
+fn of_environment() -> Result<Option<Checks>> {
+    setting::parse(VARIABLE, env::var_os(VARIABLE), &Checks::allowed(), Checks::read)
+}
+
+/// Looks for what `PYGPU_CHECK` asks for, if it is set. Backends that can look for faults call it when they are
 /// opened.
 ///
 /// # Errors
 /// `InvalidArgument` that names the variable, its value and what is allowed.
 pub fn set_from_environment() -> Result<()> {
-    let asked = setting::parse(VARIABLE, env::var_os(VARIABLE), &Checks::allowed(), Checks::read)?;
-    if let Some(checks) = asked {
-        set(checks);
+    if let Some(checks) = of_environment()? {
+        let mut asked = ASKED.lock();
+        asked.always = checks;
+        asked.apply();
     }
     Ok(())
 }
@@ -237,14 +273,6 @@ pub fn note_origin(address: u64) {
     }
 }
 
-/// A shape as Python writes it.
-fn shape_text(shape: &[usize]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        all => format!("({})", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
-    }
-}
-
 /// An allocation as reports name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
@@ -291,6 +319,19 @@ mod tests {
         assert!(error.contains("\"bounds,limits\"") && error.contains("uninitialised"), "{error}");
         let all = Checks::NAMES.iter().fold(Checks::NONE, |all, (_, kind)| all | *kind);
         assert_eq!(all, Checks::ALL);
+    }
+
+    #[test]
+    fn those_that_check_end_in_any_order() {
+        let first = Checking::begin(Checks::BOUNDS);
+        let second = Checking::begin(Checks::RACES);
+        drop(first);
+        assert_eq!(current(), Checks::RACES);
+        let third = Checking::begin(Checks::ALL);
+        drop(second);
+        assert_eq!(current(), Checks::ALL);
+        drop(third);
+        assert!(current().is_none());
     }
 
     #[test]

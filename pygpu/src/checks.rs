@@ -2,38 +2,36 @@
 
 use crate::current_device::backend;
 use crate::errors::{OrRaise, to_python};
-use gpuarray::checking::{self, Checks};
+use gpuarray::checking::{self, Checking, Checks};
+use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Array, Error};
 use pyo3::prelude::*;
+use std::sync::Mutex;
 
-/// Says what launches look for from now on; returns what they looked for before.
-#[pyfunction]
-pub(crate) fn set_checks(kinds: &str) -> PyResult<String> {
-    let checks = Checks::parse(kinds).or_raise()?;
-    let backend = backend()?.name();
-    if backend != "host" && !checks.is_none() {
-        return Err(to_python(Error::unsupported(
-            "checking",
-            format!(
-                "the backend {backend} looks for no faults of kernels; PYGPU_BACKEND=host does"
-            ),
-        )));
+/// Looks for faults of kernels until `end` is called, or the object goes.
+#[pyclass(frozen, name = "Checking", module = "pygpu._core")]
+pub(crate) struct PyChecking(Mutex<Option<Checking>>);
+
+#[pymethods]
+impl PyChecking {
+    #[new]
+    fn new(kinds: &str) -> PyResult<PyChecking> {
+        let checks = Checks::parse(kinds).or_raise()?;
+        let backend = backend()?.name();
+        if backend != "host" && !checks.is_none() {
+            return Err(to_python(Error::unsupported(
+                "checking",
+                format!(
+                    "the backend {backend} looks for no faults of kernels; PYGPU_BACKEND=host does"
+                ),
+            )));
+        }
+        Ok(PyChecking(Mutex::new(Some(Checking::begin(checks)))))
     }
-    checking::set_origin(place);
-    Ok(text(checking::set(checks)))
-}
 
-/// Returns what launches look for.
-#[pyfunction]
-pub(crate) fn get_checks() -> PyResult<String> {
-    backend()?;
-    Ok(text(checking::current()))
-}
-
-fn text(checks: Checks) -> String {
-    match checks.is_none() {
-        true => "none".to_owned(),
-        false => checks.names().collect::<Vec<_>>().join(","),
+    /// Ends it.
+    fn end(&self) {
+        drop(self.0.lock().unpoisoned().take());
     }
 }
 

@@ -57,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         event::PyEvent,
         ipc::IPCMemoryHandle,
         kernel::CallTime,
+        checks::PyChecking,
         kernel::ElementwiseLauncher,
         kernel::Function,
         kernel::ReductionLauncher,
@@ -83,8 +84,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     functions!(
         allocation::buffer,
-        checks::get_checks,
-        checks::set_checks,
         allocation::mem_alloc,
         allocation::mem_alloc_ordered,
         allocation::mem_alloc_pitch,

@@ -16,15 +16,6 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// `CUDA_ARRAY3D_LAYERED`, `CUDA_ARRAY3D_SURFACE_LDST` and `CUDA_ARRAY3D_TEXTURE_GATHER`.
-const LAYERED: u32 = 1;
-const SURFACE: u32 = 2;
-const GATHER: u32 = 8;
-
-/// `CU_TRSF_READ_AS_INTEGER` and `CU_TRSF_NORMALIZED_COORDINATES`.
-const READ_AS_INTEGER: u32 = 1;
-const NORMALIZED: u32 = 2;
-
 /// Returns true if the current device has arrays for textures.
 #[pyfunction]
 pub(crate) fn has_textures() -> PyResult<bool> {
@@ -66,7 +57,7 @@ impl PyTextureArray {
         num_channels: u32,
         flags: u32,
     ) -> PyResult<PyTextureArray> {
-        if flags & !(LAYERED | SURFACE | GATHER) != 0 {
+        if flags & !(ArrayShape::LAYERED | ArrayShape::SURFACE | ArrayShape::GATHER) != 0 {
             return Err(to_python(Error::unsupported(
                 "Array",
                 format!("flags is {flags}; layers (1), surfaces (2) and gathering (8) are there"),
@@ -77,9 +68,9 @@ impl PyTextureArray {
             width,
             height,
             depth,
-            layered: flags & LAYERED != 0,
-            surface: flags & SURFACE != 0,
-            gather: flags & GATHER != 0,
+            layered: flags & ArrayShape::LAYERED != 0,
+            surface: flags & ArrayShape::SURFACE != 0,
+            gather: flags & ArrayShape::GATHER != 0,
             format: texel_format(format, num_channels)?,
         };
         let array = py.detach(|| TextureArray::new(&device, shape)).or_raise()?;
@@ -106,7 +97,7 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
     if filter > 1 {
         return Err(invalid("filter mode", format!("mode is {filter}; allowed are 0 and 1")));
     }
-    if flags & !(READ_AS_INTEGER | NORMALIZED) != 0 {
+    if flags & !(Sampling::READ_AS_INTEGER | Sampling::NORMALIZED) != 0 {
         return Err(to_python(Error::unsupported(
             "texture flags",
             format!(
@@ -117,8 +108,8 @@ fn sampling((modes, filter, flags): Modes) -> PyResult<Sampling> {
     Ok(Sampling {
         address,
         linear: filter == 1,
-        normalized: flags & NORMALIZED != 0,
-        as_integer: flags & READ_AS_INTEGER != 0,
+        normalized: flags & Sampling::NORMALIZED != 0,
+        as_integer: flags & Sampling::READ_AS_INTEGER != 0,
     })
 }
 

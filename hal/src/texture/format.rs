@@ -122,6 +122,21 @@ pub struct ArrayShape {
 }
 
 impl ArrayShape {
+    /// `CUDA_ARRAY3D_LAYERED` and `hipArrayLayered`.
+    pub const LAYERED: u32 = 1;
+    /// `CUDA_ARRAY3D_SURFACE_LDST` and `hipArraySurfaceLoadStore`.
+    pub const SURFACE: u32 = 2;
+    /// `CUDA_ARRAY3D_TEXTURE_GATHER` and `hipArrayTextureGather`.
+    pub const GATHER: u32 = 8;
+
+    /// Returns what the array is for in the drivers' flags.
+    pub const fn flags(&self) -> u32 {
+        let layered = if self.layered { Self::LAYERED } else { 0 };
+        let surface = if self.surface { Self::SURFACE } else { 0 };
+        let gather = if self.gather { Self::GATHER } else { 0 };
+        layered | surface | gather
+    }
+
     /// Returns the extents in texels, rows and slices, at least 1 each.
     pub fn extents(&self) -> [usize; 3] {
         [self.width, self.height, self.depth].map(|extent| extent.max(1))

@@ -57,6 +57,20 @@ pub struct Sampling {
     pub as_integer: bool,
 }
 
+impl Sampling {
+    /// `CU_TRSF_READ_AS_INTEGER` and `HIP_TRSF_READ_AS_INTEGER`.
+    pub const READ_AS_INTEGER: u32 = 1;
+    /// `CU_TRSF_NORMALIZED_COORDINATES` and `HIP_TRSF_NORMALIZED_COORDINATES`.
+    pub const NORMALIZED: u32 = 2;
+
+    /// Returns what the drivers have in flags.
+    pub const fn flags(&self) -> u32 {
+        let as_integer = if self.as_integer { Self::READ_AS_INTEGER } else { 0 };
+        let normalized = if self.normalized { Self::NORMALIZED } else { 0 };
+        as_integer | normalized
+    }
+}
+
 /// What a texture reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._core import set_checks
+from ._core import Checking
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -57,11 +57,11 @@ def checking(*kinds: str) -> Iterator[None]:
     ...         a = gpuarray.zeros(4, np.int32)
     ...         module.get_function("next")(a, block=(3, 1, 1))
     """
-    before = set_checks(",".join(kinds) or "all")
+    begun = Checking(",".join(kinds) or "all")
     try:
         yield
     finally:
-        set_checks(before)
+        begun.end()
 
 
 def place() -> str | None:

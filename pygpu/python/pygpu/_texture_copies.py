@@ -91,7 +91,7 @@ def _filled(descriptor: Any, source: Any, order: Any) -> Array:
     else:
         copy.set_src_device(source)
     copy.set_dst_array(array)
-    copy.width_in_bytes = copy.src_pitch = source.nbytes // rows
+    copy.width_in_bytes = copy.src_pitch = source.size * source.itemsize // rows
     copy.height = copy.src_height = descriptor.height
     if isinstance(copy, Memcpy3D):
         copy.depth = descriptor.depth

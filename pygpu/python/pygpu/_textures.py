@@ -376,10 +376,15 @@ _STORED = {
 }
 
 
+def _bytes(ary: Any) -> int:
+    """The bytes of the elements; a subclass's ``nbytes`` may be another number."""
+    return ary.size * ary.itemsize
+
+
 def bind_gpuarray(ary: Any, texref: Any, allow_offset: bool) -> float:
     """What ``GPUArray.bind_to_texref`` does."""
     _arguments.instance("texref", texref, TextureReference)
-    return texref.set_address(ary, ary.nbytes, allow_offset=allow_offset) / ary.dtype.itemsize
+    return texref.set_address(ary, _bytes(ary), allow_offset=allow_offset) / ary.itemsize
 
 
 def bind_gpuarray_as(
@@ -401,10 +406,10 @@ def bind_gpuarray_as(
     as_integer = TRSF_READ_AS_INTEGER if format != array_format.FLOAT else 0
     offset = texref._set_memory(
         ary,
-        (ary.nbytes, None),
+        (_bytes(ary), None),
         bool(allow_offset),
         format=format,
         channels=channels,
         flags=texref.get_flags() | as_integer,
     )
-    return offset / ary.dtype.itemsize
+    return offset / ary.itemsize

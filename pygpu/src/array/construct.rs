@@ -1,7 +1,7 @@
 //! New arrays from arguments.
 
 use super::arguments::{parse_entry, parse_order, parse_shape};
-use super::replaced::{State, Vacant, is_null};
+use super::replaced::{State, Vacant};
 use super::{Content, GPUArray};
 use crate::allocation::{address_of, known_memory_of, memory_of};
 use crate::allocator::ResultAllocator;
@@ -63,18 +63,17 @@ impl GPUArray {
         let low = bytes_below(&shape, strides.as_ref(), element.size())?;
         let layout = layout(low).or_raise()?;
         let (array, kept) = match gpudata {
-            Some(gpudata) if layout.size() > 0 && is_null(gpudata)? => {
-                return self.init_vacant(Vacant {
-                    layout,
-                    element,
-                    descr: descr.unbind(),
-                    gpudata: gpudata.clone().unbind(),
-                    allocator: result_allocator.object,
-                    base: base.map(|base| base.clone().unbind()),
-                });
-            }
             Some(gpudata) => {
-                let memory = memory_for(gpudata, base, low, &layout)?;
+                let Some(memory) = memory_for(gpudata, base, low, &layout)? else {
+                    return self.init_vacant(Vacant {
+                        layout,
+                        element,
+                        descr: descr.unbind(),
+                        gpudata: gpudata.clone().unbind(),
+                        allocator: result_allocator.object,
+                        base: base.map(|base| base.clone().unbind()),
+                    });
+                };
                 let stream = match base.and_then(|base| base.cast::<GPUArray>().ok()) {
                     Some(base) => base.get().array()?.stream().clone(),
                     None => current.stream.clone(),
@@ -174,17 +173,21 @@ pub(super) fn bytes_below(
     })
 }
 
-/// The memory that `gpudata` names, which reaches `low` bytes below it.
+/// The memory that `gpudata` names, which reaches `low` bytes below it; `None` for a null address that
+/// elements are to lie at.
 pub(super) fn memory_for(
     gpudata: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
     low: usize,
     layout: &Layout,
-) -> PyResult<Arc<DeviceMemory>> {
+) -> PyResult<Option<Arc<DeviceMemory>>> {
     if let Some(memory) = memory_of(gpudata)? {
-        return Ok(memory.clone());
+        return Ok(Some(memory.clone()));
     }
     let address = address_of("gpudata", gpudata)?;
+    if address == 0 && layout.size() > 0 {
+        return Ok(None);
+    }
     // A view made by hand of an array or an allocation that is known: its memory is used, and its
     // bounds hold.
     let known = match base {
@@ -197,7 +200,7 @@ pub(super) fn memory_for(
     if let Some(memory) = known {
         let range = memory.address()..memory.address() + memory.bytes() as u64;
         if range.contains(&address) {
-            return Ok(memory.clone());
+            return Ok(Some(memory.clone()));
         }
     }
     let device = current_device()?.device;
@@ -218,7 +221,7 @@ pub(super) fn memory_for(
     let owner = Box::new(OwnerObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
-    Ok(Arc::new(unsafe { DeviceMemory::from_raw_parts(&device, start, bytes, owner) }))
+    Ok(Some(Arc::new(unsafe { DeviceMemory::from_raw_parts(&device, start, bytes, owner) })))
 }
 
 /// The array at the address of `gpudata` inside `memory`.

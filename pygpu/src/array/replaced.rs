@@ -5,7 +5,6 @@
 
 use super::construct::{bytes_below, memory_for, place};
 use super::{Content, GPUArray};
-use crate::allocation::address_of;
 use crate::allocator::ResultAllocator;
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
@@ -141,11 +140,6 @@ impl Content {
     }
 }
 
-/// True for an object that stands for no memory.
-pub(super) fn is_null(gpudata: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(gpudata.is_none() || address_of("gpudata", gpudata)? == 0)
-}
-
 impl GPUArray {
     /// Makes an object that has no memory, or replaces what it is made of.
     pub(super) fn replace(&self, state: State) {
@@ -224,17 +218,20 @@ impl GPUArray {
         if layout.size() == 0 {
             return Ok(());
         }
-        if is_null(value)? {
-            let (layout, gpudata) = (layout.clone(), value.clone().unbind());
-            let vacant = Vacant { layout, element, descr, gpudata, allocator, base };
-            self.replace(State::Vacant(vacant));
-            return Ok(());
-        }
         let shape = Shape::from_slice(layout.shape());
         let strides = Strides::from_slice(layout.strides());
         let low = bytes_below(&shape, Some(&strides), element.size())?;
         let layout = Layout::with_strides(&shape, &strides, low, element.size()).or_raise()?;
-        let memory = memory_for(value, None, low, &layout)?;
+        let memory = match value.is_none() {
+            true => None,
+            false => memory_for(value, None, low, &layout)?,
+        };
+        let Some(memory) = memory else {
+            let gpudata = value.clone().unbind();
+            let vacant = Vacant { layout, element, descr, gpudata, allocator, base };
+            self.replace(State::Vacant(vacant));
+            return Ok(());
+        };
         let stream = match self.vacant() {
             Some(_) => current_device()?.stream,
             None => self.array()?.stream().clone(),

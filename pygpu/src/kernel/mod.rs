@@ -130,16 +130,19 @@ fn given<'a, 'py>(value: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py,
 /// read without being told.
 fn check_texrefs(texrefs: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let Some(texrefs) = given(texrefs) else { return Ok(()) };
-    let class = texrefs.py().import("pygpu._textures")?.getattr("TextureReference")?;
     for texref in texrefs.try_iter()? {
-        let texref = texref?;
-        if !texref.is_instance(&class)? {
-            let kind = crate::numpy_array::type_name(&texref);
-            let message = format!("texrefs has a {kind} in it; texture references are needed");
-            return Err(PyTypeError::new_err(message));
-        }
+        check_texref("an entry of texrefs", &texref?)?;
     }
     Ok(())
+}
+
+fn check_texref(name: &str, texref: &Bound<'_, PyAny>) -> PyResult<()> {
+    let class = texref.py().import("pygpu._textures")?.getattr("TextureReference")?;
+    if texref.is_instance(&class)? {
+        return Ok(());
+    }
+    let kind = crate::numpy_array::type_name(texref);
+    Err(PyTypeError::new_err(format!("{name} is of type {kind}; a texture reference is needed")))
 }
 
 #[pymethods]
@@ -214,6 +217,23 @@ impl Function {
             handler.call_method1("post_call", (stream,))?;
         }
         Ok(seconds)
+    }
+
+    /// Checks that the argument is a texture reference: kernels read what is bound to the references of
+    /// their module without being told which.
+    ///
+    /// Parameters
+    /// ----------
+    /// texref : TextureReference
+    ///     The reference.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     It is none.
+    #[allow(clippy::unused_self, reason = "PyCUDA's signature")]
+    fn param_set_texref(&self, texref: &Bound<'_, PyAny>) -> PyResult<()> {
+        check_texref("texref", texref)
     }
 
     /// Fixes the types of the arguments for `prepared_call` and its like.

@@ -263,7 +263,7 @@ def test_keywords(axpy):
         axpy(*arguments, block=(1, 1, 1), blocks=3)
     with pytest.raises(AssertionError, match="asynchronous"):
         axpy(*arguments, block=(1, 1, 1), stream=driver.Stream(), time_kernel=True)
-    with pytest.raises(TypeError, match="texrefs has a object in it"):
+    with pytest.raises(TypeError, match="an entry of texrefs is of type object"):
         axpy(*arguments, block=(1, 1, 1), texrefs=[object()])
     with pytest.raises(TypeError, match="stream"):
         axpy(*arguments, block=(1, 1, 1), stream="one")

@@ -139,5 +139,5 @@ def test_many_launches(module):
 
 
 def test_texture_references(module):
-    with pytest.raises(TypeError, match="texrefs has a int in it"):
+    with pytest.raises(TypeError, match="an entry of texrefs is of type int"):
         module.get_function("axpy").prepare("fPPi", texrefs=[1])

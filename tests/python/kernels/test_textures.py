@@ -410,8 +410,11 @@ def test_what_is_no_reference(references):
         references.get_surfref("line")
     with pytest.raises(driver.Error, match="no_such"):
         references.get_texref("no_such")
-    with pytest.raises(TypeError, match="texrefs has a int"):
+    with pytest.raises(TypeError, match="an entry of texrefs is of type int"):
         references.get_function("pair")(np.intp(0), block=(1, 1, 1), texrefs=[1])
+    references.get_function("pair").param_set_texref(references.get_texref("line"))
+    with pytest.raises(TypeError, match="texref is of type int"):
+        references.get_function("pair").param_set_texref(1)
 
 
 # ---- surfaces -----------------------------------------------------------------------------------
