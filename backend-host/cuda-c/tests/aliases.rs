@@ -1,8 +1,11 @@
 //! Threads that access one place by two pointers, or keep an array of their own: what runs several threads
 //! in a vector leaves each thread's accesses in its order. Expected values are arithmetic by hand.
 
-use cuda_c::{Compiler, Kernel, Language, Library, Schedule, Shape, Source};
+mod units;
+
+use cuda_c::{Kernel, Library, Schedule, Shape};
 use std::ffi::c_void;
+use units::load;
 
 const TEXT: &str = r#"
 struct Pair { int x, y; };
@@ -59,11 +62,7 @@ fn results(library: &std::sync::Arc<Library>, name: &str) -> Vec<i32> {
 
 #[test]
 fn accesses_of_a_thread_keep_their_order_in_vectors() {
-    let source = Source { text: TEXT, name: "aliases.cu", ..Source::default() };
-    let compiler = Compiler::find(Language::default()).expect("a C++ compiler");
-    let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
-    // SAFETY: the text is this test's.
-    let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+    let library = load(TEXT);
     let expected: Vec<i32> = (1..=THREADS as i32).collect();
     for name in ["store_between", "load_between", "elements_between", "own_array"] {
         assert_eq!(results(&library, name), expected, "{name}");

@@ -1,12 +1,14 @@
 //! Kernels with a fault, each found where it is, and the same kernels without.
 
+mod units;
+
 use cuda_c::{
-    Allocation, Checking, Checks, Compiler, Error, FailureKind, Kernel, Language, Library, Memory,
-    Shape, Source, fill_uninitialised,
+    Allocation, Checking, Checks, Error, FailureKind, Kernel, Library, Memory, Shape,
+    fill_uninitialised,
 };
-use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
+use units::{load_checked as load, pointer};
 
 /// The memory of a test: arrays with a name each, the first of which is freed if its name says so.
 #[derive(Default)]
@@ -30,19 +32,6 @@ impl Memory for Arrays {
             description: format!("array {name}"),
         })
     }
-}
-
-fn load(text: &str) -> Arc<Library> {
-    let compiler =
-        Compiler::find(Language { checked: true, ..Language::default() }).expect("a compiler");
-    let source = Source { text, name: "kernel.cu", ..Source::default() };
-    let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
-    // SAFETY: the text is this test's.
-    unsafe { Library::load(&compiled.library) }.expect("a unit")
-}
-
-fn pointer<T>(value: &mut T) -> *mut c_void {
-    std::ptr::from_mut(value).cast()
 }
 
 /// All but races, which kernels that are short for a test have.

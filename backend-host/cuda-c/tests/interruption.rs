@@ -1,9 +1,12 @@
 //! Kernels that the program ends, or asks and lets go on.
 
-use cuda_c::{Compiler, Error, FailureKind, Kernel, Language, Library, Schedule, Shape, Source};
+mod units;
+
+use cuda_c::{Error, FailureKind, Kernel, Library, Schedule, Shape};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
+use units::load;
 
 const TEXT: &str = r#"
 #include <cooperative_groups.h>
@@ -41,14 +44,7 @@ __global__ void computes(volatile int *flag) {
 
 fn library() -> Arc<Library> {
     static LIBRARY: OnceLock<Arc<Library>> = OnceLock::new();
-    let load = || {
-        let source = Source { text: TEXT, name: "kernel.cu", ..Source::default() };
-        let compiler = Compiler::find(Language::default()).expect("a C++ compiler");
-        let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
-        // SAFETY: the text is this test's.
-        unsafe { Library::load(&compiled.library) }.expect("a unit")
-    };
-    LIBRARY.get_or_init(load).clone()
+    LIBRARY.get_or_init(|| load(TEXT)).clone()
 }
 
 fn pool() -> Option<Arc<rayon::ThreadPool>> {

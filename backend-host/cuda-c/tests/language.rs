@@ -1,18 +1,12 @@
 //! What threads of a kernel do with each other through the headers: warps, groups, atomics, text.
 //! Expected values are computed here, lane by lane, from the definitions.
 
-use cuda_c::{Compiler, Error, FailureKind, Kernel, Language, Library, Schedule, Shape, Source};
+mod units;
+
+use cuda_c::{Error, FailureKind, Kernel, Language, Library, Schedule, Shape};
 use std::ffi::c_void;
 use std::sync::Arc;
-
-fn load(language: Language, text: &str) -> Arc<Library> {
-    let source = Source { text, name: "kernel.cu", ..Source::default() };
-    let compiler = Compiler::find(language).expect("a C++ compiler");
-    let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(compiled.log, "");
-    // SAFETY: the text is this test's.
-    unsafe { Library::load(&compiled.library) }.expect("a unit")
-}
+use units::load_in as load;
 
 fn launch(
     library: &Arc<Library>,

@@ -3,9 +3,12 @@
 //! A kernel interprets a list of instructions; the model runs each instruction for all threads of a
 //! block before the next one. They have nothing in common but the list.
 
-use cuda_c::{Compiler, Kernel, Language, Library, Schedule, Shape, Source};
+mod units;
+
+use cuda_c::{Kernel, Language, Schedule, Shape};
 use std::ffi::c_void;
 use std::sync::Arc;
+use units::load_in;
 
 /// Instructions are three numbers: what to do, and two parameters.
 const TEXT: &str = r#"
@@ -251,11 +254,7 @@ fn program(random: &mut Random) -> Vec<[usize; 3]> {
 
 /// Runs programs on blocks of many shapes.
 fn search(language: Language, programs: usize) {
-    let source = Source { text: TEXT, name: "programs.cu", ..Source::default() };
-    let compiled = Compiler::find(language).and_then(|it| it.compile(&source));
-    let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
-    // SAFETY: the text is this test's.
-    let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+    let library = load_in(language, TEXT);
     let kernel = Kernel::find(&library, "interpret").expect("the kernel");
     let mut random = Random(language.warp_size.into());
     for number in 0..programs {

@@ -1,12 +1,13 @@
 //! Random programs of reads, writes, atomic operations, fences and barriers: what checks find is held against
 //! a search through all pairs of accesses and all paths between them.
 
-use cuda_c::{
-    Allocation, Checking, Checks, Compiler, Error, Kernel, Language, Library, Memory, Shape, Source,
-};
+mod units;
+
+use cuda_c::{Allocation, Checking, Checks, Error, Kernel, Memory, Shape};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
+use units::load_checked;
 
 /// A kernel that does what its array of words says: an operation, and a cell of `a` or of shared memory.
 const TEXT: &str = r#"
@@ -391,12 +392,7 @@ fn named(message: &str) -> ((usize, usize), (usize, usize)) {
 
 #[test]
 fn races_are_those_that_a_search_through_all_pairs_finds() {
-    let compiler =
-        Compiler::find(Language { checked: true, ..Language::default() }).expect("a compiler");
-    let source = Source { text: TEXT, name: "kernel.cu", ..Source::default() };
-    let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
-    // SAFETY: the text is this test's.
-    let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+    let library = load_checked(TEXT);
     let kernel = Kernel::find(&library, "interpret").expect("the kernel");
     let mut counts = [0; 2];
     for seed in 1..=400 {

@@ -1,0 +1,200 @@
+//! What the compiler's driver makes of a text, and what a loaded library says of itself.
+
+mod units;
+
+use cuda_c::{Compiler, Error, Kernel, Language, Optimization, Schedule, Source};
+use units::{compiler, launch_with, load_source, run, shape};
+
+#[test]
+fn headers_of_the_system_and_the_time_to_compile_are_settings() {
+    let text = r#"
+#include <stdlib.h>
+extern "C" __global__ void allocate(int *a) {
+    int *p = new int(abs(-3));
+    a[threadIdx.x] = *p;
+    delete p;
+}
+"#;
+    let source = Source { text, name: "kernel.cu", ..Source::default() };
+    let quick = compiler().optimizing_for(Optimization::Compilation);
+    let library = load_source(&quick, &source);
+    let mut array = vec![0; 2];
+    run(&library, "allocate", 1, 2, &mut array);
+    assert_eq!(array, [3, 3]);
+    let language = Language { system_headers: false, ..Language::default() };
+    let alone = Compiler::find(language).expect("a C++ compiler");
+    let error = alone.compile(&source).expect_err("no such header").to_string();
+    assert!(error.contains("stdlib.h"), "{error}");
+    assert_ne!(alone.identity(), compiler().identity());
+    assert_ne!(quick.identity(), compiler().identity());
+}
+
+#[test]
+fn headers_are_kept_for_other_compilations() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept");
+    let _ = std::fs::remove_dir_all(&folder);
+    let text = r#"
+#include <cuda_fp16.h>
+extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VALUE)); assert(a[0] == 0); }
+"#;
+    // An assertion that is left out makes the precompiled headers unfit, and the others are read.
+    for (value, more, passes) in [("3", "-DX", false), ("4", "-DNDEBUG", true)] {
+        for _ in 0..2 {
+            let value = format!("-DVALUE={value}.0f");
+            let options = [value.as_str(), more];
+            let source = Source { text, name: "k.cu", options: &options, ..Source::default() };
+            let library = load_source(&compiler().keeping_headers_in(&folder), &source);
+            let kernel = Kernel::find(&library, "assign").expect("the kernel");
+            let mut array = vec![0];
+            let run = launch_with(&kernel, &shape(1, 1), &Schedule::default(), &mut array);
+            assert_eq!(run.is_ok(), passes);
+            assert_eq!(array, [if passes { 4 } else { 3 }]);
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 1);
+    let source =
+        Source { text: "#include <cuda_fp16.h>\nint x = y;", name: "k.cu", ..Source::default() };
+    let error = compiler().keeping_headers_in(&folder).compile(&source).expect_err("wrong");
+    let error = error.to_string();
+    assert!(error.starts_with("k.cu:2: error: ") && error.contains("'y'"), "{error}");
+    let file = folder.join("file");
+    std::fs::write(&file, "").expect("a file");
+    let error = compiler().keeping_headers_in(&file).compile(&source).expect_err("no folder");
+    assert!(matches!(error, Error::System(_)), "{error}");
+}
+
+#[test]
+fn a_module_says_what_is_in_it() {
+    let source = Source {
+        text: r#"
+__constant__ float table[3] = {1, 2, 3};
+static __device__ int counter;
+namespace n { __device__ double inside; }
+template <class T, int N> __global__ void __launch_bounds__(64) fill(T *a) { a[threadIdx.x] = N; }
+extern "C" __global__ void __launch_bounds__(128, 2) bounded(char c, double d, short s, Triple *p) {
+    __shared__ double t[10];
+    if (p) t[threadIdx.x] = c + d + s;
+    __syncthreads();
+    counter += t[0] + table[1];
+}
+static __global__ void hidden(int *a) { *a = counter; }
+"#,
+        name: "kernel.cu",
+        names: &["fill<int, 3>", "&n::inside", "hidden"],
+        options: &["-I.", "-DUNUSED=1"],
+        ..Source::default()
+    };
+    let text = format!("struct Triple {{ float x, y, z; }};\n{}", source.text);
+    let library = load_source(&compiler(), &Source { text: &text, ..source });
+    let lowered = library.lowered(3);
+    assert_eq!(lowered, ["_Z4fillIiLi3EEvPT_", "_ZN1n6insideE", "_ZL6hiddenPi"]);
+    let kernel = Kernel::find(&library, "bounded").expect("the kernel");
+    let parameters: Vec<_> = kernel.parameters().iter().map(|it| (it.offset, it.bytes)).collect();
+    assert_eq!(parameters, [(0, 1), (8, 8), (16, 2), (24, 8)]);
+    assert_eq!((kernel.most_threads(), kernel.least_blocks()), (128, 2));
+    assert_eq!(kernel.static_shared_bytes(), 80);
+    let fill = Kernel::find(&library, &lowered[0]).expect("the kernel");
+    assert_eq!((fill.most_threads(), fill.static_shared_bytes()), (64, 0));
+    let (table, bytes) = library.variable("table").expect("the variable");
+    // SAFETY: the variable is three numbers.
+    assert_eq!((unsafe { *(table as *const [f32; 3]) }, bytes), ([1.0, 2.0, 3.0], 12));
+    assert_eq!(library.variable("counter").map(|it| it.1), Some(4));
+    assert_eq!(library.variable("_ZN1n6insideE").map(|it| it.1), Some(8));
+    assert_eq!(library.variable("absent"), None);
+    assert!(Kernel::find(&library, "absent").is_none());
+    // The host writes what kernels only read.
+    let (counter, _) = library.variable("counter").expect("the variable");
+    // SAFETY: the variable is a number, and no kernel runs.
+    unsafe { *(counter as *mut i32) = 42 };
+    let mut array = vec![0; 1];
+    run(&library, "_ZL6hiddenPi", 1, 1, &mut array);
+    assert_eq!(array, [42]);
+}
+
+#[test]
+fn the_compiler_says_where_it_stumbles() {
+    let refused = |text: &str, options: &[&str]| {
+        let source = Source { text, name: "mine.cu", options, ..Source::default() };
+        match compiler().compile(&source).expect_err("refused") {
+            Error::Refused(log) => log,
+            other => panic!("{other}"),
+        }
+    };
+    let log = refused("__global__ void f(int *a)\n{\n    a[0] = nowhere;\n}\n", &[]);
+    // GCC says "was not declared", clang "use of undeclared identifier".
+    assert!(log.contains("mine.cu:3: error: ") && log.contains("'nowhere'"), "{log}");
+    let log = refused("\n#include \"absent.h\"\n", &[]);
+    assert!(log.contains("mine.cu:2") && log.contains("absent.h"), "{log}");
+    let log = refused("__device__ int g(); __global__ void f(int *a) { a[0] = g(); }", &[]);
+    // "undefined reference to `g()'", or "undefined symbol: g()".
+    assert!(log.contains("undefined") && log.contains("g()"), "{log}");
+    let log = refused("__global__ void f() { f<<<1, 1>>>(); }", &[]);
+    assert!(log.contains("mine.cu:1: error: a kernel cannot launch kernels"), "{log}");
+    assert!(refused("", &["-nonsense"]).contains("\"-nonsense\" is unknown"));
+    let header = ("inner/a.h", "#define VALUE 3\n");
+    let source = Source {
+        text: "#include <inner/a.h>\nint x = VALUE;",
+        headers: &[header],
+        ..Source::default()
+    };
+    assert!(compiler().compile(&source).is_ok());
+    let outside = Source { headers: &[("../a.h", "")], ..source };
+    assert!(compiler().compile(&outside).is_err());
+    let warned = Source { text: "#warning look here\n", name: "mine.cu", ..Source::default() };
+    let log = compiler().compile(&warned).expect("a unit").log;
+    assert!(log.contains("mine.cu:1: warning: ") && log.contains("look here"), "{log}");
+}
+
+#[test]
+fn static_shared_memory_is_counted_for_the_kernels_that_reach_it() {
+    let text = r#"
+namespace n { static __device__ __noinline__ float inner(float x) {
+    __shared__ float part[8];
+    part[threadIdx.x] = x;
+    __syncthreads();
+    return part[7 - threadIdx.x];
+} }
+template <int N> __device__ float of_template(float x) {
+    __shared__ float part[N];
+    part[threadIdx.x] = x;
+    __syncthreads();
+    return part[N - 1 - threadIdx.x];
+}
+static __device__ __noinline__ float outer(float x) {
+    __shared__ double other[2];
+    other[threadIdx.x & 1] = x;
+    __syncthreads();
+    return n::inner(x) + (float)other[0];
+}
+extern "C" {
+__global__ void plain(float *x) { x[threadIdx.x] = 1; }
+__global__ void direct(float *x) { __shared__ float own[4]; own[threadIdx.x] = *x; __syncthreads(); *x = own[1]; }
+__global__ void called(float *x) { x[threadIdx.x] = n::inner(x[threadIdx.x]); }
+__global__ void through(float *x) { x[threadIdx.x] = outer(x[threadIdx.x]); }
+__global__ void instance(float *x) { x[threadIdx.x] = of_template<16>(of_template<4>(x[threadIdx.x])); }
+__global__ void dynamic(float *x) { extern __shared__ float all[]; all[threadIdx.x] = 1; __syncthreads(); *x = all[0]; }
+}
+"#;
+    let expected = [
+        ("plain", 0),
+        ("direct", 16),
+        ("called", 32),
+        ("through", 48),
+        ("instance", 80),
+        ("dynamic", 0),
+    ];
+    let table = "typedef float (*Function)(float);\n\
+        __device__ Function functions[] = {n::inner, outer};\n\
+        extern \"C\" __global__ void pointer(float *x, int n) { *x = functions[n](*x); }";
+    // Without optimisation, clang's variables share a section: what the table refers to, all do.
+    for (options, more) in [(&[][..], table), (&["-G"], "")] {
+        let text = format!("{text}{more}");
+        let source = Source { text: &text, options, ..Source::default() };
+        let library = load_source(&compiler(), &source);
+        let pointer = (!more.is_empty()).then_some(("pointer", 48));
+        for (name, bytes) in expected.into_iter().chain(pointer) {
+            let kernel = Kernel::find(&library, name).expect("the kernel");
+            assert_eq!((name, kernel.static_shared_bytes()), (name, bytes), "{options:?}");
+        }
+    }
+}
