@@ -305,9 +305,10 @@ pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
 
 /// True for the thread-local variables that are shared memory: the others are the executor's.
 pub(crate) fn is_shared(name: &str) -> bool {
-    let indices = ["threadIdx", "blockIdx", "blockDim", "gridDim"];
-    let others = ["gpuarray_abi", "gpuarray_local", RED_ZONE, "__nanosleep"];
-    !indices.iter().chain(&others).any(|own| name.contains(own))
+    const INDICES: [&str; 4] = ["_ZL9threadIdx", "_ZL8blockIdx", "_ZL8blockDim", "_ZL7gridDim"];
+    // Words that programs may not use.
+    const RESERVED: [&str; 4] = ["gpuarray_abi", "gpuarray_local", RED_ZONE, "__nanosleep"];
+    !INDICES.contains(&name) && !RESERVED.iter().any(|own| name.contains(own))
 }
 
 /// The symbols of static shared memory.

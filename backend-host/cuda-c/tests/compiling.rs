@@ -169,6 +169,7 @@ static __device__ __noinline__ float outer(float x) {
 extern "C" {
 __global__ void plain(float *x) { x[threadIdx.x] = 1; }
 __global__ void direct(float *x) { __shared__ float own[4]; own[threadIdx.x] = *x; __syncthreads(); *x = own[1]; }
+__global__ void likened(float *x) { __shared__ float blockDim_x[4]; blockDim_x[threadIdx.x] = *x; __syncthreads(); *x = blockDim_x[1]; }
 __global__ void called(float *x) { x[threadIdx.x] = n::inner(x[threadIdx.x]); }
 __global__ void through(float *x) { x[threadIdx.x] = outer(x[threadIdx.x]); }
 __global__ void instance(float *x) { x[threadIdx.x] = of_template<16>(of_template<4>(x[threadIdx.x])); }
@@ -178,6 +179,7 @@ __global__ void dynamic(float *x) { extern __shared__ float all[]; all[threadIdx
     let expected = [
         ("plain", 0),
         ("direct", 16),
+        ("likened", 16),
         ("called", 32),
         ("through", 48),
         ("instance", 80),

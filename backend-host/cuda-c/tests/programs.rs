@@ -13,7 +13,7 @@ use units::load_in;
 /// Instructions are three numbers: what to do, and two parameters.
 const TEXT: &str = r#"
 #define LANE (thread % warpSize)
-#define ALL (~0ull)
+#define ALL ((decltype(__activemask()))-1)
 __device__ int hash(int x, int y) {
     unsigned h = x * 0x9e3779b1u ^ y * 0x85ebca77u;
     return (h ^ h >> 15) & 0xffff;
