@@ -1,10 +1,10 @@
 //! The host as a device.
 
+use crate::attributes::{self, Limits};
 use crate::compile;
 use crate::config::HostConfig;
 use crate::engine::Engine;
 use crate::event::HostEvent;
-use crate::kernel;
 use crate::memory::Memory;
 use crate::module::HostModule;
 use crate::sharing::handle::Kind;
@@ -24,14 +24,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The only device of the host backend.
 pub(crate) const DEVICE: DeviceId = DeviceId { backend: "host", ordinal: 0 };
-
-/// Threads and bytes of shared memory that a multiprocessor has room for.
-pub(crate) const MULTIPROCESSOR_THREADS: u32 = 2048;
-pub(crate) const MULTIPROCESSOR_SHARED: u32 = cuda_c::MOST_SHARED_BYTES + 1024;
 
 /// The host: its memory, its cores, its streams.
 pub(crate) struct HostDevice {
@@ -47,22 +42,8 @@ pub(crate) struct HostDevice {
     child: ProcessMutex<Option<&'static Engine>>,
     pinned: ProcessMutex<BTreeMap<usize, usize>>,
     registered: ProcessMutex<BTreeMap<usize, usize>>,
-    limits: [AtomicUsize; LIMITS.len()],
+    limits: Limits,
     textures: Textures,
-}
-
-/// The limits of `CUlimit` that there have been from the first on, with the values that drivers
-/// start with: bytes of a thread's stack, of the buffer of `printf` and of the heap of `malloc` in
-/// kernels, the depth of launches by kernels, and how many of them may wait. Nothing here needs these
-/// limits; they are kept for programs that set and read them.
-const LIMITS: [usize; 5] = [1 << 10, 1 << 20, 8 << 20, 2, 2048];
-
-/// The position of a limit in [`LIMITS`].
-fn limit_index(call: &'static str, limit: i32) -> Result<usize> {
-    usize::try_from(limit).ok().filter(|&index| index < LIMITS.len()).ok_or_else(|| {
-        let last = LIMITS.len() - 1;
-        Error::invalid(call, format!("limit is {limit}; the host has limits 0 to {last}"))
-    })
 }
 
 impl fmt::Debug for HostDevice {
@@ -86,7 +67,7 @@ impl HostDevice {
             child: ProcessMutex::default(),
             pinned: ProcessMutex::default(),
             registered: ProcessMutex::default(),
-            limits: LIMITS.map(AtomicUsize::new),
+            limits: Limits::default(),
             textures: Textures::default(),
         }
     }
@@ -236,29 +217,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
-        use DeviceAttribute as A;
-        if let Some(value) = kernel::device_attribute(attribute, self.multiprocessors()) {
-            return Ok(value);
-        }
-        Ok(match attribute {
-            A::INTEGRATED | A::CAN_MAP_HOST_MEMORY | A::UNIFIED_ADDRESSING => 1,
-            A::CONCURRENT_KERNELS | A::ASYNC_ENGINE_COUNT | A::MANAGED_MEMORY => 1,
-            A::CLOCK_RATE | A::PCI_BUS_ID | A::PCI_DEVICE_ID => 0,
-            // The greatest pitch of a copy.
-            DeviceAttribute(11) => i32::MAX,
-            // Copies beside kernels; atomic operations and accesses to managed memory by kernels and the
-            // program at once.
-            DeviceAttribute(15 | 86 | 89 | 101) => 1,
-            // No limit of a kernel's time, no exclusive mode, no driver without displays, no PCI domain, no
-            // priorities, no board of several devices. Clock and width of the memory are not known.
-            DeviceAttribute(17 | 20 | 35..=37 | 50 | 78 | 84) => 0,
-            DeviceAttribute(number) => {
-                return Err(Error::invalid(
-                    "attribute",
-                    format!("the host device has no attribute with number {number}"),
-                ));
-            }
-        })
+        attributes::attribute(attribute, self.multiprocessors())
     }
 
     fn features(&self) -> Features {
@@ -479,12 +438,11 @@ unsafe impl Device for HostHandle {
     }
 
     fn limit(&self, limit: i32) -> Result<usize> {
-        Ok(self.limits[limit_index("limit", limit)?].load(Ordering::Relaxed))
+        self.limits.get(limit)
     }
 
     fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
-        self.limits[limit_index("set_limit", limit)?].store(value, Ordering::Relaxed);
-        Ok(())
+        self.limits.set(limit, value)
     }
 
     fn as_any(&self) -> &dyn Any {

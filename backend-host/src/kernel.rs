@@ -1,24 +1,22 @@
 //! Kernels of programs on the host.
 
+use crate::attributes::{
+    DEFAULT_SHARED, MULTIPROCESSOR_BLOCKS, MULTIPROCESSOR_SHARED, MULTIPROCESSOR_THREADS,
+};
 use crate::checked::CheckedLaunch;
-use crate::device::{DEVICE, HostDevice, MULTIPROCESSOR_SHARED, MULTIPROCESSOR_THREADS};
+use crate::device::{DEVICE, HostDevice};
 use crate::module::LoadedCode;
 use crate::stream::HostStream;
 use cuda_c::{FailureKind, MOST_SHARED_BYTES, Schedule, Shape};
 use hal::{
-    DeviceAttribute, Error, ErrorKind, Kernel, KernelAttribute, LaunchConfig, LaunchLimits,
-    Parameter, Result, Status, Stream, checking,
+    Error, ErrorKind, Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter, Result,
+    Status, Stream, checking,
 };
 use std::any::Any;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-
-/// Bytes of dynamic shared memory that a kernel has without being asked.
-const DEFAULT_SHARED: u32 = 48 << 10;
-/// Blocks of a multiprocessor at most.
-pub(crate) const MULTIPROCESSOR_BLOCKS: u32 = 32;
 
 /// A function that the cores run.
 #[derive(Debug)]
@@ -323,34 +321,4 @@ impl Kernel for HostKernel {
     fn as_any(&self) -> &dyn Any {
         self
     }
-}
-
-/// The attributes of the device that launches depend on, with the numbers of `CUdevice_attribute`.
-pub(crate) fn device_attribute(attribute: DeviceAttribute, multiprocessors: u32) -> Option<i32> {
-    use DeviceAttribute as A;
-    Some(match attribute {
-        A::MAX_THREADS_PER_BLOCK | A::MAX_BLOCK_DIM_X | A::MAX_BLOCK_DIM_Y => 1024,
-        A::MAX_BLOCK_DIM_Z => 64,
-        A::MAX_GRID_DIM_X => i32::MAX,
-        A::MAX_GRID_DIM_Y | A::MAX_GRID_DIM_Z => 65535,
-        A::MAX_SHARED_MEMORY_PER_BLOCK => DEFAULT_SHARED as i32,
-        A::MAX_REGISTERS_PER_BLOCK => 64 << 10,
-        A::TOTAL_CONSTANT_MEMORY => 64 << 10,
-        A::WARP_SIZE => 32,
-        A::MULTIPROCESSOR_COUNT => multiprocessors as i32,
-        A::MAX_THREADS_PER_MULTIPROCESSOR => MULTIPROCESSOR_THREADS as i32,
-        A::COMPUTE_CAPABILITY_MAJOR => (cuda_c::DEFAULT_ARCHITECTURE / 100) as i32,
-        A::COMPUTE_CAPABILITY_MINOR => (cuda_c::DEFAULT_ARCHITECTURE / 10 % 10) as i32,
-        // The alignment of memory that textures read.
-        DeviceAttribute(14) => crate::texture::ALIGNMENT as i32,
-        // Shared memory and registers of a multiprocessor.
-        DeviceAttribute(81) => MULTIPROCESSOR_SHARED as i32,
-        DeviceAttribute(82) => 64 << 10,
-        // Cooperative launches.
-        DeviceAttribute(95) => 1,
-        // Shared memory of a block by opt-in.
-        DeviceAttribute(97) => MOST_SHARED_BYTES as i32,
-        DeviceAttribute(106) => MULTIPROCESSOR_BLOCKS as i32,
-        _ => return None,
-    })
 }

@@ -2,6 +2,7 @@
 //!
 //! It needs nothing but the machine. Its status codes are those that CUDA and HIP share.
 
+mod attributes;
 mod checked;
 mod compile;
 mod config;
