@@ -55,7 +55,6 @@
 //! ```
 
 mod enumeration;
-mod queueing;
 
 pub mod array;
 pub mod attempt;
@@ -82,6 +81,7 @@ pub mod module;
 pub mod operation;
 pub mod poison;
 pub mod process;
+pub mod queueing;
 pub mod random;
 pub mod scalar;
 pub mod setting;

@@ -117,13 +117,15 @@ impl NoCaptureBegins {
 /// No stream is made to wait for another meanwhile: what is asked of a stream to order work behind
 /// it would end a capture that had begun in between.
 #[derive(Debug)]
-pub(crate) struct NothingOrdered {
+pub struct NothingOrdered {
     _guard: RwLockWriteGuard<'static, ()>,
     _held: Held,
 }
 
 impl NothingOrdered {
-    pub(crate) fn lock() -> NothingOrdered {
+    /// Locks when no stream is being made to wait for another. The caller has no lock of this crate's
+    /// memory.
+    pub fn lock() -> NothingOrdered {
         let held = Held::new(CAPTURING, 0);
         NothingOrdered { _guard: CAPTURES_CHANGE.write(), _held: held }
     }

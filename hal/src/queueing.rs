@@ -11,25 +11,54 @@
 
 use crate::attempt;
 use crate::error::Result;
-use crate::locks::{NoCaptureBegins, NothingOrdered};
-use crate::stream::MayCapture;
+use crate::locks::NoCaptureBegins;
+pub use crate::locks::NothingOrdered;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
+/// The number of streams that may capture now: those that have captured, and those whose handle
+/// other libraries know. 0 in most programs, which then pay one load for an operation.
+static MAY_CAPTURE: AtomicUsize = AtomicUsize::new(0);
+
+/// True if a stream of this process may capture.
+#[inline]
+pub(crate) fn some_may_capture() -> bool {
+    MAY_CAPTURE.load(Ordering::Relaxed) > 0
+}
+
+/// Counts a stream that may capture, until the value is dropped.
+#[derive(Debug)]
+pub(crate) struct MayCapture(());
+
+impl MayCapture {
+    pub(crate) fn new() -> MayCapture {
+        MAY_CAPTURE.fetch_add(1, Ordering::AcqRel);
+        MayCapture(())
+    }
+}
+
+impl Drop for MayCapture {
+    fn drop(&mut self) {
+        MAY_CAPTURE.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// The number of [`Announcement`]s.
 static ANNOUNCED: AtomicUsize = AtomicUsize::new(0);
 
-/// A stream captures, or is about to: made before [`begin_alone`], and kept until the capture has
-/// ended.
+/// Says that a stream captures, or is about to. A backend makes it before [`begin_alone`], and keeps it
+/// until the capture has ended.
 #[derive(Debug)]
-pub(crate) struct Announcement {
+pub struct Announcement {
     _may_capture: MayCapture,
 }
 
 impl Announcement {
-    pub(crate) fn new() -> Announcement {
+    /// Announces a capture.
+    #[allow(clippy::new_without_default, reason = "it is made for what it does")]
+    pub fn new() -> Announcement {
         ANNOUNCED.fetch_add(1, Ordering::AcqRel);
         Announcement { _may_capture: MayCapture::new() }
     }
@@ -169,9 +198,10 @@ impl Drop for Queueing {
     }
 }
 
-/// Returns the lock under which a capture of a stream begins, when no other thread is queueing on the
-/// stream. The caller has announced the capture, and has no lock.
-pub(crate) fn begin_alone(stream: u64) -> NothingOrdered {
+/// Returns the lock under which a stream begins to capture, when no other thread is queueing on the
+/// stream. The caller has announced the capture, and has no lock. A capture ends under the lock that
+/// [`NothingOrdered::lock`] returns.
+pub fn begin_alone(stream: u64) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
     let is_queueing =

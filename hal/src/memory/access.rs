@@ -28,8 +28,8 @@ use super::usage::{ReleasedStreams, SharedUses, Usage, lost};
 use crate::attempt;
 use crate::error::Result;
 use crate::locks::{NoCaptureBegins, RankedGuard};
-use crate::queueing::Queueing;
-use crate::stream::{self, Direction, Stream, Transfer};
+use crate::queueing::{self, Queueing};
+use crate::stream::{Direction, Stream, Transfer};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -196,7 +196,7 @@ impl<'a> AccessGuard<'a> {
             }
             None => Self::acquire_ordered(stream, uses, by_graph, is_waited_for)?,
         };
-        if stream::some_may_capture() {
+        if queueing::some_may_capture() {
             // A graph uses the memory of its captured work for as long as it lives.
             stream.keep_for_graph(uses)?;
         }

@@ -2,6 +2,7 @@
 //! them.
 
 mod access;
+mod captured;
 mod hold;
 mod order;
 mod pinned;
@@ -11,6 +12,7 @@ mod usage;
 
 pub(crate) use access::settle;
 pub use access::{AccessGuard, Use};
+pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphUses};
 pub use hold::GraphHold;
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};

@@ -201,10 +201,11 @@ impl FreeList {
         !can_tell || !matches!(context.capture_of(self.stream), Ok(None))
     }
 
-    /// Every kept block, for another to free; nothing is done on the stream afterwards.
-    pub(in crate::driver) fn take(&self) -> Vec<u64> {
+    /// Every kept block with its bytes, for another to free; nothing is done on the stream
+    /// afterwards.
+    pub(in crate::driver) fn take(&self) -> Vec<(u64, usize)> {
         *self.is_open.lock() = false;
-        self.lists.lock().take_all().into_iter().map(|(address, _)| address).collect()
+        self.lists.lock().take_all()
     }
 
     /// Gives all kept blocks back before the stream goes: nothing is done on it afterwards.

@@ -4,10 +4,9 @@ use super::DriverStream;
 use super::graph::DriverGraph;
 use crate::driver::errors::optional;
 use crate::error::{Error, Result};
-use crate::locks::NothingOrdered;
-use crate::queueing::begin_alone;
+use crate::queueing::{NothingOrdered, begin_alone};
 use crate::status::Status;
-use crate::stream::{CaptureMode, Direction, Stream, Transfer};
+use crate::stream::{CaptureMode, Stream, Transfer};
 use std::ffi::c_int;
 
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` and `_WRONG_THREAD`; HIP's are the same.
@@ -134,21 +133,10 @@ impl DriverStream {
 
     /// Refuses a copy that a graph could not repeat.
     pub(in crate::driver) fn check_captured_transfer(&self, transfer: &Transfer) -> Result<()> {
-        if transfer.wait {
-            self.refuse_in_capture("transfer", "a copy cannot be waited for; set wait to false")?;
+        match transfer.unrepeatable(|host| self.context().driver.vendor.knows(host)) {
+            Some(reason) => self.refuse_in_capture("transfer", reason),
+            None => Ok(()),
         }
-        let pointer = match transfer.direction {
-            Direction::HostToDevice => transfer.source,
-            Direction::DeviceToHost => transfer.destination,
-            Direction::DeviceToDevice => return Ok(()),
-        };
-        if self.context().driver.vendor.knows(pointer) {
-            return Ok(());
-        }
-        self.refuse_in_capture(
-            "transfer",
-            "the host's side of a copy must be page-locked memory, which stays where it is",
-        )
     }
 
     /// Ends a capture that its stream does not outlive.

@@ -1,13 +1,11 @@
 //! Graphs: captured work that is ready to be launched.
 
 use super::DriverStream;
-use super::graph_memory::GraphMemory;
 use crate::driver::calls::Handle;
 use crate::driver::context::Context;
 use crate::driver::errors::optional;
 use crate::error::Result;
-use crate::locks::{LAUNCHING, Ranked};
-use crate::memory::{AccessGuard, GraphHold};
+use crate::memory::{CapturedMemory, GraphUses};
 use crate::stream::{Graph, Stream};
 use std::any::Any;
 use std::ptr::null_mut;
@@ -21,12 +19,10 @@ pub(in crate::driver) struct DriverGraph {
     graph: Handle,
     executable: Handle,
     nodes: usize,
-    /// Held while the graph is launched, which the driver does not allow on two threads at once.
-    launching: Ranked<(), LAUNCHING>,
     /// The memory that it uses.
-    holds: Vec<GraphHold>,
+    uses: GraphUses,
     #[allow(dead_code, reason = "held for the blocks that were allocated during the capture")]
-    kept: Option<Arc<GraphMemory>>,
+    kept: Option<Arc<CapturedMemory>>,
 }
 
 impl DriverGraph {
@@ -35,7 +31,7 @@ impl DriverGraph {
         context: &Arc<Context>,
         epoch: u64,
         graph: Handle,
-        kept: Option<Arc<GraphMemory>>,
+        kept: Option<Arc<CapturedMemory>>,
     ) -> Result<DriverGraph> {
         let mut made = DriverGraph {
             context: context.clone(),
@@ -43,8 +39,7 @@ impl DriverGraph {
             graph,
             executable: 0,
             nodes: 0,
-            launching: Ranked::new(()),
-            holds: kept.as_ref().map(|kept| kept.take_uses()).unwrap_or_default(),
+            uses: GraphUses::take(kept.as_deref()),
             kept,
         };
         let driver = &context.driver;
@@ -99,17 +94,13 @@ impl Graph for DriverGraph {
         let own = DriverStream::own(stream.as_ref(), &self.context)?;
         let launch = optional!(self.context.driver, graph_launch, "launch_graph")?;
         self.context.check_epoch(self.epoch)?;
-        let queue = || {
+        self.uses.launch(stream, || {
             let _scope = own.enter()?;
-            // SAFETY: both handles are live, and no other thread launches the graph now; the guard
-            // has ordered the work, and the caller's promise covers what it does not know.
+            // SAFETY: both handles are live, and no other thread launches the graph now; the work is
+            // ordered, and the caller's promise covers what is not known of it.
             let code = unsafe { launch(self.executable, own.raw()) };
             self.context.check("launch_graph", code)
-        };
-        let _launching = self.launching.lock();
-        let uses: Vec<_> = self.holds.iter().map(GraphHold::as_use).collect();
-        let _guard = AccessGuard::acquire_for(stream, &uses, true, || false)?;
-        queue()
+        })
     }
 
     fn as_any(&self) -> &dyn Any {

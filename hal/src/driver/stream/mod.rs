@@ -13,8 +13,9 @@ use crate::driver::context::{Context, lock};
 use crate::driver::memory::free_list::FreeList;
 use crate::driver::state::DeviceState;
 use crate::error::{Error, Result};
+use crate::queueing::MayCapture;
 use crate::status::AtomicStatus;
-use crate::stream::{MayCapture, Stream, StreamOptions, unique_id};
+use crate::stream::{Stream, StreamOptions, unique_id};
 use open_captures::Unattached;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -240,12 +241,13 @@ impl Drop for DriverStream {
             match self.capture_number()? {
                 // The blocks' last uses may be under way, and the stream cannot be waited for.
                 Some(capture) => {
-                    for address in self.blocks.take() {
+                    for (address, bytes) in self.blocks.take() {
                         self.device.open_captures.keep(
                             self.handle,
                             &self.unattached,
                             capture,
                             address,
+                            bytes,
                         )?;
                     }
                 }

@@ -1,24 +1,25 @@
 //! The captures under way on one device: the memory that they use, allocate and free.
 //!
-//! A graph replays with the addresses of its capture. So what captured work uses, and what is
-//! allocated or freed on a capturing stream, stays until the graph is gone ([`GraphMemory`]).
+//! They stay until the graph is gone ([`CapturedMemory`]).
 
-use super::graph_memory::{GraphBlocks, GraphMemory, attach};
+use super::graph_memory::attach;
 use crate::driver::calls::Handle;
 use crate::driver::context::{Context, lock};
 use crate::driver::memory::DeviceAllocator;
 use crate::error::Result;
 use crate::locks::{CAPTURES, Ranked};
+use crate::memory::{CapturedMemory, GraphBlocks};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 /// What captures of other libraries use, where the driver's graphs cannot keep it: the stream's
 /// object does.
-pub(super) type Unattached = Mutex<Vec<Arc<GraphMemory>>>;
+pub(super) type Unattached = Mutex<Vec<Arc<CapturedMemory>>>;
 
 /// The captures under way on one device.
 #[derive(Debug)]
 pub(in crate::driver) struct OpenCaptures {
+    context: Arc<Context>,
     blocks: Arc<GraphBlocks>,
     /// What each capture under way uses, by the capture's number.
     open: Ranked<HashMap<u64, OpenCapture>, CAPTURES>,
@@ -28,9 +29,9 @@ pub(in crate::driver) struct OpenCaptures {
 #[derive(Debug)]
 enum OpenCapture {
     /// Begun here, on the stream of this number.
-    Own(u64, Arc<GraphMemory>),
+    Own(u64, Arc<CapturedMemory>),
     /// Begun by another library, whose graph keeps the memory; its end is not seen here.
-    External(Weak<GraphMemory>),
+    External(Weak<CapturedMemory>),
 }
 
 impl OpenCaptures {
@@ -40,18 +41,19 @@ impl OpenCaptures {
         memory: &Arc<DeviceAllocator>,
     ) -> OpenCaptures {
         OpenCaptures {
-            blocks: Arc::new(GraphBlocks::new(context, memory)),
+            context: context.clone(),
+            blocks: Arc::new(GraphBlocks::new(memory.clone())),
             open: Ranked::default(),
         }
     }
 
-    fn context(&self) -> &Arc<Context> {
-        self.blocks.context()
+    fn new_memory(&self) -> Arc<CapturedMemory> {
+        Arc::new(CapturedMemory::new(&self.blocks))
     }
 
     /// Notes a capture that was begun on the stream of this number.
     pub(super) fn begin(&self, stream: u64, capture: u64) {
-        let own = OpenCapture::Own(stream, GraphMemory::new(&self.blocks));
+        let own = OpenCapture::Own(stream, self.new_memory());
         self.open.lock().insert(capture, own);
     }
 
@@ -62,7 +64,7 @@ impl OpenCaptures {
 
     /// Ends captures whose stream nobody has any longer but the memory that they keep.
     pub(in crate::driver) fn collect(&self) {
-        if !self.context().capture_state.any() {
+        if !self.context.capture_state.any() {
             return;
         }
         // Dropped behind the lock, and with it the stream, which ends the capture.
@@ -71,7 +73,7 @@ impl OpenCaptures {
             if let OpenCapture::Own(stream, kept) = open
                 && kept.is_abandoned(*stream)
             {
-                abandoned.push(std::mem::replace(kept, GraphMemory::new(&self.blocks)));
+                abandoned.push(std::mem::replace(kept, self.new_memory()));
             }
         }
     }
@@ -82,7 +84,7 @@ impl OpenCaptures {
         stream: Handle,
         unattached: &Unattached,
         capture: u64,
-    ) -> Result<Arc<GraphMemory>> {
+    ) -> Result<Arc<CapturedMemory>> {
         let mut open = self.open.lock();
         let known = match open.get(&capture) {
             Some(OpenCapture::Own(_, kept)) => Some(kept.clone()),
@@ -92,8 +94,8 @@ impl OpenCaptures {
         if let Some(kept) = known {
             return Ok(kept);
         }
-        let kept = GraphMemory::new(&self.blocks);
-        if !attach(self.context(), stream, &kept)? {
+        let kept = self.new_memory();
+        if !attach(&self.context, stream, &kept)? {
             // Nothing tells when the graph goes: with the stream's object at the earliest.
             lock(unattached).push(kept.clone());
         }
@@ -110,7 +112,7 @@ impl OpenCaptures {
         capture: u64,
         bytes: usize,
     ) -> Result<u64> {
-        let context = self.context();
+        let context = &self.context;
         let _scope = context.enter()?;
         let kept = self.memory_of(stream, unattached, capture)?;
         let mut address = 0;
@@ -118,7 +120,7 @@ impl OpenCaptures {
         let code = context
             .outside_captures(|| unsafe { (context.driver.calls.allocate)(&mut address, bytes) });
         context.check("allocate", code)?;
-        kept.hold(address, 2);
+        kept.keep_allocated(address, bytes);
         Ok(address)
     }
 
@@ -129,9 +131,10 @@ impl OpenCaptures {
         unattached: &Unattached,
         capture: u64,
         address: u64,
+        bytes: usize,
     ) -> Result<()> {
-        let _scope = self.context().enter()?;
-        self.memory_of(stream, unattached, capture)?.hold(address, 1);
+        let _scope = self.context.enter()?;
+        self.memory_of(stream, unattached, capture)?.keep_freed(address, bytes);
         Ok(())
     }
 
@@ -142,7 +145,7 @@ impl OpenCaptures {
     }
 
     /// Ends a capture that was begun here, and returns what it uses.
-    pub(super) fn end(&self, capture: u64) -> Option<Arc<GraphMemory>> {
+    pub(super) fn end(&self, capture: u64) -> Option<Arc<CapturedMemory>> {
         match self.open.lock().remove(&capture) {
             Some(OpenCapture::Own(_, kept)) => Some(kept),
             _ => None,
@@ -153,7 +156,7 @@ impl OpenCaptures {
     /// of locks: owners of foreign memory may do anything.
     #[must_use]
     pub(in crate::driver) fn forget(&self) -> impl Drop + use<> {
-        self.context().capture_state.forget();
+        self.context.capture_state.forget();
         self.blocks.forget();
         std::mem::take(&mut *self.open.lock()).into_values().collect::<Vec<_>>()
     }

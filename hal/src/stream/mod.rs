@@ -1,5 +1,9 @@
 //! Streams: queues of work that a device runs in order.
 
+mod transfer;
+
+pub use transfer::{Direction, Transfer};
+
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -10,36 +14,9 @@ use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
-/// The number of streams that may capture now: those that have captured, and those whose handle
-/// other libraries know. 0 in most programs, which then pay one load for an operation.
-static MAY_CAPTURE: AtomicUsize = AtomicUsize::new(0);
-
-/// True if a stream of this process may capture.
-#[inline]
-pub(crate) fn some_may_capture() -> bool {
-    MAY_CAPTURE.load(Ordering::Relaxed) > 0
-}
-
-/// Counts a stream that may capture, until the value is dropped.
-#[derive(Debug)]
-pub(crate) struct MayCapture(());
-
-impl MayCapture {
-    pub(crate) fn new() -> MayCapture {
-        MAY_CAPTURE.fetch_add(1, Ordering::AcqRel);
-        MayCapture(())
-    }
-}
-
-impl Drop for MayCapture {
-    fn drop(&mut self) {
-        MAY_CAPTURE.fetch_sub(1, Ordering::AcqRel);
-    }
-}
 
 /// Returns a number for [`Stream::id`] that no stream of this process has or had.
 pub fn unique_id() -> u64 {
@@ -54,80 +31,6 @@ pub struct StreamOptions {
     /// The priority, in the range of [`Device::priority_range`]; streams with smaller numbers run
     /// first.
     pub priority: i32,
-}
-
-/// Names the memories between which a transfer copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the host to the device.
-    HostToDevice,
-    /// From the device to the host.
-    DeviceToHost,
-    /// Inside one device.
-    DeviceToDevice,
-}
-
-/// Describes a copy of `depth * height` rows of `width` bytes. A plain copy is one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transfer {
-    /// The memories between which it copies.
-    pub direction: Direction,
-    /// The address of the first byte that is written.
-    pub destination: u64,
-    /// The address of the first byte that is read.
-    pub source: u64,
-    /// The number of bytes in a row.
-    pub width: usize,
-    /// The number of rows in a slice.
-    pub height: usize,
-    /// The number of slices.
-    pub depth: usize,
-    /// The row pitch of the destination: bytes from one row to the next.
-    pub destination_pitch: usize,
-    /// The row pitch of the source: bytes from one row to the next.
-    pub source_pitch: usize,
-    /// The bytes from one slice of the destination to the next.
-    pub destination_slice: usize,
-    /// The bytes from one slice of the source to the next.
-    pub source_slice: usize,
-    /// True if the call returns only when the bytes have arrived. Once such a call has returned,
-    /// nothing reads or writes the host's bytes any longer, even if it failed.
-    pub wait: bool,
-}
-
-impl Transfer {
-    /// Returns a plain copy of `bytes` bytes from `source` to `destination`.
-    pub const fn linear(
-        direction: Direction,
-        destination: u64,
-        source: u64,
-        bytes: usize,
-        wait: bool,
-    ) -> Self {
-        Transfer {
-            direction,
-            destination,
-            source,
-            width: bytes,
-            height: 1,
-            depth: 1,
-            destination_pitch: bytes,
-            source_pitch: bytes,
-            destination_slice: bytes,
-            source_slice: bytes,
-            wait,
-        }
-    }
-
-    /// Returns the rows from one slice to the next, of the destination and of the source: the
-    /// heights that a driver's description of a copy has. Rows and slices of one memory have whole
-    /// rows between them.
-    pub const fn slice_heights(&self) -> (usize, usize) {
-        if self.depth == 1 {
-            return (self.height, self.height);
-        }
-        (self.destination_slice / self.destination_pitch, self.source_slice / self.source_pitch)
-    }
 }
 
 /// Names the side that managed memory migrates to.

@@ -1,0 +1,202 @@
+//! What captured work uses, kept until every graph that is made of it is gone.
+//!
+//! A graph replays with the addresses of its capture. So what captured work uses, and what is
+//! allocated or freed on a capturing stream, stays until the graph is gone. A backend keeps a
+//! [`CapturedMemory`] for each capture under way, and a [`GraphUses`] in each graph.
+
+use super::{AccessGuard, GraphHold, Use};
+use crate::error::Result;
+use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};
+use crate::process::ProcessMutex;
+use crate::stream::Stream;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What frees the blocks of captures and graphs: the allocator of a device.
+pub trait BlockOwner: Send + Sync + Debug {
+    /// Returns a number that changes when all blocks are lost at once: by a reset or a fork.
+    fn epoch(&self) -> u64;
+
+    /// Returns true if blocks of the epoch are still there to be freed.
+    fn is_alive(&self, epoch: u64) -> bool;
+
+    /// Frees a block behind all work that may use it.
+    ///
+    /// # Errors
+    /// The driver's.
+    ///
+    /// # Safety
+    /// Address and bytes are those of one allocation, which nobody holds any longer.
+    unsafe fn free_block(&self, address: u64, bytes: usize) -> Result<()>;
+}
+
+/// A block, and how many hold it: graphs, and the object that stands for it.
+#[derive(Debug)]
+struct HeldBlock {
+    bytes: usize,
+    holders: u32,
+}
+
+/// The blocks of one device that belong to captures and graphs.
+#[derive(Debug)]
+pub struct GraphBlocks {
+    owner: Arc<dyn BlockOwner>,
+    held: ProcessMutex<HashMap<u64, HeldBlock>>,
+    /// The number of blocks in `held`: 0 nearly always.
+    count: AtomicUsize,
+}
+
+impl GraphBlocks {
+    /// Returns the list of a device that has no captures.
+    pub fn new(owner: Arc<dyn BlockOwner>) -> GraphBlocks {
+        GraphBlocks { owner, held: ProcessMutex::default(), count: AtomicUsize::new(0) }
+    }
+
+    /// Ends one holder of a block, and frees it with the last one; `None` if the block belongs to no
+    /// capture or graph.
+    #[inline]
+    pub fn release(&self, address: u64) -> Option<Result<()>> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.release_one(address)
+    }
+
+    fn release_one(&self, address: u64) -> Option<Result<()>> {
+        let mut all = self.held.lock();
+        let block = all.get_mut(&address)?;
+        block.holders -= 1;
+        if block.holders > 0 {
+            return Some(Ok(()));
+        }
+        let bytes = block.bytes;
+        all.remove(&address);
+        self.count.store(all.len(), Ordering::Release);
+        drop(all);
+        // SAFETY: nobody holds the block.
+        Some(unsafe { self.owner.free_block(address, bytes) })
+    }
+
+    fn hold(&self, address: u64, block: HeldBlock) {
+        let mut all = self.held.lock();
+        all.insert(address, block);
+        self.count.store(all.len(), Ordering::Release);
+    }
+
+    /// Forgets every block, since the device is being reset.
+    pub fn forget(&self) {
+        self.held.lock().clear();
+        self.count.store(0, Ordering::Release);
+    }
+}
+
+/// The memory of one capture.
+#[derive(Debug)]
+pub struct CapturedMemory {
+    device: Arc<GraphBlocks>,
+    epoch: u64,
+    /// Blocks that were allocated or freed while it went on.
+    blocks: Ranked<Vec<u64>, LEAF>,
+    /// What its operations use, by the object's address.
+    uses: Ranked<HashMap<usize, GraphHold>, KEPT>,
+}
+
+impl CapturedMemory {
+    /// Returns that of a capture that begins on a device.
+    pub fn new(device: &Arc<GraphBlocks>) -> CapturedMemory {
+        CapturedMemory {
+            device: device.clone(),
+            epoch: device.owner.epoch(),
+            blocks: Ranked::default(),
+            uses: Ranked::default(),
+        }
+    }
+
+    /// Keeps a block that the stream has just allocated, and that an object stands for besides: the
+    /// later one of its free and the graph's end frees it.
+    pub fn keep_allocated(&self, address: u64, bytes: usize) {
+        self.keep(address, HeldBlock { bytes, holders: 2 });
+    }
+
+    /// Keeps a block that its object frees while the capture goes on.
+    pub fn keep_freed(&self, address: u64, bytes: usize) {
+        self.keep(address, HeldBlock { bytes, holders: 1 });
+    }
+
+    fn keep(&self, address: u64, block: HeldBlock) {
+        self.blocks.lock().push(address);
+        self.device.hold(address, block);
+    }
+
+    /// Keeps what an operation uses, whose [`AccessGuard`] the caller has.
+    pub fn add_uses(&self, uses: &[Use<'_>]) {
+        let mut all = self.uses.lock();
+        for &(memory, access) in uses {
+            match all.entry(Arc::as_ptr(memory) as usize) {
+                Entry::Occupied(mut known) => known.get_mut().add(access),
+                Entry::Vacant(new) => drop(new.insert(GraphHold::new(memory, access))),
+            }
+        }
+    }
+
+    /// Returns true if nothing but this keeps the stream of this number, on which the capture
+    /// began: its program has dropped it.
+    pub fn is_abandoned(&self, stream: u64) -> bool {
+        let all = self.uses.lock();
+        let references = all.values().find_map(|hold| hold.strong_count(stream));
+        let own = || all.values().map(|hold| hold.sole_references(stream)).sum::<usize>();
+        references.is_some_and(|references| references == own())
+    }
+}
+
+impl Drop for CapturedMemory {
+    fn drop(&mut self) {
+        if !self.device.owner.is_alive(self.epoch) {
+            return;
+        }
+        for address in std::mem::take(self.blocks.get_mut()) {
+            // One that cannot be freed keeps none of the others.
+            if let Some(Err(error)) = self.device.release_one(address) {
+                log::warn!("freeing the memory of a capture failed: {error}");
+            }
+        }
+    }
+}
+
+/// What a graph uses, and the order of its launches. Dropping it frees memory that was only kept for
+/// the graph, behind its launches.
+#[derive(Debug)]
+pub struct GraphUses {
+    /// Held while the graph is launched, which drivers do not allow on two threads at once.
+    launching: Ranked<(), LAUNCHING>,
+    holds: Vec<GraphHold>,
+}
+
+impl GraphUses {
+    /// Returns everything that captured work uses, once the capture has ended. The blocks stay those
+    /// of `memory`.
+    pub fn take(memory: Option<&CapturedMemory>) -> GraphUses {
+        let take = |it: &CapturedMemory| std::mem::take(&mut *it.uses.lock()).into_values();
+        let holds = memory.map(take).into_iter().flatten().collect();
+        GraphUses { launching: Ranked::new(()), holds }
+    }
+
+    /// Orders a launch on `stream` behind all work that it conflicts with, and calls `queue`, which
+    /// queues it.
+    ///
+    /// # Errors
+    /// Those of [`AccessGuard::acquire`] and of `queue`.
+    pub fn launch(
+        &self,
+        stream: &Arc<dyn Stream>,
+        queue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let _launching = self.launching.lock();
+        let uses: Vec<_> = self.holds.iter().map(GraphHold::as_use).collect();
+        let _guard = AccessGuard::acquire_for(stream, &uses, true, || false)?;
+        queue()
+    }
+}

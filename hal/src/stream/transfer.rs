@@ -1,0 +1,91 @@
+//! Copies between memories of host and device, as a stream queues them.
+
+/// Names the memories between which a transfer copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the host to the device.
+    HostToDevice,
+    /// From the device to the host.
+    DeviceToHost,
+    /// Inside one device.
+    DeviceToDevice,
+}
+
+/// Describes a copy of `depth * height` rows of `width` bytes. A plain copy is one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The memories between which it copies.
+    pub direction: Direction,
+    /// The address of the first byte that is written.
+    pub destination: u64,
+    /// The address of the first byte that is read.
+    pub source: u64,
+    /// The number of bytes in a row.
+    pub width: usize,
+    /// The number of rows in a slice.
+    pub height: usize,
+    /// The number of slices.
+    pub depth: usize,
+    /// The row pitch of the destination: bytes from one row to the next.
+    pub destination_pitch: usize,
+    /// The row pitch of the source: bytes from one row to the next.
+    pub source_pitch: usize,
+    /// The bytes from one slice of the destination to the next.
+    pub destination_slice: usize,
+    /// The bytes from one slice of the source to the next.
+    pub source_slice: usize,
+    /// True if the call returns only when the bytes have arrived. Once such a call has returned,
+    /// nothing reads or writes the host's bytes any longer, even if it failed.
+    pub wait: bool,
+}
+
+impl Transfer {
+    /// Returns a plain copy of `bytes` bytes from `source` to `destination`.
+    pub const fn linear(
+        direction: Direction,
+        destination: u64,
+        source: u64,
+        bytes: usize,
+        wait: bool,
+    ) -> Self {
+        Transfer {
+            direction,
+            destination,
+            source,
+            width: bytes,
+            height: 1,
+            depth: 1,
+            destination_pitch: bytes,
+            source_pitch: bytes,
+            destination_slice: bytes,
+            source_slice: bytes,
+            wait,
+        }
+    }
+
+    /// Returns the rows from one slice to the next, of the destination and of the source: the
+    /// heights that a driver's description of a copy has. Rows and slices of one memory have whole
+    /// rows between them.
+    pub const fn slice_heights(&self) -> (usize, usize) {
+        if self.depth == 1 {
+            return (self.height, self.height);
+        }
+        (self.destination_slice / self.destination_pitch, self.source_slice / self.source_pitch)
+    }
+
+    /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
+    /// address of the host whether it lies in page-locked memory.
+    pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
+        if self.wait {
+            return Some("a copy cannot be waited for; set wait to false");
+        }
+        let host = match self.direction {
+            Direction::HostToDevice => self.source,
+            Direction::DeviceToHost => self.destination,
+            Direction::DeviceToDevice => return None,
+        };
+        (!is_page_locked(host)).then_some(
+            "the host's side of a copy must be page-locked memory, which stays where it is",
+        )
+    }
+}
