@@ -126,7 +126,7 @@ pub(crate) unsafe fn run(
     };
     // Aligned as the parameters' types want, which the program's own need not be.
     // SAFETY: the caller's promise.
-    let mut copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
+    let copied = unsafe { Arguments::copy(&launch.parameters, arguments) };
     let pointers = copied.pointers();
     let run = || {
         kernel::interruptibly(|is_interrupted| {

@@ -11,6 +11,7 @@ use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
 use crate::texture::{self, Textures};
 use hal::compile::Compiled;
+use hal::memory::GraphBlocks;
 use hal::process::ProcessMutex;
 use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use hal::{
@@ -44,6 +45,8 @@ pub(crate) struct HostDevice {
     registered: ProcessMutex<BTreeMap<usize, usize>>,
     limits: Limits,
     textures: Textures,
+    /// The blocks of captures and graphs.
+    graph_blocks: Arc<GraphBlocks>,
 }
 
 impl fmt::Debug for HostDevice {
@@ -57,11 +60,13 @@ impl HostDevice {
         let name = format!("{} ({} threads)", processor_name(), config.threads);
         let capability =
             (cuda_c::DEFAULT_ARCHITECTURE / 100, cuda_c::DEFAULT_ARCHITECTURE / 10 % 10);
+        let memory = Arc::new(Memory::new(config.memory, config.cache));
         HostDevice {
             properties: DeviceProperties::new(name, "0000:00:00.0", capability, config.memory),
             variables: ProcessMutex::default(),
             config,
-            memory: Arc::new(Memory::new(config.memory, config.cache)),
+            graph_blocks: Arc::new(GraphBlocks::new(memory.clone())),
+            memory,
             default_stream_id: hal::stream::unique_id(),
             engine: Engine::new(),
             child: ProcessMutex::default(),
@@ -101,6 +106,24 @@ impl HostDevice {
 
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
+    }
+
+    /// The blocks of captures and graphs.
+    pub(crate) fn graph_blocks(&self) -> &Arc<GraphBlocks> {
+        &self.graph_blocks
+    }
+
+    /// Frees memory of a stream, unless a graph holds it.
+    ///
+    /// # Safety
+    /// As for [`Memory::free`].
+    pub(crate) unsafe fn free_ordered(&self, address: u64, bytes: usize) -> Result<()> {
+        if let Some(done) = self.graph_blocks.release(address) {
+            return done;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.free(address, bytes) };
+        Ok(())
     }
 
     /// The threads and queues of this process.
@@ -227,6 +250,7 @@ unsafe impl Device for HostHandle {
             Feature::KernelAttributes,
             Feature::ParameterInfo,
             Feature::CooperativeLaunch,
+            Feature::Graphs,
             Feature::ManagedMemory,
             Feature::Limits,
             Feature::Textures,
@@ -246,6 +270,7 @@ unsafe impl Device for HostHandle {
     }
 
     fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        self.engine().captures.collect(&self.graph_blocks);
         let queue = self.engine().new_queue(!options.non_blocking);
         let id = hal::stream::unique_id();
         Ok(Arc::new(HostStream::new(self.0.clone(), id, queue, !options.non_blocking)))
@@ -450,6 +475,8 @@ unsafe impl Device for HostHandle {
     }
 
     fn synchronize(&self) -> Result<()> {
+        self.engine().captures.collect(&self.graph_blocks);
+        self.engine().captures.check_device("synchronize")?;
         self.wait()?;
         self.engine().default_queue.take_failure()
     }

@@ -1,5 +1,6 @@
 //! Threads and queues, and waiting for what is queued.
 
+use crate::capture::Captures;
 use crate::failure::KernelFailure;
 use crate::queue::{Mark, Queue, Room};
 use hal::poison::Unpoisoned as _;
@@ -13,7 +14,7 @@ pub(crate) struct Engine {
     generation: u32,
     /// The default stream's work, as far as it could not run at once.
     pub(crate) default_queue: Arc<Queue>,
-    /// Tasks still to run on streams that the default stream waits for.
+    /// Tasks still to run on streams that the default stream waits for, and those of them that capture.
     pub(crate) blocking_pending: Arc<AtomicUsize>,
     default_pending: Arc<AtomicUsize>,
     /// Held while work of the default stream runs, at once or from its queue.
@@ -23,6 +24,8 @@ pub(crate) struct Engine {
     pub(crate) room: Arc<Room>,
     /// What a queued kernel has failed with.
     pub(crate) kernel_failure: Arc<KernelFailure>,
+    /// The captures under way.
+    pub(crate) captures: Captures,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
     pool: OnceLock<Option<Arc<ThreadPool>>>,
 }
@@ -40,6 +43,7 @@ impl Engine {
             other_pending: Arc::default(),
             room: Arc::default(),
             kernel_failure,
+            captures: Captures::default(),
             streams: Mutex::default(),
             pool: OnceLock::new(),
         }
@@ -50,6 +54,15 @@ impl Engine {
     pub(crate) fn default_is_clear(&self) -> bool {
         self.default_pending.load(Ordering::Acquire) == 0
             && self.blocking_pending.load(Ordering::Acquire) == 0
+    }
+
+    /// True if all work of the default stream has run, and all that it has to wait for.
+    pub(crate) fn default_has_run(&self) -> bool {
+        // Captured work does not run.
+        self.default_is_clear()
+            || (self.captures.bars_default()
+                && self.default_queue.is_idle()
+                && self.marks(true).is_empty())
     }
 
     /// True if no stream has work that is queued.

@@ -1,5 +1,6 @@
 //! Events of the host.
 
+use crate::capture::{CapturedMark, Refusal};
 use crate::device::DEVICE;
 use crate::memory::Memory;
 use crate::queue::Mark;
@@ -29,6 +30,8 @@ enum Recorded {
     /// The stream was idle, so the mark was reached when it was made.
     At(Instant),
     Queued(Record),
+    /// In captured work.
+    Captured(CapturedMark),
 }
 
 /// A mark in a stream's work.
@@ -49,17 +52,21 @@ pub(crate) enum Pending {
     Here(Mark),
     /// A recording of an event that processes share.
     Shared(Arc<SharedEvent>, u64),
+    /// A place in captured work, which is never reached.
+    Captured(CapturedMark),
 }
 
 impl Pending {
     /// Waits for it.
     ///
     /// # Errors
-    /// Those of [`Mark::wait`] and [`SharedEvent::wait`].
+    /// Those of [`Mark::wait`] and [`SharedEvent::wait`]; `InvalidArgument` for captured work, whose
+    /// capture this ends.
     pub(crate) fn wait(&self) -> Result<()> {
         match self {
             Pending::Here(mark) => mark.wait(),
             Pending::Shared(shared, number) => shared.wait(*number),
+            Pending::Captured(mark) => Err(mark.spoil("synchronize")),
         }
     }
 }
@@ -159,6 +166,26 @@ impl HostEvent {
         *self.lock() = Recorded::Queued(record);
     }
 
+    /// Records a mark in captured work.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an event that processes share.
+    pub(crate) fn set_captured(&self, mark: CapturedMark) -> Result<()> {
+        if self.shared.is_some() {
+            return Err(Error::invalid(
+                "record",
+                "the stream captures: an event that processes share cannot be recorded in a capture",
+            ));
+        }
+        *self.lock() = Recorded::Captured(mark);
+        Ok(())
+    }
+
+    /// False for an event that was never recorded.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.shared.is_some() || !matches!(&*self.lock(), Recorded::Never)
+    }
+
     /// What is still to be reached, if anything.
     pub(crate) fn pending(&self) -> Option<Pending> {
         if let Some(shared) = &self.shared {
@@ -168,6 +195,7 @@ impl HostEvent {
             Recorded::Queued(record) if !record.mark.is_reached() => {
                 Some(Pending::Here(record.mark.clone()))
             }
+            Recorded::Captured(mark) => Some(Pending::Captured(mark.clone())),
             _ => None,
         }
     }
@@ -188,6 +216,7 @@ impl HostEvent {
         match &*self.lock() {
             Recorded::Never => Err(Error::handle("event", "the event was never recorded")),
             Recorded::At(time) => Ok(*time),
+            Recorded::Captured(_) => Err(Refusal::CapturedEvent.of("event")),
             Recorded::Queued(record) => record.time.get().copied().ok_or_else(|| {
                 Error::new(
                     ErrorKind::NotReady,
@@ -217,6 +246,7 @@ unsafe impl Event for HostEvent {
                 None => Ok(true),
                 Some(Pending::Here(_)) => Ok(false),
                 Some(Pending::Shared(shared, number)) => shared.query(number),
+                Some(Pending::Captured(mark)) => Err(mark.spoil("query")),
             }
         })
     }

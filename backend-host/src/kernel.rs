@@ -139,8 +139,9 @@ impl Arguments {
         copied
     }
 
-    pub(crate) fn pointers(&mut self) -> Vec<*mut c_void> {
-        let base = self.words.as_mut_ptr();
+    /// The addresses of the values, which kernels only read.
+    pub(crate) fn pointers(&self) -> Vec<*mut c_void> {
+        let base = self.words.as_ptr().cast_mut();
         self.positions.iter().map(|&word| base.wrapping_add(word).cast()).collect()
     }
 }

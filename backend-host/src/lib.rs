@@ -3,6 +3,7 @@
 //! It needs nothing but the machine. Its status codes are those that CUDA and HIP share.
 
 mod attributes;
+mod capture;
 mod checked;
 mod compile;
 mod config;
@@ -10,6 +11,7 @@ mod device;
 mod engine;
 mod event;
 mod failure;
+mod graph;
 mod kernel;
 mod memory;
 mod module;

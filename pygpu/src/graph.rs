@@ -3,6 +3,7 @@
 use crate::current_device::current_device;
 use crate::errors::OrRaise;
 use crate::stream::{PyStream, stream_argument};
+use crate::synchronize::interruptible;
 use gpuarray::Graph;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -71,7 +72,7 @@ impl PyGraph {
         let graph = self.graph()?;
         let stream = stream_argument(stream, &current_device()?)?;
         // SAFETY: the program vouches for the memory, as the class documents.
-        py.detach(|| unsafe { graph.launch(&stream) }).or_raise()
+        py.detach(|| interruptible(|| unsafe { graph.launch(&stream) })).or_raise()
     }
 
     /// The number of recorded nodes.

@@ -145,8 +145,10 @@ impl PyStream {
     }
 
     /// Makes work that is queued from now on run after the work that the event was recorded behind.
-    fn wait_for_event(&self, event: &Bound<'_, PyEvent>) -> PyResult<()> {
-        self.note(self.stream.wait_event(event.get().event.as_ref()))
+    fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> PyResult<()> {
+        let event = event.get().event.as_ref();
+        // A stream that joins a capture by the event first waits for its earlier work.
+        self.note(py.detach(|| self.stream.wait_event(event)))
     }
 
     /// Starts to record work instead of running it (`cuStreamBeginCapture`).

@@ -14,7 +14,7 @@ from processes import run_python
 
 from pygpu import cumath, driver, gpuarray, tools
 
-on_a_gpu = pytest.mark.skipif(BACKEND == "host", reason="the host has no graphs and no handles")
+on_a_gpu = pytest.mark.skipif(BACKEND == "host", reason="the host has no resets and no handles")
 COUNT = 1000
 
 
@@ -54,7 +54,6 @@ def from_callable():
     return lambda size: driver.mem_alloc(size)
 
 
-@on_a_gpu
 @pytest.mark.parametrize("make", [from_pool, from_callable])
 def test_temporaries_of_a_capture_are_the_graphs(make):
     allocate = make()
@@ -80,7 +79,6 @@ def test_temporaries_of_a_capture_are_the_graphs(make):
         assert (other.get() == 7).all()
 
 
-@on_a_gpu
 @pytest.mark.parametrize("pooled", [False, True])
 def test_freed_memory_stays_for_the_graph(pooled):
     pool = tools.DeviceMemoryPool()
@@ -107,7 +105,6 @@ def test_freed_memory_stays_for_the_graph(pooled):
     gc.collect()
 
 
-@on_a_gpu
 def test_rows_that_a_graph_uses_outlive_their_free():
     memory, pitch = driver.mem_alloc_pitch(400, 10, 4)
     stream = driver.Stream(1)

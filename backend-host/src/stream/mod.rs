@@ -4,25 +4,25 @@
 //! once, on the calling thread, while nothing that it has to wait for is queued; so small
 //! operations cost no thread switch.
 
-use crate::checked::{self, CheckedLaunch};
+mod capture;
+mod launch;
+
+use crate::capture::CaptureSlot;
 use crate::device::{DEVICE, HostDevice};
 use crate::event::{HostEvent, Pending, Record};
-use crate::kernel::{self, Arguments};
-use crate::module::LoadedCode;
 use crate::queue::{Counted, Mark, Queue, Task};
 use crate::texture;
 use crate::transfer;
-use cuda_c::Shape;
-use hal::attempt;
+use hal::memory::Use;
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::texture::ArrayCopy;
 use hal::{
-    DeviceId, Direction, Event, Parameter, PrefetchTarget, Result, Status, Stream, Transfer,
+    CaptureMode, DeviceId, Direction, Event, Graph, PrefetchTarget, Result, Status, Stream,
+    StreamOptions, Transfer,
 };
 use std::any::Any;
-use std::ffi::c_void;
 use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
 use std::time::Instant;
 
@@ -33,6 +33,7 @@ enum Kind {
     Own {
         queue: Arc<Queue>,
         blocking: bool,
+        capture: CaptureSlot,
     },
 }
 
@@ -52,7 +53,12 @@ impl HostStream {
     }
 
     pub(crate) fn new(device: Arc<HostDevice>, id: u64, queue: Arc<Queue>, blocking: bool) -> Self {
-        HostStream { device, id, kind: Kind::Own { queue, blocking }, status: AtomicStatus::new() }
+        let kind = Kind::Own { queue, blocking, capture: CaptureSlot::default() };
+        HostStream { device, id, kind, status: AtomicStatus::new() }
+    }
+
+    pub(crate) fn device(&self) -> &Arc<HostDevice> {
+        &self.device
     }
 
     fn queue(&self) -> &Arc<Queue> {
@@ -85,7 +91,7 @@ impl HostStream {
         let engine = self.device.engine();
         let (queue, waits_for) = match &self.kind {
             Kind::Default => (&engine.default_queue, engine.marks(true)),
-            Kind::Own { queue, blocking: true } if !engine.default_queue.is_idle() => {
+            Kind::Own { queue, blocking: true, .. } if !engine.default_queue.is_idle() => {
                 (queue, vec![engine.default_queue.mark()])
             }
             Kind::Own { queue, .. } => (queue, Vec::new()),
@@ -101,70 +107,6 @@ impl HostStream {
             let _turn = turn.lock().unpoisoned();
             task()
         }))
-    }
-
-    /// Runs a kernel at once, or queues it.
-    ///
-    /// # Safety
-    /// As for [`hal::Kernel::launch_raw`]; the shape is within the kernel's limits.
-    pub(crate) unsafe fn launch(
-        &self,
-        code: &Arc<LoadedCode>,
-        kernel: &Arc<cuda_c::Kernel>,
-        shape: Shape,
-        parameters: &[Parameter],
-        arguments: &[*mut c_void],
-    ) -> Result<()> {
-        self.status.during(|| {
-            if let Some(_turn) = self.at_once() {
-                // A kernel takes as long as its program wants.
-                attempt::before_waiting()?;
-                // SAFETY: the caller's promise.
-                return unsafe { kernel::run(&self.device, kernel, &shape, arguments) };
-            }
-            // SAFETY: the caller's promise.
-            let mut arguments = unsafe { Arguments::copy(parameters, arguments) };
-            let (device, code, kernel) = (self.device.clone(), code.clone(), kernel.clone());
-            let failure = self.device.engine().kernel_failure.clone();
-            self.submit(Box::new(move || {
-                // Keeps the code loaded.
-                let _code = code;
-                let pointers = arguments.pointers();
-                // SAFETY: the caller's promise holds until the kernel has run.
-                unsafe { kernel::run(&device, &kernel, &shape, &pointers) }
-                    .inspect_err(|error| failure.keep(error))
-            }))
-        })
-    }
-
-    /// As [`HostStream::launch`], with checks.
-    ///
-    /// # Safety
-    /// As there.
-    pub(crate) unsafe fn launch_checked(
-        &self,
-        code: &Arc<LoadedCode>,
-        kernel: &Arc<cuda_c::Kernel>,
-        launch: CheckedLaunch,
-        arguments: &[*mut c_void],
-    ) -> Result<()> {
-        self.status.during(|| {
-            if let Some(_turn) = self.at_once() {
-                attempt::before_waiting()?;
-                // SAFETY: the caller's promise.
-                return unsafe { checked::run(code, kernel, &launch, arguments) };
-            }
-            // SAFETY: the caller's promise.
-            let mut arguments = unsafe { Arguments::copy(&launch.parameters, arguments) };
-            let (code, kernel) = (code.clone(), kernel.clone());
-            let failure = self.device.engine().kernel_failure.clone();
-            self.submit(Box::new(move || {
-                let pointers = arguments.pointers();
-                // SAFETY: the caller's promise holds until the kernel has run.
-                unsafe { checked::run(&code, &kernel, &launch, &pointers) }
-                    .inspect_err(|error| failure.keep(error))
-            }))
-        })
     }
 
     /// Counts a task that may wait for a thread of the program: until it has run, nobody waits for
@@ -184,6 +126,7 @@ impl HostStream {
 
 impl Drop for HostStream {
     fn drop(&mut self) {
+        self.abandon_capture();
         if let Kind::Own { queue, .. } = &self.kind {
             queue.retire();
         }
@@ -209,11 +152,13 @@ unsafe impl Stream for HostStream {
 
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
-            let engine = self.device.engine();
             Ok(match &self.kind {
-                Kind::Default => engine.default_is_clear(),
+                Kind::Default => self.device.engine().default_has_run(),
                 // The work of a parent's stream never runs in a forked child.
-                Kind::Own { queue, .. } => queue.check_process().map(|()| queue.is_idle())?,
+                Kind::Own { queue, .. } => {
+                    queue.check_process()?;
+                    self.capture().is_none() && queue.is_idle()
+                }
             })
         })
     }
@@ -223,6 +168,7 @@ unsafe impl Stream for HostStream {
             if self.is_clear_default() {
                 return self.queue().take_failure();
             }
+            self.check_wait("synchronize")?;
             if matches!(self.kind, Kind::Default) {
                 for mark in self.device.engine().marks(true) {
                     mark.wait()?;
@@ -236,6 +182,9 @@ unsafe impl Stream for HostStream {
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
             let event = HostEvent::of("event", event)?;
+            if self.record_captured(event)? {
+                return Ok(());
+            }
             let at_once = match &self.kind {
                 Kind::Default => self.is_clear_default(),
                 Kind::Own { queue, .. } => queue.is_idle(),
@@ -263,22 +212,31 @@ unsafe impl Stream for HostStream {
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.status.during(|| match HostEvent::of("event", event)?.pending() {
-            Some(Pending::Here(mark)) => self.submit(Box::new(move || mark.wait())),
-            Some(pending) => {
-                // The other process may itself wait for a thread of this one.
-                let counted = self.count_function();
-                self.submit(Box::new(move || {
-                    let _counted = counted;
-                    pending.wait()
-                }))
+        self.status.during(|| {
+            let event = HostEvent::of("event", event)?;
+            let pending = event.pending();
+            if let Some(Pending::Captured(mark)) = &pending {
+                return self.join(mark);
             }
-            None => Ok(()),
+            self.check_isolation(event)?;
+            match pending {
+                Some(Pending::Here(mark)) => self.submit(Box::new(move || mark.wait())),
+                Some(pending) => {
+                    // The other process may itself wait for a thread of this one.
+                    let counted = self.count_function();
+                    self.submit(Box::new(move || {
+                        let _counted = counted;
+                        pending.wait()
+                    }))
+                }
+                None => Ok(()),
+            }
         })
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
         self.status.during(|| {
+            self.refuse_in_capture("host_function", "a graph would run the function many times")?;
             // Never at once: the function may wait for the thread that queues it.
             let counted = self.count_function();
             self.submit(Box::new(move || {
@@ -294,25 +252,31 @@ unsafe impl Stream for HostStream {
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        self.device.allocate_waiting(bytes)
+        let address = self.device.allocate_waiting(bytes)?;
+        if let Some(capture) = self.capture() {
+            capture.keep(|memory| memory.keep_allocated(address, bytes));
+        }
+        Ok(address)
     }
 
     fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
-        self.device.allocate_zeroed_waiting(bytes)
+        // A graph fills the memory at each launch.
+        if self.capture().is_some() { Ok(None) } else { self.device.allocate_zeroed_waiting(bytes) }
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        let memory = self.device.memory();
         if self.is_clear_default() {
             // SAFETY: the caller's promise; no work is left that could use the memory.
-            unsafe { memory.free(address, bytes) };
-            return Ok(());
+            return unsafe { self.device.free_ordered(address, bytes) };
         }
-        let memory = memory.clone();
+        if let Some(capture) = self.capture() {
+            // SAFETY: the caller's promise; what uses the memory is captured.
+            return unsafe { self.free_captured(&capture, address, bytes) };
+        }
+        let device = self.device.clone();
         self.submit(Box::new(move || {
             // SAFETY: the caller's promise; this runs behind all work that uses the memory.
-            unsafe { memory.free(address, bytes) };
-            Ok(())
+            unsafe { device.free_ordered(address, bytes) }
         }))
     }
 
@@ -327,13 +291,14 @@ unsafe impl Stream for HostStream {
                     _ => Ok(()),
                 };
             }
+            self.check_captured_transfer(&transfer)?;
             let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
             let device = self.device.clone();
-            self.submit(Box::new(move || {
+            self.queue_work("transfer", move || {
                 // SAFETY: the caller's promise holds until the copy has run.
                 unsafe { transfer::copy(&transfer, &|| device.pool()) };
                 Ok(())
-            }))?;
+            })?;
             if wait {
                 self.mark().wait()?;
                 return self.queue().take_failure();
@@ -356,11 +321,11 @@ unsafe impl Stream for HostStream {
                 unsafe { transfer::fill(address, value, width, count) };
                 return Ok(());
             }
-            self.submit(Box::new(move || {
+            self.queue_work("fill", move || {
                 // SAFETY: the caller's promise holds until the fill has run.
                 unsafe { transfer::fill(address, value, width, count) };
                 Ok(())
-            }))
+            })
         })
     }
 
@@ -376,11 +341,35 @@ unsafe impl Stream for HostStream {
                 return unsafe { host_kernels::execute(operation, &|| self.device.pool()) };
             }
             let (operation, device) = (operation.clone(), self.device.clone());
-            self.submit(Box::new(move || {
+            self.queue_work("execute", move || {
                 // SAFETY: the caller's promise holds until the operation has run.
                 unsafe { host_kernels::execute(&operation, &|| device.pool()) }
-            }))
+            })
         })
+    }
+
+    fn begin_capture(&self, mode: CaptureMode) -> Result<()> {
+        self.status.during(|| self.begin(mode))
+    }
+
+    fn end_capture(&self) -> Result<Arc<dyn Graph>> {
+        self.status.during(|| Ok(Arc::new(self.end()?) as Arc<dyn Graph>))
+    }
+
+    fn is_capturing(&self) -> Result<bool> {
+        Ok(self.capture().is_some())
+    }
+
+    fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
+        if let Some(capture) = self.capture() {
+            capture.keep_uses(uses);
+        }
+        Ok(())
+    }
+
+    fn options(&self) -> Result<StreamOptions> {
+        let non_blocking = matches!(self.kind, Kind::Own { blocking: false, .. });
+        Ok(StreamOptions { non_blocking, ..StreamOptions::default() })
     }
 
     fn last_status(&self) -> Status {

@@ -1,0 +1,53 @@
+//! Why calls are refused while streams capture.
+
+use hal::{Error, ErrorKind, Status};
+
+/// What a call is refused with, by the numbers that CUDA and HIP share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refusal {
+    /// Somebody waits for a stream that captures.
+    Unsupported = 900,
+    Invalidated = 901,
+    /// One capture would depend on another.
+    Merge = 902,
+    /// The stream takes part in a capture that began on another one.
+    Unmatched = 903,
+    Unjoined = 904,
+    /// Captured work would wait for other work.
+    Isolation = 905,
+    /// The default stream would wait for a stream that captures.
+    Implicit = 906,
+    CapturedEvent = 907,
+    WrongThread = 908,
+}
+
+impl Refusal {
+    pub(crate) fn of(self, call: &'static str) -> Error {
+        let detail = match self {
+            Refusal::Unsupported => {
+                "a stream captures, and captured work does not run: nothing can wait for it before \
+                 end_capture"
+            }
+            Refusal::Invalidated => "the capture became invalid through an earlier call",
+            Refusal::Merge => "the event was recorded in another capture than that of the stream",
+            Refusal::Unmatched => "the stream takes part in a capture that began on another stream",
+            Refusal::Unjoined => {
+                "a stream that took part in the capture was not joined: the stream that ends the \
+                 capture first waits for an event recorded behind the other's work"
+            }
+            Refusal::Isolation => {
+                "the stream captures, and captured work cannot wait for an event of other work"
+            }
+            Refusal::Implicit => {
+                "the default stream cannot be used while a stream that it waits for captures; one made \
+                 with non_blocking can capture beside it"
+            }
+            Refusal::CapturedEvent => {
+                "the event was recorded in a capture, and captured work does not run"
+            }
+            Refusal::WrongThread => "the capture was begun by another thread, and not as relaxed",
+        };
+        let status = Status::host(self as i32);
+        Error::new(ErrorKind::InvalidArgument, status, call, detail)
+    }
+}

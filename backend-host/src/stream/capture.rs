@@ -1,0 +1,236 @@
+//! How streams capture: how a capture begins, where work goes meanwhile, and how it ends.
+
+use super::{HostStream, Kind};
+use crate::capture::{Capture, CaptureSlot, CapturedMark, Refusal};
+use crate::event::HostEvent;
+use crate::graph::{GraphWork, HostGraph};
+use crate::transfer;
+use hal::queueing::{NothingOrdered, begin_alone};
+use hal::{CaptureMode, Error, Result, Transfer, attempt};
+use std::sync::Arc;
+
+impl HostStream {
+    /// The capture that the stream takes part in.
+    #[inline]
+    pub(super) fn capture(&self) -> Option<Arc<Capture>> {
+        match &self.kind {
+            Kind::Default => None,
+            Kind::Own { capture, .. } => capture.get(),
+        }
+    }
+
+    /// The capture that records the stream's work; `None` if that is queued.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for the default stream, while a stream that it waits for captures.
+    fn recording(&self, call: &'static str) -> Result<Option<Arc<Capture>>> {
+        if matches!(self.kind, Kind::Default) {
+            self.device.engine().captures.check_default(call)?;
+        }
+        Ok(self.capture())
+    }
+
+    /// Queues work, or records it where the stream captures.
+    pub(super) fn queue_work(
+        &self,
+        call: &'static str,
+        work: impl Fn() -> Result<()> + Send + Sync + 'static,
+    ) -> Result<()> {
+        match self.recording(call)? {
+            Some(capture) => capture.add(call, self.id, Box::new(work)),
+            None => self.submit(Box::new(work)),
+        }
+    }
+
+    /// Queues a launch, or records it where the stream captures. Whoever waits next for the device
+    /// reports what a queued launch fails with.
+    pub(super) fn queue_launch(
+        &self,
+        work: impl Fn() -> Result<()> + Send + Sync + 'static,
+    ) -> Result<()> {
+        if let Some(capture) = self.recording("launch")? {
+            return capture.add("launch", self.id, Box::new(work));
+        }
+        let failure = self.device.engine().kernel_failure.clone();
+        self.submit(Box::new(move || work().inspect_err(|error| failure.keep(error))))
+    }
+
+    /// Refuses what a graph cannot repeat while the stream captures.
+    pub(super) fn refuse_in_capture(&self, call: &'static str, reason: &str) -> Result<()> {
+        match self.capture() {
+            Some(_) => Err(Error::invalid(call, format!("the stream captures: {reason}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a copy that a graph could not repeat.
+    pub(super) fn check_captured_transfer(&self, transfer: &Transfer) -> Result<()> {
+        if self.capture().is_none() {
+            return Ok(());
+        }
+        let is_page_locked = |host: u64| {
+            !transfer::touches_pageable(transfer, &self.device)
+                || self.device.has_memory(host, transfer.width)
+        };
+        match transfer.unrepeatable(is_page_locked) {
+            Some(reason) => self.refuse_in_capture("transfer", reason),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to wait for the stream while it captures, or while the default stream waits for one that
+    /// does; the capture becomes invalid.
+    pub(super) fn check_wait(&self, call: &'static str) -> Result<()> {
+        match (&self.kind, self.capture()) {
+            (Kind::Default, _) => self.device.engine().captures.check_default(call),
+            (_, Some(capture)) => Err(capture.spoil(call, Refusal::Unsupported)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes part in a capture from now on. Work of a capture cannot wait for work outside it, so what
+    /// was queued before has run then.
+    fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
+        loop {
+            self.mark().wait()?;
+            // Work that other threads are queueing on the stream is not part of the capture.
+            let _alone = begin_alone(self.id);
+            if !self.queue().is_idle() {
+                continue;
+            }
+            if !slot.set(capture) {
+                return Err(Error::invalid(call, "the stream captures already"));
+            }
+            if matches!(self.kind, Kind::Own { blocking: true, .. }) {
+                capture.bar_default(self.device.engine());
+            }
+            return Ok(());
+        }
+    }
+
+    pub(super) fn begin(&self, mode: CaptureMode) -> Result<()> {
+        let Kind::Own { queue, capture: slot, .. } = &self.kind else {
+            return Err(Error::invalid(
+                "begin_capture",
+                "the default stream cannot capture; create_stream makes one that can",
+            ));
+        };
+        queue.check_process()?;
+        self.refuse_in_capture("begin_capture", "end_capture comes first")?;
+        let engine = self.device.engine();
+        engine.captures.collect(self.device.graph_blocks());
+        engine.default_queue.mark().wait()?;
+        self.mark().wait()?;
+        queue.take_failure()?;
+        let capture = Capture::new(self.id, mode, self.device.graph_blocks());
+        self.enter("begin_capture", slot, &capture)?;
+        engine.captures.add(&capture);
+        Ok(())
+    }
+
+    pub(super) fn end(&self) -> Result<HostGraph> {
+        let capture = self.capture().ok_or_else(|| {
+            Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
+        })?;
+        capture.check_end(self.id)?;
+        let ordering = NothingOrdered::lock();
+        let ended = capture.end();
+        self.device.engine().captures.remove(&capture);
+        // What is dropped with a graph that cannot be made may be ordered.
+        drop(ordering);
+        let (nodes, memory) = ended?;
+        Ok(HostGraph::new(&self.device, nodes, memory))
+    }
+
+    /// Ends a capture that its stream does not outlive; one that began on another stream cannot be
+    /// joined any longer.
+    pub(super) fn abandon_capture(&self) {
+        let Some(capture) = self.capture() else { return };
+        if capture.origin() == self.id {
+            let ended = capture.end();
+            self.device.engine().captures.remove(&capture);
+            drop(ended);
+        } else {
+            capture.spoil("destroy_stream", Refusal::Unjoined);
+        }
+    }
+
+    /// Frees memory with the graph that is made of the capture.
+    ///
+    /// # Safety
+    /// As for [`hal::Stream::free`].
+    pub(super) unsafe fn free_captured(
+        &self,
+        capture: &Capture,
+        address: u64,
+        bytes: usize,
+    ) -> Result<()> {
+        if let Some(done) = self.device.graph_blocks().release(address) {
+            return done;
+        }
+        let is_kept = capture.keep(|memory| memory.keep_freed(address, bytes));
+        // SAFETY: the caller's promise; the capture has just ended, and nothing was queued since.
+        if is_kept { Ok(()) } else { unsafe { self.device.free_ordered(address, bytes) } }
+    }
+
+    /// Records an event in captured work; false if the stream does not capture.
+    pub(super) fn record_captured(&self, event: &HostEvent) -> Result<bool> {
+        let Some(capture) = self.capture() else { return Ok(false) };
+        event.set_captured(capture.mark("record", self.id)?)?;
+        Ok(true)
+    }
+
+    /// Comes behind a mark in captured work, and so becomes part of its capture.
+    pub(super) fn join(&self, mark: &CapturedMark) -> Result<()> {
+        let call = "wait_event";
+        let Kind::Own { capture: slot, .. } = &self.kind else {
+            return Err(mark.capture().spoil(call, Refusal::Implicit));
+        };
+        match slot.get() {
+            Some(own) if Arc::ptr_eq(&own, mark.capture()) => {}
+            Some(own) => {
+                mark.capture().spoil(call, Refusal::Merge);
+                return Err(own.spoil(call, Refusal::Merge));
+            }
+            None => {
+                mark.check(call)?;
+                self.enter(call, slot, mark.capture())?;
+            }
+        }
+        mark.join(call, self.id)
+    }
+
+    /// Refuses to make captured work wait for an event of other work.
+    pub(super) fn check_isolation(&self, event: &HostEvent) -> Result<()> {
+        match self.capture() {
+            // An event that was never recorded is nothing to wait for.
+            Some(capture) if event.is_recorded() => {
+                Err(capture.spoil("wait_event", Refusal::Isolation))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a graph may be launched on the stream.
+    pub(crate) fn check_launch(&self) -> Result<()> {
+        self.status.during(|| {
+            if let Kind::Own { queue, .. } = &self.kind {
+                queue.check_process()?;
+            }
+            self.refuse_in_capture("launch_graph", "a launch of a graph cannot be captured")
+        })
+    }
+
+    /// Runs a graph at once, or queues it.
+    pub(crate) fn launch_graph(&self, work: &Arc<GraphWork>) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                // Its kernels take as long as their program wants.
+                attempt::before_waiting()?;
+                return work.run();
+            }
+            let work = work.clone();
+            self.queue_launch(move || work.run())
+        })
+    }
+}

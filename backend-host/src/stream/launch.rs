@@ -1,0 +1,70 @@
+//! Launches of kernels on streams.
+
+use super::HostStream;
+use crate::checked::{self, CheckedLaunch};
+use crate::kernel::{self, Arguments};
+use crate::module::LoadedCode;
+use cuda_c::Shape;
+use hal::{Parameter, Result, attempt};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+impl HostStream {
+    /// Runs a kernel at once, or queues it.
+    ///
+    /// # Safety
+    /// As for [`hal::Kernel::launch_raw`]; the shape is within the kernel's limits.
+    pub(crate) unsafe fn launch(
+        &self,
+        code: &Arc<LoadedCode>,
+        kernel: &Arc<cuda_c::Kernel>,
+        shape: Shape,
+        parameters: &[Parameter],
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                // A kernel takes as long as its program wants.
+                attempt::before_waiting()?;
+                // SAFETY: the caller's promise.
+                return unsafe { kernel::run(&self.device, kernel, &shape, arguments) };
+            }
+            // SAFETY: the caller's promise.
+            let arguments = unsafe { Arguments::copy(parameters, arguments) };
+            let (device, code, kernel) = (self.device.clone(), code.clone(), kernel.clone());
+            self.queue_launch(move || {
+                // Keeps the code loaded.
+                let _code = &code;
+                // SAFETY: the caller's promise holds until the kernel has run.
+                unsafe { kernel::run(&device, &kernel, &shape, &arguments.pointers()) }
+            })
+        })
+    }
+
+    /// As [`HostStream::launch`], with checks.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn launch_checked(
+        &self,
+        code: &Arc<LoadedCode>,
+        kernel: &Arc<cuda_c::Kernel>,
+        launch: CheckedLaunch,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                attempt::before_waiting()?;
+                // SAFETY: the caller's promise.
+                return unsafe { checked::run(code, kernel, &launch, arguments) };
+            }
+            // SAFETY: the caller's promise.
+            let arguments = unsafe { Arguments::copy(&launch.parameters, arguments) };
+            let (code, kernel) = (code.clone(), kernel.clone());
+            self.queue_launch(move || {
+                // SAFETY: the caller's promise holds until the kernel has run.
+                unsafe { checked::run(&code, &kernel, &launch, &arguments.pointers()) }
+            })
+        })
+    }
+}
