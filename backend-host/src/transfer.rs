@@ -1,7 +1,7 @@
 //! Copies and fills of bytes.
 
 use crate::device::HostDevice;
-use hal::{Direction, Error, Result, Transfer};
+use hal::{Direction, Error, HostRange, Result, Transfer};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -26,21 +26,10 @@ pub(crate) fn touches_pageable(transfer: &Transfer, device: &HostDevice) -> bool
 /// # Safety
 /// As for [`hal::Stream::transfer`].
 pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<ThreadPool>>) {
-    let linear = transfer.height == 1 && transfer.depth == 1;
-    if linear
-        && transfer.width >= PARALLEL
-        && let Some(pool) = pool()
-    {
-        let (to, from, bytes) = (transfer.destination, transfer.source, transfer.width);
-        pool.install(|| {
-            (0..bytes.div_ceil(PIECE)).into_par_iter().for_each(|piece| {
-                let start = piece * PIECE;
-                let length = PIECE.min(bytes - start);
-                // SAFETY: the pieces lie inside the ranges and do not overlap each other.
-                unsafe { copy_row(to + start as u64, from + start as u64, length) };
-            });
-        });
-        return;
+    if transfer.height == 1 && transfer.depth == 1 {
+        let row = HostRange { address: transfer.source, bytes: transfer.width };
+        // SAFETY: the caller's promise.
+        return unsafe { gather(transfer.destination, &[row], pool) };
     }
     for slice in 0..transfer.depth {
         for row in 0..transfer.height {
@@ -56,6 +45,47 @@ pub(crate) unsafe fn copy(transfer: &Transfer, pool: &dyn Fn() -> Option<Arc<Thr
             }
         }
     }
+}
+
+/// Copies ranges to one row, one behind the other.
+///
+/// # Safety
+/// As for [`hal::Stream::gather`].
+pub(crate) unsafe fn gather(
+    destination: u64,
+    ranges: &[HostRange],
+    pool: &dyn Fn() -> Option<Arc<ThreadPool>>,
+) {
+    let mut end = destination;
+    let mut place = |range: &HostRange| {
+        let to = end;
+        end += range.bytes as u64;
+        (to, *range)
+    };
+    let bytes: usize = ranges.iter().map(|range| range.bytes).sum();
+    let Some(pool) = (bytes >= PARALLEL).then(pool).flatten() else {
+        for (to, range) in ranges.iter().map(place) {
+            // SAFETY: the caller's promise for every range.
+            unsafe { copy_row(to, range.address, range.bytes) };
+        }
+        return;
+    };
+    let pieces: Vec<_> = ranges
+        .iter()
+        .map(&mut place)
+        .flat_map(|(to, range)| {
+            (0..range.bytes).step_by(PIECE).map(move |start| {
+                let length = PIECE.min(range.bytes - start);
+                (to + start as u64, range.address + start as u64, length)
+            })
+        })
+        .collect();
+    pool.install(|| {
+        pieces.into_par_iter().for_each(|(to, from, length)| {
+            // SAFETY: the pieces lie inside the ranges and do not overlap each other.
+            unsafe { copy_row(to, from, length) };
+        });
+    });
 }
 
 /// # Safety

@@ -108,4 +108,6 @@ pub use module::{
 pub use num_complex::Complex;
 pub use scalar::Scalar;
 pub use status::{Api, Status, StatusExt};
-pub use stream::{CaptureMode, Direction, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+pub use stream::{
+    CaptureMode, Direction, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
+};

@@ -7,6 +7,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
 use crate::stream::stream_argument;
+use gpuarray::hal::HostRange;
 use gpuarray::hal::operation::Strides;
 use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Use};
 use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
@@ -114,6 +115,30 @@ pub(crate) fn copy_to_device(
         wait,
     );
     queue(py, &stream, &[to.access(Access::Write)], transfer)
+}
+
+/// Copies ranges of host memory, of which each is an address and a number of bytes, to device memory, where they
+/// lie one behind the other. The package passes ranges of objects that it keeps.
+#[pyfunction]
+pub(crate) fn gather_to_device(
+    py: Python<'_>,
+    dest: &Bound<'_, PyAny>,
+    ranges: Vec<(u64, usize)>,
+) -> PyResult<()> {
+    let ranges: Vec<_> =
+        ranges.into_iter().map(|(address, bytes)| HostRange { address, bytes }).collect();
+    let bytes = ranges.iter().map(|range| range.bytes).sum();
+    let to = DeviceAddress::new("dest", dest, bytes)?;
+    let stream = stream_argument(None, &current_device()?)?;
+    let uses: Vec<_> = to.access(Access::Write).into_iter().collect();
+    crate::synchronize::wait_before_copy(py, &stream, &uses)?;
+    py.detach(|| {
+        stream.wait_for_room();
+        let _guard = AccessGuard::acquire_waited(&stream, &uses)?;
+        // SAFETY: the allocation is large enough and ordered by the guard; the package vouches for the ranges.
+        unsafe { stream.gather(to.address, &ranges) }
+    })
+    .or_raise()
 }
 
 /// Copies from device memory to host memory; with `wait`, returns when it has arrived.

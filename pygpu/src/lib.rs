@@ -91,6 +91,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         copies::copy_between_devices,
         copies::copy_on_device,
         copies::copy_to_device,
+        copies::gather_to_device,
         copies::copy_to_host,
         copies::fill_memory,
         copies::fill_rows,

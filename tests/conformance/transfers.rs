@@ -3,6 +3,7 @@
 use crate::context::{Context, Gate, expect_error};
 use crate::harness::{Outcome, tests};
 use crate::reference::{Reference, for_every_type, samples};
+use gpuarray::hal::HostRange;
 use gpuarray::memory::{DeviceMemory, PinnedMemory};
 use gpuarray::{DeviceArray, Direction, ErrorKind, Stream, Transfer};
 
@@ -11,6 +12,7 @@ tests![
     large_arrays_come_back_whole,
     strided_arrays_are_sent_and_fetched_by_index,
     a_copy_between_arrays_of_one_device_keeps_the_bytes,
+    ranges_of_host_memory_arrive_one_behind_the_other,
     pitched_rows_and_slices_are_copied,
     a_copy_from_pinned_memory_does_not_wait,
     a_copy_from_pageable_memory_has_read_it_when_it_returns,
@@ -72,6 +74,42 @@ fn a_copy_between_arrays_of_one_device_keeps_the_bytes(context: &Context) -> Out
     let mut back = vec![0f64; 333];
     fetch(stream.as_ref(), to, &mut back)?;
     assert_eq!(back, host);
+    Ok(())
+}
+
+fn ranges_of_host_memory_arrive_one_behind_the_other(context: &Context) -> Outcome {
+    let host: Vec<u8> =
+        (0..9_000_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let lengths =
+        [vec![], vec![0, 3, 0, 70_000, 1], vec![999; 5000], vec![1, 5_000_000, 0, 3_999_999]];
+    for (stream, lengths) in [context.stream()?, context.device.default_stream()]
+        .iter()
+        .flat_map(|stream| lengths.iter().map(move |lengths| (stream, lengths)))
+    {
+        // From the last piece of the host's bytes to the first.
+        let mut end = host.len();
+        let pieces: Vec<&[u8]> = lengths
+            .iter()
+            .map(|length| {
+                end -= length;
+                &host[end..end + length]
+            })
+            .collect();
+        let ranges: Vec<_> = pieces
+            .iter()
+            .map(|piece| HostRange { address: piece.as_ptr() as u64, bytes: piece.len() })
+            .collect();
+        let expected = [&[9; 8], &*pieces.concat(), &[9; 8]].concat();
+        let memory = DeviceMemory::plain(&context.device, expected.len())?;
+        let mut back = vec![0; expected.len()];
+        // SAFETY: the ranges are allocated, what is queued first is on the same stream, and the call waits.
+        unsafe {
+            stream.fill(memory.address(), 9, 1, expected.len())?;
+            stream.gather(memory.address() + 8, &ranges)?;
+        }
+        fetch(stream.as_ref(), memory.address(), &mut back)?;
+        assert!(back == expected, "{} ranges", lengths.len());
+    }
     Ok(())
 }
 

@@ -19,8 +19,8 @@ use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::texture::ArrayCopy;
 use hal::{
-    CaptureMode, DeviceId, Direction, Event, Graph, PrefetchTarget, Result, Status, Stream,
-    StreamOptions, Transfer,
+    CaptureMode, DeviceId, Direction, Event, Graph, HostRange, PrefetchTarget, Result, Status,
+    Stream, StreamOptions, Transfer,
 };
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
@@ -304,6 +304,18 @@ unsafe impl Stream for HostStream {
                 return self.queue().take_failure();
             }
             Ok(())
+        })
+    }
+
+    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
+        self.status.during(|| {
+            if let Some(_turn) = self.at_once() {
+                // SAFETY: the caller's promise.
+                unsafe { transfer::gather(destination, ranges, &|| self.device.pool()) };
+                return Ok(());
+            }
+            // SAFETY: as above.
+            unsafe { hal::stream::gather_by_transfers(self, destination, ranges) }
         })
     }
 

@@ -7,7 +7,9 @@ use crate::event::Event;
 use crate::memory::Use;
 use crate::operation::Operation;
 use crate::status::Status;
-use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use crate::stream::{
+    CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
+};
 use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::fmt::Debug;
@@ -140,6 +142,11 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         // SAFETY: as above.
         self.0.call(Call::Transfer, |s| unsafe { s.transfer(transfer) })
+    }
+
+    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
+        // SAFETY: as above.
+        self.0.call(Call::Transfer, |s| unsafe { s.gather(destination, ranges) })
     }
 
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {

@@ -181,6 +181,14 @@ impl<'a> AccessGuard<'a> {
         Self::acquire_for(stream, uses, false, is_waited_for)
     }
 
+    /// Does what [`AccessGuard::acquire`] documents, for work that the call that queues it waits for.
+    ///
+    /// # Errors
+    /// As for [`AccessGuard::acquire`].
+    pub fn acquire_waited(stream: &Arc<dyn Stream>, uses: &[Use<'a>]) -> Result<AccessGuard<'a>> {
+        Self::acquire_for(stream, uses, false, || true)
+    }
+
     /// Does what [`AccessGuard::acquire`] documents. With `by_graph` the uses may include memory that
     /// was freed after the capture, which stays allocated for the graph. `is_waited_for` is called
     /// for shared memory; it returns whether the call that queues the work blocks until it is done.

@@ -1,8 +1,10 @@
 //! Streams: queues of work that a device runs in order.
 
+mod gather;
 mod transfer;
 
-pub use transfer::{Direction, Transfer};
+pub use gather::gather_by_transfers;
+pub use transfer::{Direction, HostRange, Transfer};
 
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Result};
@@ -189,6 +191,20 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// Every byte that the transfer names is allocated, on the side that the direction says, until
     /// the copy has run, and nothing else accesses those bytes meanwhile.
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()>;
+
+    /// Copies ranges of host memory to the device, where they lie one behind the other from
+    /// `destination` on. They have arrived when the call returns.
+    ///
+    /// # Errors
+    /// As for [`Stream::transfer`]; some ranges may have been copied then.
+    ///
+    /// # Safety
+    /// The ranges can be read, as many bytes are allocated at `destination`, and nothing else accesses
+    /// them until the call returns.
+    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { gather_by_transfers(self, destination, ranges) }
+    }
 
     /// Queues a copy from or to an array for textures (`cuMemcpy3DAsync`). A copy from or to
     /// pageable host memory has arrived when the call returns.

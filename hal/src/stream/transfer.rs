@@ -11,6 +11,15 @@ pub enum Direction {
     DeviceToDevice,
 }
 
+/// A range of host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRange {
+    /// The address of the first byte.
+    pub address: u64,
+    /// The number of bytes.
+    pub bytes: usize,
+}
+
 /// Describes a copy of `depth * height` rows of `width` bytes. A plain copy is one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {

@@ -110,7 +110,11 @@ impl StagingBuffers {
         let code = match part.direction {
             Direction::HostToDevice => {
                 // SAFETY: the caller's promise; the chunk is the buffers's, and free.
-                unsafe { copy_nonoverlapping(part.host as *const u8, memory, part.bytes) };
+                unsafe {
+                    part.host.blocks(part.bytes, |address, bytes, offset| {
+                        copy_nonoverlapping(address as *const u8, memory.add(offset), bytes);
+                    });
+                }
                 // SAFETY: as above; the chunk stays as it is until the event is reached.
                 unsafe {
                     (calls.copy_to_device_async)(
@@ -149,7 +153,11 @@ impl StagingBuffers {
         done(unsafe { (driver.calls.event_synchronize)(event) })?;
         if part.direction == Direction::DeviceToHost {
             // SAFETY: the caller's promise; the device has written so many bytes of the chunk.
-            unsafe { copy_nonoverlapping(memory, part.host as *mut u8, part.bytes) };
+            unsafe {
+                part.host.blocks(part.bytes, |address, bytes, offset| {
+                    copy_nonoverlapping(memory.add(offset), address as *mut u8, bytes);
+                });
+            }
         }
         Ok(())
     }

@@ -21,8 +21,8 @@ use crate::driver::event::DriverEvent;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
 use crate::status::Status;
-use crate::stream::{Direction, Transfer};
-use part::{Failure, Part};
+use crate::stream::{Direction, HostRange, Transfer};
+use part::{Failure, HostSide, Part, PlacedRange};
 use sizes::Sizes;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -119,27 +119,60 @@ impl Staging {
             Direction::DeviceToHost => (transfer.destination, transfer.source),
             Direction::DeviceToDevice => return Ok(false),
         };
-        let sizes = self.sizes()?;
-        if sizes.threads == 0 || context.capture_state.any() {
-            return Ok(false);
-        }
-        // A library that shares the stream may capture it.
-        let is_captured = || stream != 0 && !matches!(context.capture_of(stream), Ok(None));
-        if context.driver.vendor.knows(host) || is_captured() {
+        if context.driver.vendor.knows(host) {
             return Ok(false);
         }
         let (direction, bytes) = (transfer.direction, transfer.width);
         if direction == Direction::DeviceToHost {
             advise_huge_pages(host as usize, bytes);
         }
-        let Some(workers) = self.workers(sizes, bytes)? else { return Ok(false) };
+        let part = Part { direction, device, host: HostSide::Row(host), bytes, job: 0 };
+        // SAFETY: the caller's promise.
+        unsafe { self.run(stream, part) }
+    }
+
+    /// Copies ranges of host memory to the device as [`Staging::copy`] does one row.
+    ///
+    /// # Safety
+    /// As for [`crate::Stream::gather`].
+    pub(in crate::driver) unsafe fn gather(
+        &self,
+        stream: Handle,
+        destination: u64,
+        ranges: &[HostRange],
+    ) -> Result<bool> {
+        let placed = PlacedRange::all(ranges);
+        let part = Part {
+            direction: Direction::HostToDevice,
+            device: destination,
+            host: HostSide::Ranges(&raw const *placed, 0),
+            bytes: ranges.iter().map(|range| range.bytes).sum(),
+            job: 0,
+        };
+        // SAFETY: the caller's promise; the placed ranges live until the call returns.
+        unsafe { self.run(stream, part) }
+    }
+
+    /// # Safety
+    /// As for [`Staging::copy`].
+    unsafe fn run(&self, stream: Handle, part: Part) -> Result<bool> {
+        let context = &self.context;
+        let sizes = self.sizes()?;
+        if sizes.threads == 0 || context.capture_state.any() {
+            return Ok(false);
+        }
+        // A library that shares the stream may capture it.
+        if stream != 0 && !matches!(context.capture_of(stream), Ok(None)) {
+            return Ok(false);
+        }
+        let Some(workers) = self.workers(sizes, part.bytes)? else { return Ok(false) };
         // An event is queued work, which waits for what the stream waits for; to wait for the
         // stream itself is not.
         let before = DriverEvent::new(context, EventOptions::ORDERING)?;
         before.record_on(context, stream, false)?;
         before.synchronize()?;
         // SAFETY: the caller's promise; the work before has run.
-        match unsafe { workers.run(Part { direction, device, host, bytes, job: 0 }) } {
+        match unsafe { workers.run(part) } {
             Ok(()) => Ok(true),
             Err(Failure::Code(code)) => Err(context.failed("transfer", code)),
             Err(Failure::Panicked) => Err(Error::new(
@@ -160,6 +193,11 @@ impl Drop for Staging {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// True if so many bytes may be worth [`Staging::gather`].
+pub(in crate::driver) fn is_large_gather(bytes: usize) -> bool {
+    bytes >= LEAST_UP
 }
 
 /// True if a copy of one row may be one for [`Staging::copy`].

@@ -270,6 +270,7 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
 
 #[cfg(test)]
 mod tests {
+    use super::super::part::HostSide;
     use super::*;
     use crate::stream::Direction;
 
@@ -277,8 +278,13 @@ mod tests {
     fn copies_take_turns() {
         let mut state = State::default();
         for job in [1, 2] {
-            let rest =
-                Part { direction: Direction::HostToDevice, device: 0, host: 0, bytes: 192, job };
+            let rest = Part {
+                direction: Direction::HostToDevice,
+                device: 0,
+                host: HostSide::Row(0),
+                bytes: 192,
+                job,
+            };
             state.jobs.push_back(Job { rest, part: 64, busy: 0, failure: None });
         }
         let turns: Vec<_> = std::iter::from_fn(|| state.take_part()).map(|it| it.job).collect();

@@ -12,7 +12,10 @@ use crate::event::Event;
 use crate::memory::Use;
 use crate::operation::Operation;
 use crate::status::Status;
-use crate::stream::{CaptureMode, Graph, PrefetchTarget, Stream, StreamOptions, Transfer};
+use crate::stream::{
+    CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
+    gather_by_transfers,
+};
 use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
@@ -229,6 +232,16 @@ unsafe impl Stream for DriverStream {
             // SAFETY: the caller's promise.
             unsafe { transfer::copy(self, transfer) }
         })
+    }
+
+    unsafe fn gather(&self, destination: u64, ranges: &[HostRange]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        let gather = || unsafe { transfer::gather(self, destination, ranges) };
+        if self.status.during(gather)? {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { gather_by_transfers(self, destination, ranges) }
     }
 
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {

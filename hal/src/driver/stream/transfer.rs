@@ -4,7 +4,7 @@ use super::DriverStream;
 use crate::driver::staging;
 use crate::error::{Error, Result};
 use crate::status::Status;
-use crate::stream::{Direction, Stream, Transfer};
+use crate::stream::{Direction, HostRange, Stream, Transfer};
 use std::ffi::{c_int, c_void};
 
 /// Queues a copy; waits where the transfer says so, or the memory demands it.
@@ -78,6 +78,30 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
         return stream.synchronize();
     }
     Ok(())
+}
+
+/// Copies ranges of host memory through the device's chunks if that is the better way. The bytes have arrived
+/// then; else the result is false, and nothing was copied.
+///
+/// # Safety
+/// As for [`Stream::gather`].
+pub(in crate::driver) unsafe fn gather(
+    stream: &DriverStream,
+    destination: u64,
+    ranges: &[HostRange],
+) -> Result<bool> {
+    if ranges.len() < 2 || !staging::is_large_gather(ranges.iter().map(|range| range.bytes).sum()) {
+        return Ok(false);
+    }
+    let is_copied = {
+        let _scope = stream.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { stream.device().staging.gather(stream.raw(), destination, ranges)? }
+    };
+    if is_copied {
+        stream.take_failure()?;
+    }
+    Ok(is_copied)
 }
 
 /// Several rows, in as few calls as the driver's description allows: a slice's stride must be

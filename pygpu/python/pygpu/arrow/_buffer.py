@@ -223,6 +223,12 @@ class CudaBuffer(_core.BufferExporter):
             with on_device(self._context.device_number):
                 _core.copy_to_device(part, source, None, True)
 
+    def _gather(self, ranges: list[tuple[int, int]]) -> None:
+        """Copies ranges of host memory, each an address and a number of bytes, to the start."""
+        if self.size:
+            with on_device(self._context.device_number):
+                _core.gather_to_device(self._bytes, ranges)
+
     def _position(self, position: int) -> int:
         position = _arguments.whole("position", position)
         if not 0 <= position <= self.size:

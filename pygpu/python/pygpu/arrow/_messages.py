@@ -16,7 +16,7 @@ from ._batch import DeviceRecordBatch
 from ._buffer import CudaBuffer
 from ._column import DeviceColumn
 from ._context import Context
-from ._files import BufferReader, BufferWriter
+from ._files import BufferReader
 from ._flatbuffers import Table
 from ._host import require_pyarrow
 from ._types import Field, layout_of
@@ -257,25 +257,36 @@ class _Parts:
         )
 
 
-class _Behind:
-    """A file for ``pyarrow`` that skips the first bytes: those of the schema's message."""
+class _Ranges:
+    """A file for ``pyarrow`` that keeps what is written: the buffers of a batch, not copied."""
 
-    def __init__(self, writer: BufferWriter, skipped: int) -> None:
-        self._writer, self._skipped = writer, skipped
+    def __init__(self, pyarrow: Any) -> None:
+        self._pyarrow = pyarrow
+        self._buffers: list[Any] = []
         self.closed = False
 
     def write(self, data: Any) -> int:
-        data = memoryview(data)
-        start = min(self._skipped, data.nbytes)
-        self._skipped -= start
-        self._writer.write(data[start:])
-        return data.nbytes
+        if not isinstance(data, self._pyarrow.Buffer):
+            data = self._pyarrow.py_buffer(data)
+        self._buffers.append(data)
+        return data.size
 
     def flush(self) -> None:
-        self._writer.flush()
+        pass
 
     def close(self) -> None:
         self.closed = True
+
+    def copy_to(self, target: CudaBuffer, skipped: int) -> None:
+        """Copies all but the first bytes to a device buffer."""
+        ranges = [(buffer.address, buffer.size) for buffer in self._buffers]
+        first = 0
+        while ranges[first][1] <= skipped:
+            skipped -= ranges[first][1]
+            first += 1
+        address, size = ranges[first]
+        ranges[first] = address + skipped, size - skipped
+        target._gather(ranges[first:])
 
 
 def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
@@ -309,20 +320,17 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     _arguments.instance("batch", batch, pyarrow.RecordBatch)
     _arguments.instance("ctx", ctx, Context)
     result = ctx.new_buffer(pyarrow.ipc.get_record_batch_size(batch))
-    with BufferWriter(result) as writer:
-        writer.buffer_size = _COLLECTED
-        if any(map(_has_dictionary, batch.schema.types)):
-            # A stream has messages of the dictionaries before that of the batch.
-            writer.write(batch.serialize())
-        else:
-            sink = _Behind(writer, batch.schema.serialize().size)
-            stream = pyarrow.ipc.new_stream(pyarrow.PythonFile(sink, mode="w"), batch.schema)
-            stream.write_batch(batch)
+    ranges = _Ranges(pyarrow)
+    if any(map(_has_dictionary, set(batch.schema.types))):
+        # A stream has messages of the dictionaries before that of the batch.
+        ranges.write(batch.serialize())
+        ranges.copy_to(result, skipped=0)
+    else:
+        stream = pyarrow.ipc.new_stream(pyarrow.PythonFile(ranges, mode="w"), batch.schema)
+        stream.write_batch(batch)
+        # The schema's message comes first.
+        ranges.copy_to(result, skipped=batch.schema.serialize().size)
     return result
-
-
-# Bytes of small buffers that are copied to the device together.
-_COLLECTED = 1 << 20
 
 
 def _has_dictionary(type: Any) -> bool:
