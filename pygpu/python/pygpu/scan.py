@@ -108,6 +108,12 @@ struct {name}_read {{
             own, (const {name}_operator::value *)in + i);
     }}
     __device__ void advance(long long by) {{ in += by * stride; }}
+    __device__ void prefetch(long long first, unsigned count) const
+    {{
+        if (stride == sizeof({name}_operator::value)) {{
+            gpuarray::prefetch(in + first * stride, count * (unsigned)stride);
+        }}
+    }}
 }};
 struct {name}_write {{
     char *out;
@@ -142,7 +148,8 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {name}_clear(
 {{
     gpuarray::clear_state(state, words);
 }}
-extern "C" __global__ void __launch_bounds__({THREADS}) {name}_tiles(
+extern "C" __global__ void GPUARRAY_BOUNDS(gpuarray::Tile<{name}_operator::value>::blocks)
+{name}_tiles(
     char *out, long long out_stride, const char *in, long long in_stride,
     unsigned long long length, unsigned long long tiles, unsigned long long *state)
 {{

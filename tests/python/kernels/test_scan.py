@@ -7,6 +7,7 @@ import pytest
 from device import IS_DOUBLE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import run_python
 
 from pygpu import driver, gpuarray, tools
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
@@ -97,6 +98,50 @@ def test_several_teams_of_tiles(code):
     assert (before(gpuarray.to_gpu(x)).get() == expected).all()
 
 
+def last_nonzero(x):
+    places = np.maximum.accumulate(np.where(x != 0, np.arange(len(x)), 0))
+    return x[places]
+
+
+# Of two, the later one that is not zero: an operator that is not commutative.
+LAST = "b != 0 ? b : a"
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["i1", "u2", "i4", "i8", "f8"]),
+    # One block scans up to four tiles; 256 are a team, and 128 is how far ahead memory is fetched.
+    st.sampled_from([0, 1, 3, 4, 5, 127, 128, 129, 130, 255, 256, 257, 258, 511, 512, 513]),
+    st.integers(-3, 3),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_lengths_at_the_edges_of_tiles_and_teams(code, tiles, more, exclusive, seed):
+    size = np.dtype(code).itemsize
+    tile = 256 * min(16, 64 // size)
+    length = max(tiles * tile + more, 0)
+    rng = np.random.default_rng(seed)
+    x = np.zeros(length, code)
+    # Few elements count, so that some tiles have none and others are passed over.
+    for place in rng.integers(0, max(length, 1), min(length, tiles)):
+        x[place] = rng.integers(1, 100)
+    key = (code, exclusive, LAST)
+    if key not in KERNELS:
+        make = ExclusiveScanKernel if exclusive else InclusiveScanKernel
+        KERNELS[key] = make(code, LAST, 0)
+    found = KERNELS[key](gpuarray.to_gpu(x), "new").get()
+    expected = last_nonzero(x) if length else x
+    if exclusive:
+        expected = np.concatenate([np.zeros(1, code), expected])[:length]
+    assert (found == expected).all()
+
+
+@pytest.mark.skipif(not IS_DOUBLE, reason="a device starts blocks in an order of its own")
+def test_blocks_that_start_from_the_last_to_the_first():
+    command = ["-q", "-p", "no:cacheprovider", __file__, "-k", "edges or teams or repeat"]
+    run_python(f"import pytest; raise SystemExit(pytest.main({command!r}))", DOUBLE_REVERSED="1")
+
+
 def test_sums_of_floating_point_numbers_repeat():
     x = np.random.default_rng(5).normal(size=1 << 20).astype(np.float32)
     kernel = InclusiveScanKernel(np.float32, "a + b")
@@ -138,7 +183,7 @@ def test_random_strides(length, step, target, code, exclusive):
     assert (out.get() == expected).all()
 
 
-KERNELS: dict[tuple[str, bool], InclusiveScanKernel | ExclusiveScanKernel] = {}
+KERNELS: dict[tuple[object, ...], InclusiveScanKernel | ExclusiveScanKernel] = {}
 
 
 @pytest.mark.parametrize(

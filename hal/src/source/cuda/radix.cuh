@@ -294,13 +294,6 @@ DEVICE void count_digits(const char* in, u64 rows, u64 length, typename RadixWor
     }
 }
 
-// Threads of a pass, and on NVIDIA how few registers each has: four blocks share a multiprocessor.
-#if defined(__CUDA_ARCH__)
-#define GPUARRAY_PASS_BOUNDS __launch_bounds__(256, 4)
-#else
-#define GPUARRAY_PASS_BOUNDS __launch_bounds__(256)
-#endif
-
 // Where a pass reads and writes. The first reads the elements alone, whose indices are their places; the
 // last of an argsort writes nothing but indices, of 64 bits.
 template <class T, class Word>

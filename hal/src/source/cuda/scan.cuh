@@ -14,17 +14,17 @@ struct Tile {
     // Elements between those of one thread and of the next, which spreads the threads over the banks.
     static constexpr u32 gap = count > 1 ? width : 0;
     static constexpr u32 size = 256 * count;
+    // Blocks that share a multiprocessor: as many as registers allow without spilling those of sums.
+    static constexpr u32 blocks = sizeof(A) <= 4 ? 6 : sizeof(A) <= 8 ? 5 : 4;
 };
 
 // The shared memory of a block that scans tiles.
 template <class A>
 struct TileMemory {
     alignas(16) A items[256 * (Tile<A>::count + Tile<A>::gap)];
-    // Of each thread, with a gap behind sixteen: the total, then what precedes it among its sixteen.
-    A totals[272];
+    // A value of each thread, with a gap behind sixteen, and one of each sixteen.
+    A values[272];
     A groups[16];
-    // What precedes each sixteen threads in the tile, then the total of the tile.
-    A before[17];
 
     METHOD A* at(u32 item) { return items + item + item / Tile<A>::count * Tile<A>::gap; }
 };
@@ -33,7 +33,8 @@ struct TileMemory {
 template <class Op>
 DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 count) {
     typename Op::value total = items[0];
-#pragma unroll
+    // No further: all of the values would be in registers at once.
+#pragma unroll 5
     for (u32 k = 1; k < 16; ++k) {
         if (k < count) {
             total = Op::combine(total, items[k]);
@@ -43,11 +44,11 @@ DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 cou
 }
 
 // Reads the `limit` elements of a tile, scans those of each thread, and returns what precedes them
-// in the tile, which is nothing for the first thread. Elements that are not there repeat the last
-// one: no result depends on them. After it the block's `before[16]` is the total of the tile.
+// in the tile, which is nothing for the first thread; `total` becomes the total of the tile. Elements
+// that are not there repeat the last one: no result but that total depends on them.
 template <class Op, class Read>
 DEVICE typename Op::value scan_in_tile(const Read& read, u32 limit, TileMemory<typename Op::value>& memory,
-                                       typename Op::value* own) {
+                                       typename Op::value* own, typename Op::value* total) {
     typedef typename Op::value A;
     typedef Tile<A> T;
     const u32 thread = threadIdx.x;
@@ -82,34 +83,29 @@ DEVICE typename Op::value scan_in_tile(const Read& read, u32 limit, TileMemory<t
     for (u32 k = 1; k < T::count; ++k) {
         own[k] = Op::combine(own[k - 1], own[k]);
     }
-    memory.totals[thread + group] = own[T::count - 1];
+    memory.values[thread + group] = own[T::count - 1];
     __syncthreads();
-    if (thread < 16) {
-        A item[16];
-#pragma unroll
-        for (u32 k = 0; k < 16; ++k) {
-            item[k] = memory.totals[thread * 17 + k];
-        }
-#pragma unroll
-        for (u32 k = 1; k < 16; ++k) {
-            memory.totals[thread * 17 + k] = item[0];
-            item[0] = Op::combine(item[0], item[k]);
-        }
-        memory.groups[thread] = item[0];
-    }
-    __syncthreads();
-    if (thread < 16) {
-        memory.before[thread + 1] = fold_in_order<Op>(memory.groups, thread + 1);
-    }
-    __syncthreads();
+    // Each thread combines what it needs, which takes no longer than to wait for one that does.
+    const u32 rank = thread % 16;
     A before = own[0];
-    if (thread % 16 > 0) {
-        before = memory.totals[thread + group];
-        if (group > 0) {
-            before = Op::combine(memory.before[group], before);
+    if (rank > 0) {
+        before = fold_in_order<Op>(memory.values + group * 17, rank);
+    }
+    if (rank == 15) {
+        memory.groups[group] = Op::combine(before, own[T::count - 1]);
+    }
+    __syncthreads();
+    A earlier = memory.groups[0], all = earlier;
+#pragma unroll 5
+    for (u32 k = 1; k < 16; ++k) {
+        if (k == group) {
+            earlier = all;
         }
-    } else if (group > 0) {
-        before = memory.before[group];
+        all = Op::combine(all, memory.groups[k]);
+    }
+    *total = all;
+    if (group > 0) {
+        before = rank > 0 ? Op::combine(earlier, before) : earlier;
     }
     return before;
 }
@@ -159,7 +155,6 @@ DEVICE void write_tile(const Write& write, u32 limit, TileMemory<typename Op::va
             }
         }
     }
-    __syncthreads();
 }
 
 // One block for a range, a tile after the other.
@@ -170,13 +165,14 @@ DEVICE void scan_range(Read read, Write write, Index length, typename Op::value 
     for (Index base = 0; base < length; base += Tile<A>::size) {
         const u32 limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
         A own[Tile<A>::count];
-        const A before = scan_in_tile<Op>(read, limit, memory, own);
-        const A total = memory.before[16];
+        A total;
+        const A before = scan_in_tile<Op>(read, limit, memory, own, &total);
         const bool carried = EXCLUSIVE || base > 0;
         write_tile<Op, EXCLUSIVE>(write, limit, memory, own, before, carried, carry);
         carry = carried ? Op::combine(carry, total) : total;
         read.advance(Tile<A>::size);
         write.advance(Tile<A>::size);
+        __syncthreads();
     }
 }
 
@@ -192,6 +188,10 @@ DEVICE void scan_range(Read read, Write write, Index length, typename Op::value 
 // of a value, and a mark: so a value of any size is complete once all of its words have the mark,
 // and no fence is needed.
 constexpr u32 TEAM = 256;
+
+// How many tiles ahead of its own a block has memory brought into the cache: so that the memory is
+// busy while blocks wait for each other. It is few enough that the cache keeps them.
+constexpr u32 AHEAD = 128;
 
 template <class A>
 struct Published {
@@ -226,6 +226,37 @@ struct Published {
     }
 };
 
+// What precedes a tile, in the order of the tiles: what precedes its team, which is `carry` for the
+// first, then the totals of the `rank` tiles before it in the team. `totals` and `prefix` are the words
+// of this tile and of its team. There is nothing before the first tile of an inclusive scan.
+template <class Op, bool EXCLUSIVE>
+DEVICE typename Op::value look_back(const u64* totals, const u64* prefix, u32 rank, bool is_first_team,
+                                    typename Op::value carry, TileMemory<typename Op::value>& memory) {
+    typedef typename Op::value A;
+    typedef Published<A> Word;
+    __shared__ A before_team;
+    const u32 thread = threadIdx.x;
+    // The last thread has no tile to wait for, and `rank` is below it.
+    if (thread < rank) {
+        memory.values[thread + thread / 16] = Word::wait(totals - (rank - thread) * Word::words);
+    } else if (thread == TEAM - 1 && !is_first_team) {
+        before_team = Word::wait(prefix);
+    }
+    __syncthreads();
+    if (thread * 16 < rank) {
+        memory.groups[thread] = fold_in_order<Op>(memory.values + thread * 17, rank - thread * 16);
+    }
+    __syncthreads();
+    if (!is_first_team) {
+        carry = before_team;
+    }
+    if (rank > 0) {
+        const A earlier = fold_in_order<Op>(memory.groups, (rank + 15) / 16);
+        carry = EXCLUSIVE || !is_first_team ? Op::combine(carry, earlier) : earlier;
+    }
+    return carry;
+}
+
 // Scans tile `part` of the `parts` of a row; `tile` is its number among all `tiles`. `read` and
 // `write` are those of the row, `start` is what an exclusive scan begins with.
 template <class Op, bool EXCLUSIVE, class Read, class Write>
@@ -234,9 +265,6 @@ DEVICE void scan_tile(Read read, Write write, u64 length, u64 part, u64 parts, u
     typedef typename Op::value A;
     typedef Published<A> Word;
     __shared__ TileMemory<A> memory;
-    __shared__ A seen[272];
-    __shared__ A carry;
-    const u32 thread = threadIdx.x;
     const u64 row = (tile - part) / parts;
     const u64 teams = (parts + TEAM - 1) / TEAM;
     const u64 team = part / TEAM;
@@ -247,36 +275,19 @@ DEVICE void scan_tile(Read read, Write write, u64 length, u64 part, u64 parts, u
     const u32 limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
     read.advance((i64)base);
     write.advance((i64)base);
-    A own[Tile<A>::count];
-    const A before = scan_in_tile<Op>(read, limit, memory, own);
-    const bool carried = EXCLUSIVE || part > 0;
-    if (parts > 1) {
-        if (thread == 0 && part + 1 < parts) {
-            Word::put(totals, memory.before[16]);
-        }
-        if (thread < rank) {
-            seen[thread + thread / 16] = Word::wait(totals - (rank - thread) * Word::words);
-        }
-        __syncthreads();
-        if (thread * 16 < rank) {
-            memory.groups[thread] = fold_in_order<Op>(seen + thread * 17, rank - thread * 16);
-        }
-        __syncthreads();
+    if (part + AHEAD + 1 < parts) {
+        read.prefetch((i64)AHEAD * Tile<A>::size, Tile<A>::size);
     }
-    if (thread == 0) {
-        if (EXCLUSIVE || team > 0) {
-            carry = team > 0 ? Word::wait(prefix) : start;
-        }
-        if (rank > 0) {
-            const A earlier = fold_in_order<Op>(memory.groups, (rank + 15) / 16);
-            carry = EXCLUSIVE || team > 0 ? Op::combine(carry, earlier) : earlier;
-        }
-        if (rank == TEAM - 1 && part + 1 < parts) {
-            Word::put(prefix + Word::words, Op::combine(carry, memory.before[16]));
-        }
+    A own[Tile<A>::count], total;
+    const A before = scan_in_tile<Op>(read, limit, memory, own, &total);
+    if (threadIdx.x == 0 && part + 1 < parts) {
+        Word::put(totals, total);
     }
-    __syncthreads();
-    write_tile<Op, EXCLUSIVE>(write, limit, memory, own, before, carried, carry);
+    const A carry = look_back<Op, EXCLUSIVE>(totals, prefix, rank, team == 0, start, memory);
+    if (threadIdx.x == 0 && rank == TEAM - 1 && part + 1 < parts) {
+        Word::put(prefix + Word::words, Op::combine(carry, total));
+    }
+    write_tile<Op, EXCLUSIVE>(write, limit, memory, own, before, EXCLUSIVE || part > 0, carry);
 }
 
 // One thread for a range, eight elements at a time; the operator has an identity.

@@ -1,8 +1,6 @@
 //! Scans, and the indices of true elements, which are stored at the places that a scan counts.
 
 mod key;
-#[cfg(test)]
-mod model;
 mod plan;
 mod source;
 

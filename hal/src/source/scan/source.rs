@@ -113,9 +113,16 @@ impl Key {
         }}
     }}
     METHOD void advance(i64 by) {{ in += by * {step}; }}
+    METHOD void prefetch(i64 first, u32 count) const {{ {prefetch} }}
 }};
 ",
             step = self.step(self.input),
+            prefetch = match self.dense {
+                true => format!(
+                    "gpuarray::prefetch(in + first * sizeof({stored}), count * (u32)sizeof({stored}));"
+                ),
+                false => String::new(),
+            },
             packs = self.packs(self.input, "in"),
         )
     }
@@ -184,9 +191,13 @@ impl Key {
     fn head(&self, name: &str, suffix: &str, workspace: &str) -> String {
         let (index, _) = ctype::index(self.wide);
         let (space, initial) = (type_name(self.rank, 2, self.wide), ctype::stored(self.compute));
+        let bounds = match self.method {
+            Method::Tiles => format!("GPUARRAY_BOUNDS(Tile<{}>::blocks)", self.accumulator()),
+            _ => format!("__launch_bounds__({THREADS})"),
+        };
         let most = if self.places { format!(", {index} most") } else { String::new() };
         format!(
-            "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{suffix}({space} rows, \
+            "extern \"C\" __global__ void {bounds} {name}{suffix}({space} rows, \
              {index} length, {index} chunk, {index} chunks, i64 out_stride, i64 in_stride, \
              {initial} initial, char* out, const char* in{workspace}{most}) {{\n"
         )

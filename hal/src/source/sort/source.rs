@@ -77,7 +77,7 @@ extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_count(char* wor
              const char* in, u64 rows, u64 length) {{
     count_digits<{parameters}>(in, rows, length, ({word}*)(workspace + histogram));
 }}
-extern \"C\" __global__ void GPUARRAY_PASS_BOUNDS {name}_pass(char* workspace, char* out, const char* in, \
+extern \"C\" __global__ void GPUARRAY_BOUNDS(4) {name}_pass(char* workspace, char* out, const char* in, \
              u64 rows, u64 length, u64 tiles, u32 place, u32 last, u64 counter, u64 histogram, u64 state, \
              u64 next_state, u64 keys, u64 indices, u64 sorted_keys, u64 sorted_indices) {{
     const u64 output = ~(u64)0;

@@ -1,0 +1,301 @@
+//! The scan in one pass (`scan_tile` and `take_tile`): tiles publish totals, teams of tiles what
+//! precedes them, in words that carry a mark.
+
+use crate::explore::{Explored, Fault, Protocol, explore};
+use crate::memory::{Memory, Order, View};
+
+/// Tiles of a team.
+const TEAM: usize = 2;
+
+/// Where the next tile's number is.
+const TICKET: usize = 0;
+
+/// A value: the first tile that it covers, and the one behind the last. Each is a word, so that
+/// values out of order, or of words of different times, are seen.
+type Value = [u32; 2];
+
+/// Stands beside each part of a value that has been published.
+const MARK: u32 = 1 << 8;
+
+/// How a value is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Words {
+    /// Each word has its part and a mark.
+    Marked,
+    /// A word behind the others says that they are there, and is read before them.
+    Flag(Order),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Scan {
+    tiles: usize,
+    /// Blocks that take tiles until there are none, if fewer than tiles.
+    blocks: usize,
+    words: Words,
+    by_index: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    Take,
+    PublishTotal,
+    ReadTotal(usize),
+    ReadPrefix,
+    PublishPrefix,
+    Finish,
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Block {
+    index: usize,
+    view: View,
+    tile: usize,
+    step: Step,
+    /// Words of this step so far.
+    words: Vec<u32>,
+    earlier: Option<Value>,
+    carry: Option<Value>,
+}
+
+/// Combines the values of neighbours, in their order only.
+fn combine(earlier: Option<Value>, later: Value) -> Result<Value, String> {
+    match earlier {
+        Some(earlier) if earlier[1] != later[0] => Err(format!("{earlier:?} then {later:?}")),
+        Some(earlier) => Ok([earlier[0], later[1]]),
+        None => Ok(later),
+    }
+}
+
+impl Scan {
+    fn new(tiles: usize) -> Scan {
+        Scan { tiles, blocks: tiles, words: Words::Marked, by_index: false }
+    }
+
+    fn words_of_value(self) -> usize {
+        if self.words == Words::Marked { 2 } else { 3 }
+    }
+
+    fn teams(self) -> usize {
+        self.tiles.div_ceil(TEAM)
+    }
+
+    /// Memory as `clear_state` leaves it.
+    fn memory(self) -> Memory {
+        Memory::new(vec![0; 1 + (self.teams() + self.tiles) * self.words_of_value()])
+    }
+
+    fn prefix(self, team: usize) -> usize {
+        1 + team * self.words_of_value()
+    }
+
+    fn total(self, tile: usize) -> usize {
+        1 + (self.teams() + tile) * self.words_of_value()
+    }
+
+    fn explore(self, resident: usize) -> Result<Explored, Fault> {
+        explore(&self, self.memory(), self.blocks, resident)
+    }
+
+    /// Publishes the next word of a value; `then` follows the last.
+    fn publish(self, block: &mut Block, memory: &mut Memory, at: usize, value: Value, then: Step) {
+        let number = block.words.len();
+        let (word, order) = match self.words {
+            Words::Marked => (MARK | value[number], Order::Relaxed),
+            Words::Flag(order) if number == 2 => (MARK, order),
+            Words::Flag(_) => (value[number], Order::Relaxed),
+        };
+        memory.write(&mut block.view, at + number, word, order);
+        block.words.push(word);
+        if block.words.len() == self.words_of_value() {
+            block.enter(then);
+        }
+    }
+
+    /// Reads the next word of a value; the value is there when all its words are, in one turn.
+    fn read(self, block: &Block, memory: &Memory, at: usize) -> Vec<(Block, Option<Value>)> {
+        let (place, order) = match (self.words, block.words.len()) {
+            (Words::Marked, number) => (at + number, Order::Relaxed),
+            (Words::Flag(order), 0) => (at + 2, order),
+            (Words::Flag(_), number) => (at + number - 1, Order::Relaxed),
+        };
+        let reads = memory.read(&block.view, place, order).into_iter();
+        reads
+            .map(|(word, view)| {
+                let mut next = Block { view, ..block.clone() };
+                let needs_mark = self.words == Words::Marked || block.words.is_empty();
+                if needs_mark && word & MARK == 0 {
+                    // What an unsuccessful turn has seen is left out: to see it again is possible.
+                    next = Block { words: Vec::new(), ..block.clone() };
+                    return (next, None);
+                }
+                next.words.push(word & !MARK);
+                let value = (next.words.len() == self.words_of_value())
+                    .then(|| [next.words[next.words.len() - 2], next.words[next.words.len() - 1]]);
+                (next, value)
+            })
+            .collect()
+    }
+
+    /// Where a block goes when it knows the totals of the earlier tiles of its team.
+    fn after_totals(self, block: &mut Block) {
+        block.enter(Step::ReadPrefix);
+        if block.tile < TEAM {
+            block.carry = block.earlier;
+            self.after_prefix(block);
+        }
+    }
+
+    /// The last tile of a team publishes what precedes the next, if there is one.
+    fn after_prefix(self, block: &mut Block) {
+        let is_last = block.tile % TEAM + 1 == TEAM && block.tile + 1 < self.tiles;
+        block.enter(if is_last { Step::PublishPrefix } else { Step::Finish });
+    }
+}
+
+impl Block {
+    fn enter(&mut self, step: Step) {
+        self.words.clear();
+        self.step = step;
+    }
+
+    fn own(&self) -> Value {
+        [self.tile as u32, self.tile as u32 + 1]
+    }
+}
+
+impl Protocol for Scan {
+    type Block = Block;
+
+    fn starts_in_any_order(&self) -> bool {
+        self.by_index
+    }
+
+    fn start(&self, index: usize, memory: &Memory) -> Block {
+        let (view, words) = (memory.view(), Vec::new());
+        Block { index, view, tile: 0, step: Step::Take, words, earlier: None, carry: None }
+    }
+
+    fn has_ended(&self, block: &Block) -> bool {
+        block.step == Step::Ended
+    }
+
+    fn step(&self, block: &Block, memory: &Memory) -> Result<Vec<(Block, Memory)>, String> {
+        let (mut next, mut changed) = (block.clone(), memory.clone());
+        let (team, rank) = (block.tile / TEAM, block.tile % TEAM);
+        match block.step {
+            Step::Take => {
+                let ticket = changed.count(&mut next.view, TICKET) as usize;
+                next.tile = if self.by_index { block.index } else { ticket };
+                (next.earlier, next.carry) = (None, None);
+                let is_last = next.tile + 1 == self.tiles;
+                next.enter(match next.tile < self.tiles {
+                    false => Step::Ended,
+                    true if !is_last => Step::PublishTotal,
+                    true if next.tile.is_multiple_of(TEAM) => Step::ReadPrefix,
+                    true => Step::ReadTotal(0),
+                });
+                if next.step == Step::ReadPrefix {
+                    self.after_totals(&mut next);
+                }
+            }
+            Step::PublishTotal => {
+                let then = if rank > 0 { Step::ReadTotal(0) } else { Step::ReadPrefix };
+                self.publish(&mut next, &mut changed, self.total(block.tile), block.own(), then);
+                if next.step == Step::ReadPrefix {
+                    self.after_totals(&mut next);
+                }
+            }
+            Step::ReadTotal(from) => {
+                let mut all = Vec::new();
+                for (mut next, total) in self.read(block, memory, self.total(team * TEAM + from)) {
+                    if let Some(total) = total {
+                        next.earlier = Some(combine(next.earlier, total)?);
+                        next.enter(Step::ReadTotal(from + 1));
+                        if from + 1 == rank {
+                            self.after_totals(&mut next);
+                        }
+                    }
+                    all.push((next, memory.clone()));
+                }
+                return Ok(all);
+            }
+            Step::ReadPrefix => {
+                let mut all = Vec::new();
+                for (mut next, prefix) in self.read(block, memory, self.prefix(team)) {
+                    if let Some(prefix) = prefix {
+                        let carry = next.earlier.map_or(Ok(prefix), |it| combine(Some(prefix), it));
+                        next.carry = Some(carry?);
+                        self.after_prefix(&mut next);
+                    }
+                    all.push((next, memory.clone()));
+                }
+                return Ok(all);
+            }
+            Step::PublishPrefix => {
+                let value = combine(block.carry, block.own())?;
+                self.publish(&mut next, &mut changed, self.prefix(team + 1), value, Step::Finish);
+            }
+            Step::Finish => {
+                let expected = (block.tile > 0).then_some([0, block.tile as u32]);
+                if block.carry != expected {
+                    return Err(format!("{:?} precedes tile {}", block.carry, block.tile));
+                }
+                next.enter(if self.tiles > self.blocks { Step::Take } else { Step::Ended });
+            }
+            Step::Ended => {}
+        }
+        Ok(vec![(next, changed)])
+    }
+}
+
+#[test]
+fn every_interleaving_ends_with_what_precedes_each_tile() {
+    for tiles in 1..=5 {
+        for resident in 1..=tiles.min(3) {
+            let found = Scan::new(tiles).explore(resident).expect("no fault");
+            assert!(found.states >= 4 * tiles, "{tiles} tiles");
+        }
+    }
+    let one = Scan::new(4).explore(1).expect("no fault").states;
+    let four = Scan::new(4).explore(4).expect("no fault").states;
+    assert!(four > 10 * one, "one block at a time has one way, several have many");
+}
+
+#[test]
+fn blocks_that_are_fewer_than_tiles_take_them_all() {
+    for (tiles, blocks) in [(3, 2), (5, 2), (4, 3)] {
+        Scan { blocks, ..Scan::new(tiles) }.explore(blocks).expect("no fault");
+    }
+}
+
+#[test]
+fn blocks_that_take_tiles_by_their_own_number_may_wait_forever() {
+    let fault = Scan { by_index: true, ..Scan::new(3) };
+    assert_eq!(fault.explore(2).err(), Some(Fault::Stuck));
+    // With room for all of them they cannot.
+    fault.explore(3).expect("no fault");
+}
+
+#[test]
+fn state_that_is_not_cleared_gives_wrong_results() {
+    let scan = Scan::new(3);
+    for place in 1..scan.memory().newest().len() {
+        let mut words = scan.memory().newest();
+        words[place] = MARK | 7;
+        // What precedes the first team is read by none, nor are the totals of last tiles.
+        let is_read = place >= scan.prefix(1) && place < scan.total(1);
+        let found = explore(&scan, Memory::new(words), 3, 3);
+        assert_eq!(matches!(found, Err(Fault::Wrong(_))), is_read, "word {place}: {found:?}");
+    }
+    let mut words = scan.memory().newest();
+    words[TICKET] = 1;
+    assert_eq!(explore(&scan, Memory::new(words), 3, 3).err(), Some(Fault::Stuck));
+}
+
+#[test]
+fn a_flag_beside_a_value_needs_an_order_that_marked_words_do_not() {
+    let flag = |order| Scan { words: Words::Flag(order), ..Scan::new(3) }.explore(2);
+    assert!(matches!(flag(Order::Relaxed), Err(Fault::Wrong(_))));
+    flag(Order::Ordered).expect("no fault");
+}
