@@ -68,13 +68,14 @@ mod registry;
 
 pub use ::hal;
 pub use embedded::{BuildInfo, build_info};
+pub use hal::dtype::narrow::types::*;
 pub use hal::{
     Api, Argument, Array, Backend, CaptureMode, Complex, DType, Device, DeviceArray,
     DeviceAttribute, DeviceId, DeviceProperties, Direction, Element, Error, ErrorKind, Event,
     EventOptions, Feature, Features, Graph, IndexItem, Inexact, IpcHandle, Kernel, KernelAttribute,
     Kind, LaunchConfig, Layout, LinkInput, LinkKind, LoadOptions, MemoryInfo, Module, ModuleSource,
     Number, Order, Parameter, PendingCopy, PinnedBuffer, PinnedOptions, PrefetchTarget, Result,
-    Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer, bf16, f16,
+    Scalar, SliceBounds, Status, StatusExt, Stream, StreamOptions, Transfer,
 };
 pub use hal::{
     array, checking, device, event, function, launch, layout, memory, module, random, status,

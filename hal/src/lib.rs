@@ -95,11 +95,11 @@ pub use backend::Backend;
 pub use device::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, IpcHandle, MemoryInfo, PinnedOptions,
 };
+pub use dtype::narrow::types::*;
 pub use dtype::{DType, Element, Kind};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventOptions};
 pub use features::{Feature, Features};
-pub use half::{bf16, f16};
 pub use layout::{IndexItem, Layout, Order, SliceBounds};
 pub use module::{
     Kernel, KernelAttribute, LaunchConfig, LaunchLimits, LinkInput, LinkKind, LoadOptions, Module,

@@ -1,27 +1,9 @@
 //! One value of any dtype, as kernels take it.
 
+use crate::dtype::narrow::Narrow;
 use crate::dtype::{DType, Element, Kind};
 use crate::error::{Error, Result};
-use crate::{Complex, bf16, dtypes, f16};
-
-/// Returns a number of single precision that rounds to the same binary16 as `value`: what single
-/// precision cannot hold is rounded to odd, so that the second rounding is the only one.
-///
-/// S. Boldo and G. Melquiond, "Emulation of FMA and Correctly Rounded Sums: Proved Algorithms
-/// Using Rounding to Odd" (2008).
-#[inline(always)]
-pub fn to_odd(value: f64) -> f32 {
-    const LOST: u64 = (1 << 29) - 1;
-    let bits = value.to_bits();
-    let sticky = ((bits & LOST) + LOST) & (LOST + 1);
-    f64::from_bits((bits | sticky) & !LOST) as f32
-}
-
-/// Returns the nearest binary16. `f16::from_f64` rounds twice on processors that convert by way of
-/// single precision.
-pub fn nearest_half(value: f64) -> f16 {
-    f16::from_f32(to_odd(value))
-}
+use crate::{Complex, dtypes};
 
 /// One value of an element type, of at most [`Scalar::MAX_BYTES`] bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -265,16 +247,9 @@ trait Nearest: Into<f64> {
     fn nearest(value: f64) -> Self;
 }
 
-impl Nearest for f16 {
+impl<T: Narrow + Into<f64>> Nearest for T {
     fn nearest(value: f64) -> Self {
-        nearest_half(value)
-    }
-}
-
-impl Nearest for bf16 {
-    fn nearest(value: f64) -> Self {
-        // By way of single precision, as numpy converts with the package `ml_dtypes`.
-        bf16::from_f32(value as f32)
+        T::narrow_double(value)
     }
 }
 
@@ -316,35 +291,5 @@ impl Real {
             Real::Integer(value) => value != 0,
             Real::Float(value) => value != 0.0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_are_rounded_once() {
-        let (unit, last) = (1.0 / 1024.0, 1.0 / 16_777_216.0);
-        // Just above and just below the middle of two numbers: single precision holds the middle.
-        for (value, bits) in [
-            (1.0 + 0.5 * unit, 0x3c00),
-            (1.0 + 0.5 * unit + 1e-12, 0x3c01),
-            (1.0 + 1.5 * unit, 0x3c02),
-            (1.0 + 1.5 * unit - 1e-12, 0x3c01),
-            (1.5 * last * (1.0 - 1e-12), 1),
-            (1.5 * last, 2),
-            (65_520.0 * (1.0 - 1e-12), 0x7bff),
-            (65_520.0, 0x7c00),
-            (0.5 * last, 0),
-            (0.5 * last * (1.0 + 1e-12), 1),
-        ] {
-            for (value, bits) in [(value, bits), (-value, bits | 0x8000)] {
-                assert_eq!(nearest_half(value).to_bits(), bits, "{value:e}");
-                let cast = Scalar::new(value).cast(DType::Float16);
-                assert_eq!(cast.ok().and_then(|half| half.get()), Some(f16::from_bits(bits)));
-            }
-        }
-        assert!(nearest_half(f64::NAN).is_nan());
     }
 }

@@ -7,29 +7,48 @@ use super::multiversion::{
     Loop, elements, map_pairs, operands, select_masked, select_variant, step_pairs,
 };
 use super::neighbour::Neighbour as _;
-use super::number::{Convert as _, Number, Truth, with_kind, with_number};
+use super::number::{Convert as _, Number, Truth, for_each, with_kind, with_number};
 use super::sums::Sums as _;
-use super::unary::{Own, Test, ValueOn};
+use super::unary::{Own, Stepped, Test, ValueOn, Vector, through};
 use super::{divide, power};
+use hal::DType;
 use hal::function::BinaryFunction;
-use hal::{DType, bf16, f16};
 
-/// What the loop of a function is compiled to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Code {
-    /// One loop for all combinations of repeated arguments: the function costs more than the steps.
-    Stepped,
-    /// Vector code, for each level of the processor and each repeated argument.
-    Vector,
-    /// The same, and AVX-512 has instructions for it that older processors lack, as it has for
-    /// values that are narrower than the elements.
-    Masked,
+/// What the loop of a function is compiled to: a type, so that no variant is compiled that is not used.
+trait Code<T: Number, F: Binary<T>> {
+    /// See [`Kernel::cheap`].
+    const CHEAP: bool = true;
+    /// The loop.
+    fn select() -> Loop;
+}
+
+/// As [`Vector`], and AVX-512 has instructions for it that older processors lack, as it has for
+/// values that are narrower than the elements.
+struct Masked;
+
+impl<T: Number, F: Binary<T>> Code<T, F> for Stepped {
+    const CHEAP: bool = false;
+    fn select() -> Loop {
+        stepped::<T, F>
+    }
+}
+
+impl<T: Number, F: Binary<T>> Code<T, F> for Vector {
+    fn select() -> Loop {
+        select_wide::<T, F>()
+    }
+}
+
+impl<T: Number, F: Binary<T>> Code<T, F> for Masked {
+    fn select() -> Loop {
+        select_masked_wide::<T, F>()
+    }
 }
 
 /// A function of two elements.
-trait Binary<T: Number> {
+trait Binary<T: Number>: Sized {
     /// What a loop over it is compiled to.
-    const CODE: Code;
+    type Code: Code<T, Self>;
     /// The type of the value.
     type Value: Number;
     /// The value.
@@ -113,37 +132,29 @@ select_masked!(select_masked_wide<T: Number, F: Binary<T>>, wide_body, select_wi
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
 fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
-    let is_narrow = size_of::<F::Value>() < size_of::<T>();
-    let run: Loop = match F::CODE {
-        Code::Stepped => stepped::<T, F>,
-        Code::Vector if !is_narrow => select_wide::<T, F>(),
-        Code::Vector | Code::Masked => select_masked_wide::<T, F>(),
-    };
-    Kernel { run, cheap: F::CODE != Code::Stepped, in_place: true }
+    Kernel { run: F::Code::select(), cheap: F::Code::CHEAP, in_place: true }
 }
 
-/// Implements [`Binary`] for one function and some types: the elements are given as a `$through`.
+/// Implements [`Binary`] for one function and one type: the elements are given as a [`through`].
 macro_rules! implement {
-    ($function:ident $code:ident $value:ident; $($own:ty = $through:ty),*;
-     |$x:ident, $y:ident| $body:expr) => {
-        $(
-            impl Binary<$own> for $function {
-                const CODE: Code = Code::$code;
-                type Value = <$value as ValueOn<$own>>::Value;
-                #[inline(always)]
-                fn apply(x: $own, y: $own) -> Self::Value {
-                    let ($x, $y) = (x.convert::<$through>(), y.convert::<$through>());
-                    ($body).convert()
-                }
+    ([$function:ident $code:ident $value:ident $through:ident |$x:ident, $y:ident| $body:expr]
+     $dtype:ident, $own:ty) => {
+        impl Binary<$own> for $function {
+            type Code = $code;
+            type Value = <$value as ValueOn<$own>>::Value;
+            #[inline(always)]
+            fn apply(x: $own, y: $own) -> Self::Value {
+                let $x = x.convert::<through!($through $own)>();
+                let $y = y.convert::<through!($through $own)>();
+                ($body).convert()
             }
-        )*
+        }
     };
 }
 
 /// The functions, one on a line: its [`Code`], the type of its values, and its value for every
-/// type, for integers (`integer`), or for floating-point numbers; those of half precision are computed
-/// in single precision (`float`), in double where they would be rounded twice (`precise`), or as
-/// they are (`exact`). A loop written for one function ([`divide`], [`power`]) takes precedence.
+/// type, for integers (`integer`), or for floating-point numbers, computed in their working type
+/// (`float`), in a wider one where they would be rounded twice (`precise`), or as they are (`exact`). A loop written for one function ([`divide`], [`power`]) takes precedence.
 macro_rules! functions {
     ($(
         $function:ident $code:ident $value:ident {
@@ -159,7 +170,7 @@ macro_rules! functions {
 
             $(
                 impl<T: Number> Binary<T> for $function {
-                    const CODE: Code = Code::$code;
+                    type Code = $code;
                     type Value = <$value as ValueOn<T>>::Value;
                     #[inline(always)]
                     fn apply($x: T, $y: T) -> Self::Value {
@@ -167,14 +178,10 @@ macro_rules! functions {
                     }
                 }
             )?
-            $(implement!($function $code $value; i8 = i8, i16 = i16, i32 = i32, i64 = i64,
-                u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i, $j| $integer);)?
-            $(implement!($function $code $value;
-                f16 = f32, bf16 = f32, f32 = f32, f64 = f64; |$f, $g| $float);)?
-            $(implement!($function $code $value;
-                f16 = f64, bf16 = f64, f32 = f32, f64 = f64; |$p, $q| $precise);)?
-            $(implement!($function $code $value;
-                f16 = f16, bf16 = bf16, f32 = f32, f64 = f64; |$e, $d| $exact);)?
+            $(for_each!(integer => implement [$function $code $value Own |$i, $j| $integer]);)?
+            $(for_each!(float => implement [$function $code $value Working |$f, $g| $float]);)?
+            $(for_each!(float => implement [$function $code $value Precise |$p, $q| $precise]);)?
+            $(for_each!(float => implement [$function $code $value Own |$e, $d| $exact]);)?
         )*
 
         /// The plain loop of a function.
@@ -225,20 +232,20 @@ functions! {
     Fmax Vector Own { every |x, y| if y.less_equal(x) | y.is_nan() { x } else { y }; }
     Gcd Stepped Own { integer |x, y| x.gcd(y); }
     Lcm Stepped Own { integer |x, y| x.lcm(y); }
-    LogicalXor Vector Test { every |x, y| Truth::new(x.is_true() ^ y.is_true()); }
-    LogicalAnd Vector Test { every |x, y| Truth::new(x.is_true() & y.is_true()); }
-    LogicalOr Vector Test { every |x, y| Truth::new(x.is_true() | y.is_true()); }
+    LogicalXor Masked Test { every |x, y| Truth::new(x.is_true() ^ y.is_true()); }
+    LogicalAnd Masked Test { every |x, y| Truth::new(x.is_true() & y.is_true()); }
+    LogicalOr Masked Test { every |x, y| Truth::new(x.is_true() | y.is_true()); }
     BitwiseAnd Vector Own { every |x, y| x.bit_and(y); }
     BitwiseOr Vector Own { every |x, y| x.bit_or(y); }
     BitwiseXor Vector Own { every |x, y| x.bit_xor(y); }
     LeftShift Vector Own { every |x, y| x.left_shift(y); }
     RightShift Vector Own { every |x, y| x.right_shift(y); }
-    Equal Vector Test { every |x, y| Truth::new(x.equal(y)); }
-    NotEqual Vector Test { every |x, y| Truth::new(!x.equal(y)); }
-    Less Vector Test { every |x, y| Truth::new(x.less(y)); }
-    LessEqual Vector Test { every |x, y| Truth::new(x.less_equal(y)); }
-    Greater Vector Test { every |x, y| Truth::new(y.less(x)); }
-    GreaterEqual Vector Test { every |x, y| Truth::new(y.less_equal(x)); }
+    Equal Masked Test { every |x, y| Truth::new(x.equal(y)); }
+    NotEqual Masked Test { every |x, y| Truth::new(!x.equal(y)); }
+    Less Masked Test { every |x, y| Truth::new(x.less(y)); }
+    LessEqual Masked Test { every |x, y| Truth::new(x.less_equal(y)); }
+    Greater Masked Test { every |x, y| Truth::new(y.less(x)); }
+    GreaterEqual Masked Test { every |x, y| Truth::new(y.less_equal(x)); }
 }
 
 /// The loop of a function of two elements; none for records and functions that this backend

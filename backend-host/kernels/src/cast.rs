@@ -2,7 +2,7 @@
 
 use super::copy::pointer;
 use super::multiversion::{Loop, elements, places, select_masked, select_variant, step_single};
-use super::number::{Number, Truth, with_number};
+use super::number::{Number, Truth, with_kind, with_number};
 use hal::DType;
 
 /// The values of a function of the elements of one argument.
@@ -101,16 +101,10 @@ pub fn conversion(from: DType, to: DType) -> Option<Loop> {
     if from == to {
         return None;
     }
-    with_number!(from, S => with_number!(to, D => Some(of_types::<S, D>()), else None), else None)
-}
-
-fn of_types<S: Number, D: Number>() -> Loop {
-    let is_integer = !D::DTYPE.is_inexact();
-    if S::DTYPE.is_inexact() && is_integer && size_of::<D>() < size_of::<S>() {
-        select_narrowing::<S, D>()
-    } else {
-        select_convert::<S, D>()
+    if from.is_inexact() && !to.is_inexact() && to.size() < from.size() {
+        return with_kind!(inexact from, S => with_kind!(whole to, D => Some(select_narrowing::<S, D>())));
     }
+    with_number!(from, S => with_number!(to, D => Some(select_convert::<S, D>()), else None), else None)
 }
 
 /// The loop that tells which elements are greater than zero.

@@ -15,6 +15,7 @@ macro_rules! complex {
         unsafe impl Number for Complex<$real> {
             const DTYPE: DType = DType::$dtype;
             type Real = $real;
+            type Working = Self;
 
             #[inline(always)]
             fn add(self, other: Self) -> Self {

@@ -4,17 +4,16 @@
 //! 32- or 64-bit integer saturates, one that does not fit a narrower integer wraps, and a
 //! negative one becomes unsigned by way of the signed type, as x86 processors do it.
 
-use super::half::Half;
-use super::number::{Convert, Truth};
+use super::number::{Convert, Truth, for_each};
 use super::saturate::Saturate;
-use hal::{Complex, bf16, f16};
+use hal::dtype::narrow::Narrow;
+use hal::{Complex, Element as _};
 
 /// Implements [`Convert`] for `$target`: `$integer` makes one from an integer or a byte 0 or
-/// 1, `$half`, `$single` and `$double` from the floating-point types (those of
-/// 16 bits come widened), `$complex` from the
+/// 1, `$narrow`, `$single` and `$double` from the floating-point types, `$complex` from the
 /// parts of a complex number of double precision, which holds one of single precision exactly.
 macro_rules! convert {
-    ($target:ty, $own:ident, |$i:ident| $integer:expr, |$h:ident| $half:expr,
+    ($target:ty, $own:ident, |$i:ident| $integer:expr, |$n:ident| $narrow:expr,
      |$s:ident| $single:expr, |$d:ident| $double:expr,
      |$c:ident| $complex:expr) => {
         impl Convert for $target {
@@ -26,14 +25,8 @@ macro_rules! convert {
                 $integer
             }
             #[inline(always)]
-            fn from_f16(value: f16) -> Self {
-                let $h = value.widen();
-                $half
-            }
-            #[inline(always)]
-            fn from_bf16(value: bf16) -> Self {
-                let $h = value.widen();
-                $half
+            fn from_narrow<N: Narrow>($n: N) -> Self {
+                $narrow
             }
             #[inline(always)]
             fn from_f32($s: f32) -> Self {
@@ -71,7 +64,7 @@ macro_rules! convert {
 macro_rules! to_integer {
     ($($target:ty, $own:ident, $through:ty;)*) => {
         $(convert!($target, $own, |i| i as $target,
-            |h| Saturate::<$through>::saturate(h) as $target,
+            |n| Saturate::<$through>::saturate(n.widen()) as $target,
             |s| Saturate::<$through>::saturate(s) as $target,
             |d| Saturate::<$through>::saturate(d) as $target,
             |c| Saturate::<$through>::saturate(c.re) as $target);)*
@@ -92,31 +85,40 @@ convert!(
     u64,
     from_u64,
     |i| i as u64,
-    |h| Saturate::<u64>::saturate(h),
+    |n| Saturate::<u64>::saturate(n.widen()),
     |s| Saturate::<u64>::saturate(s),
     |d| Saturate::<u64>::saturate(d),
     |c| Saturate::<u64>::saturate(c.re)
 );
-/// The two types of 16 bits: one becomes the other by way of single precision, which holds both.
-macro_rules! to_half {
-    ($($half:ty, $own:ident;)*) => {
-        $(convert!($half, $own, |i| Half::narrow(i as f32), |h| Half::narrow(h),
-            |s| Half::narrow(s), |d| Half::narrow_double(d), |c| Half::narrow_double(c.re));)*
+
+/// Types that are stored in few bits: one becomes another by way of single precision, which holds them
+/// all, and stays itself.
+macro_rules! to_narrow {
+    ([] $dtype:ident, $target:ty) => {
+        convert!(
+            $target,
+            from_narrow,
+            |i| Self::narrow(i as f32),
+            |n| if N::DTYPE == Self::DTYPE {
+                Self::of_bits(n.bits())
+            } else {
+                Self::narrow(n.widen())
+            },
+            |s| Self::narrow(s),
+            |d| Self::narrow_double(d),
+            |c| Self::narrow_double(c.re)
+        );
     };
 }
+for_each!(narrow => to_narrow []);
 
-to_half! {
-    f16, from_f16;
-    bf16, from_bf16;
-}
-
-convert!(f32, from_f32, |i| i as f32, |h| h, |s| s, |d| d as f32, |c| c.re as f32);
-convert!(f64, from_f64, |i| i as f64, |h| h as f64, |s| s as f64, |d| d, |c| c.re);
+convert!(f32, from_f32, |i| i as f32, |n| n.widen(), |s| s, |d| d as f32, |c| c.re as f32);
+convert!(f64, from_f64, |i| i as f64, |n| n.widen() as f64, |s| s as f64, |d| d, |c| c.re);
 convert!(
     Complex<f32>,
     from_c32,
     |i| Complex::new(i as f32, 0.0),
-    |h| Complex::new(h, 0.0),
+    |n| Complex::new(n.widen(), 0.0),
     |s| Complex::new(s, 0.0),
     |d| Complex::new(d as f32, 0.0),
     |c| Complex::new(c.re as f32, c.im as f32)
@@ -125,7 +127,7 @@ convert!(
     Complex<f64>,
     from_c64,
     |i| Complex::new(i as f64, 0.0),
-    |h| Complex::new(h as f64, 0.0),
+    |n| Complex::new(n.widen() as f64, 0.0),
     |s| Complex::new(s as f64, 0.0),
     |d| Complex::new(d, 0.0),
     |c| c
@@ -134,7 +136,7 @@ convert!(
     Truth,
     from_truth,
     |i| Truth::new(i != 0),
-    |h| Truth::new(h != 0.0),
+    |n| Truth::new(n.widen() != 0.0),
     |s| Truth::new(s != 0.0),
     |d| Truth::new(d != 0.0),
     |c| Truth::new((c.re != 0.0) | (c.im != 0.0))

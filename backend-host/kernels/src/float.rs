@@ -1,8 +1,11 @@
 //! The arithmetic of floating-point numbers: IEEE 754 with numpy's division and ordering.
 
-use super::half::Half;
-use super::number::Number;
-use hal::{DType, bf16, f16};
+use super::math::precision::Precision;
+use super::math::{Elementary, elementary_loop};
+use super::multiversion::Loop;
+use super::number::{Number, for_each};
+use hal::DType;
+use hal::dtype::narrow::Narrow;
 
 macro_rules! float {
     ($rust:ident, $dtype:ident) => {
@@ -10,6 +13,7 @@ macro_rules! float {
         unsafe impl Number for $rust {
             const DTYPE: DType = DType::$dtype;
             type Real = Self;
+            type Working = Self;
 
             float!(@operator add +, subtract -, multiply *, divide /, fmod %);
             float!(@compare equal ==, less <, less_equal <=);
@@ -117,12 +121,40 @@ macro_rules! float {
 float!(f32, Float32);
 float!(f64, Float64);
 
-macro_rules! half {
+/// A floating-point type.
+pub(super) trait Float: Number {
+    /// The type in which functions are computed whose values would be rounded twice in
+    /// [`Number::Working`].
+    type Precise: Number;
+    /// The type in which elementary functions and powers are computed.
+    type Functions: Precision;
+    /// The loop of an elementary function; none where the processor has no fused multiply-add.
+    fn elementary<F: Elementary>() -> Option<Loop>;
+}
+
+impl Float for f32 {
+    type Precise = f32;
+    type Functions = f32;
+    fn elementary<F: Elementary>() -> Option<Loop> {
+        elementary_loop::<f32, F>()
+    }
+}
+
+impl Float for f64 {
+    type Precise = f64;
+    type Functions = f64;
+    fn elementary<F: Elementary>() -> Option<Loop> {
+        elementary_loop::<f64, F>()
+    }
+}
+
+/// Functions of a type that is stored in few bits: computed in the working type and rounded once.
+macro_rules! rounded {
     (@unary $($name:ident),*) => {
         $(
             #[inline(always)]
             fn $name(self) -> Self {
-                Half::narrow(Number::$name(self.widen()))
+                Self::narrow(Number::$name(self.widen()))
             }
         )*
     };
@@ -130,7 +162,7 @@ macro_rules! half {
         $(
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
-                Half::narrow(Number::$name(self.widen(), other.widen()))
+                Self::narrow(Number::$name(self.widen(), other.widen()))
             }
         )*
     };
@@ -139,8 +171,8 @@ macro_rules! half {
         $(
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
-                let [x, y] = [self, other].map(|value| f64::from(value.widen()));
-                Half::narrow_double(Number::$name(x, y))
+                let (x, y) = (f64::from(self.widen()), f64::from(other.widen()));
+                Self::narrow_double(Number::$name(x, y))
             }
         )*
     };
@@ -154,37 +186,38 @@ macro_rules! half {
     };
 }
 
-macro_rules! half_number {
-    ($rust:ty, $dtype:ident) => {
-        // SAFETY: two bytes, every pattern of which is a number.
+macro_rules! narrow_number {
+    ([] $dtype:ident, $rust:ty) => {
+        // SAFETY: so many bytes, every pattern of which is a number.
         unsafe impl Number for $rust {
             const DTYPE: DType = DType::$dtype;
             type Real = Self;
+            type Working = f32;
 
-            half!(@unary sign);
-            half!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod);
-            half!(@precise power);
-            half!(@compare equal, less, less_equal);
+            rounded!(@unary sign);
+            rounded!(@binary add, subtract, multiply, divide, floor_divide, remainder, fmod);
+            rounded!(@precise power);
+            rounded!(@compare equal, less, less_equal);
 
             #[inline(always)]
             fn negative(self) -> Self {
-                <$rust>::from_bits(self.to_bits() ^ 0x8000)
+                Self::of_bits(self.bits() ^ Self::SIGN)
             }
             #[inline(always)]
             fn absolute(self) -> Self {
-                <$rust>::from_bits(self.to_bits() & 0x7fff)
+                Self::of_bits(self.bits() & !Self::SIGN)
             }
             #[inline(always)]
             fn is_true(self) -> bool {
-                self.to_bits() & 0x7fff != 0
+                self.bits() & !Self::SIGN != 0
             }
             #[inline(always)]
             fn is_nan(self) -> bool {
-                self.to_bits() & 0x7fff > Self::INFINITE
+                self.bits() & !Self::SIGN > Self::INFINITE
             }
             #[inline(always)]
             fn is_infinite(self) -> bool {
-                self.to_bits() & 0x7fff == Self::INFINITE
+                self.bits() & !Self::SIGN == Self::INFINITE
             }
             #[inline(always)]
             fn real(self) -> Self {
@@ -192,11 +225,18 @@ macro_rules! half_number {
             }
             #[inline(always)]
             fn imaginary(self) -> Self {
-                <$rust>::from_bits(0)
+                Self::of_bits(0)
+            }
+        }
+
+        impl Float for $rust {
+            type Precise = f64;
+            type Functions = <$rust as Narrow>::Functions;
+            fn elementary<F: Elementary>() -> Option<Loop> {
+                Self::Functions::narrow_loop::<$rust, F>()
             }
         }
     };
 }
 
-half_number!(f16, Float16);
-half_number!(bf16, BFloat16);
+for_each!(narrow => narrow_number []);

@@ -13,6 +13,7 @@ macro_rules! is_shift {
 macro_rules! common {
     () => {
         type Real = Self;
+        type Working = Self;
 
         #[inline(always)]
         fn add(self, other: Self) -> Self {

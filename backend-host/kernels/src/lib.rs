@@ -17,7 +17,6 @@ mod divisor;
 mod elementwise;
 mod exponent;
 mod float;
-mod half;
 mod indexed;
 mod integer;
 mod kernel;
@@ -98,7 +97,6 @@ pub mod loops {
     pub use super::cast::conversion;
     pub use super::divide::kernel as integer_division;
     pub use super::exponent::Parts;
-    pub use super::half::{narrow, widen};
     pub use super::kernel::{Kernel, kernel};
     pub use super::multiversion::Loop;
     pub use super::saturate::Saturate;

@@ -254,7 +254,7 @@ pub(super) unsafe fn step_pairs<X: Copy, V>(
     length: usize,
     apply: impl Fn(X, X) -> V,
 ) {
-    let [mut x, mut y] = arguments.map(|it| it.cast::<X>());
+    let (mut x, mut y) = (arguments[0].cast::<X>(), arguments[1].cast::<X>());
     let (step_x, step_y) = (usize::from(repeated & 1 == 0), usize::from(repeated & 2 == 0));
     let mut value = value.cast::<V>();
     for _ in 0..length {

@@ -1,6 +1,6 @@
 //! The next floating-point number.
 
-use hal::{bf16, f16};
+use super::number::{Convert as _, Number, for_each};
 
 /// A floating-point number that has neighbours.
 pub(super) trait Neighbour {
@@ -10,32 +10,30 @@ pub(super) trait Neighbour {
 }
 
 macro_rules! neighbour {
-    ($($float:ty = $bits:ty),*) => {
-        $(
-            impl Neighbour for $float {
-                #[inline(always)]
-                fn next_after(self, other: Self) -> Self {
-                    if self.is_nan() || self == other {
-                        return if self == other { other } else { self };
-                    }
-                    if other.is_nan() {
-                        return other;
-                    }
-                    // Sign and magnitude: the numbers of one sign are in the order of their bits.
-                    const SIGN: $bits = 1 << (<$bits>::BITS - 1);
-                    let bits = self.to_bits();
-                    let next = if bits & !SIGN == 0 {
-                        other.to_bits() & SIGN | 1
-                    } else if (self < other) == (bits & SIGN == 0) {
-                        bits + 1
-                    } else {
-                        bits - 1
-                    };
-                    <$float>::from_bits(next)
+    ([] $dtype:ident, $float:ty) => {
+        impl Neighbour for $float {
+            #[inline(always)]
+            fn next_after(self, other: Self) -> Self {
+                if Number::is_nan(self) || self == other {
+                    return if self == other { other } else { self };
                 }
+                if Number::is_nan(other) {
+                    return other;
+                }
+                // Sign and magnitude: the numbers of one sign are in the order of their bits.
+                let sign = Number::negative(Self::from_u8(0)).to_bits();
+                let bits = self.to_bits();
+                let next = if bits & !sign == 0 {
+                    other.to_bits() & sign | 1
+                } else if (self < other) == (bits & sign == 0) {
+                    bits + 1
+                } else {
+                    bits - 1
+                };
+                <$float>::from_bits(next)
             }
-        )*
+        }
     };
 }
 
-neighbour!(f16 = u16, bf16 = u16, f32 = u32, f64 = u64);
+for_each!(float => neighbour []);

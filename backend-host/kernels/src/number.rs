@@ -1,6 +1,7 @@
 //! The arithmetic of one element: what each function means for each element type.
 
-use hal::{Complex, DType, bf16, f16};
+use hal::dtype::narrow::Narrow;
+use hal::{Complex, DType};
 
 /// A truth value in memory: any byte, true unless it is zero.
 ///
@@ -42,6 +43,8 @@ pub(super) unsafe trait Number: Convert + Send + Sync + std::fmt::Debug {
     const DTYPE: DType;
     /// The type of a modulus, a real and an imaginary part.
     type Real: Number;
+    /// The type that a number is calculated with in: another one for those that are stored in few bits.
+    type Working: Number;
 
     /// `self + other`.
     fn add(self, other: Self) -> Self;
@@ -177,10 +180,8 @@ pub(super) trait Convert: Copy + 'static {
     fn from_u32(value: u32) -> Self;
     /// From an integer.
     fn from_u64(value: u64) -> Self;
-    /// From a number with fractions.
-    fn from_f16(value: f16) -> Self;
-    /// From a number with fractions.
-    fn from_bf16(value: bf16) -> Self;
+    /// From a number with fractions that is stored in few bits.
+    fn from_narrow<N: Narrow>(value: N) -> Self;
     /// From a number with fractions.
     fn from_f32(value: f32) -> Self;
     /// From a number with fractions.
@@ -220,8 +221,28 @@ macro_rules! with_number {
 }
 pub(super) use with_number;
 
-/// Calls an expression, an option, with `$T` bound to the [`Number`] of a dtype of some kinds:
-/// `whole` numbers (integers and truth values), `integer`, `float` and `complex` ones. None for others.
+/// Expands to the tokens in braces if a row of the table of dtypes is of the wanted kinds: `whole`
+/// numbers (integers and truth values), `integer`, `float`, `complex`, `inexact` (both), and `narrow`:
+/// floating-point types that are calculated with in another one.
+macro_rules! if_kind {
+    (whole Bool $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (whole Signed $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (whole Unsigned $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (integer Signed $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (integer Unsigned $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (float Float $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (inexact Float $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (inexact Complex $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (complex Complex $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    (narrow Float Float32 Float32 { $($then:tt)* }) => {};
+    (narrow Float Float64 Float64 { $($then:tt)* }) => {};
+    (narrow Float $variant:ident $working:ident { $($then:tt)* }) => { $($then)* };
+    ($wanted:ident $kind:ident $variant:ident $working:ident { $($then:tt)* }) => {};
+}
+pub(super) use if_kind;
+
+/// Calls an expression, an option, with `$T` bound to the [`Number`] of a dtype of some kinds, those of
+/// [`if_kind`]. None for others.
 macro_rules! with_kind {
     ($wanted:ident $dtype:expr, $T:ident => $body:expr) => {
         hal::dtypes!(with_kind @rows $wanted $dtype, $T, $body;)
@@ -232,30 +253,40 @@ macro_rules! with_kind {
             c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
     )*) => {{
         let (dtype, mut found) = ($dtype, None);
-        $(with_kind!(@row $wanted $kind $variant $rust, dtype, found, $T, $body);)*
+        $($crate::number::if_kind!($wanted $kind $variant $working {
+            if dtype == hal::DType::$variant {
+                type $T = with_number!(@number $kind $rust);
+                found = $body;
+            }
+        });)*
         found
     }};
-    (@row whole Bool $($row:tt)*) => { with_kind!(@take Bool $($row)*) };
-    (@row whole Signed $($row:tt)*) => { with_kind!(@take Signed $($row)*) };
-    (@row whole Unsigned $($row:tt)*) => { with_kind!(@take Unsigned $($row)*) };
-    (@row integer Signed $($row:tt)*) => { with_kind!(@take Signed $($row)*) };
-    (@row integer Unsigned $($row:tt)*) => { with_kind!(@take Unsigned $($row)*) };
-    (@row float Float $($row:tt)*) => { with_kind!(@take Float $($row)*) };
-    (@row complex Complex $($row:tt)*) => { with_kind!(@take Complex $($row)*) };
-    (@row $wanted:ident $kind:ident $($row:tt)*) => {};
-    (@take $kind:ident $variant:ident $rust:ty, $dtype:ident, $found:ident, $T:ident, $body:expr) => {
-        if $dtype == hal::DType::$variant {
-            type $T = with_number!(@number $kind $rust);
-            $found = $body;
-        }
-    };
 }
 pub(super) use with_kind;
+
+/// Calls a macro for each dtype of some kinds, those of [`if_kind`], with what is given in brackets, the
+/// dtype, and its [`Number`].
+macro_rules! for_each {
+    ($wanted:ident => $callback:ident $given:tt) => {
+        hal::dtypes! { for_each @rows $wanted $callback $given; }
+    };
+    (@rows $wanted:ident $callback:ident $given:tt; $(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {
+        $($crate::number::if_kind!($wanted $kind $variant $working {
+            $callback! { $given $variant, $crate::number::with_number!(@number $kind $rust) }
+        });)*
+    };
+}
+pub(super) use for_each;
 
 // SAFETY: a byte, and every byte is valid.
 unsafe impl Number for Truth {
     const DTYPE: DType = DType::Bool;
     type Real = Truth;
+    type Working = Truth;
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {

@@ -1,11 +1,12 @@
 //! Loops that raise real numbers to a power.
 
+use super::float::Float;
 use super::kernel::Kernel;
 use super::math::power::Real;
 use super::multiversion::{Loop, map_pairs, operands, select_fused, select_variant};
-use super::number::Number;
+use super::number::{Convert as _, Number, for_each, with_kind, with_number};
+use hal::DType;
 use hal::function::BinaryFunction;
-use hal::{DType, bf16, f16};
 
 /// Elements that are squared side by side.
 const SIDE: usize = 64;
@@ -16,20 +17,18 @@ trait Exponent: Number {
     fn bits(self) -> Option<u64>;
 }
 
-macro_rules! exponents {
-    ($($own:ident)*) => {
-        $(
-            impl Exponent for $own {
-                #[inline(always)]
-                fn bits(self) -> Option<u64> {
-                    u64::try_from(self).ok()
-                }
+macro_rules! exponent {
+    ([] $dtype:ident, $own:ty) => {
+        impl Exponent for $own {
+            #[inline(always)]
+            fn bits(self) -> Option<u64> {
+                u64::try_from(self).ok()
             }
-        )*
+        }
     };
 }
 
-exponents! { i8 i16 i32 i64 u8 u16 u32 u64 }
+for_each!(integer => exponent []);
 
 /// # Safety
 /// See [`Loop`].
@@ -91,7 +90,7 @@ const GROUP: usize = 32;
 /// # Safety
 /// See [`Loop`].
 #[inline(always)]
-unsafe fn real_body<T: Real>(
+unsafe fn real_body<T: Float>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
@@ -99,14 +98,19 @@ unsafe fn real_body<T: Real>(
 ) {
     // SAFETY: passed on to the caller.
     let (value, x, y) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
-    let (mut bases, mut exponents) = ([T::default(); CHUNK], [T::default(); CHUNK]);
-    let mut values = [T::default(); CHUNK];
+    let (mut bases, mut exponents) =
+        ([T::Functions::default(); CHUNK], [T::Functions::default(); CHUNK]);
+    let mut values = [T::Functions::default(); CHUNK];
     for start in (0..length).step_by(CHUNK) {
         let count = CHUNK.min(length - start);
         for (numbers, given) in [(&mut bases, x), (&mut exponents, y)] {
             match given {
-                [number] => numbers.fill(*number),
-                _ => numbers[..count].copy_from_slice(&given[start..start + count]),
+                [number] => numbers.fill(number.convert()),
+                _ => {
+                    for (number, x) in numbers.iter_mut().zip(&given[start..start + count]) {
+                        *number = x.convert();
+                    }
+                }
             }
         }
         let used = count.div_ceil(GROUP) * GROUP;
@@ -126,12 +130,12 @@ unsafe fn real_body<T: Real>(
             }
         }
         for (place, &number) in value[start..start + count].iter_mut().zip(&values) {
-            place.write(number);
+            place.write(number.convert());
         }
     }
 }
 
-select_fused!(select_real<T: Real>, real_body, Loop,
+select_fused!(select_real<T: Float>, real_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
 /// The loop of a power of real numbers; none for other functions and types, and for numbers with
@@ -140,20 +144,7 @@ pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel>
     if function != BinaryFunction::Power {
         return None;
     }
-    let run = match compute {
-        DType::Int8 => select_power::<i8>(),
-        DType::Int16 => select_power::<i16>(),
-        DType::Int32 => select_power::<i32>(),
-        DType::Int64 => select_power::<i64>(),
-        DType::UInt8 => select_power::<u8>(),
-        DType::UInt16 => select_power::<u16>(),
-        DType::UInt32 => select_power::<u32>(),
-        DType::UInt64 => select_power::<u64>(),
-        DType::Float16 => select_real::<f16>()?,
-        DType::BFloat16 => select_real::<bf16>()?,
-        DType::Float32 => select_real::<f32>()?,
-        DType::Float64 => select_real::<f64>()?,
-        _ => return None,
-    };
+    let run = with_kind!(integer compute, T => Some(select_power::<T>()))
+        .or_else(|| with_kind!(float compute, T => select_real::<T>()))?;
     Some(Kernel { run, cheap: false, in_place: false })
 }

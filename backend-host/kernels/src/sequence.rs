@@ -2,12 +2,12 @@
 
 use super::copy::pointer;
 use super::multiversion::{places, select_variant};
-use super::number::{Number, with_number};
+use super::number::{Convert as _, Number, with_number};
 use super::parallel::Workers;
 use super::strided::{offset, stride};
 use super::unsupported;
 use hal::operation::Sequence;
-use hal::{DType, Result, Scalar, bf16, f16};
+use hal::{Result, Scalar};
 
 /// The loop of one element type, for the elements from one index to before another.
 type Fill = unsafe fn(&Sequence, usize, usize);
@@ -15,30 +15,31 @@ type Fill = unsafe fn(&Sequence, usize, usize);
 /// # Safety
 /// See [`hal::operation`].
 #[inline(always)]
-unsafe fn fill_body<T: Number, W: Number>(operation: &Sequence, first: usize, end: usize) {
+unsafe fn fill_body<T: Number>(operation: &Sequence, first: usize, end: usize) {
     let [start, step] = [&operation.start, &operation.step].map(|scalar| read::<T>(scalar));
-    let (start, step) = (start.convert::<W>(), step.convert::<W>());
+    let (start, step) = (start.convert::<T::Working>(), step.convert::<T::Working>());
     let stride = stride(&operation.output.strides, 0);
     let address = operation.output.address as usize;
-    let value = |index: W| start.add(index.multiply(step)).convert::<T>();
+    // Steps of binary16 would be lost beyond 2048; numpy too calculates in binary32.
+    let value = |index: T::Working| start.add(index.multiply(step)).convert::<T>();
     if stride == size_of::<T>() as isize && i32::try_from(end).is_ok() {
         // There are instructions that convert many indices of 32 bits at once.
         let place = pointer(offset(address, first, stride));
         // SAFETY: a part of the output.
         let places = unsafe { places::<T>(place, end - first) };
         for (place, index) in places.iter_mut().zip(first as i32..) {
-            place.write(value(W::from_i32(index)));
+            place.write(value(T::Working::from_i32(index)));
         }
         return;
     }
     for index in first..end {
         let place = pointer(offset(address, index, stride)).cast::<T>();
         // SAFETY: an element of the output.
-        unsafe { place.write(value(W::from_u64(index as u64))) };
+        unsafe { place.write(value(T::Working::from_u64(index as u64))) };
     }
 }
 
-select_variant!(fill<T: Number, W: Number>, fill_body, Fill,
+select_variant!(fill<T: Number>, fill_body, Fill,
     (operation: &Sequence, first: usize, end: usize));
 
 fn read<T: Number>(scalar: &Scalar) -> T {
@@ -55,13 +56,9 @@ fn read<T: Number>(scalar: &Scalar) -> T {
 /// # Safety
 /// See [`hal::operation`].
 pub(super) unsafe fn run(operation: &Sequence, workers: &Workers<'_>) -> Result<()> {
-    let fill: Fill = match operation.output.dtype {
-        // Steps of binary16 would be lost beyond 2048; numpy too calculates in binary32.
-        DType::Float16 => fill::<f16, f32>(),
-        DType::BFloat16 => fill::<bf16, f32>(),
-        dtype => with_number!(dtype, T => fill::<T, T>(),
-            else return Err(unsupported(format!("a sequence of dtype {dtype}")))),
-    };
+    let dtype = operation.output.dtype;
+    let fill: Fill = with_number!(dtype, T => fill::<T>(),
+        else return Err(unsupported(format!("a sequence of dtype {dtype}"))));
     workers.split(operation.length, 64, operation.length, &|range| {
         // SAFETY: a part of the operation.
         unsafe { fill(operation, range.start, range.end) };

@@ -4,14 +4,14 @@ use super::exponent::Parts as _;
 use super::kernel::Kernel;
 use super::math::{self, complex};
 use super::multiversion::{Loop, elements, places, select_variant, step_single};
-use super::number::{Convert, Number, Truth, with_kind, with_number};
+use super::number::{Convert as _, Number, Truth, for_each, with_kind, with_number};
 use hal::function::UnaryFunction;
-use hal::{Complex, DType, bf16, f16};
+use hal::{Complex, DType};
 
 /// A function of one element.
-trait Unary<T: Number> {
-    /// True if a loop over it becomes vector code, so that a variant for wider vectors pays.
-    const WIDE: bool;
+trait Unary<T: Number>: Sized {
+    /// What a loop over it is compiled to.
+    type Code: Code<T, Self>;
     /// The type of the value.
     type Value: Number;
     /// The value.
@@ -68,9 +68,35 @@ unsafe fn stepped<T: Number, F: Unary<T>>(
 select_variant!(select_unary<T: Number, F: Unary<T>>, unary_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
 
+/// What the loop of a function is compiled to: a type, so that no variant is compiled that is not used.
+trait Code<T: Number, F: Unary<T>> {
+    /// See [`Kernel::cheap`].
+    const CHEAP: bool;
+    /// The loop.
+    fn select() -> Loop;
+}
+
+/// One loop for all combinations of repeated arguments: the function costs more than the steps.
+pub(super) struct Stepped;
+/// Vector code, for each level of the processor and each repeated argument.
+pub(super) struct Vector;
+
+impl<T: Number, F: Unary<T>> Code<T, F> for Stepped {
+    const CHEAP: bool = false;
+    fn select() -> Loop {
+        stepped::<T, F>
+    }
+}
+
+impl<T: Number, F: Unary<T>> Code<T, F> for Vector {
+    const CHEAP: bool = true;
+    fn select() -> Loop {
+        select_unary::<T, F>()
+    }
+}
+
 fn kernel_of<T: Number, F: Unary<T>>() -> Kernel {
-    let run: Loop = if F::WIDE { select_unary::<T, F>() } else { stepped::<T, F> };
-    Kernel { run, cheap: F::WIDE, in_place: true }
+    Kernel { run: F::Code::select(), cheap: F::Code::CHEAP, in_place: true }
 }
 
 /// The type of a function's values on elements of a type.
@@ -96,31 +122,41 @@ impl<T: Number> ValueOn<T> for Test {
     type Value = Truth;
 }
 
-/// Implements [`Unary`] for one function and some types: `$x` is the element as a `$through`.
+/// Implements [`Unary`] for one function and one type: `$x` is the element as a [`through`].
 macro_rules! implement {
-    ($function:ident $wide:literal $value:ident; $($own:ty = $through:ty),*; |$x:ident| $body:expr) => {
-        $(
-            impl Unary<$own> for $function {
-                const WIDE: bool = $wide;
-                type Value = <$value as ValueOn<$own>>::Value;
-                #[inline(always)]
-                fn apply(x: $own) -> Self::Value {
-                    let $x = x.convert::<$through>();
-                    ($body).convert()
-                }
+    ([$function:ident $code:ident $value:ident $through:ident |$x:ident| $body:expr]
+     $dtype:ident, $own:ty) => {
+        impl Unary<$own> for $function {
+            type Code = $code;
+            type Value = <$value as ValueOn<$own>>::Value;
+            #[inline(always)]
+            fn apply(x: $own) -> Self::Value {
+                let $x = x.convert::<through!($through $own)>();
+                ($body).convert()
             }
-        )*
+        }
     };
 }
 
-/// The functions, one on a line: true if its loops become vector code, the type of its values,
+/// The type in which a function of elements of a type is computed: `Own` is that type, `Double` double
+/// precision, others are a [`Number`]'s or a [`Float`](super::float::Float)'s.
+macro_rules! through {
+    (Own $own:ty) => { $own };
+    (Double $own:ty) => { f64 };
+    (DoubleComplex $own:ty) => { Complex<f64> };
+    (Precise $own:ty) => { <$own as $crate::float::Float>::Precise };
+    ($type:ident $own:ty) => { <$own as $crate::number::Number>::$type };
+}
+pub(super) use through;
+
+/// The functions, one on a line: its [`Code`], the type of its values,
 /// and its value for every type, or for the kinds of types that it is defined for. Floating-point
-/// numbers of half precision are computed in single precision (`float`), or all in double where the
+/// numbers are computed in their working type (`float`), or all in double where the
 /// function has no other (`precise`), complex ones in double. A loop written for one function
 /// stands in [`math::kernel`] and takes precedence.
 macro_rules! functions {
     ($(
-        $function:ident $wide:literal $value:ident {
+        $function:ident $code:ident $value:ident {
             $(every |$x:ident| $every:expr;)?
             $(whole |$i:ident| $whole:expr;)?
             $(float |$f:ident| $float:expr;)?
@@ -133,7 +169,7 @@ macro_rules! functions {
 
             $(
                 impl<T: Number> Unary<T> for $function {
-                    const WIDE: bool = $wide;
+                    type Code = $code;
                     type Value = <$value as ValueOn<T>>::Value;
                     #[inline(always)]
                     fn apply($x: T) -> Self::Value {
@@ -141,12 +177,10 @@ macro_rules! functions {
                     }
                 }
             )?
-            $(implement!($function $wide $value; Truth = Truth, i8 = i8, i16 = i16, i32 = i32,
-                i64 = i64, u8 = u8, u16 = u16, u32 = u32, u64 = u64; |$i| $whole);)?
-            $(implement!($function $wide $value; f16 = f32, bf16 = f32, f32 = f32, f64 = f64; |$f| $float);)?
-            $(implement!($function $wide $value; f16 = f64, bf16 = f64, f32 = f64, f64 = f64; |$p| $precise);)?
-            $(implement!($function $wide $value; Complex<f32> = Complex<f64>,
-                Complex<f64> = Complex<f64>; |$z| $complex);)?
+            $(for_each!(whole => implement [$function $code $value Own |$i| $whole]);)?
+            $(for_each!(float => implement [$function $code $value Working |$f| $float]);)?
+            $(for_each!(float => implement [$function $code $value Double |$p| $precise]);)?
+            $(for_each!(complex => implement [$function $code $value DoubleComplex |$z| $complex]);)?
         )*
 
         /// The plain loop of a function.
@@ -177,64 +211,64 @@ macro_rules! functions {
 }
 
 functions! {
-    Copy true Own { every |x| x.convert(); }
-    Negative true Own { every |x| x.negative(); }
-    Absolute true Part { every |x| x.absolute(); }
-    Sign true Own { every |x| x.sign(); }
-    Conjugate true Own { every |x| x.conjugate(); }
-    Real true Part { every |x| x.real(); }
-    Imaginary true Part { every |x| x.imaginary(); }
-    LogicalNot true Test { every |x| Truth::new(!x.is_true()); }
-    Invert true Own { every |x| x.invert(); }
-    Sqrt true Own { float |x| x.sqrt(); complex |z| complex::sqrt(z); }
-    Exp false Own { float |x| x.exp(); complex |z| complex::exp(z); }
-    Log false Own { float |x| x.ln(); complex |z| complex::log(z); }
-    Log2 false Own { float |x| x.log2(); complex |z| complex::log2(z); }
-    Log10 false Own { float |x| x.log10(); complex |z| complex::log10(z); }
-    Sin false Own { float |x| x.sin(); complex |z| complex::sin(z); }
-    Cos false Own { float |x| x.cos(); complex |z| complex::cos(z); }
-    Tan false Own { float |x| x.tan(); complex |z| complex::tan(z); }
-    Asin false Own { float |x| x.asin(); complex |z| complex::asin(z); }
-    Acos false Own { float |x| x.acos(); complex |z| complex::acos(z); }
-    Atan false Own { float |x| x.atan(); complex |z| complex::atan(z); }
-    Sinh false Own { float |x| x.sinh(); complex |z| complex::sinh(z); }
-    Cosh false Own { float |x| x.cosh(); complex |z| complex::cosh(z); }
-    Tanh false Own { float |x| x.tanh(); complex |z| complex::tanh(z); }
-    Floor true Own { whole |x| x; float |x| x.floor(); }
-    Ceil true Own { whole |x| x; float |x| x.ceil(); }
-    Trunc true Own { whole |x| x; float |x| x.trunc(); }
-    Fraction true Own { whole |x| x.subtract(x); float |x| x.fraction(); }
-    Rint true Own { float |x| x.round_ties_even(); complex |z| complex::rint(z); }
-    Mantissa true Own { float |x| x.frexp().0; }
-    Exponent true Own { float |x| x.frexp().1; }
-    IsNan true Test { every |x| Truth::new(x.is_nan()); }
-    IsInfinite true Test { every |x| Truth::new(x.is_infinite()); }
+    Copy Vector Own { every |x| x.convert(); }
+    Negative Vector Own { every |x| x.negative(); }
+    Absolute Vector Part { every |x| x.absolute(); }
+    Sign Vector Own { every |x| x.sign(); }
+    Conjugate Vector Own { every |x| x.conjugate(); }
+    Real Vector Part { every |x| x.real(); }
+    Imaginary Vector Part { every |x| x.imaginary(); }
+    LogicalNot Vector Test { every |x| Truth::new(!x.is_true()); }
+    Invert Vector Own { every |x| x.invert(); }
+    Sqrt Vector Own { float |x| x.sqrt(); complex |z| complex::sqrt(z); }
+    Exp Stepped Own { float |x| x.exp(); complex |z| complex::exp(z); }
+    Log Stepped Own { float |x| x.ln(); complex |z| complex::log(z); }
+    Log2 Stepped Own { float |x| x.log2(); complex |z| complex::log2(z); }
+    Log10 Stepped Own { float |x| x.log10(); complex |z| complex::log10(z); }
+    Sin Stepped Own { float |x| x.sin(); complex |z| complex::sin(z); }
+    Cos Stepped Own { float |x| x.cos(); complex |z| complex::cos(z); }
+    Tan Stepped Own { float |x| x.tan(); complex |z| complex::tan(z); }
+    Asin Stepped Own { float |x| x.asin(); complex |z| complex::asin(z); }
+    Acos Stepped Own { float |x| x.acos(); complex |z| complex::acos(z); }
+    Atan Stepped Own { float |x| x.atan(); complex |z| complex::atan(z); }
+    Sinh Stepped Own { float |x| x.sinh(); complex |z| complex::sinh(z); }
+    Cosh Stepped Own { float |x| x.cosh(); complex |z| complex::cosh(z); }
+    Tanh Stepped Own { float |x| x.tanh(); complex |z| complex::tanh(z); }
+    Floor Vector Own { whole |x| x; float |x| x.floor(); }
+    Ceil Vector Own { whole |x| x; float |x| x.ceil(); }
+    Trunc Vector Own { whole |x| x; float |x| x.trunc(); }
+    Fraction Vector Own { whole |x| x.subtract(x); float |x| x.fraction(); }
+    Rint Vector Own { float |x| x.round_ties_even(); complex |z| complex::rint(z); }
+    Mantissa Vector Own { float |x| x.frexp().0; }
+    Exponent Vector Own { float |x| x.frexp().1; }
+    IsNan Vector Test { every |x| Truth::new(x.is_nan()); }
+    IsInfinite Vector Test { every |x| Truth::new(x.is_infinite()); }
     // The difference is zero, or NaN for what is not finite.
-    IsFinite true Test { every |x| Truth::new(!x.subtract(x).is_nan()); }
-    SignBit true Test {
+    IsFinite Vector Test { every |x| Truth::new(!x.subtract(x).is_nan()); }
+    SignBit Vector Test {
         whole |x| Truth::new(x.less(x.subtract(x)));
         float |x| Truth::new(x.is_sign_negative());
     }
-    Positive true Own { every |x| x; }
-    Square true Own { every |x| x.multiply(x); }
-    Reciprocal true Own { every |x| T::from_u8(1).divide(x); }
-    Radians true Own { float |x| x.to_radians(); }
-    Degrees true Own { float |x| x.to_degrees(); }
-    Cbrt false Own { float |x| x.cbrt(); }
-    Exp2 false Own { float |x| x.exp2(); complex |z| complex::exp2(z); }
-    Expm1 false Own { float |x| x.exp_m1(); complex |z| complex::exp_m1(z); }
-    Log1p false Own { float |x| x.ln_1p(); complex |z| complex::ln_1p(z); }
-    Asinh false Own { precise |x| libm::asinh(x); complex |z| complex::asinh(z); }
+    Positive Vector Own { every |x| x; }
+    Square Vector Own { every |x| x.multiply(x); }
+    Reciprocal Vector Own { every |x| T::from_u8(1).divide(x); }
+    Radians Vector Own { float |x| x.to_radians(); }
+    Degrees Vector Own { float |x| x.to_degrees(); }
+    Cbrt Stepped Own { float |x| x.cbrt(); }
+    Exp2 Stepped Own { float |x| x.exp2(); complex |z| complex::exp2(z); }
+    Expm1 Stepped Own { float |x| x.exp_m1(); complex |z| complex::exp_m1(z); }
+    Log1p Stepped Own { float |x| x.ln_1p(); complex |z| complex::ln_1p(z); }
+    Asinh Stepped Own { precise |x| libm::asinh(x); complex |z| complex::asinh(z); }
     // libm's has numbers for some arguments far below its domain.
-    Acosh false Own {
+    Acosh Stepped Own {
         precise |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) };
         complex |z| complex::acosh(z);
     }
-    Atanh false Own { precise |x| libm::atanh(x); complex |z| complex::atanh(z); }
-    Erf false Own { precise |x| libm::erf(x); }
-    Erfc false Own { precise |x| libm::erfc(x); }
-    Gamma false Own { precise |x| libm::tgamma(x); }
-    LogGamma false Own { precise |x| libm::lgamma(x); }
+    Atanh Stepped Own { precise |x| libm::atanh(x); complex |z| complex::atanh(z); }
+    Erf Stepped Own { precise |x| libm::erf(x); }
+    Erfc Stepped Own { precise |x| libm::erfc(x); }
+    Gamma Stepped Own { precise |x| libm::tgamma(x); }
+    LogGamma Stepped Own { precise |x| libm::lgamma(x); }
 }
 
 /// The loop of a function of one element; none for records and functions that this backend

@@ -2,6 +2,7 @@
 //!
 //! Every type is one row of a table ([`mod@table`]); names, sizes and Rust types come from it.
 
+pub mod narrow;
 #[doc(hidden)]
 pub mod table;
 

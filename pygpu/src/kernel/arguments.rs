@@ -7,7 +7,8 @@ use crate::errors::OrRaise;
 use crate::managed::ManagedAllocation;
 use crate::numpy_array;
 use crate::pool::PooledDeviceAllocation;
-use gpuarray::hal::scalar::nearest_half;
+use gpuarray::f16;
+use gpuarray::hal::dtype::narrow::Narrow as _;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
 use numpy::PyUntypedArray;
@@ -87,7 +88,9 @@ pub(super) fn push_as<'a>(
             push_bytes(list, number.to_ne_bytes())
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
-        Code::Half => push_bytes(list, nearest_half(float(value, code, position)?).to_ne_bytes()),
+        Code::Half => {
+            push_bytes(list, f16::narrow_double(float(value, code, position)?).to_ne_bytes())
+        }
         Code::Float => push_bytes(list, (float(value, code, position)? as f32).to_ne_bytes()),
         Code::Double => push_bytes(list, float(value, code, position)?.to_ne_bytes()),
         Code::Complex => {

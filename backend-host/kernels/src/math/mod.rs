@@ -2,8 +2,8 @@
 //!
 //! Written here because no library fits: the Rust port of SLEEF needs a nightly compiler, SLEEF
 //! itself CMake and minutes, and libmvec is only in glibc and promises 4 ulp. Errors are below
-//! 1 ulp in double precision and below 2 ulp in single; binary16 is rounded exactly, bfloat16 is
-//! computed in single precision.
+//! 1 ulp in double precision and below 2 ulp in single. Types that are stored in few bits are computed
+//! in one of the two, as [`Narrow::Functions`] says: binary16 is rounded exactly.
 //! Arguments that are too large for the argument reductions go to the system's library, as do
 //! all where the processor has no fused multiply-add.
 
@@ -13,19 +13,25 @@ mod double;
 mod modulus;
 mod ordinary;
 pub(super) mod power;
-mod precision;
+pub(super) mod precision;
 mod single;
 mod table;
 
+use super::float::Float;
 use super::kernel::Kernel;
 use super::multiversion::{Loop, elements, places, select_fused};
+use super::number::{Convert as _, with_kind, with_number};
+use hal::DType;
+#[cfg(doc)]
+use hal::dtype::narrow::Narrow;
 use hal::function::UnaryFunction;
-use hal::{DType, bf16, f16};
-use precision::Precision;
-use table::Table;
+use precision::Precision as _;
+use table::Tabled;
 
 /// A function of one number.
-trait Elementary {
+pub(crate) trait Elementary {
+    /// The function.
+    const FUNCTION: UnaryFunction;
     /// The largest finite argument that [`Elementary::single`] takes.
     const SINGLE_LIMIT: f32 = f32::MAX;
     /// The largest finite argument that [`Elementary::double`] takes.
@@ -50,8 +56,6 @@ trait Elementary {
     fn double(x: f64) -> f64;
     /// The value for arguments beyond the limits.
     fn library(x: f64) -> f64;
-    /// The table of the values in half precision.
-    fn table() -> &'static Table;
 }
 
 /// Elements that are computed at a time: what fits the nearest cache, and a whole number of
@@ -62,40 +66,53 @@ const GROUP: usize = 32;
 
 /// Replaces arguments by values; `used` are whole groups.
 #[inline(always)]
-fn evaluate<T: Precision, F: Elementary>(given: &[T], numbers: &mut [T::Working; CHUNK]) {
+fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     let count = given.len();
-    T::load(given, &mut numbers[..count]);
-    let is_ordinary = T::are_ordinary::<F>(&numbers[..count]);
+    for (number, x) in numbers.iter_mut().zip(given) {
+        *number = x.convert();
+    }
+    let is_ordinary = T::Functions::are_ordinary::<F>(&numbers[..count]);
     let used = &mut numbers[..count.div_ceil(GROUP) * GROUP];
     if is_ordinary {
         for group in used.as_chunks_mut::<GROUP>().0 {
             for x in group {
-                *x = T::evaluate_ordinary::<F>(*x);
+                *x = x.evaluate_ordinary::<F>();
             }
         }
         return;
     }
-    let beyond = used.iter().fold(false, |any, x| any | T::is_beyond::<F>(*x));
+    let beyond = used.iter().fold(false, |any, x| any | x.is_beyond::<F>());
     for group in used.as_chunks_mut::<GROUP>().0 {
         for x in group {
-            *x = T::evaluate::<F>(*x);
+            *x = x.evaluate::<F>();
         }
     }
     if beyond {
-        T::correct::<F>(given, &mut numbers[..count]);
+        correct::<T, F>(given, numbers);
+    }
+}
+
+/// Computes the values whose arguments are too large once more.
+#[cold]
+fn correct<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
+    for (number, x) in numbers.iter_mut().zip(given) {
+        let x = x.convert::<T::Functions>();
+        if x.is_beyond::<F>() {
+            *number = x.library::<F>();
+        }
     }
 }
 
 /// # Safety
 /// See [`Loop`].
 #[inline(always)]
-unsafe fn elementary_body<T: Precision, F: Elementary>(
+unsafe fn elementary_body<T: Float, F: Elementary>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
     length: usize,
 ) {
-    let mut numbers = [T::Working::default(); CHUNK];
+    let mut numbers = [T::Functions::default(); CHUNK];
     let is_repeated = repeated & 1 == 1;
     let mut start = 0;
     while start < length {
@@ -112,37 +129,32 @@ unsafe fn elementary_body<T: Precision, F: Elementary>(
         }
         // SAFETY: passed on to the caller.
         let values = unsafe { places::<T>(value.cast::<T>().add(start).cast(), count) };
-        T::store(&numbers[..count], values);
+        for (value, number) in values.iter_mut().zip(&numbers) {
+            value.write(number.convert());
+        }
         start += count;
     }
 }
 
-select_fused!(select_elementary<T: Precision, F: Elementary>, elementary_body, Loop,
+select_fused!(select_elementary<T: Float, F: Elementary>, elementary_body, Loop,
     (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
 
-/// # Safety
-/// See [`Loop`].
-unsafe fn half_library<F: Elementary>(
-    value: *mut u8,
-    arguments: &[*const u8; 4],
-    repeated: u32,
-    length: usize,
-) {
-    // SAFETY: passed on to the caller.
-    unsafe { table::library_loop(F::library, value, arguments, repeated, length) }
+/// The loop of a function; none where the processor has no fused multiply-add.
+pub(super) fn elementary_loop<T: Float, F: Elementary>() -> Option<Loop> {
+    select_elementary::<T, F>()
 }
 
 /// # Safety
 /// See [`Loop`].
-unsafe fn half_body<F: Elementary>(
+unsafe fn tabled_body<T: Tabled, F: Elementary>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
     length: usize,
 ) {
-    let compute = select_elementary::<f16, F>().unwrap_or(half_library::<F>);
+    let compute = select_elementary::<T, F>().unwrap_or(table::library_loop::<T, F>);
     // SAFETY: passed on to the caller.
-    unsafe { F::table().run(compute, value, arguments, repeated, length) }
+    unsafe { T::table::<F>().run(compute, value, arguments, repeated, length) }
 }
 
 /// What an implementation of [`Elementary`] says of ordinary arguments of one type.
@@ -168,6 +180,7 @@ macro_rules! functions {
             struct $function;
 
             impl Elementary for $function {
+                const FUNCTION: UnaryFunction = UnaryFunction::$function;
                 $($($limit)*)?
                 #[inline(always)]
                 fn single(x: f32) -> f32 {
@@ -180,23 +193,12 @@ macro_rules! functions {
                 fn library(x: f64) -> f64 {
                     x.$library()
                 }
-                fn table() -> &'static Table {
-                    static TABLE: Table = Table::new();
-                    &TABLE
-                }
             }
         )*
 
-        fn of_type<T: Precision>(function: UnaryFunction) -> Option<Loop> {
+        fn of_type<T: Float>(function: UnaryFunction) -> Option<Loop> {
             match function {
-                $(UnaryFunction::$function => select_elementary::<T, $function>(),)*
-                _ => None,
-            }
-        }
-
-        fn of_half(function: UnaryFunction) -> Option<Loop> {
-            match function {
-                $(UnaryFunction::$function => Some(half_body::<$function>),)*
+                $(UnaryFunction::$function => T::elementary::<$function>(),)*
                 _ => None,
             }
         }
@@ -236,15 +238,11 @@ functions! {
 }
 
 /// The loop of an elementary function of real numbers; none for other functions and types, and
-/// for all but binary16 on processors without fused multiply-add.
+/// for all but types with tables on processors without fused multiply-add.
 pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> {
-    let run = match compute {
-        DType::Complex64 | DType::Complex128 => return modulus::kernel(function, compute),
-        DType::Float16 => of_half(function),
-        DType::BFloat16 => of_type::<bf16>(function),
-        DType::Float32 => of_type::<f32>(function),
-        DType::Float64 => of_type::<f64>(function),
-        _ => None,
-    }?;
+    if compute.is_complex() {
+        return modulus::kernel(function, compute);
+    }
+    let run = with_kind!(float compute, T => of_type::<T>(function))?;
     Some(Kernel { run, cheap: false, in_place: true })
 }

@@ -7,11 +7,9 @@
 
 use super::coefficients::{EXP_DOUBLE, POWER_EXP_SINGLE, POWER_LOG_DOUBLE, POWER_LOG_SINGLE};
 use super::double::{LN_2, PER_LN_2, ROUND, fast_sum, polynomial, powers_of_two, quotient, split};
-use crate::half::{Half, narrow_double, widen};
-use hal::{bf16, f16};
 
-/// A floating-point type whose numbers are raised to powers.
-pub(crate) trait Real: Copy + Default {
+/// A type in which powers are computed.
+pub(crate) trait Real: Copy {
     /// The power, unless [`Real::is_special`].
     fn power(self, exponent: Self) -> Self;
     /// True if the system's library has to compute the power.
@@ -112,37 +110,5 @@ impl Real for f32 {
     #[inline]
     fn library_power(self, exponent: f32) -> f32 {
         f64::from(self).powf(f64::from(exponent)) as f32
-    }
-}
-
-impl Real for f16 {
-    #[inline(always)]
-    fn power(self, exponent: f16) -> f16 {
-        let [x, y] = [self, exponent].map(|number| f64::from(widen(number)));
-        narrow_double(x.power(y))
-    }
-    #[inline(always)]
-    fn is_special(self, exponent: f16) -> bool {
-        widen(self).is_special(widen(exponent))
-    }
-    #[inline]
-    fn library_power(self, exponent: f16) -> f16 {
-        let [x, y] = [self, exponent].map(|number| f64::from(widen(number)));
-        narrow_double(x.powf(y))
-    }
-}
-
-impl Real for bf16 {
-    #[inline(always)]
-    fn power(self, exponent: bf16) -> bf16 {
-        Half::narrow(self.widen().power(exponent.widen()))
-    }
-    #[inline(always)]
-    fn is_special(self, exponent: bf16) -> bool {
-        self.widen().is_special(exponent.widen())
-    }
-    #[inline]
-    fn library_power(self, exponent: bf16) -> bf16 {
-        Half::narrow(self.widen().library_power(exponent.widen()))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arrays::{Array, Order, read};
 use super::run;
-use gpuarray_host_kernels::loops::{narrow, widen};
+use hal::dtype::narrow::Narrow;
 use hal::function::{BinaryFunction, Function, UnaryFunction};
 use hal::operation::{Description, Elementwise, Input, Shape};
 use hal::{Complex, DType, Element, Scalar, f16};
@@ -105,14 +105,14 @@ fn floats_become_integers_as_on_x86() {
 fn half_precision_conversions_are_those_of_ieee_754() {
     for bits in 0..=u16::MAX {
         let value = f16::from_bits(bits);
-        let wide = widen(value);
+        let wide = value.widen();
         assert!(wide.to_bits() == value.to_f32().to_bits() || value.is_nan(), "{bits:#x}");
         assert_eq!(wide.is_nan(), value.is_nan());
         // Between two values too, where rounding decides.
         for nudge in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {
             let single = f32::from_bits(wide.to_bits() | nudge);
             let expected = f16::from_f32(single);
-            let got = narrow(single);
+            let got = f16::narrow(single);
             assert!(got == expected || (got.is_nan() && expected.is_nan()), "{single}");
         }
     }
