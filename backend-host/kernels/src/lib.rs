@@ -21,6 +21,7 @@ mod indexed;
 mod integer;
 mod kernel;
 mod math;
+mod merge;
 mod mixed;
 mod multiversion;
 mod neighbour;

@@ -44,9 +44,9 @@ impl<'a> Workers<'a> {
         }
     }
 
-    /// Returns the threads, for work that divides itself among them; `None` if there are none.
-    pub(super) fn pool(&self) -> Option<Arc<ThreadPool>> {
-        (self.source)()
+    /// Returns how many threads there are.
+    pub(super) fn threads(&self) -> usize {
+        (self.source)().map_or(1, |pool| pool.current_num_threads())
     }
 
     #[inline(never)]

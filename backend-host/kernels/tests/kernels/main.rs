@@ -15,6 +15,7 @@ mod product;
 mod reduce;
 mod saturate;
 mod scalar;
+mod sort;
 
 use gpuarray_host_kernels::execute;
 use hal::operation::{Description, Operation};

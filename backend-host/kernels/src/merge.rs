@@ -1,0 +1,143 @@
+//! Stable sorting of one long row by several threads: each sorts a part, then all merge the parts, two by
+//! two.
+//!
+//! `rayon` sorts, too, but its code for one order of one type is a hundred times as long, and there are
+//! thirty of them.
+
+use super::parallel::Workers;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Elements that are merged at a time: whoever merges them finds first where they come from.
+const SEGMENT: usize = 1 << 14;
+
+/// A row that several threads write disjoint parts of.
+#[derive(Clone, Copy)]
+struct Row<T>(*mut T);
+
+// SAFETY: an address; what is done with it is said where it is used.
+unsafe impl<T: Send> Send for Row<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Row<T> {}
+
+impl<T> Row<T> {
+    /// # Safety
+    /// The elements must lie in the row, and nothing else may use them while the slice lives.
+    #[allow(clippy::mut_from_ref, reason = "the caller promises that parts are disjoint")]
+    unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
+        // SAFETY: passed on to the caller.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
+    }
+
+    /// # Safety
+    /// The elements must lie in the row, and nothing may write them while the slice lives.
+    unsafe fn shared(&self, range: Range<usize>) -> &[T] {
+        // SAFETY: passed on to the caller.
+        unsafe { std::slice::from_raw_parts(self.0.add(range.start), range.len()) }
+    }
+}
+
+/// Sorts elements by an order, on several threads if there are more than one; those that are equal keep their order.
+pub(super) fn sort<T: Copy + Send + Sync>(
+    elements: &mut [T],
+    threads: usize,
+    workers: &Workers<'_>,
+    order: &(impl Fn(&T, &T) -> Ordering + Sync),
+) {
+    if threads <= 1 {
+        return elements.sort_by(order);
+    }
+    let length = elements.len();
+    let rounds = threads.next_power_of_two().ilog2();
+    let run = length.div_ceil(1 << rounds);
+    let mut copy = elements.to_vec();
+    let (mut from, mut to) = (Row(elements.as_mut_ptr()), Row(copy.as_mut_ptr()));
+    // Each round goes from one row to the other, the last one to the elements.
+    if rounds % 2 == 1 {
+        std::mem::swap(&mut from, &mut to);
+    }
+    workers.split(1 << rounds, 1, usize::MAX, &|runs| {
+        for number in runs {
+            let range = (number * run).min(length)..((number + 1) * run).min(length);
+            // SAFETY: a part of the row that is this call's alone.
+            unsafe { from.part(range) }.sort_by(order);
+        }
+    });
+    for round in 0..rounds {
+        let run = run << round;
+        workers.split(length.div_ceil(SEGMENT), 1, usize::MAX, &|segments| {
+            // SAFETY: all threads only read this row in this round, and write disjoint parts of the other.
+            let (source, start) = (unsafe { from.shared(0..length) }, segments.start * SEGMENT);
+            let target = start..(segments.end * SEGMENT).min(length);
+            // SAFETY: as above.
+            merge_range(source, run, target.clone(), unsafe { to.part(target) }, order);
+        });
+        std::mem::swap(&mut from, &mut to);
+    }
+}
+
+/// Writes a range of the row in which neighbouring runs of a row have become one.
+fn merge_range<T: Copy>(
+    source: &[T],
+    run: usize,
+    target: Range<usize>,
+    mut values: &mut [T],
+    order: &impl Fn(&T, &T) -> Ordering,
+) {
+    let mut at = target.start;
+    while at < target.end {
+        let pair = at - at % (2 * run);
+        let middle = (pair + run).min(source.len());
+        let pair_end = (pair + 2 * run).min(source.len());
+        let end = target.end.min(pair_end);
+        let (left, right) = (&source[pair..middle], &source[middle..pair_end]);
+        let first = taken_from_left(left, right, at - pair, order);
+        let last = taken_from_left(left, right, end - pair, order);
+        let (part, rest) = values.split_at_mut(end - at);
+        merge(&left[first..last], &right[at - pair - first..end - pair - last], part, order);
+        (values, at) = (rest, end);
+    }
+}
+
+/// How many of the first elements of two merged runs come from the left one.
+fn taken_from_left<T>(
+    left: &[T],
+    right: &[T],
+    count: usize,
+    order: &impl Fn(&T, &T) -> Ordering,
+) -> usize {
+    let (mut low, mut high) = (count.saturating_sub(right.len()), count.min(left.len()));
+    while low < high {
+        let middle = low.midpoint(high);
+        // The element of the left run is among them unless what would be in its place is less.
+        if order(&right[count - middle - 1], &left[middle]) == Ordering::Less {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+/// Merges two runs; of two equal elements the left one is first.
+fn merge<T: Copy>(left: &[T], right: &[T], values: &mut [T], order: &impl Fn(&T, &T) -> Ordering) {
+    let (mut i, mut j) = (0, 0);
+    for value in values {
+        // A choice and not a branch where both runs have elements left.
+        let (x, y) = match (left.get(i), right.get(j)) {
+            (Some(x), Some(y)) => (x, y),
+            (Some(x), None) => {
+                (*value, i) = (*x, i + 1);
+                continue;
+            }
+            (None, Some(y)) => {
+                (*value, j) = (*y, j + 1);
+                continue;
+            }
+            (None, None) => return,
+        };
+        let is_right = order(y, x) == Ordering::Less;
+        *value = if is_right { *y } else { *x };
+        (i, j) = (i + usize::from(!is_right), j + usize::from(is_right));
+    }
+}
