@@ -57,7 +57,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 2;
+constexpr unsigned VERSION = 3;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -174,10 +174,15 @@ struct Parameter {
     unsigned bytes, alignment;
 };
 
+// Runs all threads of block `index` as loops between barriers; false if it has run none of them.
+typedef bool RunRegions(const Launch* launch, const uint3* index);
+
 // A kernel, or a variable that a name expression names.
 struct Entry {
     // Null for a variable.
     Run* run;
+    // Null for a kernel without a second form.
+    RunRegions* regions;
     // Null for a kernel that is extern "C", so that no copy of it is compiled but the loop's; else
     // the executor finds the mangled name by it.
     const volatile void* address;
@@ -208,6 +213,16 @@ template <unsigned long N> using Range = __make_integer_seq<IndicesOf, unsigned 
 template <unsigned long N> using Range = Indices<__integer_pack(N)...>;
 #endif
 
+static inline void set_block(const Launch* launch, const uint3* index) {
+    const uint3 grid = launch->grid, block = launch->block, at = *index;
+#define GPUARRAY_SET(variable, value) \
+    variable.x = value.x, apart(), variable.y = value.y, apart(), variable.z = value.z, apart()
+    GPUARRAY_SET(gridDim, grid);
+    GPUARRAY_SET(blockDim, block);
+    GPUARRAY_SET(blockIdx, at);
+#undef GPUARRAY_SET
+}
+
 template <auto kernel, class Type> struct Kernel;
 
 template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
@@ -216,13 +231,8 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     static constexpr unsigned count = sizeof...(A);
 
     static inline void threads(const Launch* launch, const uint3* index, unsigned first, A... a) {
-        const uint3 grid = launch->grid, block = launch->block, at = *index;
-#define GPUARRAY_SET(variable, value) \
-    variable.x = value.x, apart(), variable.y = value.y, apart(), variable.z = value.z, apart()
-        GPUARRAY_SET(gridDim, grid);
-        GPUARRAY_SET(blockDim, block);
-        GPUARRAY_SET(blockIdx, at);
-#undef GPUARRAY_SET
+        const uint3 block = launch->block;
+        set_block(launch, index);
         suspended = false;
 #ifdef GPUARRAY_QUICK
         // One copy is compiled sooner.
@@ -268,6 +278,67 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
 template <auto kernel, class... A>
 struct Kernel<kernel, void (*)(A...) noexcept> : Kernel<kernel, void (*)(A...)> {};
 
+// The second form of a kernel, which the driver writes: `regions` takes the block's indices before the
+// kernel's parameters.
+template <auto regions, class Type> struct Regions;
+
+template <auto regions, class... A> struct Regions<regions, void (*)(A...)> {
+    template <unsigned long... I>
+    static inline bool call(const Launch* launch, const uint3* index, Indices<I...>) {
+        return regions(dim3(launch->grid), dim3(launch->block), *index,
+                       *static_cast<A*>(launch->arguments[I])...);
+    }
+    static bool run(const Launch* launch, const uint3* index) {
+        const uint3 block = launch->block;
+        // As for `Kernel`: elsewhere an index may wrap.
+        if (index->x * block.x > 0x7fffffffu - MOST_THREADS || block.x > MOST_THREADS) return false;
+        set_block(launch, index);
+        return call(launch, index, Range<sizeof...(A)>());
+    }
+};
+template <auto regions, class... A>
+struct Regions<regions, void (*)(A...) noexcept> : Regions<regions, void (*)(A...)> {};
+
+// What second forms consist of. Bytes of a thread's variables that live longer than a loop over threads:
+// of a block no more than this, on the stack.
+constexpr unsigned long MOST_KEPT = 96 << 10;
+
+template <class T> struct WithoutConst { typedef T type; };
+template <class T> struct WithoutConst<const T> { typedef T type; };
+template <class T> using Kept = typename WithoutConst<T>::type;
+
+// Gives a kept variable the value that it begins with.
+template <class T, class U> static inline __attribute__((always_inline)) void keep(T& kept, const U& value) {
+    static_assert(__is_trivially_copyable(T) && sizeof(T) == sizeof(U), "a type of plain data");
+    kept = value;
+}
+template <class T, class U, unsigned long N>
+static inline __attribute__((always_inline)) void keep(T (&kept)[N], const U (&value)[N]) {
+    for (unsigned long i = 0; i < N; ++i) keep(kept[i], value[i]);
+}
+
+// What is added to a variable, in its own type; for a pointer a number of elements.
+template <class T> struct OffsetOf { typedef T type; };
+template <class T> struct OffsetOf<T*> { typedef long type; };
+template <class T> using Offset = typename OffsetOf<T>::type;
+template <class T, class U> static inline void add(T& offset, U by) {
+    static_assert(static_cast<decltype(by + 0)>(3) / 2 == 1, "integers only");
+    offset += by;
+}
+template <class T, class U> static inline void subtract(T& offset, U by) {
+    static_assert(static_cast<decltype(by + 0)>(3) / 2 == 1, "integers only");
+    offset -= by;
+}
+template <class T> static inline __attribute__((always_inline)) T same(T value) { return value; }
+
+static inline __attribute__((always_inline)) void set_thread(unsigned x, unsigned y, unsigned z) {
+    threadIdx.x = x;
+    apart();
+    threadIdx.y = y;
+    apart();
+    threadIdx.z = z;
+}
+
 template <class T> struct IsKernel { static constexpr bool value = false; };
 template <class... A> struct IsKernel<void (*)(A...)> { static constexpr bool value = true; };
 template <class... A> struct IsKernel<void (*)(A...) noexcept> { static constexpr bool value = true; };
@@ -281,15 +352,21 @@ struct Bounds {
 template <auto named> static inline Entry entry(Bounds bounds) {
     if constexpr (IsKernel<decltype(named)>::value) {
         using K = Kernel<named, decltype(named)>;
-        return {K::run, reinterpret_cast<const volatile void*>(named), nullptr, K::parameters, K::count,
-                bounds.threads, bounds.blocks};
+        return {K::run, nullptr, reinterpret_cast<const volatile void*>(named), nullptr, K::parameters,
+                K::count, bounds.threads, bounds.blocks};
     } else {
-        return {nullptr, named, nullptr, nullptr, 0, 0, 0};
+        return {nullptr, nullptr, named, nullptr, nullptr, 0, 0, 0};
     }
 }
 template <auto kernel> constexpr Entry entry(Bounds bounds, const char* name) {
     using K = Kernel<kernel, decltype(kernel)>;
-    return {K::run, nullptr, name, K::parameters, K::count, bounds.threads, bounds.blocks};
+    return {K::run, nullptr, nullptr, name, K::parameters, K::count, bounds.threads, bounds.blocks};
+}
+// The same for a kernel with a second form.
+template <auto kernel, auto regions, class... Name> static inline Entry entry(Bounds bounds, Name... name) {
+    Entry made = entry<kernel>(bounds, name...);
+    made.regions = Regions<regions, decltype(kernel)>::run;
+    return made;
 }
 
 // `local` is thread-local: from its address the executor knows

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
@@ -39,6 +39,7 @@ pub(crate) struct Launch {
 }
 
 pub(crate) type Run = unsafe extern "C" fn(*const Launch, *const Index, u32);
+pub(crate) type RunRegions = unsafe extern "C" fn(*const Launch, *const Index) -> bool;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,7 @@ pub(crate) struct Parameter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) run: Option<Run>,
+    pub(crate) regions: Option<RunRegions>,
     pub(crate) address: usize,
     pub(crate) name: *const c_char,
     pub(crate) parameters: *const Parameter,

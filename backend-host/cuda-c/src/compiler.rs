@@ -92,6 +92,7 @@ pub struct Compiler {
     pub(crate) toolchain: Toolchain,
     language: Language,
     optimization: Optimization,
+    regions: bool,
     kept_headers: Option<PathBuf>,
 }
 
@@ -111,13 +112,20 @@ impl Compiler {
     /// As [`Compiler::find`].
     pub fn find_also_in(packages: &[PathBuf], language: Language) -> Result<Compiler> {
         let (toolchain, optimization) = (Toolchain::find(packages)?, Optimization::default());
-        Ok(Compiler { toolchain, language, optimization, kept_headers: None })
+        Ok(Compiler { toolchain, language, optimization, regions: true, kept_headers: None })
     }
 
     /// Chooses what the compiler takes its time for.
     #[must_use]
     pub fn optimizing_for(self, optimization: Optimization) -> Compiler {
-        Compiler { optimization, ..self }
+        Compiler { optimization, regions: optimization == Optimization::Speed, ..self }
+    }
+
+    /// Chooses whether kernels with barriers get a second form, as loops between them, where they can.
+    /// It is what [`Optimization::Speed`] does.
+    #[must_use]
+    pub fn with_regions(self, regions: bool) -> Compiler {
+        Compiler { regions, ..self }
     }
 
     /// Keeps the language's headers in a folder for all processes, and precompiled where the compiler
@@ -132,11 +140,12 @@ impl Compiler {
     /// its options, the processor, the headers of the language and its settings, and the version of this
     /// crate, which writes a part of each unit.
     pub fn identity(&self) -> String {
-        let Compiler { toolchain, language, optimization, .. } = self;
+        let Compiler { toolchain, language, optimization, regions, .. } = self;
         let options = self.code_options(&Options::default());
         let (toolchain, version) = (&toolchain.identity, env!("CARGO_PKG_VERSION"));
-        let mut identity =
-            format!("{version} {toolchain}\n{language:?} {optimization:?}\n{options:?}\n");
+        let mut identity = format!(
+            "{version} {toolchain}\n{language:?} {optimization:?} {regions}\n{options:?}\n"
+        );
         for (name, text) in headers::HEADERS {
             let _ = write!(identity, "{name} {}\n{text}", text.len());
         }
@@ -220,8 +229,8 @@ impl Compiler {
     /// As [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
-        let unit = declarations::unit(&source.text, &names).map_err(Error::Refused)?;
-        let unit = precompiled::found(unit, &source.language);
+        let has_forms = self.regions && !self.language.checked && !source.options.debug;
+        let unit = declarations::unit(&source.text, &names, has_forms).map_err(Error::Refused)?;
         let folder = Folder::new()?;
         let object = folder.file("unit.o");
         let mut arguments = self.code_options(&source.options);
@@ -229,7 +238,17 @@ impl Compiler {
         let language = self.toolchain.preprocessed_language();
         arguments.extend(["-x", language, "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
-        let compiled = self.run(&folder, &arguments, &unit)?;
+        let compile = |unit: declarations::Unit| {
+            self.run(&folder, &arguments, &precompiled::found(unit.text, &source.language))
+        };
+        let compiled = match (unit.has_forms, compile(unit)) {
+            // The reason is the program's, or that of a second form: what it says is about the program.
+            (true, Err(Error::Refused(log))) => {
+                log::debug!("compiled again without second forms of kernels: {log}");
+                compile(declarations::unit(&source.text, &names, false).map_err(Error::Refused)?)
+            }
+            (_, compiled) => compiled,
+        }?;
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
         let symbols = Symbols::of(&bytes)?;
         let library = folder.file("unit.so");

@@ -5,26 +5,46 @@
 
 mod reader;
 
+use crate::regions::Forms;
 use crate::tokens::Tokens;
+pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Returns a preprocessed text as a C++ compiler takes it: without CUDA's qualifiers, and with the entries
+/// A preprocessed text as a C++ compiler takes it.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) text: String,
+    /// True if kernels have second forms in it, which the compiler may refuse.
+    pub(crate) has_forms: bool,
+}
+
+/// Returns a preprocessed text without CUDA's qualifiers, and with the entries
 /// behind it. `names` are expressions that name kernels and variables; their entries
-/// follow those of the text's own kernels.
+/// follow those of the text's own kernels. With `has_forms`, kernels have second forms where they can.
 ///
 /// # Errors
 /// A message with file and line for what no unit can have.
-pub(crate) fn unit(preprocessed: &str, names: &[&str]) -> Result<String, String> {
+pub(crate) fn unit(preprocessed: &str, names: &[&str], has_forms: bool) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     check(&tokens)?;
-    let Declarations { kernels, template_bounds, edits } = reader::read(&tokens);
+    let Declarations { kernels, template_bounds, all, edits } = reader::read(&tokens);
+    let mut forms = if has_forms { Forms::of(&tokens, &all) } else { Forms::default() };
+    let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
+        edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
+    for (token, form) in std::mem::take(&mut forms.texts) {
+        let behind = tokens.all[token].end;
+        edits.push((behind, behind, form.into()));
+    }
+    edits.sort_by_key(|edit| edit.0);
+    let has_forms = !forms.is_empty();
     let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
     let mut done = 0;
     for (start, end, replacement) in edits {
         text.push_str(&preprocessed[done..start]);
-        text.push_str(replacement);
+        text.push_str(&replacement);
         done = end;
     }
     text.push_str(&preprocessed[done..]);
@@ -34,7 +54,7 @@ pub(crate) fn unit(preprocessed: &str, names: &[&str]) -> Result<String, String>
     }
     for (number, kernel) in kernels.iter().enumerate() {
         let is_overloaded = counts[&(&kernel.namespaces[..], kernel.name.as_str())] > 1;
-        append(&mut text, number, kernel, is_overloaded || kernel.is_instance);
+        append(&mut text, number, kernel, is_overloaded || kernel.is_instance, &forms);
     }
     for (number, name) in names.iter().enumerate() {
         let template = name.split('<').next().unwrap_or(name).trim();
@@ -44,9 +64,10 @@ pub(crate) fn unit(preprocessed: &str, names: &[&str]) -> Result<String, String>
         let address = name.trim().trim_start_matches('&');
         // Writing to a String cannot fail.
         let _ = write!(text, "\n# 1 \"name expression {}\"\n{}", escaped(name), entry(number));
-        let _ = writeln!(text, "::gpuarray_abi::entry<(&{address})>({{{bounds}}});");
+        let form = forms.name_of(address).map_or(String::new(), |form| format!(", (&{form})"));
+        let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
     }
-    Ok(text)
+    Ok(Unit { text, has_forms })
 }
 
 fn escaped(text: &str) -> String {
@@ -61,7 +82,7 @@ fn entry(number: usize) -> String {
     )
 }
 
-fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool) {
+fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool, forms: &Forms) {
     let Kernel { namespaces, name, parameters, bounds, .. } = kernel;
     let _ = writeln!(text, "\n# 1 \"kernel {}\"", escaped(name));
     for namespace in namespaces {
@@ -72,6 +93,17 @@ fn append(text: &mut String, number: usize, kernel: &Kernel, needs_type: bool) {
         true => write!(text, "static_cast<void (*)({parameters})>(&{name})"),
         false => write!(text, "&{name}"),
     };
+    if let Some(form) = forms.name_of(name) {
+        let comma = if matches!(parameters.as_str(), "" | "void") { "" } else { ", " };
+        let parameters = if comma.is_empty() { "" } else { parameters };
+        let _ = match needs_type {
+            true => write!(
+                text,
+                "), (static_cast<bool (*)(::dim3, ::dim3, ::uint3{comma}{parameters})>(&{form})"
+            ),
+            false => write!(text, "), (&{form}"),
+        };
+    }
     let _ = write!(text, ")>({{{bounds}}}");
     if kernel.is_extern_c {
         let plain = name.rsplit("::").next().unwrap_or(name).trim();

@@ -47,6 +47,9 @@ pub struct Schedule {
     pub dynamic_shared: Option<u32>,
     /// True to run the last blocks first.
     pub reversed: bool,
+    /// True to run each thread as a whole, on a fibre if it waits, also where a kernel has a form as loops
+    /// between barriers.
+    pub fibers: bool,
 }
 
 /// A kernel of a library.
@@ -90,6 +93,11 @@ impl Kernel {
     /// Returns the bytes of static shared memory.
     pub fn static_shared_bytes(&self) -> u64 {
         self.code.static_shared
+    }
+
+    /// True if the kernel has a second form: loops over the threads of a block between its barriers.
+    pub fn has_regions(&self) -> bool {
+        self.code.regions.is_some()
     }
 
     /// Runs the kernel, and returns when it has run. The calling thread takes part; `pool` is asked for
@@ -190,6 +198,7 @@ impl Kernel {
         let total = x * y * z;
         let grid = Grid {
             run: self.code.run,
+            regions: self.code.regions.filter(|_| !schedule.fibers),
             launch: launch_of(shape, arguments),
             check,
             warp_size: self.library.warp_size(),
@@ -229,6 +238,7 @@ fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
 /// A launch that runs.
 pub(crate) struct Grid<'a> {
     pub(crate) run: abi::Run,
+    pub(crate) regions: Option<abi::RunRegions>,
     pub(crate) launch: abi::Launch,
     pub(crate) check: Option<&'a check::Launch<'a>>,
     pub(crate) warp_size: u32,

@@ -19,6 +19,7 @@ mod interruption;
 mod library;
 mod options;
 mod precompiled;
+mod regions;
 mod shared_use;
 mod stack;
 mod symbols;

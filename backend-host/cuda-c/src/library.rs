@@ -49,6 +49,7 @@ pub struct Library {
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) run: abi::Run,
+    pub(crate) regions: Option<abi::RunRegions>,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) most_threads: u32,
     pub(crate) least_blocks: u32,
@@ -173,6 +174,7 @@ impl Library {
         for name in names {
             let kernel = Code {
                 run,
+                regions: entry.regions,
                 parameters: parameters.clone(),
                 most_threads: entry.most_threads,
                 least_blocks: entry.least_blocks,

@@ -38,6 +38,7 @@ struct LineMarker {
     next_line: usize,
     number: usize,
     file: Range<usize>,
+    is_language: bool,
     is_system: bool,
 }
 
@@ -72,6 +73,11 @@ impl<'a> Tokens<'a> {
     /// True for a text of the program, false for one of the system's headers or the language's.
     pub(crate) fn is_of_program(&self, index: usize) -> bool {
         self.marker(self.all[index].start).is_none_or(|marker| !marker.is_system)
+    }
+
+    /// True for a text of the language's headers.
+    pub(crate) fn is_of_language(&self, index: usize) -> bool {
+        self.marker(self.all[index].start).is_some_and(|marker| marker.is_language)
     }
 
     /// File and line of a token, as the program knows them.
@@ -161,10 +167,10 @@ impl<'a> Tokens<'a> {
         let Ok(number) = rest[..digits].parse() else { return };
         let Some(open) = line.find('"') else { return };
         let Some(close) = line.rfind('"').filter(|&it| it > open) else { return };
-        let is_own = Path::new(&line[open + 1..close]).starts_with(headers::FOLDER);
-        let is_system = is_own || line[close + 1..].split_whitespace().any(|flag| flag == "3");
+        let is_language = Path::new(&line[open + 1..close]).starts_with(headers::FOLDER);
+        let is_system = is_language || line[close + 1..].split_whitespace().any(|flag| flag == "3");
         let file = start + open + 1..start + close;
-        self.lines.push(LineMarker { next_line: end + 1, number, file, is_system });
+        self.lines.push(LineMarker { next_line: end + 1, number, file, is_language, is_system });
     }
 
     fn match_groups(&mut self) {

@@ -2,6 +2,7 @@
 
 use crate::tokens::Tokens;
 use std::collections::HashMap;
+use std::ops::Range;
 
 const GLOBAL: &str = "__gpuarray_global__";
 const BOUNDS: &str = "__gpuarray_bounds__";
@@ -22,12 +23,25 @@ pub(super) struct Kernel {
     pub(super) bounds: String,
 }
 
+/// A declaration, as far as it is the same for kernels and all else.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    /// Its tokens.
+    pub(crate) range: Range<usize>,
+    /// The opening parenthesis of a function's parameters, and the opening brace of its body.
+    pub(crate) parameters: Option<usize>,
+    pub(crate) body: Option<usize>,
+    pub(crate) is_kernel: bool,
+}
+
 /// What a text declares.
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
     pub(super) kernels: Vec<Kernel>,
     /// The bounds of templates of kernels that are numbers: names of templates do not tell them.
     pub(super) template_bounds: HashMap<String, String>,
+    /// All declarations outside of classes and functions.
+    pub(super) all: Vec<Declared>,
     /// Bytes of the text to replace, in order.
     pub(super) edits: Vec<(usize, usize, &'static str)>,
 }
@@ -135,6 +149,13 @@ impl Reader<'_, '_> {
         let has = |word: &str| (begin..end).any(|index| tokens.at(index) == word);
         let is_template = tokens.at(begin) == "template";
         let parameters = self.parameters(begin, end);
+        let last = if has_body { tokens.partner(end).unwrap_or(end) } else { end };
+        self.found.all.push(Declared {
+            range: begin..last + 1,
+            parameters,
+            body: has_body.then_some(end),
+            is_kernel: has(GLOBAL),
+        });
         if has(GLOBAL) {
             let is_primary =
                 is_template && tokens.at(begin + 1) == "<" && tokens.at(begin + 2) != ">";

@@ -186,7 +186,16 @@ pub(super) extern "C" fn fiber_main() -> ! {
             let grid = &*(*worker).grid;
             let (index, first) = ((*worker).index, (*worker).first);
             exit(worker);
-            (grid.run)(&raw const grid.launch, &raw const index, first);
+            let mut has_run = false;
+            if let Some(regions) = grid.regions
+                && first == 0
+                && !(*worker).block.is_split()
+            {
+                has_run = regions(&raw const grid.launch, &raw const index);
+            }
+            if !has_run {
+                (grid.run)(&raw const grid.launch, &raw const index, first);
+            }
             enter(worker);
             if returned(worker) {
                 go_on(worker, true);

@@ -161,6 +161,7 @@ unsafe extern "C" fn cuda_c_launch(
         fill: u8::try_from(launch.fill).ok(),
         dynamic_shared: Some(launch.shared),
         reversed: launch.reversed != 0,
+        ..Schedule::default()
     };
     status(log, || {
         let arguments: &[*mut c_void] = match kernel.parameters().len() {

@@ -1,0 +1,212 @@
+//! The second form of a kernel: loops over the threads of a block between its barriers.
+//!
+//! Between two barriers the threads of a block have no order. So a run of statements without a barrier, a
+//! *region*, becomes a loop over the threads, and a statement with a barrier in it stays around such
+//! loops, where its condition is the same for all threads of the block. Locals that are the same for all
+//! threads are one variable; those which are computed of a thread's index are computed anew in each region;
+//! others that a thread keeps from one region to another get a place in memory for each thread.
+//!
+//! It is generated from the tokens of the preprocessed text, behind the kernel, which stays as it is. A
+//! kernel of which not all is known has no second form: a name that may stand for something that waits, a type or a
+//! statement that is not read with certainty. What is taken for the same in all threads is `const` in their loops,
+//! so that the compiler refuses what was not understood; then the text is compiled without second forms.
+
+mod access;
+mod classes;
+mod expressions;
+mod layout;
+mod lexemes;
+mod locals;
+mod program;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod words;
+mod writer;
+
+use crate::declarations::Declared;
+use crate::tokens::Tokens;
+use classes::Context;
+use lexemes::Lexemes;
+use program::Program;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+use writer::Writer;
+
+/// What the name of a second form begins with; the kernel's own follows.
+pub(crate) const PREFIX: &str = "gpuarray_regions_";
+
+/// The second forms of a text's kernels.
+#[derive(Debug, Default)]
+pub(crate) struct Forms {
+    /// Texts to insert, and behind which tokens.
+    pub(crate) texts: Vec<(usize, String)>,
+    names: HashSet<String>,
+}
+
+impl Forms {
+    /// Returns the second forms of all kernels of a text that have one.
+    pub(crate) fn of(tokens: &Tokens<'_>, declared: &[Declared]) -> Forms {
+        let program = Program::of(tokens, declared);
+        let mut forms = Forms::default();
+        if program.hides_waits {
+            return forms;
+        }
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let kernels = || declared.iter().filter(|it| it.is_kernel && it.body.is_some());
+        for kernel in kernels() {
+            *counts.entry(name(tokens, kernel)).or_default() += 1;
+        }
+        for kernel in kernels().filter(|it| counts[name(tokens, it)] == 1) {
+            if let Some(text) = form(tokens, kernel, &program) {
+                forms.texts.push((kernel.range.end - 1, text));
+                forms.names.insert(name(tokens, kernel).to_owned());
+            }
+        }
+        forms
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The expression that names the second form of a kernel that an expression names.
+    pub(crate) fn name_of(&self, kernel: &str) -> Option<String> {
+        let template = kernel.find('<').unwrap_or(kernel.len());
+        let qualified = kernel[..template].trim_end();
+        let start = qualified.rfind("::").map_or(0, |it| it + 2);
+        let own = qualified[start..].trim_start();
+        let is_known = !own.is_empty() && self.names.contains(own);
+        is_known.then(|| format!("{}{PREFIX}{own}{}", &kernel[..start], &kernel[template..]))
+    }
+}
+
+/// The word in front of a kernel's parameters; for a specialisation another token.
+fn name<'a>(tokens: &Tokens<'a>, kernel: &Declared) -> &'a str {
+    let Some(open) = kernel.parameters else { return "" };
+    let mut at = open - 1;
+    // `name<...>` of a specialisation counts for the template.
+    if tokens.at(at) == ">" {
+        while at > kernel.range.start && tokens.at(at) != "<" {
+            at -= 1;
+        }
+        at = at.saturating_sub(1);
+    }
+    tokens.at(at)
+}
+
+/// The text of a kernel's second form.
+fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option<String> {
+    let (open, brace) = (kernel.parameters?, kernel.body?);
+    let (close, end) = (tokens.partner(open)?, kernel.range.end);
+    let name = tokens.at(open - 1);
+    let header = kernel.range.start..open - 1;
+    let has_class = header.clone().any(|it| matches!(tokens.at(it), "requires" | "operator"));
+    if !tokens.is_word(open - 1) || tokens.at(open - 2) == "::" || has_class {
+        return None;
+    }
+    let lexemes = Lexemes::of(tokens, open..end)?;
+    let (parameters, body) = (1..lexemes.partner(0)?, Lexemes::of(tokens, open..brace)?.len());
+    let body = body + 1..lexemes.len() - 1;
+    let words = (0..lexemes.len()).filter(|&it| lexemes.is_word(it)).map(|it| lexemes.at(it));
+    if close > brace || words.clone().any(|it| it != "__syncthreads" && program.waits(it)) {
+        return None;
+    }
+    let values = template_values(tokens, header.clone())?;
+    let read =
+        statements::read(&lexemes, parameters.clone(), body, &|it| program.takes_values(it))?;
+    let barriers = words.clone().filter(|it| *it == "__syncthreads").count();
+    if barriers == 0 || barriers != read.nodes.iter().map(barriers_of).sum::<usize>() {
+        return None;
+    }
+    let keeps_order = program.has_order(words);
+    let context = Context {
+        is_constant: &|it| values.contains(&it) || program.is_constant(it),
+        is_pure_function: &|it| program.is_pure_function(it),
+        keeps_order,
+    };
+    let classes = classes::classes(&lexemes, &read, &context)?;
+    let layout = layout::layout(&lexemes, &read, &classes)?;
+    let knows_no_thread = |it: &str| program.knows_no_thread(it);
+    let mut writer = Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread);
+    writer.body();
+    let body = writer.text;
+    let mut text = String::from("\n# 1 \"second form\" 3\n");
+    for token in template_head(tokens, header) {
+        let _ = write!(text, "{} ", tokens.at(token));
+    }
+    let _ = write!(
+        text,
+        "static __attribute__((__noinline__)) bool {PREFIX}{name}(const ::dim3 gridDim, \
+         const ::dim3 blockDim, const ::uint3 blockIdx"
+    );
+    for part in lexemes.parts(parameters) {
+        let end = lexemes.find(part.start, part.end, &["="]).unwrap_or(part.end);
+        let words: Vec<&str> = (part.start..end).map(|it| lexemes.at(it)).collect();
+        if words != ["void"] {
+            let _ = write!(text, ", {}", words.join(" "));
+        }
+    }
+    let _ = write!(text, ") {{\n{body}}}\n");
+    let place = tokens.place(end - 1);
+    let (file, line) = place.rsplit_once(':')?;
+    let _ = writeln!(text, "# {line} \"{file}\"");
+    Some(text)
+}
+
+fn barriers_of(node: &statements::Node) -> usize {
+    use statements::What;
+    match &node.what {
+        What::Barrier => 1,
+        What::Block(nodes) => nodes.iter().map(barriers_of).sum(),
+        What::If { then, other, .. } => {
+            barriers_of(then) + other.as_ref().map_or(0, |it| barriers_of(it))
+        }
+        What::Loop(it) => barriers_of(&it.body),
+        What::Switch(body) => barriers_of(body),
+        _ => 0,
+    }
+}
+
+/// The tokens `template <...>` at the head of a kernel; empty where it is no template.
+fn template_head(tokens: &Tokens<'_>, header: Range<usize>) -> Range<usize> {
+    let start = header.start;
+    if tokens.at(start) != "template" {
+        return start..start;
+    }
+    let mut depth = 0_usize;
+    for at in start + 1..header.end {
+        match tokens.at(at) {
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return start..at + 1;
+        }
+    }
+    start..start
+}
+
+/// The template's parameters that are values; `None` for a template of a kind that is not read.
+fn template_values<'a>(tokens: &Tokens<'a>, header: Range<usize>) -> Option<Vec<&'a str>> {
+    let head = template_head(tokens, header);
+    let mut values = Vec::new();
+    if head.is_empty() {
+        return Some(values);
+    }
+    let inner = head.start + 2..head.end - 1;
+    let is_refused = |it: usize| matches!(tokens.at(it), "(" | "<" | ">" | "." | "template" | "{");
+    if inner.clone().any(is_refused) {
+        return None;
+    }
+    for part in (inner.clone()).collect::<Vec<_>>().split(|&it| tokens.at(it) == ",") {
+        let end = part.iter().position(|&it| tokens.at(it) == "=").unwrap_or(part.len());
+        let (&first, &last) = (part.first()?, part[..end].last()?);
+        if !matches!(tokens.at(first), "typename" | "class") {
+            values.push(tokens.at(last));
+        }
+    }
+    Some(values)
+}

@@ -1,0 +1,416 @@
+//! What the locals of a kernel are to the loops over its threads.
+
+use super::access::Access;
+use super::lexemes::{Lexemes, NONE};
+use super::statements::{Body, Local, Loop, Node, What};
+use super::words::{INDICES, is_integer, is_specifier, is_type};
+use std::collections::HashSet;
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The same in all threads: one variable, which statements between the loops assign to.
+    Uniform,
+    /// A function of the thread's index and what stays the same meanwhile: computed anew where it is used.
+    Computed,
+    /// Such a function, plus an offset that is the same in all threads.
+    Shifted,
+    /// Any other: it belongs to the loop that it is in, or has a place in memory for each thread.
+    Own,
+    /// No variable of a thread.
+    Shared,
+}
+
+/// An assignment that is a statement between loops over threads, or a part of a loop's step.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) local: usize,
+    pub(super) operator: String,
+    pub(super) value: Range<usize>,
+    /// The whole of it.
+    pub(super) range: Range<usize>,
+    /// The body of the loop whose step it is in.
+    of_step: Option<Range<usize>>,
+}
+
+/// What a statement does to those around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) waits: bool,
+    pub(super) returns: bool,
+    /// It may end or continue a loop that it is in.
+    breaks: bool,
+    continues: bool,
+}
+
+impl Facts {
+    fn of_all<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Facts {
+        nodes.into_iter().map(facts).fold(Facts::default(), |a, b| Facts {
+            waits: a.waits || b.waits,
+            returns: a.returns || b.returns,
+            breaks: a.breaks || b.breaks,
+            continues: a.continues || b.continues,
+        })
+    }
+}
+
+pub(super) fn facts(node: &Node) -> Facts {
+    let none = Facts::default();
+    match &node.what {
+        What::Barrier => Facts { waits: true, ..none },
+        What::Return => Facts { returns: true, ..none },
+        What::Break => Facts { breaks: true, ..none },
+        What::Continue => Facts { continues: true, ..none },
+        What::Block(nodes) => Facts::of_all(nodes),
+        What::If { then, other, .. } => {
+            Facts::of_all([Some(then), other.as_ref()].into_iter().flatten().map(|it| &**it))
+        }
+        What::Loop(it) => Facts { breaks: false, continues: false, ..facts(&it.body) },
+        What::Switch(body) => Facts { breaks: false, ..facts(body) },
+        What::Empty | What::Expression | What::Declaration(_) | What::Shared => none,
+    }
+}
+
+/// True for a pointer or a number of a type that no program defines.
+pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
+    let declarator = || local.declarator.clone();
+    let is_number = |it: usize| {
+        let word = lexemes.at(it);
+        let is_other = matches!(word, "volatile" | "struct");
+        is_type(word) || is_integer(word) || (is_specifier(word) && !is_other)
+    };
+    let is_pointer = declarator().any(|it| lexemes.at(it) == "*");
+    declarator().all(|it| !matches!(lexemes.at(it), "[" | "volatile"))
+        && (is_pointer || local.specifiers.clone().all(is_number))
+}
+
+/// True for an expression of values that divides, unless it is by what is not zero.
+pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool {
+    let is_safe = |divisor: usize| {
+        let text = lexemes.at(divisor);
+        matches!(text, "blockDim" | "gridDim" | "warpSize")
+            || (lexemes.is_literal(divisor) && text.starts_with(|it| matches!(it, '1'..='9')))
+    };
+    range.clone().any(|at| matches!(lexemes.at(at), "/" | "%") && !is_safe(at + 1))
+}
+
+/// True for a statement that is around loops over threads, and not in one.
+pub(super) fn is_outer(node: &Node) -> bool {
+    let Facts { waits, breaks, continues, .. } = facts(node);
+    waits || breaks || continues
+}
+
+/// The locals of a kernel, sorted out.
+#[derive(Debug)]
+pub(super) struct Classes {
+    pub(super) of: Vec<Class>,
+    pub(super) writes: Vec<Write>,
+    /// True for locals that are declared between loops over threads, or are parameters.
+    pub(super) is_outer: Vec<bool>,
+}
+
+/// What is known of a kernel's surroundings.
+pub(super) struct Context<'c> {
+    /// True for constants of the program and of the template.
+    pub(super) is_constant: &'c dyn Fn(&str) -> bool,
+    /// True for functions of the language whose result depends on values alone.
+    pub(super) is_pure_function: &'c dyn Fn(&str) -> bool,
+    /// True if no statement's threads may be parted but at barriers.
+    pub(super) keeps_order: bool,
+}
+
+/// Sorts the locals out; `None` if the kernel has no second form.
+pub(super) fn classes(
+    lexemes: &Lexemes<'_, '_>,
+    body: &Body,
+    context: &Context<'_>,
+) -> Option<Classes> {
+    let mut sorter = Sorter {
+        lexemes,
+        body,
+        context,
+        found: Classes {
+            of: body.locals.iter().map(|_| Class::Own).collect(),
+            writes: Vec::new(),
+            is_outer: body.locals.iter().map(|it| it.is_parameter).collect(),
+        },
+        conditions: Vec::new(),
+        steps: Vec::new(),
+    };
+    sorter.list(&body.nodes)?;
+    sorter.sort();
+    sorter.is_sound().then_some(sorter.found)
+}
+
+struct Sorter<'s, 't, 'a> {
+    lexemes: &'s Lexemes<'t, 'a>,
+    body: &'s Body,
+    context: &'s Context<'s>,
+    found: Classes,
+    /// Those of statements around loops over threads, and their steps' parts.
+    conditions: Vec<Range<usize>>,
+    steps: Vec<Range<usize>>,
+}
+
+impl Sorter<'_, '_, '_> {
+    fn list(&mut self, nodes: &[Node]) -> Option<()> {
+        nodes.iter().try_for_each(|node| self.node(node))
+    }
+
+    fn node(&mut self, node: &Node) -> Option<()> {
+        match &node.what {
+            What::Declaration(id) => self.found.is_outer[*id] = true,
+            What::Expression => self.write(node.range.start..node.range.end - 1, None),
+            _ if !is_outer(node) => {}
+            What::Block(nodes) => self.list(nodes)?,
+            What::If { condition, then, other } => {
+                self.conditions.push(condition.clone());
+                self.node(then)?;
+                other.as_ref().map_or(Some(()), |it| self.node(it))?;
+            }
+            What::Loop(it) => self.outer_loop(it)?,
+            What::Switch(_) => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn outer_loop(&mut self, it: &Loop) -> Option<()> {
+        if !it.condition.is_empty() {
+            self.conditions.push(it.condition.clone());
+        }
+        self.list(&it.init)?;
+        for part in self.lexemes.parts(it.step.clone()) {
+            self.steps.push(part.clone());
+            self.write(part, Some(it.body.range.clone()));
+        }
+        self.node(&it.body)
+    }
+
+    /// Notes an assignment, if the range is one.
+    fn write(&mut self, range: Range<usize>, of_step: Option<Range<usize>>) {
+        let lexemes = self.lexemes;
+        let Range { start, end } = range;
+        let (at, operator, value) = match lexemes.at(start) {
+            "++" | "--" if end == start + 2 => (start + 1, lexemes.at(start), end..end),
+            _ => (start, lexemes.at(start + 1), start + 2..end),
+        };
+        let Some(used) = self.body.uses.iter().find(|it| it.at == at) else { return };
+        let is_step = matches!(operator, "++" | "--");
+        if used.access != Access::Write
+            || is_step != value.is_empty()
+            || !(is_step || super::lexemes::is_assignment(operator))
+        {
+            return;
+        }
+        let (local, operator) = (used.local, operator.to_owned());
+        self.found.writes.push(Write { local, operator, value, range, of_step });
+    }
+
+    fn writes_of(&self, local: usize) -> impl Iterator<Item = &Write> {
+        self.found.writes.iter().filter(move |it| it.local == local)
+    }
+
+    fn sort(&mut self) {
+        for (id, local) in self.body.locals.iter().enumerate() {
+            self.found.of[id] = match local.is_shared {
+                true => Class::Shared,
+                false if self.may_be_uniform(id) => Class::Uniform,
+                false => Class::Own,
+            };
+        }
+        // What is left are those for which nothing speaks against it.
+        while let Some(id) = (0..self.found.of.len())
+            .find(|&id| self.found.of[id] == Class::Uniform && !self.is_uniform_still(id))
+        {
+            self.found.of[id] = Class::Own;
+        }
+        for id in 0..self.found.of.len() {
+            if self.found.of[id] == Class::Own && self.is_computed(id) {
+                let is_shifted = self.writes_of(id).next().is_some();
+                self.found.of[id] = if is_shifted { Class::Shifted } else { Class::Computed };
+            }
+        }
+    }
+
+    /// True if all that is done with a variable is to read it, and to assign to it between loops over threads.
+    fn is_orderly(&self, id: usize) -> bool {
+        let is_step = |write: &Write| write.of_step.is_some();
+        let is_kept = !self.context.keeps_order || self.writes_of(id).all(is_step);
+        let mut uses = self.body.uses.iter().filter(|it| it.local == id);
+        is_kept
+            && self.found.is_outer[id]
+            && uses.all(|used| match used.access {
+                Access::Read => true,
+                Access::Write => self
+                    .writes_of(id)
+                    .any(|it| it.range.start <= used.at && used.at < it.range.start + 2),
+                Access::Unknown => false,
+            })
+    }
+
+    fn may_be_uniform(&self, id: usize) -> bool {
+        let local = &self.body.locals[id];
+        let is_set = local.is_assigned || local.init.start == NONE;
+        let is_placed = !self.context.keeps_order || !may_fault(self.lexemes, &local.init);
+        self.is_orderly(id)
+            && (local.is_parameter || (is_plain(self.lexemes, local) && is_set && is_placed))
+    }
+
+    fn is_uniform_still(&self, id: usize) -> bool {
+        let local = &self.body.locals[id];
+        let is_uniform = |range: &Range<usize>| self.is_uniform(range.clone());
+        (!local.is_assigned || is_uniform(&local.init))
+            && self.writes_of(id).all(|it| is_uniform(&it.value))
+    }
+
+    fn is_computed(&self, id: usize) -> bool {
+        let local = &self.body.locals[id];
+        let lexemes = self.lexemes;
+        let is_apt = local.is_assigned && is_plain(lexemes, local) && self.is_orderly(id);
+        // It is computed in front of the statements of its region, too, of which one may return.
+        if local.is_parameter || !is_apt || may_fault(lexemes, &local.init) {
+            return false;
+        }
+        let counts = local.declarator.clone().any(|it| lexemes.at(it) == "*")
+            || local.specifiers.clone().all(|it| {
+                lexemes.at(it) != "bool"
+                    && (is_integer(lexemes.at(it)) || is_specifier(lexemes.at(it)))
+            });
+        let shifts = |it: &Write| {
+            matches!(it.operator.as_str(), "+=" | "-=" | "++" | "--")
+                && self.is_uniform(it.value.clone())
+        };
+        let is_known = |other: usize| match self.found.of[other] {
+            Class::Computed => true,
+            Class::Uniform => self.stays(other, local.at),
+            _ => false,
+        };
+        self.is_pure(local.init.clone(), true, &is_known)
+            && (self.writes_of(id).next().is_none() || (counts && self.writes_of(id).all(shifts)))
+    }
+
+    /// True if a uniform variable has the same value at `at` and wherever a variable is visible that is
+    /// declared there: only steps of loops around that place assign to it.
+    fn stays(&self, uniform: usize, at: usize) -> bool {
+        self.writes_of(uniform)
+            .all(|write| write.of_step.as_ref().is_some_and(|body| body.contains(&at)))
+    }
+
+    /// True for an expression with the same value in all threads of a block.
+    fn is_uniform(&self, range: Range<usize>) -> bool {
+        self.is_pure(range, false, &|id| self.found.of[id] == Class::Uniform)
+    }
+
+    /// True for an expression that depends on values of locals that are known, on constants and on indices alone.
+    fn is_pure(
+        &self,
+        range: Range<usize>,
+        by_thread: bool,
+        is_known: &dyn Fn(usize) -> bool,
+    ) -> bool {
+        range.clone().all(|at| self.is_pure_at(at, range.start, by_thread, is_known))
+    }
+
+    fn is_pure_at(
+        &self,
+        at: usize,
+        start: usize,
+        by_thread: bool,
+        is_known: &dyn Fn(usize) -> bool,
+    ) -> bool {
+        let lexemes = self.lexemes;
+        let text = lexemes.at(at);
+        if lexemes.is_literal(at) {
+            return !text.ends_with('"');
+        }
+        if !lexemes.is_word(at) {
+            return match text {
+                "+" | "-" | "/" | "%" | "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||"
+                | "|" | "^" | "~" | "!" | "<<" | ">>" | "?" | ":" | "(" | ")" | "," => true,
+                // With one operand it goes to memory, or takes an address.
+                "*" | "&" => {
+                    let is_cast = |it| {
+                        lexemes.is_cast(it, |word| {
+                            self.used(word).is_some()
+                                || (self.context.is_constant)(lexemes.at(word))
+                        })
+                    };
+                    at > start && lexemes.ends_operand(at - 1) && !is_cast(at - 1)
+                        || self.is_in_cast(at)
+                }
+                // Of an index, or of a parameter that is a structure.
+                "." => {
+                    at > start
+                        && (INDICES.contains(&lexemes.at(at - 1)) || self.used(at - 1).is_some())
+                }
+                _ => false,
+            };
+        }
+        if lexemes.before(at) == "." && at > start {
+            return lexemes.at(at + 1) != "(";
+        }
+        if let Some(id) = self.used(at) {
+            return is_known(id);
+        }
+        if lexemes.at(at + 1) == "(" && !is_type(text) && !is_integer(text) {
+            return (self.context.is_pure_function)(text);
+        }
+        match text {
+            "threadIdx" => by_thread,
+            "blockIdx" | "blockDim" | "gridDim" | "warpSize" | "true" | "false" | "nullptr"
+            | "const" => true,
+            _ => is_type(text) || is_integer(text) || (self.context.is_constant)(text),
+        }
+    }
+
+    /// True for a `*` of a type such as `(const float *)`.
+    fn is_in_cast(&self, at: usize) -> bool {
+        let close = self.lexemes.opener(at).and_then(|open| self.lexemes.partner(open));
+        close.is_some_and(|close| {
+            self.lexemes.is_cast(close, |word| {
+                let text = self.lexemes.at(word);
+                !(is_type(text) || is_integer(text) || is_specifier(text) || text == "void")
+            })
+        })
+    }
+
+    fn used(&self, at: usize) -> Option<usize> {
+        let uses = &self.body.uses;
+        uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
+    }
+
+    /// True if the statements around loops over threads depend on what is the same in all threads, and names are
+    /// clear.
+    fn is_sound(&self) -> bool {
+        let Classes { of, is_outer, writes } = &self.found;
+        let is_written = |part: &Range<usize>| {
+            let assigns = |it: &&Write| it.range == *part;
+            writes
+                .iter()
+                .find(assigns)
+                .is_some_and(|it| matches!(of[it.local], Class::Uniform | Class::Shifted))
+        };
+        let locals = || self.body.locals.iter().zip(is_outer);
+        let names: HashSet<&str> = INDICES.into_iter().collect();
+        self.conditions.iter().all(|it| self.is_uniform(it.clone()))
+            && self.steps.iter().all(is_written)
+            && locals().all(|(local, is_outer)| !(*is_outer || local.is_shared) || !local.hides)
+            && locals().all(|(local, _)| {
+                !names.contains(local.name.as_str()) && !local.name.starts_with("gpuarray_")
+            })
+            && locals().all(|(local, is_outer)| !is_outer || !self.means_more(local))
+    }
+
+    /// True if the name of a local stands for something else in front of its declaration.
+    fn means_more(&self, local: &Local) -> bool {
+        let lexemes = self.lexemes;
+        let mut before = if local.is_parameter { 0..0 } else { 0..local.at };
+        before.any(|at| {
+            lexemes.at(at) == local.name
+                && !matches!(lexemes.before(at), "." | "->")
+                && self.used(at).is_none()
+                && self.body.locals.iter().all(|it| it.at != at)
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! Which statements of a kernel become a loop over threads, and what is around those loops.
+
+use super::access::Access;
+use super::classes::{Class, Classes, facts, is_outer, is_plain, may_fault};
+use super::lexemes::Lexemes;
+use super::statements::{Body, Local, Loop, Node, What};
+use super::words::{is_integer, is_specifier, is_type};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// A part of a kernel, in the order of the text.
+#[derive(Debug)]
+pub(super) enum Item<'n> {
+    /// A loop over threads: its number.
+    Region(usize),
+    Barrier,
+    /// The declaration of a variable that is none of a thread's.
+    Declaration(&'n Node),
+    /// An assignment to one: its number among the writes.
+    Write(usize),
+    If {
+        condition: Range<usize>,
+        then: Vec<Item<'n>>,
+        other: Vec<Item<'n>>,
+    },
+    Loop {
+        node: &'n Loop,
+        body: Vec<Item<'n>>,
+    },
+    Block(Vec<Item<'n>>),
+    /// The end of a loop, of an iteration or of the kernel.
+    Jump(&'n Node),
+}
+
+/// A run of statements without a barrier.
+#[derive(Debug, Default)]
+pub(super) struct Region<'n> {
+    pub(super) nodes: Vec<&'n Node>,
+    /// True if threads return in it while others go on behind it.
+    pub(super) loses_threads: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Layout<'n> {
+    pub(super) items: Vec<Item<'n>>,
+    pub(super) regions: Vec<Region<'n>>,
+    /// Locals with a place in memory for each thread.
+    pub(super) kept: BTreeSet<usize>,
+}
+
+/// Lays a kernel out; `None` if it has no second form.
+pub(super) fn layout<'n>(
+    lexemes: &Lexemes<'_, '_>,
+    body: &'n Body,
+    classes: &Classes,
+) -> Option<Layout<'n>> {
+    let mut builder = Builder { lexemes, body, classes, regions: Vec::new() };
+    let items = builder.list(&body.nodes);
+    let mut regions = builder.regions;
+    let last = match items.last() {
+        Some(Item::Region(number)) => *number,
+        _ => usize::MAX,
+    };
+    for (number, region) in regions.iter_mut().enumerate() {
+        region.loses_threads = number != last && region.nodes.iter().any(|it| facts(it).returns);
+    }
+    let mut layout = Layout { items, regions, kept: BTreeSet::new() };
+    layout.kept = kept(lexemes, body, classes, &layout.regions)?;
+    Some(layout)
+}
+
+struct Builder<'b, 't, 'a, 'n> {
+    lexemes: &'b Lexemes<'t, 'a>,
+    body: &'n Body,
+    classes: &'b Classes,
+    regions: Vec<Region<'n>>,
+}
+
+impl<'n> Builder<'_, '_, '_, 'n> {
+    fn list(&mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Vec<Item<'n>> {
+        let (mut items, mut region) = (Vec::new(), Region::default());
+        for node in nodes {
+            match &node.what {
+                What::Empty => {}
+                What::Shared => items.push(Item::Declaration(node)),
+                What::Declaration(id) => match self.classes.of[*id] {
+                    // What is computed there depends on nothing that the region's statements assign to. But
+                    // if one of them returns, it may not be computed at all.
+                    Class::Uniform | Class::Shifted => {
+                        if may_fault(self.lexemes, &self.body.locals[*id].init) {
+                            self.close(&mut region, &mut items);
+                        }
+                        items.push(Item::Declaration(node));
+                    }
+                    Class::Computed => {}
+                    _ => region.nodes.push(node),
+                },
+                _ => match self.outer(node) {
+                    Some(make) => {
+                        self.close(&mut region, &mut items);
+                        items.push(make);
+                    }
+                    None => region.nodes.push(node),
+                },
+            }
+        }
+        self.close(&mut region, &mut items);
+        items
+    }
+
+    fn close(&mut self, region: &mut Region<'n>, items: &mut Vec<Item<'n>>) {
+        if !region.nodes.is_empty() {
+            self.regions.push(std::mem::take(region));
+            items.push(Item::Region(self.regions.len() - 1));
+        }
+    }
+
+    /// The item of a statement that is in no loop over threads.
+    fn outer(&mut self, node: &'n Node) -> Option<Item<'n>> {
+        if let What::Expression = node.what {
+            let is_outer =
+                |local: usize| matches!(self.classes.of[local], Class::Uniform | Class::Shifted);
+            let writes = self.classes.writes.iter();
+            let number = writes.enumerate().find_map(|(number, it)| {
+                (it.range.start == node.range.start && is_outer(it.local)).then_some(number)
+            });
+            return number.map(Item::Write);
+        }
+        if !is_outer(node) {
+            return None;
+        }
+        Some(match &node.what {
+            What::Barrier => Item::Barrier,
+            What::Block(nodes) => Item::Block(self.list(nodes)),
+            What::If { condition, then, other } => Item::If {
+                condition: condition.clone(),
+                then: self.list([&**then]),
+                other: self.list(other.as_deref()),
+            },
+            What::Loop(it) => Item::Loop { node: it, body: self.list([&*it.body]) },
+            _ => Item::Jump(node),
+        })
+    }
+}
+
+/// The locals that threads keep from one loop to another; `None` if one is used between loops.
+fn kept(
+    lexemes: &Lexemes<'_, '_>,
+    body: &Body,
+    classes: &Classes,
+    regions: &[Region<'_>],
+) -> Option<BTreeSet<usize>> {
+    let region_of = |at: usize| {
+        let holds = |it: &&Node| it.range.contains(&at);
+        regions.iter().position(|region| region.nodes.iter().any(holds))
+    };
+    let mut kept = BTreeSet::new();
+    for (id, local) in body.locals.iter().enumerate() {
+        if classes.of[id] != Class::Own || !classes.is_outer[id] {
+            continue;
+        }
+        let uses = body.uses.iter().filter(|it| it.local == id);
+        let mut at: BTreeSet<_> = uses.map(|it| region_of(it.at)).collect();
+        if local.is_parameter {
+            // Each thread has its own.
+            kept.insert(id);
+        } else {
+            at.insert(region_of(local.at));
+            if at.len() > 1 || (regions.len() > 1 && may_be_pointed_to(lexemes, body, id, local)) {
+                kept.insert(id);
+            }
+        }
+        if at.contains(&None) {
+            return None;
+        }
+    }
+    Some(kept)
+}
+
+/// True if a pointer to a local, or into it, may be left behind by the region that it is in.
+fn may_be_pointed_to(lexemes: &Lexemes<'_, '_>, body: &Body, id: usize, local: &Local) -> bool {
+    let is_element = |at: usize| {
+        let mut behind = at + 1;
+        let extents = local.declarator.clone().filter(|&it| lexemes.at(it) == "[").count();
+        (0..extents).all(|_| {
+            let is_next = lexemes.at(behind) == "[";
+            behind = lexemes.partner(behind).map_or(behind, |it| it + 1);
+            is_next
+        })
+    };
+    let is_array = local.declarator.clone().any(|it| lexemes.at(it) == "[");
+    let mut uses = body.uses.iter().filter(|it| it.local == id);
+    uses.any(|it| it.access == Access::Unknown || !is_element(it.at))
+        || !(is_plain(lexemes, local) || (is_array && is_number(lexemes, local)))
+}
+
+/// True for numbers of a type that no program defines, and arrays of them.
+pub(super) fn is_number(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
+    let is_word = |it: usize| {
+        let word = lexemes.at(it);
+        is_type(word) || is_integer(word) || (is_specifier(word) && word != "struct")
+    };
+    local.specifiers.clone().all(is_word)
+}

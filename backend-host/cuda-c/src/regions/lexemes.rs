@@ -1,0 +1,188 @@
+//! The lexemes of a kernel's definition: tokens, with operators of several characters whole.
+
+use crate::tokens::{Kind, Tokens};
+use std::ops::Range;
+
+const OPERATORS: [&str; 24] = [
+    "<<=", ">>=", "...", "->*", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=",
+    "&=", "|=", "^=", "++", "--", "<<", ">>", "->", ".*",
+];
+
+#[derive(Clone, Copy, Debug)]
+struct Lexeme {
+    /// Its tokens.
+    first: usize,
+    last: usize,
+    /// The other end of a group.
+    partner: usize,
+    /// What opens the innermost group that it is in.
+    opener: usize,
+}
+
+/// No lexeme.
+pub(super) const NONE: usize = usize::MAX;
+
+/// The lexemes of a range of tokens.
+#[derive(Debug)]
+pub(super) struct Lexemes<'t, 'a> {
+    pub(super) tokens: &'t Tokens<'a>,
+    all: Vec<Lexeme>,
+}
+
+impl<'t, 'a> Lexemes<'t, 'a> {
+    /// Reads the tokens of a range; `None` if its groups do not match.
+    pub(super) fn of(tokens: &'t Tokens<'a>, range: Range<usize>) -> Option<Lexemes<'t, 'a>> {
+        let mut all: Vec<Lexeme> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        let mut first = range.start;
+        while first < range.end {
+            let last = (first + operator_tokens(tokens, first)).min(range.end) - 1;
+            let opener = open.last().copied().unwrap_or(NONE);
+            let mut lexeme = Lexeme { first, last, partner: NONE, opener };
+            match tokens.at(first) {
+                "(" | "[" | "{" if tokens.all[first].kind == Kind::Mark => open.push(all.len()),
+                ")" | "]" | "}" if tokens.all[first].kind == Kind::Mark => {
+                    let start = open.pop()?;
+                    if tokens.partner(all[start].first) != Some(first) {
+                        return None;
+                    }
+                    lexeme.partner = start;
+                    lexeme.opener = all[start].opener;
+                    all[start].partner = all.len();
+                }
+                _ => {}
+            }
+            all.push(lexeme);
+            first = last + 1;
+        }
+        open.is_empty().then_some(Lexemes { tokens, all })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The text of a lexeme; empty where there is none.
+    pub(super) fn at(&self, index: usize) -> &'a str {
+        let Some(lexeme) = self.all.get(index) else { return "" };
+        &self.tokens.text[self.tokens.all[lexeme.first].start..self.tokens.all[lexeme.last].end]
+    }
+
+    pub(super) fn before(&self, index: usize) -> &'a str {
+        index.checked_sub(1).map_or("", |index| self.at(index))
+    }
+
+    pub(super) fn is_word(&self, index: usize) -> bool {
+        self.all.get(index).is_some_and(|it| self.tokens.is_word(it.first))
+    }
+
+    pub(super) fn is_literal(&self, index: usize) -> bool {
+        self.all.get(index).is_some_and(|it| self.tokens.all[it.first].kind == Kind::Literal)
+    }
+
+    /// The other end of a group.
+    pub(super) fn partner(&self, index: usize) -> Option<usize> {
+        self.all.get(index).map(|it| it.partner).filter(|&it| it != NONE)
+    }
+
+    /// What opens the innermost group around a lexeme.
+    pub(super) fn opener(&self, index: usize) -> Option<usize> {
+        self.all.get(index).map(|it| it.opener).filter(|&it| it != NONE)
+    }
+
+    /// The tokens of a lexeme.
+    pub(super) fn tokens_of(&self, index: usize) -> Range<usize> {
+        self.all[index].first..self.all[index].last + 1
+    }
+
+    /// The first lexeme of `texts` from `from` to before `end` that is in no group of its own.
+    pub(super) fn find(&self, from: usize, end: usize, texts: &[&str]) -> Option<usize> {
+        let mut at = from;
+        while at < end {
+            if texts.contains(&self.at(at)) && !self.is_literal(at) {
+                return Some(at);
+            }
+            at = match self.at(at) {
+                "(" | "[" | "{" => self.partner(at)? + 1,
+                _ => at + 1,
+            };
+        }
+        None
+    }
+
+    /// The parts of a range between commas that are in no group.
+    pub(super) fn parts(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        let mut parts = Vec::new();
+        let mut from = range.start;
+        while let Some(comma) = self.find(from, range.end, &[","]) {
+            parts.push(from..comma);
+            from = comma + 1;
+        }
+        if from < range.end {
+            parts.push(from..range.end);
+        }
+        parts
+    }
+
+    /// True for what an operand ends with, so that an operator behind it has two operands.
+    pub(super) fn ends_operand(&self, index: usize) -> bool {
+        self.is_literal(index)
+            || matches!(self.at(index), ")" | "]")
+            || (self.is_word(index) && !matches!(self.at(index), "return" | "sizeof" | "case"))
+    }
+
+    /// True for a group that is a cast as far as its words tell: those which `is_value` says are no types.
+    pub(super) fn is_cast(&self, close: usize, is_value: impl Fn(usize) -> bool) -> bool {
+        let Some(open) = self.partner(close).filter(|_| self.at(close) == ")") else {
+            return false;
+        };
+        let is_type = |index: usize| {
+            matches!(self.at(index), "*" | "::") || (self.is_word(index) && !is_value(index))
+        };
+        let is_call = open > 0 && self.ends_operand(open - 1);
+        !is_call && self.is_word(open + 1) && (open + 1..close).all(is_type)
+    }
+}
+
+/// True for an operator that assigns to what is in front of it.
+pub(super) fn is_assignment(operator: &str) -> bool {
+    operator == "="
+        || (operator.len() > 1
+            && operator.ends_with('=')
+            && !matches!(operator, "==" | "!=" | "<=" | ">="))
+}
+
+/// The tokens of the operator that begins at a token; 1 for what is none.
+fn operator_tokens(tokens: &Tokens<'_>, first: usize) -> usize {
+    if tokens.all[first].kind != Kind::Mark {
+        return 1;
+    }
+    let start = tokens.all[first].start;
+    let rest = &tokens.text.as_bytes()[start..];
+    let operator = OPERATORS.iter().find(|it| rest.starts_with(it.as_bytes()));
+    operator.map_or(1, |it| it.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_whole_and_groups_know_their_ends() {
+        let text = "a <<= b->c ++ + ++d (x [1], \"<<=\" ) >= 2";
+        let tokens = Tokens::of(text);
+        let lexemes = Lexemes::of(&tokens, 0..tokens.len()).expect("groups match");
+        let all: Vec<_> = (0..lexemes.len()).map(|it| lexemes.at(it)).collect();
+        let expected = [
+            "a", "<<=", "b", "->", "c", "++", "+", "++", "d", "(", "x", "[", "1", "]", ",",
+            "\"<<=\"", ")", ">=", "2",
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(lexemes.partner(9), Some(16));
+        assert_eq!(lexemes.opener(12), Some(11));
+        assert_eq!(lexemes.opener(11), Some(9));
+        assert_eq!(lexemes.parts(10..16), [10..14, 15..16]);
+        assert!(is_assignment("<<=") && is_assignment("=") && !is_assignment("<="));
+        assert!(Lexemes::of(&Tokens::of("( ]"), 0..2).is_none());
+    }
+}

@@ -1,0 +1,212 @@
+//! What the names of a program stand for, as far as the second form of a kernel has to know.
+
+use super::words::{is_keyword, is_known_function};
+use crate::declarations::Declared;
+use crate::tokens::Tokens;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// Beginnings of the language's names for what waits for other threads.
+const WAITS: [&str; 15] = [
+    "__syncthreads",
+    "__syncwarp",
+    "__barrier_sync",
+    "__shfl",
+    "__ballot",
+    "__any",
+    "__all",
+    "__uni_sync",
+    "__activemask",
+    "__match_",
+    "__reduce_",
+    "__nanosleep",
+    "cooperative_groups",
+    "cuda_c",
+    "gpuarray_",
+];
+/// Whole names of the executor's.
+const EXECUTOR: [&str; 3] = ["barrier", "rendezvous", "grid_barrier"];
+
+/// True for a name of the language or the executor by which a thread waits for others.
+pub(super) fn waits(word: &str) -> bool {
+    // `assert` and the like are `gpuarray_abi::trap`.
+    word != "gpuarray_abi"
+        && (WAITS.iter().any(|it| word.starts_with(it)) || EXECUTOR.contains(&word))
+}
+
+/// The names of a program, its headers too, but for those of the language.
+#[derive(Debug, Default)]
+pub(super) struct Program<'a> {
+    /// Names of functions by which a thread waits for others.
+    waiting: HashSet<&'a str>,
+    /// Names of namespaces with such functions.
+    namespaces: HashSet<&'a str>,
+    /// True if what waits has no name by which it could be told: then no kernel has a second form.
+    pub(super) hides_waits: bool,
+    /// Functions, and whether all of that name take values and pointers alone.
+    functions: HashMap<&'a str, bool>,
+    constants: HashSet<&'a str>,
+    /// Names that are declared somewhere, and may hide the language's.
+    names: HashSet<&'a str>,
+    /// True if something outside of kernels asks for the thread's index, or may without its name being written.
+    asks_for_thread: bool,
+    /// True if something outside of kernels has to do with the order of threads.
+    has_order: bool,
+}
+
+/// True for words of what threads may exchange without a barrier.
+fn orders(word: &str) -> bool {
+    let part = |it: &&str| word.contains(it);
+    ["atomic", "Atomic", "volatile", "fence", "asm"].iter().any(part)
+}
+
+impl<'a> Program<'a> {
+    pub(super) fn of(tokens: &Tokens<'a>, declared: &[Declared]) -> Program<'a> {
+        let own: Vec<&Declared> =
+            declared.iter().filter(|it| !tokens.is_of_language(it.range.start)).collect();
+        let mut program = Program::default();
+        for declaration in &own {
+            program.add(tokens, declaration);
+        }
+        let mut left = own.clone();
+        loop {
+            let (waiting, others): (Vec<_>, Vec<_>) =
+                left.into_iter().partition(|it| program.has_waiting(tokens, it.range.clone()));
+            for declaration in &waiting {
+                program.add_waiting(tokens, declaration);
+            }
+            left = others;
+            if waiting.is_empty() {
+                break;
+            }
+        }
+        // A function that is not called where it is named may be called anywhere.
+        let mut words = own.iter().flat_map(|it| it.range.clone()).filter(|&it| tokens.is_word(it));
+        program.hides_waits |= words.any(|at| {
+            let word = tokens.at(at);
+            let is_function =
+                program.waiting.contains(word) || (waits(word) && word.starts_with("__"));
+            is_function && !is_called(tokens, at)
+        });
+        program
+    }
+
+    fn add(&mut self, tokens: &Tokens<'a>, declared: &Declared) {
+        let words =
+            || declared.range.clone().filter(|&it| tokens.is_word(it)).map(|it| tokens.at(it));
+        for at in declared.range.clone().skip(1).filter(|&it| tokens.is_word(it)) {
+            let before = tokens.at(at - 1);
+            if before == ">"
+                || super::words::is_type(before)
+                || (tokens.is_word(at - 1) && !is_keyword(before))
+            {
+                self.names.insert(tokens.at(at));
+            }
+        }
+        if !declared.is_kernel {
+            self.asks_for_thread |= words().any(|it| it == "threadIdx" || it == "operator");
+            self.has_order |= words().any(orders);
+        }
+        match name(tokens, declared) {
+            Some((name, open)) => {
+                let close = tokens.partner(open).unwrap_or(open);
+                let takes_values = (open..close).all(|it| tokens.at(it) != "&");
+                *self.functions.entry(name).or_insert(true) &= takes_values;
+                self.hides_waits |= waits(name);
+            }
+            None => self.add_constant(tokens, declared.range.clone()),
+        }
+    }
+
+    /// `static const int name = ...;`
+    fn add_constant(&mut self, tokens: &Tokens<'a>, range: Range<usize>) {
+        let is_number = |word: &str| {
+            matches!(word, "static" | "__gpuarray_variable__" | "inline")
+                || is_keyword(word)
+                || super::words::is_integer(word)
+        };
+        let Some(equals) = range.clone().find(|&it| tokens.at(it) == "=") else { return };
+        let Some(at) = equals.checked_sub(1).filter(|it| range.contains(it)) else { return };
+        let mut specifiers = range.start..at;
+        let is_const = specifiers.clone().any(|it| matches!(tokens.at(it), "const" | "constexpr"));
+        let has_more = (equals..range.end).any(|it| tokens.at(it) == ",");
+        if is_const && !has_more && specifiers.all(|it| is_number(tokens.at(it))) {
+            self.constants.insert(tokens.at(at));
+        }
+    }
+
+    fn has_waiting(&self, tokens: &Tokens<'a>, mut range: Range<usize>) -> bool {
+        range.any(|it| tokens.is_word(it) && self.waits(tokens.at(it)))
+    }
+
+    fn add_waiting(&mut self, tokens: &Tokens<'a>, declared: &Declared) {
+        let first = declared.range.start;
+        match name(tokens, declared) {
+            // No kernel calls it.
+            Some(_) if declared.is_kernel => {}
+            Some((name, _)) => {
+                self.waiting.insert(name);
+            }
+            // Another name for a namespace.
+            None if tokens.at(first) == "namespace" && tokens.at(first + 2) == "=" => {
+                self.namespaces.insert(tokens.at(first + 1));
+            }
+            // Classes, operators, variables with functions in them.
+            None => self.hides_waits = true,
+        }
+    }
+
+    /// True for a name by which a thread may wait for others.
+    pub(super) fn waits(&self, word: &str) -> bool {
+        waits(word) || self.waiting.contains(word) || self.namespaces.contains(word)
+    }
+
+    pub(super) fn is_constant(&self, word: &str) -> bool {
+        self.constants.contains(word)
+    }
+
+    /// True for functions of the language whose result depends on values alone.
+    pub(super) fn is_pure_function(&self, word: &str) -> bool {
+        is_known_function(word) && !self.names.contains(word)
+    }
+
+    /// True for functions that have no references as parameters.
+    pub(super) fn takes_values(&self, word: &str) -> bool {
+        self.functions.get(word).copied().unwrap_or_else(|| self.is_pure_function(word))
+    }
+
+    /// True for functions that do not ask for the thread's index.
+    pub(super) fn knows_no_thread(&self, word: &str) -> bool {
+        !self.asks_for_thread
+            && (is_keyword(word) || super::words::is_integer(word) || self.is_pure_function(word))
+    }
+
+    /// True if the words of a kernel, or what it may call, have to do with the order of threads.
+    pub(super) fn has_order<'w>(&self, mut words: impl Iterator<Item = &'w str>) -> bool {
+        self.has_order || words.any(orders)
+    }
+}
+
+/// True for the name of a function, maybe with a template's arguments, in front of a parenthesis.
+fn is_called(tokens: &Tokens<'_>, at: usize) -> bool {
+    let mut behind = at + 1;
+    if tokens.at(behind) == "<" {
+        while !matches!(tokens.at(behind), ">" | ";" | "{" | "(" | "") {
+            behind += 1;
+        }
+        behind += 1;
+    }
+    tokens.at(behind) == "("
+}
+
+/// The name of a function that is no member and no operator, and where its parameters begin.
+fn name<'a>(tokens: &Tokens<'a>, declared: &Declared) -> Option<(&'a str, usize)> {
+    let open = declared.parameters?;
+    let mut before = declared.range.start..open;
+    let is_plain = open > declared.range.start
+        && tokens.is_word(open - 1)
+        && !is_keyword(tokens.at(open - 1))
+        && (open < 2 || tokens.at(open - 2) != "::")
+        && before.all(|it| !matches!(tokens.at(it), "operator" | "=" | "{"));
+    is_plain.then(|| (tokens.at(open - 1), open))
+}

@@ -1,0 +1,287 @@
+//! The statements of a kernel, its local variables, and where it uses them.
+//!
+//! What is not known for certain is no statement: then the kernel has no second form.
+
+use super::access::Access;
+use super::lexemes::Lexemes;
+use super::words::is_keyword;
+use std::ops::Range;
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) what: What,
+    /// Its lexemes.
+    pub(super) range: Range<usize>,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Barrier,
+    Empty,
+    Expression,
+    /// One variable: a declaration of several is as many nodes.
+    Declaration(usize),
+    /// Shared memory, which belongs to no thread.
+    Shared,
+    Block(Vec<Node>),
+    If {
+        condition: Range<usize>,
+        then: Box<Node>,
+        other: Option<Box<Node>>,
+    },
+    Loop(Loop),
+    Switch(Box<Node>),
+    Return,
+    Break,
+    Continue,
+}
+
+#[derive(Debug)]
+pub(super) struct Loop {
+    /// True for `do`, whose condition follows.
+    pub(super) is_do: bool,
+    pub(super) init: Vec<Node>,
+    pub(super) condition: Range<usize>,
+    pub(super) step: Range<usize>,
+    pub(super) body: Box<Node>,
+}
+
+/// A parameter or a local variable of a thread.
+#[derive(Debug)]
+pub(super) struct Local {
+    pub(super) name: String,
+    pub(super) is_parameter: bool,
+    pub(super) is_shared: bool,
+    /// Where its name is declared.
+    pub(super) at: usize,
+    /// The words of its type, and what declares it: `float` and `*p [4]`.
+    pub(super) specifiers: Range<usize>,
+    pub(super) declarator: Range<usize>,
+    /// What it begins with, and true where that stands behind `=`.
+    pub(super) init: Range<usize>,
+    pub(super) is_assigned: bool,
+    /// True if another variable of this name is hidden by it.
+    pub(super) hides: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) local: usize,
+    pub(super) at: usize,
+    pub(super) access: Access,
+}
+
+/// The body of a kernel.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) nodes: Vec<Node>,
+    pub(super) locals: Vec<Local>,
+    /// In the order of the text.
+    pub(super) uses: Vec<Use>,
+}
+
+/// Reads the parameters between two parentheses and the body between two braces.
+pub(super) fn read(
+    lexemes: &Lexemes<'_, '_>,
+    parameters: Range<usize>,
+    body: Range<usize>,
+    takes_values: &dyn Fn(&str) -> bool,
+) -> Option<Body> {
+    let (locals, uses, scopes) = (Vec::new(), Vec::new(), vec![Vec::new()]);
+    let mut parser = Parser { lexemes, takes_values, locals, uses, scopes };
+    for part in lexemes.parts(parameters) {
+        parser.parameter(part)?;
+    }
+    parser.scopes.push(Vec::new());
+    let nodes = parser.list(body)?;
+    let mut uses = parser.uses;
+    uses.sort_by_key(|it| it.at);
+    Some(Body { nodes, locals: parser.locals, uses })
+}
+
+pub(super) struct Parser<'p, 't, 'a> {
+    pub(super) lexemes: &'p Lexemes<'t, 'a>,
+    pub(super) takes_values: &'p dyn Fn(&str) -> bool,
+    pub(super) locals: Vec<Local>,
+    pub(super) uses: Vec<Use>,
+    scopes: Vec<Vec<usize>>,
+}
+
+impl Parser<'_, '_, '_> {
+    pub(super) fn find(&self, name: &str) -> Option<usize> {
+        let known = |scope: &Vec<usize>| {
+            scope.iter().rev().copied().find(|&it| self.locals[it].name == name)
+        };
+        self.scopes.iter().rev().find_map(known)
+    }
+
+    pub(super) fn declare(&mut self, mut local: Local) -> usize {
+        local.hides = self.find(&local.name).is_some();
+        self.locals.push(local);
+        let id = self.locals.len() - 1;
+        self.scopes.last_mut().expect("a scope").push(id);
+        id
+    }
+
+    fn list(&mut self, range: Range<usize>) -> Option<Vec<Node>> {
+        let (mut nodes, mut at) = (Vec::new(), range.start);
+        while at < range.end {
+            at = self.statement(at, range.end, &mut nodes)?;
+        }
+        Some(nodes)
+    }
+
+    /// Reads one statement, which a scope of its own is around.
+    fn only(&mut self, at: usize, end: usize) -> Option<(Node, usize)> {
+        self.scopes.push(Vec::new());
+        let mut nodes = Vec::new();
+        let next = self.statement(at, end, &mut nodes)?;
+        self.scopes.pop();
+        let node = match nodes.len() {
+            1 => nodes.pop()?,
+            _ => Node { what: What::Block(nodes), range: at..next },
+        };
+        Some((node, next))
+    }
+
+    /// Reads the statement at `at`, and returns where the next one is.
+    fn statement(&mut self, at: usize, end: usize, nodes: &mut Vec<Node>) -> Option<usize> {
+        let lexemes = self.lexemes;
+        let mut add = |what, next| {
+            nodes.push(Node { what, range: at..next });
+            Some(next)
+        };
+        let jump = |what| (lexemes.at(at + 1) == ";").then_some(what);
+        match lexemes.at(at) {
+            ";" => add(What::Empty, at + 1),
+            "{" => {
+                let close = lexemes.partner(at)?;
+                self.scopes.push(Vec::new());
+                let inner = self.list(at + 1..close)?;
+                self.scopes.pop();
+                add(What::Block(inner), close + 1)
+            }
+            "if" => {
+                let condition = self.condition(at + 1)?;
+                let (then, mut next) = self.only(condition.end + 1, end)?;
+                let mut other = None;
+                if lexemes.at(next) == "else" && next < end {
+                    let (node, behind) = self.only(next + 1, end)?;
+                    (other, next) = (Some(Box::new(node)), behind);
+                }
+                add(What::If { condition, then: Box::new(then), other }, next)
+            }
+            "while" => {
+                let condition = self.condition(at + 1)?;
+                let (body, next) = self.only(condition.end + 1, end)?;
+                let body = Box::new(body);
+                let step = next..next;
+                let read = Loop { is_do: false, init: Vec::new(), condition, step, body };
+                add(What::Loop(read), next)
+            }
+            "do" => {
+                let (body, next) = self.only(at + 1, end)?;
+                let condition =
+                    (lexemes.at(next) == "while").then(|| self.condition(next + 1))??;
+                let next = condition.end + 1;
+                let (body, step) = (Box::new(body), next..next);
+                let read = Loop { is_do: true, init: Vec::new(), condition, step, body };
+                (lexemes.at(next) == ";").then(|| add(What::Loop(read), next + 1))?
+            }
+            "for" => {
+                let (read, next) = self.for_loop(at, end)?;
+                add(What::Loop(read), next)
+            }
+            "switch" => {
+                let condition = self.condition(at + 1)?;
+                let (body, next) = self.only(condition.end + 1, end)?;
+                add(What::Switch(Box::new(body)), next)
+            }
+            "case" => {
+                let colon = lexemes.find(at, end, &[":", "?"])?;
+                (lexemes.at(colon) == ":").then(|| self.expression(at + 1..colon))??;
+                add(What::Empty, colon + 1)
+            }
+            "default" => (lexemes.at(at + 1) == ":").then(|| add(What::Empty, at + 2))?,
+            "return" => add(jump(What::Return)?, at + 2),
+            "break" => add(jump(What::Break)?, at + 2),
+            "continue" => add(jump(What::Continue)?, at + 2),
+            "__syncthreads" => {
+                let is_plain = (1..4).map(|it| lexemes.at(at + it)).eq(["(", ")", ";"]);
+                is_plain.then(|| add(What::Barrier, at + 4))?
+            }
+            _ => self.simple(at, end, nodes),
+        }
+    }
+
+    /// The expression between parentheses.
+    fn condition(&mut self, open: usize) -> Option<Range<usize>> {
+        let close = self.lexemes.partner(open).filter(|_| self.lexemes.at(open) == "(")?;
+        let has_more = self.lexemes.find(open + 1, close, &[";"]).is_some();
+        (!has_more && close > open + 1).then(|| self.expression(open + 1..close))??;
+        Some(open + 1..close)
+    }
+
+    fn for_loop(&mut self, at: usize, end: usize) -> Option<(Loop, usize)> {
+        let lexemes = self.lexemes;
+        let close = lexemes.partner(at + 1).filter(|_| lexemes.at(at + 1) == "(")?;
+        self.scopes.push(Vec::new());
+        let mut init = Vec::new();
+        // One with a colon is over a range, and has no semicolons.
+        let condition = self.statement(at + 2, close, &mut init)?;
+        let is_simple = |node: &Node| {
+            matches!(node.what, What::Empty | What::Expression | What::Declaration(_))
+        };
+        if !init.iter().all(is_simple) || lexemes.before(condition) != ";" {
+            return None;
+        }
+        let semicolon = lexemes.find(condition, close, &[";"])?;
+        self.expression(condition..semicolon)?;
+        self.expression(semicolon + 1..close)?;
+        let (body, next) = self.only(close + 1, end)?;
+        self.scopes.pop();
+        let (condition, step) = (condition..semicolon, semicolon + 1..close);
+        Some((Loop { is_do: false, init, condition, step, body: Box::new(body) }, next))
+    }
+
+    /// A declaration or an expression.
+    fn simple(&mut self, at: usize, end: usize, nodes: &mut Vec<Node>) -> Option<usize> {
+        let lexemes = self.lexemes;
+        let semicolon = lexemes.find(at, end, &[";"])?;
+        let range = at..semicolon + 1;
+        if (at..semicolon).any(|it| lexemes.at(it) == "thread_local") {
+            self.shared(at..semicolon)?;
+            nodes.push(Node { what: What::Shared, range });
+            return Some(semicolon + 1);
+        }
+        match self.specifiers(at) {
+            Some(behind) if behind > at => {
+                for part in lexemes.parts(behind..semicolon) {
+                    let id = self.declarator(at..behind, part.clone())?;
+                    nodes.push(Node { what: What::Declaration(id), range: part });
+                }
+            }
+            _ => {
+                self.is_expression(at).then(|| self.expression(at..semicolon))??;
+                nodes.push(Node { what: What::Expression, range });
+            }
+        }
+        Some(semicolon + 1)
+    }
+
+    /// False for what may be another declaration, or a label.
+    fn is_expression(&self, at: usize) -> bool {
+        let lexemes = self.lexemes;
+        if !lexemes.is_word(at) {
+            return lexemes.at(at) != "::" && lexemes.at(at) != "[";
+        }
+        let mut behind = at + 1;
+        while lexemes.at(behind) == "::" {
+            behind += 2;
+        }
+        let is_local = self.find(lexemes.at(at)).is_some();
+        !is_keyword(lexemes.at(at))
+            && (is_local || !matches!(lexemes.at(behind), "<" | "&" | "&&" | "*"))
+            && lexemes.at(behind) != ":"
+    }
+}

@@ -1,0 +1,397 @@
+//! The text of a kernel's second form.
+
+use super::classes::{Class, Classes, Write, facts};
+use super::layout::{Item, Layout, is_number};
+use super::lexemes::{Lexemes, NONE};
+use super::statements::{Body, Local, Loop, Node, What};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// What is written of a kernel.
+pub(super) struct Writer<'w, 't, 'a> {
+    pub(super) lexemes: &'w Lexemes<'t, 'a>,
+    pub(super) body: &'w Body,
+    pub(super) classes: &'w Classes,
+    pub(super) layout: &'w Layout<'w>,
+    /// True for a function that reads no index of a thread.
+    pub(super) knows_no_thread: &'w dyn Fn(&str) -> bool,
+    pub(super) text: String,
+    /// The file and line that the compiler takes the next character for, and the token before it.
+    place: String,
+    last_token: Option<usize>,
+}
+
+impl<'w, 't, 'a> Writer<'w, 't, 'a> {
+    pub(super) fn new(
+        lexemes: &'w Lexemes<'t, 'a>,
+        body: &'w Body,
+        classes: &'w Classes,
+        layout: &'w Layout<'w>,
+        knows_no_thread: &'w dyn Fn(&str) -> bool,
+    ) -> Writer<'w, 't, 'a> {
+        let (text, place, last_token) = (String::new(), String::new(), None);
+        Writer { lexemes, body, classes, layout, knows_no_thread, text, place, last_token }
+    }
+
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.last_token = None;
+    }
+
+    fn loses_threads(&self) -> bool {
+        self.layout.regions.iter().any(|it| it.loses_threads)
+    }
+
+    /// The body of the function.
+    pub(super) fn body(&mut self) {
+        self.put("const unsigned gpuarray_threads = blockDim.x * blockDim.y * blockDim.z;\n");
+        let kept: Vec<usize> = self.layout.kept.iter().copied().collect();
+        for (id, local) in self.body.locals.iter().enumerate() {
+            if self.layout.kept.contains(&id) || self.has_type(id) {
+                self.typedef(id, local);
+            }
+        }
+        let mut sizes = String::from("0ul");
+        for id in &kept {
+            let _ = write!(sizes, " + sizeof(gpuarray_T{id})");
+        }
+        if self.loses_threads() {
+            sizes.push_str(" + 1");
+        }
+        let _ = writeln!(
+            self.text,
+            "if (gpuarray_threads * ({sizes}) > ::gpuarray_abi::MOST_KEPT) return false;"
+        );
+        for id in &kept {
+            let _ = writeln!(
+                self.text,
+                "gpuarray_T{id} *const gpuarray_p{id} = static_cast<gpuarray_T{id} *>(\
+                 __builtin_alloca_with_align(sizeof(gpuarray_T{id}) * gpuarray_threads, 512));"
+            );
+        }
+        if self.loses_threads() {
+            self.put(
+                "unsigned char *const gpuarray_live = static_cast<unsigned char *>(\
+                 __builtin_alloca_with_align(gpuarray_threads, 512));\n\
+                 __builtin_memset(gpuarray_live, 1, gpuarray_threads);\n\
+                 unsigned gpuarray_left = gpuarray_threads;\n",
+            );
+        }
+        for id in kept.into_iter().filter(|&id| self.body.locals[id].is_parameter) {
+            let name = &self.body.locals[id].name;
+            let _ = writeln!(
+                self.text,
+                "for (unsigned gpuarray_t = 0; gpuarray_t < gpuarray_threads; ++gpuarray_t) \
+                 ::gpuarray_abi::keep(gpuarray_p{id}[gpuarray_t], {name});"
+            );
+        }
+        self.items(&self.layout.items);
+        self.put("return true;\n");
+    }
+
+    fn has_type(&self, id: usize) -> bool {
+        matches!(self.classes.of[id], Class::Computed | Class::Shifted)
+    }
+
+    fn typedef(&mut self, id: usize, local: &Local) {
+        if local.is_parameter {
+            let _ = writeln!(self.text, "typedef decltype({}) gpuarray_t{id};", local.name);
+        } else {
+            self.put("typedef ");
+            self.slice(local.specifiers.clone(), None);
+            self.put(" ");
+            self.slice(local.declarator.clone(), Some((local.at, &format!("gpuarray_t{id}"))));
+            self.put(";\n");
+        }
+        let _ = writeln!(self.text, "typedef ::gpuarray_abi::Kept<gpuarray_t{id}> gpuarray_T{id};");
+    }
+
+    fn items(&mut self, items: &[Item<'_>]) {
+        for item in items {
+            match item {
+                Item::Region(number) => self.region(*number),
+                Item::Barrier => self.put("::gpuarray_abi::apart();\n"),
+                Item::Declaration(node) => self.declaration(node),
+                Item::Write(number) => {
+                    self.write(*number);
+                    self.put(";\n");
+                }
+                Item::If { condition, then, other } => {
+                    self.put("if (");
+                    self.slice(condition.clone(), None);
+                    self.put(") {\n");
+                    self.items(then);
+                    self.put("} else {\n");
+                    self.items(other);
+                    self.put("}\n");
+                }
+                Item::Loop { node, body } => self.outer_loop(node, body),
+                Item::Block(inner) => {
+                    self.put("{\n");
+                    self.items(inner);
+                    self.put("}\n");
+                }
+                Item::Jump(node) => self.slice(node.range.clone(), None),
+            }
+        }
+    }
+
+    fn outer_loop(&mut self, node: &Loop, body: &[Item<'_>]) {
+        self.put("{\n");
+        for init in &node.init {
+            match init.what {
+                What::Declaration(id) if self.classes.of[id] == Class::Computed => {}
+                What::Declaration(_) => self.declaration(init),
+                What::Expression => {
+                    let start = init.range.start;
+                    if let Some(number) = self.number_of(start) {
+                        self.write(number);
+                        self.put(";\n");
+                    }
+                }
+                _ => {}
+            }
+        }
+        if node.is_do {
+            self.put("do {\n");
+            self.items(body);
+            self.put("} while (");
+            self.slice(node.condition.clone(), None);
+            self.put(");\n}\n");
+            return;
+        }
+        self.put("for (; ");
+        self.slice(node.condition.clone(), None);
+        self.put("; ");
+        for (index, part) in self.lexemes.parts(node.step.clone()).into_iter().enumerate() {
+            if index > 0 {
+                self.put(", ");
+            }
+            if let Some(number) = self.number_of(part.start) {
+                self.write(number);
+            }
+        }
+        self.put(") {\n");
+        self.items(body);
+        self.put("}\n}\n");
+    }
+
+    fn number_of(&self, start: usize) -> Option<usize> {
+        self.classes.writes.iter().position(|it| it.range.start == start)
+    }
+
+    /// A variable that is none of a thread's.
+    fn declaration(&mut self, node: &Node) {
+        let What::Declaration(id) = node.what else {
+            return self.slice(node.range.clone(), None);
+        };
+        let local = &self.body.locals[id];
+        if self.classes.of[id] == Class::Shifted {
+            let _ =
+                writeln!(self.text, "::gpuarray_abi::Offset<gpuarray_T{id}> gpuarray_o{id} = 0;");
+            return self.put("");
+        }
+        self.local(local, None);
+    }
+
+    fn local(&mut self, local: &Local, name: Option<&str>) {
+        self.slice(local.specifiers.clone(), None);
+        self.put(" ");
+        self.slice(local.declarator.clone(), name.map(|it| (local.at, it)));
+        if local.init.start != NONE {
+            let start = local.init.start - usize::from(local.is_assigned);
+            self.slice(start..local.init.end, None);
+        }
+        self.put(";\n");
+    }
+
+    /// An assignment to a variable that is none of a thread's.
+    fn write(&mut self, number: usize) {
+        let Write { local, operator, value, range, .. } = self.classes.writes[number].clone();
+        if self.classes.of[local] != Class::Shifted {
+            return self.slice(range, None);
+        }
+        match operator.as_str() {
+            "++" | "--" => {
+                let _ = write!(self.text, "{operator}gpuarray_o{local}");
+            }
+            _ => {
+                let by = if operator == "+=" { "add" } else { "subtract" };
+                let _ = write!(self.text, "::gpuarray_abi::{by}(gpuarray_o{local}, ");
+                self.slice(value, None);
+                self.put(")");
+            }
+        }
+        self.last_token = None;
+    }
+
+    fn region(&mut self, number: usize) {
+        let region = &self.layout.regions[number];
+        let (used, declared) = self.locals_of(&region.nodes);
+        self.put("{\n");
+        for &id in &used {
+            if self.classes.of[id] == Class::Uniform {
+                let name = &self.body.locals[id].name;
+                let _ = writeln!(self.text, "const auto &gpuarray_u{id} = {name};");
+            }
+        }
+        self.put(
+            "unsigned gpuarray_row = 0;\n\
+             for (unsigned gpuarray_z = 0; gpuarray_z < blockDim.z; ++gpuarray_z)\n\
+             for (unsigned gpuarray_y = 0; gpuarray_y < blockDim.y; ++gpuarray_y, gpuarray_row += blockDim.x)\n\
+             for (unsigned gpuarray_x = 0; gpuarray_x < blockDim.x; ++gpuarray_x) {\n\
+             const unsigned gpuarray_t = gpuarray_row + gpuarray_x;\n\
+             const ::uint3 threadIdx = {gpuarray_x, gpuarray_y, gpuarray_z};\n",
+        );
+        if self.loses_threads() {
+            self.put("if (!gpuarray_live[gpuarray_t]) continue;\n");
+        }
+        if self.calls(&region.nodes) {
+            self.put("::gpuarray_abi::set_thread(gpuarray_x, gpuarray_y, gpuarray_z);\n");
+        }
+        for &id in used.union(&declared) {
+            self.view(id);
+        }
+        self.put("{\n");
+        for node in &region.nodes {
+            self.statement(node, number);
+        }
+        let returns = region.nodes.iter().any(|it| facts(it).returns);
+        self.put("}\n");
+        if returns {
+            let _ = writeln!(self.text, "gpuarray_next_{number}:;");
+        }
+        self.put("}\n}\n");
+        if region.loses_threads {
+            self.put("if (!gpuarray_left) return true;\n");
+        }
+    }
+
+    /// The locals that statements use and declare between loops over threads.
+    fn locals_of(&self, nodes: &[&Node]) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        let holds = |at: usize| nodes.iter().any(|it| it.range.contains(&at));
+        let uses = self.body.uses.iter();
+        let mut used: BTreeSet<usize> = uses.filter(|it| holds(it.at)).map(|it| it.local).collect();
+        // What they are computed of is in front of them in the text.
+        let mut computed: Vec<usize> =
+            used.iter().copied().filter(|&id| self.has_type(id)).collect();
+        while let Some(id) = computed.pop() {
+            let init = self.body.locals[id].init.clone();
+            let uses = self.body.uses.iter().filter(|it| init.contains(&it.at));
+            for id in uses.map(|it| it.local) {
+                if used.insert(id) && self.has_type(id) {
+                    computed.push(id);
+                }
+            }
+        }
+        let locals = self.body.locals.iter().enumerate();
+        let declared = locals
+            .filter(|(id, it)| !it.is_parameter && self.layout.kept.contains(id) && holds(it.at));
+        (used, declared.map(|(id, _)| id).collect())
+    }
+
+    /// True if statements call a function that may ask for the thread's index.
+    fn calls(&self, nodes: &[&Node]) -> bool {
+        let lexemes = self.lexemes;
+        nodes.iter().flat_map(|it| it.range.clone()).any(|at| {
+            lexemes.is_word(at)
+                && lexemes.at(at + 1) == "("
+                && !(self.knows_no_thread)(lexemes.at(at))
+        })
+    }
+
+    /// What a loop over threads knows of a local.
+    fn view(&mut self, id: usize) {
+        let local = &self.body.locals[id];
+        let name = local.name.clone();
+        if self.layout.kept.contains(&id) {
+            let _ = writeln!(self.text, "gpuarray_T{id} &{name} = gpuarray_p{id}[gpuarray_t];");
+            return;
+        }
+        match self.classes.of[id] {
+            Class::Uniform => {
+                let _ = writeln!(self.text, "const auto &{name} = gpuarray_u{id};");
+            }
+            Class::Computed | Class::Shifted => {
+                let _ = write!(self.text, "const gpuarray_T{id} {name} = ");
+                let is_shifted = self.classes.of[id] == Class::Shifted;
+                if is_shifted {
+                    let _ =
+                        write!(self.text, "(gpuarray_T{id})(::gpuarray_abi::same<gpuarray_T{id}>(");
+                }
+                self.last_token = None;
+                self.slice(local.init.clone(), None);
+                if is_shifted {
+                    let _ = write!(self.text, ") + gpuarray_o{id})");
+                }
+                self.put(";\n");
+            }
+            Class::Own | Class::Shared => {}
+        }
+    }
+
+    /// A statement of a loop over threads.
+    fn statement(&mut self, node: &Node, number: usize) {
+        if let What::Declaration(id) = node.what {
+            let local = &self.body.locals[id];
+            if !self.layout.kept.contains(&id) {
+                return self.local(local, None);
+            }
+            // A class may set its members without being told.
+            if local.init.start != NONE || !is_number(self.lexemes, local) {
+                self.put("{ ");
+                self.local(local, Some("gpuarray_value"));
+                let _ =
+                    writeln!(self.text, "::gpuarray_abi::keep({}, gpuarray_value); }}", local.name);
+                self.last_token = None;
+            }
+            return;
+        }
+        let mark = match self.layout.regions[number].loses_threads {
+            true => "gpuarray_live[gpuarray_t] = 0; --gpuarray_left; ",
+            false => "",
+        };
+        let leave = format!("{{ {mark}goto gpuarray_next_{number}; }}");
+        let mut at = node.range.start;
+        while let Some(end) = (at..node.range.end).find(|&it| self.lexemes.at(it) == "return") {
+            self.slice(at..end, None);
+            self.put(&leave);
+            // Its semicolon is replaced, too.
+            at = end + 2;
+        }
+        self.slice(at..node.range.end, None);
+        self.put("\n");
+    }
+
+    /// The program's own text, on its own lines, with another name in place of one lexeme.
+    fn slice(&mut self, range: Range<usize>, renamed: Option<(usize, &str)>) {
+        let tokens = self.lexemes.tokens;
+        for index in range {
+            let own = renamed.filter(|(at, _)| *at == index).map(|(_, name)| name);
+            for token in self.lexemes.tokens_of(index) {
+                let is_behind = self.last_token.is_some_and(|it| {
+                    it + 1 == token && tokens.all[it].end == tokens.all[token].start
+                });
+                if !is_behind {
+                    self.go_to(tokens.place(token));
+                }
+                self.text.push_str(own.unwrap_or(tokens.at(token)));
+                self.last_token = Some(token);
+            }
+        }
+    }
+
+    /// Lets the compiler take what follows for a line of the program.
+    fn go_to(&mut self, place: String) {
+        if self.place == place && !self.text.ends_with('\n') && self.last_token.is_some() {
+            self.text.push(' ');
+            return;
+        }
+        if let Some((file, line)) = place.rsplit_once(':') {
+            // As a line of a system's header, so that its warnings come once.
+            let _ = write!(self.text, "\n# {line} \"{file}\" 3\n");
+        }
+        self.place = place;
+    }
+}

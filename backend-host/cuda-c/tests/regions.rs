@@ -1,0 +1,91 @@
+//! Random kernels with barriers, in both of their forms, against a model that has no schedule.
+//!
+//! A kernel is a tree of statements. The model runs each of them for all threads of a block before the next
+//! one; the kernel's text is compiled. Between two barriers no thread reads what another one writes.
+
+#[path = "regions/kernel.rs"]
+mod kernel;
+#[path = "regions/model.rs"]
+mod model;
+#[path = "regions/text.rs"]
+mod text;
+
+use cuda_c::{Compiler, Kernel, Language, Library, Optimization, Schedule, Shape, Source};
+use kernel::{Maker, Random, Tree};
+use std::ffi::c_void;
+
+/// Runs a kernel, and returns what it has written: a number for each thread, and for each element of the data.
+fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -> Vec<i32> {
+    let threads: u32 = shape.block.iter().product::<u32>() * shape.grid.iter().product::<u32>();
+    let mut out = vec![0; threads as usize + model::DATA];
+    let data: Vec<i32> = (0..model::DATA).map(model::data).collect();
+    let (mut first, mut second) = (numbers[0], numbers[1]);
+    let (mut data, mut address) = (data.as_ptr(), out.as_mut_ptr());
+    let mut written = out[threads as usize..].as_mut_ptr();
+    let arguments: [*mut c_void; 5] = [
+        (&raw mut first).cast(),
+        (&raw mut second).cast(),
+        (&raw mut data).cast(),
+        (&raw mut address).cast(),
+        (&raw mut written).cast(),
+    ];
+    // SAFETY: the kernel takes these, and stays inside of the arrays.
+    let done = unsafe { kernel.launch(shape, schedule, &arguments, &|| None) };
+    done.unwrap_or_else(|error| panic!("{error}"));
+    out
+}
+
+/// Compiles random kernels, so many in a text, and runs each in blocks of some shapes.
+fn search(optimization: Optimization, seed: u64, texts: usize, kernels: usize) {
+    let mut random = Random(seed);
+    let (mut with_regions, mut all) = (0, 0);
+    for _ in 0..texts {
+        let trees: Vec<Tree> = (0..kernels).map(|_| Maker::new(&mut random).tree()).collect();
+        let text = text::text(&trees);
+        let compiler = Compiler::find(Language::default()).expect("a C++ compiler");
+        let compiler = compiler.optimizing_for(optimization).with_regions(true);
+        let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
+        let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(compiled.log, "");
+        // SAFETY: the text is this test's.
+        let library = unsafe { Library::load(&compiled.library) }.expect("a unit");
+        for (number, tree) in trees.iter().enumerate() {
+            let kernel = Kernel::find(&library, &format!("kernel_{number}")).expect("the kernel");
+            (all, with_regions) = (all + 1, with_regions + usize::from(kernel.has_regions()));
+            for _ in 0..4 {
+                compare(&kernel, tree, &mut random, &text);
+            }
+        }
+    }
+    // What fits no loop, such as a condition that differs between threads, is not made.
+    assert!(with_regions * 10 >= all * 9, "{with_regions} of {all} kernels have a second form");
+}
+
+fn compare(kernel: &Kernel, tree: &Tree, random: &mut Random, text: &str) {
+    let block = [1 + random.below(40), 1 + random.below(4), 1 + random.below(3)];
+    let grid = [1 + random.below(3), 1 + random.below(2), 1];
+    let numbers = [random.below(1000) as i32 - 500, random.below(7) as i32];
+    let expected = model::run(tree, grid, block, numbers);
+    let to_u32 = |it: [usize; 3]| it.map(|it| it as u32);
+    let shape = Shape { grid: to_u32(grid), block: to_u32(block), cooperative: false };
+    for fibers in [false, true] {
+        let schedule = Schedule { fibers, fill: Some(0x5a), ..Schedule::default() };
+        let found = run(kernel, &shape, &schedule, numbers);
+        assert!(
+            found == expected,
+            "{} with fibers {fibers} of {block:?} in {grid:?} with {numbers:?}: {:?}\n{text}",
+            kernel.name(),
+            found.iter().zip(&expected).enumerate().find(|(_, (a, b))| a != b),
+        );
+    }
+}
+
+#[test]
+fn random_kernels_compute_what_the_model_does() {
+    search(Optimization::Compilation, 1, 12, 30);
+}
+
+#[test]
+fn random_kernels_compute_what_the_model_does_in_vectors() {
+    search(Optimization::Speed, 2, 2, 16);
+}

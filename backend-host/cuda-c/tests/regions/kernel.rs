@@ -1,0 +1,340 @@
+//! Random kernels as trees.
+
+/// Numbers that look random: xorshift.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Number(i32),
+    /// A parameter of the kernel: 0 or 1.
+    Parameter(usize),
+    /// `threadIdx`, `blockIdx`, `blockDim` and `gridDim` along an axis.
+    Index(usize, usize),
+    /// The number of the thread in its block.
+    Thread,
+    Variable(usize),
+    Element(usize, Box<Value>),
+    /// The thread's own place in shared memory.
+    OwnShared,
+    Binary(&'static str, Box<Value>, Box<Value>),
+    Choice(Box<Value>, Box<Value>, Box<Value>),
+    /// A call of a device function that takes values.
+    Call(Box<Value>, Box<Value>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Statement {
+    Barrier,
+    /// A variable of a number: with `const`, and with what it begins with.
+    Declare {
+        id: usize,
+        is_const: bool,
+        value: Option<Value>,
+    },
+    /// An array of four elements.
+    Array {
+        id: usize,
+        values: Option<[Value; 2]>,
+    },
+    Assign(usize, &'static str, Value),
+    /// `++` or `--`.
+    Step(usize, &'static str),
+    AssignElement(usize, Value, &'static str, Value),
+    AssignShared(&'static str, Value),
+    /// All write to shared memory, and read what another one wrote.
+    Exchange(usize, Value),
+    If(Value, Vec<Statement>, Vec<Statement>),
+    /// From a value to another one, by a number.
+    For {
+        id: usize,
+        from: Value,
+        to: Value,
+        by: i32,
+        body: Vec<Statement>,
+    },
+    /// So many times at most, while the value is not zero, which is asked first or last.
+    While {
+        id: usize,
+        times: Value,
+        asks_last: bool,
+        body: Vec<Statement>,
+    },
+    /// `for (i = ...; i < limit; i += all threads of the grid)` adds elements of the data to a variable, or
+    /// writes them.
+    Strided {
+        id: usize,
+        sum: usize,
+        limit: Value,
+        writes: bool,
+    },
+    Break,
+    Continue,
+    Return(Value),
+    /// Functions that write by a pointer, and by a reference.
+    CallPointer(usize, Value),
+    CallReference(usize, Value),
+    Block(Vec<Statement>),
+}
+
+/// A kernel: its statements, and what each thread writes at the end.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) result: Value,
+    pub(crate) variables: usize,
+}
+
+/// What a variable may be used for.
+#[derive(Clone, Copy)]
+struct Variable {
+    id: usize,
+    is_uniform: bool,
+    is_const: bool,
+    is_array: bool,
+    /// True for one that begins as a function of the thread, and is only shifted by the same in all threads.
+    is_shifted: bool,
+}
+
+impl Variable {
+    /// True for a number that each thread may change as it wants.
+    fn is_free(&self) -> bool {
+        !(self.is_const || self.is_array || self.is_uniform || self.is_shifted)
+    }
+}
+
+/// Makes a random kernel.
+pub(crate) struct Maker<'r> {
+    random: &'r mut Random,
+    variables: usize,
+    scope: Vec<Variable>,
+}
+
+impl<'r> Maker<'r> {
+    pub(crate) fn new(random: &'r mut Random) -> Maker<'r> {
+        Maker { random, variables: 0, scope: Vec::new() }
+    }
+
+    pub(crate) fn tree(mut self) -> Tree {
+        let count = 3 + self.random.below(8);
+        let mut statements = vec![Statement::AssignShared("=", self.value(2, false))];
+        statements.extend(self.statements(count, 3, true, false));
+        statements.push(Statement::Barrier);
+        let result = self.value(3, false);
+        Tree { statements, result, variables: self.variables }
+    }
+
+    fn pick(&mut self, wanted: impl Fn(&Variable) -> bool) -> Option<usize> {
+        let known: Vec<usize> = self.scope.iter().filter(|it| wanted(it)).map(|it| it.id).collect();
+        (!known.is_empty()).then(|| known[self.random.below(known.len())])
+    }
+
+    fn value(&mut self, depth: usize, is_uniform: bool) -> Value {
+        let operators = ["+", "-", "*", "&", "^", "+", "<", "=="];
+        if depth > 0 && self.random.below(3) > 0 {
+            let mut value = || Box::new(self.value(depth - 1, is_uniform));
+            let (a, b, c) = (value(), value(), value());
+            return match self.random.below(if is_uniform { 9 } else { 10 }) {
+                8 => Value::Choice(a, b, c),
+                9 => Value::Call(a, b),
+                number => Value::Binary(operators[number], a, b),
+            };
+        }
+        match self.random.below(if is_uniform { 5 } else { 10 }) {
+            0 => Value::Number(self.random.below(20) as i32),
+            1 => Value::Parameter(self.random.below(2)),
+            2 => Value::Index(1 + self.random.below(3), self.random.below(3)),
+            3 | 4 => match self.pick(|it| !it.is_array && it.is_uniform) {
+                Some(id) => Value::Variable(id),
+                None => Value::Number(3),
+            },
+            5 => Value::Index(0, self.random.below(3)),
+            6 => Value::OwnShared,
+            7 => match self.pick(|it| it.is_array) {
+                Some(id) => Value::Element(id, Box::new(self.value(1, false))),
+                None => Value::Thread,
+            },
+            _ => match self.pick(|it| !it.is_array) {
+                Some(id) => Value::Variable(id),
+                None => Value::Thread,
+            },
+        }
+    }
+
+    /// Statements of a scope: `is_outer` where they are outside of what differs between threads, so that
+    /// barriers may be there.
+    fn statements(
+        &mut self,
+        count: usize,
+        depth: usize,
+        is_outer: bool,
+        in_loop: bool,
+    ) -> Vec<Statement> {
+        let known = self.scope.len();
+        let made = (0..count).map(|_| self.statement(depth, is_outer, in_loop)).collect();
+        self.scope.truncate(known);
+        made
+    }
+
+    fn body(&mut self, depth: usize, is_outer: bool, in_loop: bool) -> Vec<Statement> {
+        let count = 1 + self.random.below(5);
+        self.statements(count, depth - 1, is_outer, in_loop)
+    }
+
+    fn declare(&mut self, is_uniform: bool, is_const: bool, is_array: bool) -> usize {
+        let id = self.variables;
+        self.variables += 1;
+        self.scope.push(Variable { id, is_uniform, is_const, is_array, is_shifted: false });
+        id
+    }
+
+    /// A variable that is shifted, or the next shift of one.
+    fn shifted(&mut self) -> Statement {
+        let step = ["++", "--"][self.random.below(2)];
+        match self.pick(|it| it.is_shifted) {
+            Some(id) if self.random.below(4) == 0 => Statement::Step(id, step),
+            Some(id) if self.random.below(4) > 0 => {
+                let operator = ["+=", "-="][self.random.below(2)];
+                Statement::Assign(id, operator, self.value(1, true))
+            }
+            _ => {
+                let own = [Value::Thread, Value::Index(0, 0)][self.random.below(2)].clone();
+                let value = Value::Binary("*", Box::new(own), Box::new(self.value(1, true)));
+                let id = self.declare(false, false, false);
+                if let Some(last) = self.scope.last_mut() {
+                    last.is_shifted = true;
+                }
+                Statement::Declare { id, is_const: false, value: Some(value) }
+            }
+        }
+    }
+
+    fn statement(&mut self, depth: usize, is_outer: bool, in_loop: bool) -> Statement {
+        match self.random.below(if depth == 0 { 12 } else { 20 }) {
+            0 if is_outer => Statement::Barrier,
+            0..=2 if is_outer && self.random.below(2) == 0 => self.shifted(),
+            0 | 1 => {
+                let is_uniform = is_outer && self.random.below(2) == 0;
+                let is_const = self.random.below(3) == 0;
+                let value = self.value(2, is_uniform);
+                let id = self.declare(is_uniform, is_const, false);
+                Statement::Declare { id, is_const, value: Some(value) }
+            }
+            2 => {
+                let values = [self.value(1, false), self.value(1, false)];
+                let id = self.declare(false, false, true);
+                Statement::Array { id, values: Some(values) }
+            }
+            // What is the same in all threads is written where all come to.
+            3 | 4 => {
+                let chosen =
+                    self.pick(|it| it.is_free() || (is_outer && it.is_uniform && !it.is_const));
+                let Some(id) = chosen else {
+                    return Statement::AssignShared("+=", self.value(2, false));
+                };
+                let is_uniform = self.scope.iter().any(|it| it.id == id && it.is_uniform);
+                match self.random.below(4) {
+                    0 => Statement::Step(id, if self.random.below(2) == 0 { "++" } else { "--" }),
+                    number => {
+                        // A shift by the same in all threads is an assignment of its own.
+                        let is_same = is_uniform || number == 1;
+                        let operator = ["=", "+=", "-=", "^="][self.random.below(4)];
+                        Statement::Assign(id, operator, self.value(2, is_same))
+                    }
+                }
+            }
+            5 => match self.pick(|it| it.is_array) {
+                Some(id) => {
+                    Statement::AssignElement(id, self.value(1, false), "+=", self.value(2, false))
+                }
+                None => Statement::AssignShared("^=", self.value(2, false)),
+            },
+            6 => Statement::AssignShared("+=", self.value(2, false)),
+            7 | 8 if is_outer => match self.pick(Variable::is_free) {
+                Some(id) => Statement::Exchange(id, self.value(1, true)),
+                None => Statement::Barrier,
+            },
+            9 => match self.pick(Variable::is_free) {
+                Some(id) if self.random.below(2) == 0 => {
+                    Statement::CallPointer(id, self.value(1, false))
+                }
+                Some(id) => Statement::CallReference(id, self.value(1, false)),
+                None => Statement::Barrier.only_if(is_outer),
+            },
+            10 if self.random.below(3) == 0 => {
+                let limit = self.value(1, true);
+                let chosen = self.pick(Variable::is_free);
+                let Some(sum) = chosen else { return Statement::AssignShared("-=", Value::Thread) };
+                let id = self.variables;
+                self.variables += 1;
+                Statement::Strided { id, sum, limit, writes: is_outer && self.random.below(2) == 0 }
+            }
+            11 if in_loop && self.random.below(2) == 0 => {
+                let jump = [Statement::Break, Statement::Continue][self.random.below(2)].clone();
+                Statement::If(self.value(1, is_outer), vec![jump], Vec::new())
+            }
+            12 if self.random.below(2) == 0 => {
+                let test = Value::Binary("==", Box::new(self.hash()), Box::new(Value::Number(1)));
+                Statement::If(test, vec![Statement::Return(self.value(1, false))], Vec::new())
+            }
+            13 | 14 => {
+                let outer = is_outer && self.random.below(2) == 0;
+                let test = self.value(2, outer);
+                let then = self.body(depth, outer, in_loop && outer == is_outer);
+                let other = match self.random.below(2) {
+                    0 => Vec::new(),
+                    _ => self.body(depth, outer, in_loop && outer == is_outer),
+                };
+                Statement::If(test, then, other)
+            }
+            15 | 16 => {
+                let outer = is_outer && self.random.below(2) == 0;
+                let (from, to) = (self.small(outer), self.small(outer));
+                let known = self.scope.len();
+                let id = self.declare(outer, true, false);
+                let body = self.body(depth, outer, true);
+                self.scope.truncate(known);
+                Statement::For { id, from, to, by: 1 + self.random.below(2) as i32, body }
+            }
+            17 => {
+                let outer = is_outer && self.random.below(2) == 0;
+                let times = self.small(outer);
+                let known = self.scope.len();
+                let id = self.declare(outer, true, false);
+                let body = self.body(depth, outer, false);
+                self.scope.truncate(known);
+                Statement::While { id, times, asks_last: self.random.below(2) == 0, body }
+            }
+            18 => Statement::Block(self.body(depth, is_outer, in_loop)),
+            _ => Statement::AssignShared("+=", self.value(2, false)),
+        }
+    }
+
+    /// A value from 0 to 3.
+    fn small(&mut self, is_uniform: bool) -> Value {
+        let value = self.value(1, is_uniform);
+        Value::Binary("&", Box::new(value), Box::new(Value::Number(3)))
+    }
+
+    /// A value that is 1 in some threads.
+    fn hash(&mut self) -> Value {
+        let number = Value::Number(1 + self.random.below(13) as i32);
+        let product = Value::Binary("*", Box::new(Value::Thread), Box::new(number));
+        Value::Binary("&", Box::new(product), Box::new(Value::Number(15)))
+    }
+}
+
+impl Statement {
+    /// The statement, or one that does nothing.
+    fn only_if(self, is_wanted: bool) -> Statement {
+        if is_wanted { self } else { Statement::Block(Vec::new()) }
+    }
+}
