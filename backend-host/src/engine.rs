@@ -58,11 +58,8 @@ impl Engine {
 
     /// True if all work of the default stream has run, and all that it has to wait for.
     pub(crate) fn default_has_run(&self) -> bool {
-        // Captured work does not run.
-        self.default_is_clear()
-            || (self.captures.bars_default()
-                && self.default_queue.is_idle()
-                && self.marks(true).is_empty())
+        // Work of before the capture has run, and none can be queued meanwhile.
+        self.default_is_clear() || self.captures.bars_default()
     }
 
     /// True if no stream has work that is queued.

@@ -46,7 +46,7 @@ fn captures_are_refused_by_name(context: &Context) -> Outcome {
 }
 
 /// The stream captures no longer, and works.
-fn check_usable(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
+pub(crate) fn check_usable(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
     assert!(!stream.is_capturing()?);
     let mut x = numbers(context, stream, 5)?;
     assert_eq!((&x + 1)?.to_vec()?, [1, 2, 3, 4, 5]);

@@ -24,6 +24,7 @@ tests![
     a_graph_is_launched_on_other_streams needs [Graphs],
     a_graph_waits_for_the_work_of_its_stream needs [Graphs],
     a_graph_outlives_its_stream needs [Graphs],
+    a_launch_is_ordered_with_uses_of_what_the_capture_made needs [Graphs],
 ];
 
 /// Captures what `work` queues on the stream.
@@ -328,5 +329,27 @@ fn a_graph_outlives_its_stream(context: &Context) -> Outcome {
     drop(first);
     replay(&graph, &second)?;
     assert_eq!(x.to_vec()?[0], 1);
+    Ok(())
+}
+
+fn a_launch_is_ordered_with_uses_of_what_the_capture_made(context: &Context) -> Outcome {
+    let (first, second) = (context.stream()?, context.stream()?);
+    let x = numbers(context, &first, 100)?;
+    let mut made = None;
+    let graph = capture(&first, || {
+        made = Some((&x + 1)?);
+        Ok(())
+    })?;
+    let mut made = made.expect("captured");
+    // Once, so that nothing is made while a gate is closed.
+    replay(&graph, &second)?;
+    made.fill(4)?;
+    first.synchronize()?;
+    let gate = Gate::on(second.as_ref())?;
+    // SAFETY: the capture uses arrays alone.
+    unsafe { graph.launch(&second)? };
+    made.fill(5)?;
+    gate.open();
+    assert_eq!(made.to_vec()?, [5; 100]);
     Ok(())
 }

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod backends;
+mod capture_rules;
 mod captures;
 mod context;
 mod contexts;
@@ -39,6 +40,7 @@ mod reductions;
 mod reference;
 mod regions;
 mod renamed;
+mod replays;
 mod rows;
 mod scenarios;
 mod sharing;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         ("events", events::TESTS),
         ("hazards", hazards::TESTS),
         ("random_streams", random_streams::TESTS),
+        ("replays", replays::TESTS),
         ("threads", threads::TESTS),
         ("dtypes", dtypes::TESTS),
         ("elementwise", elementwise::TESTS),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         ("launches", launches::TESTS),
         ("graphs", graphs::TESTS),
         ("captures", captures::TESTS),
+        ("capture_rules", capture_rules::TESTS),
         ("kept", kept::TESTS),
         ("contexts", contexts::TESTS),
         ("sharing", sharing::TESTS),

@@ -118,14 +118,19 @@ impl Capture {
         self.origin
     }
 
-    /// Records work of a stream that takes part.
-    pub(crate) fn add(&self, call: &'static str, stream: u64, node: Node) -> Result<()> {
-        self.change(call, |recording| {
-            let number = recording.nodes.len();
-            recording.nodes.push(node);
-            let frontier = recording.frontiers.entry(stream).or_default();
-            recording.dependencies.push(std::mem::replace(frontier, vec![number]));
-        })
+    /// Records work of a stream that takes part, or returns the work if the capture has ended.
+    pub(crate) fn add(&self, call: &'static str, stream: u64, node: Node) -> Result<Option<Node>> {
+        match &mut *self.lock() {
+            None => Ok(Some(node)),
+            Some(recording) if recording.is_invalid => Err(Refusal::Invalidated.of(call)),
+            Some(recording) => {
+                let number = recording.nodes.len();
+                recording.nodes.push(node);
+                let frontier = recording.frontiers.entry(stream).or_default();
+                recording.dependencies.push(std::mem::replace(frontier, vec![number]));
+                Ok(None)
+            }
+        }
     }
 
     /// The place behind what a stream has recorded so far.
@@ -368,3 +373,6 @@ impl Captures {
         drop(abandoned);
     }
 }
+
+#[cfg(test)]
+mod tests;

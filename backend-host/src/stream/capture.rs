@@ -1,7 +1,7 @@
 //! How streams capture: how a capture begins, where work goes meanwhile, and how it ends.
 
 use super::{HostStream, Kind};
-use crate::capture::{Capture, CaptureSlot, CapturedMark, Refusal};
+use crate::capture::{Capture, CaptureSlot, CapturedMark, Node, Refusal};
 use crate::event::HostEvent;
 use crate::graph::{GraphWork, HostGraph};
 use crate::transfer;
@@ -19,15 +19,18 @@ impl HostStream {
         }
     }
 
-    /// The capture that records the stream's work; `None` if that is queued.
+    /// Records work where the stream captures; returns it if it is to be queued.
     ///
     /// # Errors
     /// `InvalidArgument` for the default stream, while a stream that it waits for captures.
-    fn recording(&self, call: &'static str) -> Result<Option<Arc<Capture>>> {
+    fn record_work(&self, call: &'static str, work: Node) -> Result<Option<Node>> {
         if matches!(self.kind, Kind::Default) {
             self.device.engine().captures.check_default(call)?;
         }
-        Ok(self.capture())
+        match self.capture() {
+            Some(capture) => capture.add(call, self.id, work),
+            None => Ok(Some(work)),
+        }
     }
 
     /// Queues work, or records it where the stream captures.
@@ -36,9 +39,9 @@ impl HostStream {
         call: &'static str,
         work: impl Fn() -> Result<()> + Send + Sync + 'static,
     ) -> Result<()> {
-        match self.recording(call)? {
-            Some(capture) => capture.add(call, self.id, Box::new(work)),
-            None => self.submit(Box::new(work)),
+        match self.record_work(call, Box::new(work))? {
+            Some(work) => self.submit(work),
+            None => Ok(()),
         }
     }
 
@@ -48,9 +51,7 @@ impl HostStream {
         &self,
         work: impl Fn() -> Result<()> + Send + Sync + 'static,
     ) -> Result<()> {
-        if let Some(capture) = self.recording("launch")? {
-            return capture.add("launch", self.id, Box::new(work));
-        }
+        let Some(work) = self.record_work("launch", Box::new(work))? else { return Ok(()) };
         let failure = self.device.engine().kernel_failure.clone();
         self.submit(Box::new(move || work().inspect_err(|error| failure.keep(error))))
     }
@@ -91,11 +92,13 @@ impl HostStream {
     /// Takes part in a capture from now on. Work of a capture cannot wait for work outside it, so what
     /// was queued before has run then.
     fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
+        let default = &self.device.engine().default_queue;
         loop {
+            default.mark().wait()?;
             self.mark().wait()?;
             // Work that other threads are queueing on the stream is not part of the capture.
             let _alone = begin_alone(self.id);
-            if !self.queue().is_idle() {
+            if !self.queue().is_idle() || !default.is_idle() {
                 continue;
             }
             if !slot.set(capture) {
@@ -119,7 +122,6 @@ impl HostStream {
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
         let engine = self.device.engine();
         engine.captures.collect(self.device.graph_blocks());
-        engine.default_queue.mark().wait()?;
         self.mark().wait()?;
         queue.take_failure()?;
         let capture = Capture::new(self.id, mode, self.device.graph_blocks());

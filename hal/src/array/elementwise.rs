@@ -341,7 +341,10 @@ impl Array {
         };
         let operation = Operation::new(operation)?;
         self.stream().wait_for_room();
-        let _guard = AccessGuard::acquire(self.stream(), &uses)?;
+        let guard = AccessGuard::acquire(self.stream(), &uses)?;
+        if is_new {
+            guard.keep_new(self.stream(), &self.memory)?;
+        }
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
         // output repeats no element and overlaps no input except as the same view, and the
         // guard has ordered this work behind all that conflicts with it.

@@ -84,7 +84,8 @@ impl CaptureState {
         if self.blocking_count.load(Ordering::Acquire) > 0 {
             return true;
         }
-        let Some(info) = driver.calls.capture_info.filter(|_| self.any_exposed()) else {
+        // A stream that the default stream waits for may have joined a capture by an event.
+        let Some(info) = driver.calls.capture_info.filter(|_| self.are_possible()) else {
             return false;
         };
         let (mut state, mut number) = (0, 0);

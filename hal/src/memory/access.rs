@@ -211,6 +211,23 @@ impl<'a> AccessGuard<'a> {
         Ok(guard)
     }
 
+    /// Adds memory that nobody else knows yet, and that the work writes, to what a graph of the work
+    /// uses. It needs no ordering now; launches of the graph will.
+    ///
+    /// # Errors
+    /// The driver's, if it cannot tell whether the stream captures.
+    #[inline]
+    pub(crate) fn keep_new(
+        &self,
+        stream: &Arc<dyn Stream>,
+        memory: &Arc<DeviceMemory>,
+    ) -> Result<()> {
+        if queueing::some_may_capture() {
+            stream.keep_for_graph(&[(memory, Access::Write)])?;
+        }
+        Ok(())
+    }
+
     /// Returns a guard that holds the memories' locks.
     #[cold]
     fn acquire_ordered(

@@ -6,12 +6,17 @@ import contextlib
 
 import numpy as np
 import pytest
+from device import BACKEND
 from processes import run_python
 
 from pygpu import cumath, driver, gpuarray
 from pygpu.compiler import SourceModule
 
 SOURCE = "__global__ void add(int *x, int value) { x[threadIdx.x] += value; }"
+
+on_the_host = pytest.mark.skipif(
+    BACKEND != "host", reason="a kernel that fails, or a fork, ends the use of a GPU"
+)
 
 
 @pytest.fixture
@@ -209,3 +214,146 @@ def test_a_capture_ends_with_the_objects_of_its_stream(made, first):
         del array
     del again
     np.testing.assert_array_equal((gpuarray.zeros(3, np.int32) + 1).get(), [1, 1, 1])
+
+
+FAILING = """
+__global__ void divide(int *x, const int *by) { x[threadIdx.x] /= *by; }
+__global__ void never_ends(volatile int *x) { while (*x == 0) { } }
+"""
+
+
+@on_the_host
+@pytest.mark.parametrize("where", ["the default stream", "the stream", "another stream"])
+def test_a_launch_ends_with_the_first_node_that_fails(where):
+    divide = SourceModule(FAILING).get_function("divide")
+    stream = driver.Stream()
+    x, by = gpuarray.to_gpu(np.full(4, 8, "i4")).on(stream), gpuarray.to_gpu(np.array([2], "i4"))
+    after = gpuarray.zeros(3, "i4").on(stream)
+    driver.Context.synchronize()
+    with stream.capture() as graph:
+        divide(x, by.on(stream), block=(4, 1, 1), stream=stream)
+        after += 1
+    on = {"the default stream": None, "the stream": stream}.get(where, driver.Stream())
+    graph.launch(on)
+    assert (x.get().tolist(), after.get().tolist()) == ([4] * 4, [1] * 3)
+    by.fill(0)
+    driver.Context.synchronize()
+
+    def launch_and_wait():
+        graph.launch(on)
+        (on or driver.Context).synchronize()
+
+    with pytest.raises(driver.LaunchError, match="divide"):
+        launch_and_wait()
+    driver.Context.synchronize()
+    assert after.get().tolist() == [1] * 3
+    # The graph is as it was.
+    by.fill(4)
+    graph.launch(on)
+    assert (x.get().tolist(), after.get().tolist()) == ([1] * 4, [2] * 3)
+
+
+@on_the_host
+def test_a_launch_that_never_ends_is_interrupted():
+    run_python(
+        f"""
+        import os, signal, threading, time
+        import numpy as np
+        from pygpu import autoinit, driver, gpuarray
+        from pygpu.compiler import SourceModule
+
+        kernel = SourceModule({FAILING!r}).get_function("never_ends")
+        stream = driver.Stream()
+        flag = gpuarray.zeros(1, np.int32)
+        driver.Context.synchronize()
+        with stream.capture() as graph:
+            kernel(flag.on(stream), block=(1, 1, 1), stream=stream)
+        main = threading.get_ident()
+        threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+        try:
+            graph.launch()
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise AssertionError("nothing was raised")
+        assert flag.get()[0] == 0
+        flag.fill(1)
+        graph.launch()
+        """
+    )
+
+
+@on_the_host
+def test_a_forked_child_makes_its_own_graphs():
+    run_python(
+        """
+        import os
+        import numpy as np
+        from pygpu import autoinit, driver, gpuarray
+
+        def adding():
+            stream = driver.Stream()
+            x = gpuarray.zeros(3, np.int32).on(stream)
+            driver.Context.synchronize()
+            with stream.capture() as graph:
+                y = x + 1
+                x += y
+            return stream, x, graph
+
+        stream, x, graph = adding()
+        graph.launch(stream)
+        stream.synchronize()
+        stream.begin_capture()  # It goes on in the parent alone.
+        child = os.fork()
+        if child == 0:
+            try:
+                try:
+                    graph.launch()
+                except driver.Error as error:
+                    assert "parent" in str(error), error
+                else:
+                    raise AssertionError("nothing was raised")
+                assert not stream.is_capturing()
+                own, y, again = adding()
+                again.launch(own)
+                assert y.get().tolist() == [1, 1, 1]
+                del stream, x, graph
+                driver.Context.synchronize()
+            except BaseException as error:
+                print(repr(error), flush=True)
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        stream.end_capture()
+        graph.launch(stream)
+        assert x.get().tolist() == [3, 3, 3]
+        """
+    )
+
+
+def test_a_graph_outlives_what_it_was_made_of():
+    def recorded():
+        stream, other = driver.Stream(1), driver.Stream(1)
+        fork, join = driver.Event(), driver.Event()
+        x = gpuarray.zeros(1000, "i4").on(stream)
+        total = gpuarray.zeros((), "i4")
+        driver.Context.synchronize()
+        with stream.capture() as graph:
+            x += 1
+            fork.record(stream)
+            other.wait_for_event(fork)
+            y = x.on(other) * 2
+            join.record(other)
+            stream.wait_for_event(join)
+            gpuarray.sum(y.on(stream), out=total.on(stream))
+        return graph, total
+
+    graph, total = recorded()
+    others = [gpuarray.zeros(1000, "i4") for _ in range(5)]
+    for times in range(1, 4):
+        graph.launch()
+        assert total.get() == 2000 * times
+    graph.launch()
+    del graph
+    assert total.get() == 8000
+    assert all((other.get() == 0).all() for other in others)

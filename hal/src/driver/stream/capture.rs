@@ -41,14 +41,8 @@ impl DriverStream {
         }
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
         self.device().open_captures.collect();
-        // Work of a capture cannot wait for work outside it.
+        self.settle_before_capture("begin_capture")?;
         let context = self.context();
-        for stream in [0, self.raw()] {
-            let _scope = self.enter()?;
-            // SAFETY: the handles are live streams.
-            let code = unsafe { (context.driver.calls.stream_synchronize)(stream) };
-            context.check("begin_capture", code)?;
-        }
         let blocking = !self.options()?.non_blocking;
         let is_first = context.capture_state.announce(self.id(), blocking);
         // Work that other threads are queueing on the stream is not part of the capture.
@@ -76,6 +70,21 @@ impl DriverStream {
                 Err(error)
             }
         }
+    }
+
+    /// Waits for the work of the stream, and of the default stream, before the stream captures: captured
+    /// work cannot wait for work outside the capture.
+    pub(in crate::driver) fn settle_before_capture(&self, call: &'static str) -> Result<()> {
+        let context = self.context();
+        let _scope = self.enter()?;
+        // While another capture bars it, the default stream has no work.
+        let default = (!context.default_is_barred()).then_some(0);
+        for stream in default.into_iter().chain([self.raw()]) {
+            // SAFETY: the handles are live streams.
+            let wait = || unsafe { (context.driver.calls.stream_synchronize)(stream) };
+            context.check(call, context.outside_captures(wait))?;
+        }
+        Ok(())
     }
 
     pub(in crate::driver) fn end(&self) -> Result<DriverGraph> {

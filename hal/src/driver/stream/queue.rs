@@ -138,10 +138,7 @@ unsafe impl Stream for DriverStream {
             let _scope = self.enter()?;
             if event.is_captured() && self.capture_number()?.is_none() {
                 // The stream becomes part of a capture: nobody could wait for its earlier work then.
-                // SAFETY: the handle is a live stream.
-                let wait =
-                    || unsafe { (self.context.driver.calls.stream_synchronize)(self.handle) };
-                self.context.check("wait_event", self.context.outside_captures(wait))?;
+                self.settle_before_capture("wait_event")?;
             }
             // To become part of a capture is to begin one.
             let joins = event.is_captured().then(|| self.context.capture_state.beginning.lock());

@@ -1,0 +1,173 @@
+//! What ends a capture before its time, and what other threads do with its stream meanwhile.
+
+use crate::captures::check_usable;
+use crate::context::{Context, error_of, expect_error};
+use crate::graphs::{capture, numbers, replay};
+use crate::harness::{Outcome, tests};
+use gpuarray::array::functions;
+use gpuarray::{CaptureMode, ErrorKind, EventOptions, Stream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+tests![
+    an_event_of_a_capture_is_not_waited_for needs [Graphs],
+    captured_work_waits_for_no_other_work needs [Graphs],
+    captures_do_not_become_one needs [Graphs],
+    the_default_stream_does_nothing_during_a_capture_that_it_waits_for needs [Graphs],
+    waiting_for_the_device_ends_a_capture needs [Graphs],
+    a_relaxed_capture_ends_on_any_thread needs [Graphs],
+    what_threads_queue_runs_or_is_captured_once needs [Graphs],
+];
+
+const KIND: ErrorKind = ErrorKind::InvalidArgument;
+
+/// The capture has become invalid; without it the stream works.
+fn check_spoilt(context: &Context, stream: &Arc<dyn Stream>) -> Outcome {
+    expect_error(stream.end_capture(), KIND, &["captur"])?;
+    check_usable(context, stream)
+}
+
+fn an_event_of_a_capture_is_not_waited_for(context: &Context) -> Outcome {
+    let (stream, other) = (context.stream()?, context.stream()?);
+    let event = context.device.create_event(EventOptions::ORDERING)?;
+    let mut x = numbers(context, &stream, 9)?;
+    for waits in [false, true] {
+        stream.begin_capture(CaptureMode::Relaxed)?;
+        x.fill(1)?;
+        stream.record(event.as_ref())?;
+        let refused = if waits { event.synchronize() } else { event.query().map(drop) };
+        expect_error(refused, KIND, &["captur"])?;
+        check_spoilt(context, &stream)?;
+        // Nor can anybody wait for it now.
+        assert_eq!(error_of(other.wait_event(event.as_ref())).kind(), KIND);
+        assert!(!other.is_capturing()?);
+    }
+    // Recorded anew it is an event like any other.
+    other.record(event.as_ref())?;
+    event.synchronize()?;
+    assert_eq!(x.to_vec()?, (0..9).collect::<Vec<_>>(), "nothing has run");
+    Ok(())
+}
+
+fn captured_work_waits_for_no_other_work(context: &Context) -> Outcome {
+    let (stream, other) = (context.stream()?, context.stream()?);
+    let event = context.device.create_event(EventOptions::ORDERING)?;
+    let mut x = numbers(context, &stream, 9)?;
+    // Never recorded, it is nothing to wait for.
+    let graph = capture(&stream, || {
+        stream.wait_event(event.as_ref())?;
+        x.update_scalar(functions::Add, 1)
+    })?;
+    replay(&graph, &stream)?;
+    assert_eq!(x.to_vec()?, (1..10).collect::<Vec<_>>());
+    let _y = (&numbers(context, &other, 9)? + 1)?;
+    other.record(event.as_ref())?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    assert_eq!(error_of(stream.wait_event(event.as_ref())).kind(), KIND);
+    check_spoilt(context, &stream)
+}
+
+fn captures_do_not_become_one(context: &Context) -> Outcome {
+    let (first, second) = (context.stream()?, context.stream()?);
+    let event = context.device.create_event(EventOptions::ORDERING)?;
+    let mut x = numbers(context, &first, 9)?;
+    first.begin_capture(CaptureMode::Relaxed)?;
+    second.begin_capture(CaptureMode::Relaxed)?;
+    x.fill(1)?;
+    first.record(event.as_ref())?;
+    assert_eq!(error_of(second.wait_event(event.as_ref())).kind(), KIND);
+    expect_error(first.end_capture(), KIND, &["captur"])?;
+    check_spoilt(context, &second)?;
+    check_usable(context, &first)
+}
+
+fn the_default_stream_does_nothing_during_a_capture_that_it_waits_for(
+    context: &Context,
+) -> Outcome {
+    let stream = context.blocking_stream()?;
+    let mut x = context.counting(&[5])?;
+    let mut y = numbers(context, &stream, 5)?;
+    // So that nothing is compiled meanwhile.
+    x.update_scalar(functions::Add, 0)?;
+    let mut dropped = Some(context.counting(&[50])?);
+    context.device.synchronize()?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    y.update_scalar(functions::Add, 1)?;
+    // Its memory may go.
+    dropped = dropped.filter(|_| false);
+    assert!(dropped.is_none());
+    let graph = stream.end_capture()?;
+    replay(&graph, &stream)?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    y.update_scalar(functions::Add, 1)?;
+    expect_error(x.update_scalar(functions::Add, 1), KIND, &["default stream", "captures"])?;
+    check_spoilt(context, &stream)?;
+    x.update_scalar(functions::Add, 1)?;
+    assert_eq!((x.to_vec()?, y.to_vec()?), (vec![1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5]));
+    Ok(())
+}
+
+fn waiting_for_the_device_ends_a_capture(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let mut x = numbers(context, &stream, 9)?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    x.fill(1)?;
+    expect_error(context.device.synchronize(), KIND, &["captur"])?;
+    check_spoilt(context, &stream)?;
+    context.device.synchronize()?;
+    Ok(())
+}
+
+fn a_relaxed_capture_ends_on_any_thread(context: &Context) -> Outcome {
+    let stream = context.stream()?;
+    let mut x = numbers(context, &stream, 9)?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    x.update_scalar(functions::Add, 1)?;
+    let end = || stream.end_capture();
+    let graph = std::thread::scope(|scope| scope.spawn(end).join().expect("no panic"))?;
+    replay(&graph, &stream)?;
+    assert_eq!(x.to_vec()?[8], 9);
+    Ok(())
+}
+
+/// One thread adds to an array on a stream, on which another one begins and ends captures: each
+/// addition runs, or is a node of one graph.
+fn what_threads_queue_runs_or_is_captured_once(context: &Context) -> Outcome {
+    const ADDITIONS: i32 = 400;
+    let (stream, other) = (context.stream()?, context.stream()?);
+    for is_shared in [false, true] {
+        let x = numbers(context, &stream, 10)?;
+        x.clone().update_scalar(functions::Add, 0)?;
+        if is_shared {
+            assert_eq!((&x.on(&other)? + 1)?.to_vec()?[0], 1);
+        }
+        stream.synchronize()?;
+        let is_done = AtomicBool::new(false);
+        let graphs = std::thread::scope(|scope| {
+            let adding = scope.spawn(|| {
+                let result = (0..ADDITIONS).try_for_each(|number| {
+                    if number % 8 == 0 {
+                        std::thread::yield_now();
+                    }
+                    x.clone().update_scalar(functions::Add, 1)
+                });
+                is_done.store(true, Ordering::Release);
+                result
+            });
+            let mut graphs = Vec::new();
+            while !is_done.load(Ordering::Acquire) {
+                stream.begin_capture(CaptureMode::Relaxed)?;
+                std::thread::yield_now();
+                graphs.push(stream.end_capture()?);
+            }
+            adding.join().expect("no panic").map(|()| graphs)
+        })?;
+        let captured: usize = graphs.iter().map(|graph| graph.node_count()).sum();
+        assert_eq!(x.to_vec()?[9], 9 + ADDITIONS - captured as i32);
+        for graph in &graphs {
+            replay(graph, &stream)?;
+        }
+        assert_eq!(x.to_vec()?[9], 9 + ADDITIONS);
+    }
+    Ok(())
+}
