@@ -171,6 +171,14 @@ pub(crate) fn get_limit(#[pyo3(from_py_with = argument::limit)] limit: i32) -> P
     current_device()?.device.limit(limit).or_raise()
 }
 
+/// The driver's handle of a device's context.
+#[pyfunction]
+pub(crate) fn context_handle(
+    #[pyo3(from_py_with = argument::ordinal)] ordinal: usize,
+) -> PyResult<u64> {
+    handle(ordinal)?.context_handle().or_raise()
+}
+
 /// Sets a numbered limit of the current device.
 #[pyfunction]
 pub(crate) fn set_limit(

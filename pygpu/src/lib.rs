@@ -106,6 +106,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         device::device_properties,
         device::device_uuid,
         device::driver_version,
+        device::context_handle,
         device::get_limit,
         device::init,
         device::last_failed_free,

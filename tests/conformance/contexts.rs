@@ -182,6 +182,7 @@ fn making_current_is_for_other_libraries(context: &Context) -> Outcome {
         context.device.make_current()?;
         let primary = raw.current_context()?;
         assert!(primary != external && primary != 0);
+        assert_eq!(context.device.context_handle()?, primary as u64);
         context.device.synchronize()?;
         assert_eq!(raw.current_context()?, primary);
         raw.set_context(external)?;

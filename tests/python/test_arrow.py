@@ -36,8 +36,12 @@ def test_contexts(context):
         arrow.Context("0")
     with pytest.raises(driver.Unsupported, match="handle is 0x10"):
         arrow.Context(0, 16)
-    with pytest.raises(driver.Unsupported, match="handle"):
-        _ = context.handle
+    if BACKEND == "host":
+        with pytest.raises(driver.Unsupported, match="context_handle"):
+            _ = context.handle
+    else:
+        assert context.handle == driver.Context.get_current().handle > 0
+        assert arrow.Context(0, context.handle) == context
     context.synchronize()
 
     class Numba:

@@ -233,6 +233,10 @@ unsafe impl Device for Decorated<dyn Device> {
         self.call(Call::Configure, |d| d.set_limit(limit, value))
     }
 
+    fn context_handle(&self) -> Result<u64> {
+        self.call(Call::Configure, |d| d.context_handle())
+    }
+
     fn make_current(&self) -> Result<()> {
         self.call(Call::Configure, |d| d.make_current())
     }

@@ -485,6 +485,16 @@ pub unsafe trait Device: Send + Sync + Debug {
         Err(Error::unsupported("set_limit", format!("device {} has no limit {limit}", self.id())))
     }
 
+    /// Returns the driver's handle of the device's context, a `CUcontext` or `hipCtx_t`, for other
+    /// libraries. It is that of the primary context, stays the device's, and ends with a reset.
+    ///
+    /// # Errors
+    /// `Unsupported` where a device has no such handle.
+    fn context_handle(&self) -> Result<u64> {
+        let reason = format!("device {} has no context of a driver", self.id());
+        Err(Error::unsupported("context_handle", reason))
+    }
+
     /// Makes the device's context the current one of the calling thread, for other libraries' calls
     /// on this thread (`cuCtxSetCurrent`, `hipSetDevice`). This library's own calls do not need it.
     ///

@@ -417,6 +417,10 @@ unsafe impl Device for DriverDevice {
         self.context.check("set_limit", unsafe { set(limit, value) })
     }
 
+    fn context_handle(&self) -> Result<u64> {
+        Ok(self.context.handle()? as u64)
+    }
+
     fn make_current(&self) -> Result<()> {
         self.context.make_current()
     }

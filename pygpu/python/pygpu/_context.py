@@ -6,7 +6,7 @@ import threading
 
 from . import _arguments, _core
 from ._enumerations import compute_mode, device_attribute, func_cache, shared_config
-from ._errors import Error, LogicError, Unsupported
+from ._errors import Error, LogicError
 
 
 class Device:
@@ -427,5 +427,9 @@ class Context:
 
     @property
     def handle(self) -> int:
-        """Raises ``Unsupported``: the driver's handle of a context stays inside the core."""
-        raise Unsupported("the driver's handle of a context is not given out")
+        """The driver's handle of the context, for other libraries (``CUcontext``, ``hipCtx_t``).
+
+        It is that of the device's primary context, which the libraries of the process share, and it
+        ends with a reset of the device. Raises ``Unsupported`` on the host, which has no driver.
+        """
+        return _core.context_handle(self._device.ordinal)

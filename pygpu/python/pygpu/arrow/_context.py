@@ -39,6 +39,14 @@ def on_device(number: int) -> Iterator[None]:
         context.pop()
 
 
+def _is_primary(number: int, handle: int) -> bool:
+    """Returns whether a handle is that of a device's primary context; the host has none."""
+    try:
+        return _core.context_handle(number) == handle
+    except Unsupported:
+        return False
+
+
 class Context:
     """The use of a device: what makes device buffers.
 
@@ -49,15 +57,15 @@ class Context:
     device_number : int
         The number of the device.
     handle : int
-        0. ``pyarrow`` takes a driver's context of another library here, which is refused: pygpu
-        uses the primary context, which is that of CUDA's runtime, of numba and of others.
+        0, or the driver's handle of the device's primary context, which is that of CUDA's runtime, of
+        numba and of others. Any other context, which ``pyarrow`` takes here, is refused.
 
     Raises
     ------
     ValueError
         There is no such device.
     Unsupported
-        ``handle`` is not 0.
+        ``handle`` is another context's.
 
     Examples
     --------
@@ -72,8 +80,10 @@ class Context:
         number, count = _arguments.whole("device_number", device_number), _core.device_count()
         if not 0 <= number < count:
             raise ValueError(f"device_number is {number}; allowed are 0 to {count - 1}")
-        if _arguments.whole("handle", handle) != 0:
-            raise Unsupported(f"handle is {handle:#x}; only the primary context, 0, can be used")
+        if _arguments.whole("handle", handle) != 0 and not _is_primary(number, handle):
+            raise Unsupported(
+                f"handle is {handle:#x}; only the primary context, 0 or its handle, can be used"
+            )
         self._number = number
 
     @staticmethod
@@ -107,7 +117,7 @@ class Context:
 
     @property
     def handle(self) -> int:
-        """Raises ``Unsupported``: the driver's handle of a context stays inside the core."""
+        """The driver's handle of the context; see :attr:`pygpu.driver.Context.handle`."""
         return Device(self._number).retain_primary_context().handle
 
     def synchronize(self) -> None:
