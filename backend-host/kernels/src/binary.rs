@@ -41,7 +41,8 @@ impl<T: Number, F: Binary<T>> Code<T, F> for Vector {
 
 impl<T: Number, F: Binary<T>> Code<T, F> for Masked {
     fn select() -> Loop {
-        select_masked_wide::<T, F>()
+        // Bytes that become bytes need no masks.
+        if size_of::<T>() == 1 { select_wide::<T, F>() } else { select_masked_wide::<T, F>() }
     }
 }
 

@@ -2,50 +2,63 @@
 
 use super::copy::pointer;
 use super::merge;
-use super::number::{Number, for_each, with_number};
+use super::number::{Number, Truth, for_each, with_number};
 use super::parallel::Workers;
 use super::unsupported;
-use hal::Result;
+use hal::dtype::narrow::Narrow;
 use hal::operation::Sort;
+use hal::{Complex, Result};
 use std::cmp::Ordering;
 
 /// Rows of at least so many elements are sorted by several threads each.
 const LONG: usize = 1 << 16;
 
-/// An element, and its place in the order.
+/// An element, and its place in the order: what is not a number is last, and zeros are equal.
 trait Sortable: Number {
-    /// What is not a number is last.
-    #[inline(always)]
-    fn order(&self, other: &Self) -> Ordering {
-        if self.less(*other) {
-            Ordering::Less
-        } else if other.less(*self) {
-            Ordering::Greater
-        } else {
-            self.is_nan().cmp(&other.is_nan())
-        }
-    }
+    fn order(&self, other: &Self) -> Ordering;
 }
 
 macro_rules! sortable {
-    ([] $dtype:ident, $own:ty) => {
-        impl Sortable for $own {}
-    };
-    ([by parts] $dtype:ident, $own:ty) => {
+    ([$order:expr] $dtype:ident, $own:ty) => {
         impl Sortable for $own {
             #[inline(always)]
             fn order(&self, other: &Self) -> Ordering {
-                let nan = |z: &Self| (z.re.is_nan(), z.im.is_nan());
-                let parts = || self.re.order(&other.re).then_with(|| self.im.order(&other.im));
-                nan(self).cmp(&nan(other)).then_with(parts)
+                $order(self, other)
             }
         }
     };
 }
 
-for_each!(whole => sortable []);
-for_each!(float => sortable []);
-for_each!(complex => sortable [by parts]);
+for_each!(integer => sortable [Ord::cmp]);
+for_each!(narrow => sortable [by_bits]);
+for_each!(complex => sortable [by_parts]);
+sortable!([|x: &Truth, y: &Truth| x.get().cmp(&y.get())] Bool, Truth);
+sortable!([by_value] Float32, f32);
+sortable!([by_value] Float64, f64);
+
+#[inline(always)]
+fn by_value<T: PartialOrd + Number>(x: &T, y: &T) -> Ordering {
+    // Neither less nor greater nor equal: one is NaN.
+    x.partial_cmp(y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
+}
+
+/// Numbers of one sign are in the order of their bits.
+#[inline(always)]
+fn by_bits<T: Narrow>(x: &T, y: &T) -> Ordering {
+    let place = |number: &T| {
+        let magnitude = i32::from(number.bits() & !T::SIGN);
+        let signed = if number.bits() & T::SIGN == 0 { magnitude } else { -magnitude };
+        if magnitude > i32::from(T::INFINITE) { i32::MAX } else { signed }
+    };
+    place(x).cmp(&place(y))
+}
+
+#[inline(always)]
+fn by_parts<T: Sortable>(x: &Complex<T>, y: &Complex<T>) -> Ordering {
+    let nan = |z: &Complex<T>| (z.re.is_nan(), z.im.is_nan());
+    let parts = || x.re.order(&y.re).then_with(|| x.im.order(&y.im));
+    nan(x).cmp(&nan(y)).then_with(parts)
+}
 
 /// Executes a sort.
 ///
