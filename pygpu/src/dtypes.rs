@@ -1,5 +1,6 @@
 //! numpy's dtypes and those of the core.
 
+use gpuarray::hal::dtype::Extension;
 use gpuarray::{DType, Kind};
 use numpy::npyffi::NPY_TYPES;
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
@@ -7,14 +8,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
+use std::collections::HashMap;
 
 /// numpy's objects for the dtypes of the core, in the order of [`DType::ALL`].
 static DESCRIPTIONS: [PyOnceLock<Py<PyArrayDescr>>; DType::ALL.len()] =
     [const { PyOnceLock::new() }; DType::ALL.len()];
-
-/// The package that has numpy's dtype for bfloat16. It is imported when a program asks for the
-/// dtype, and nothing else needs it.
-const BFLOAT16_PACKAGE: &str = "ml_dtypes";
 
 fn index(dtype: DType) -> Option<usize> {
     DType::ALL.iter().position(|&other| other == dtype)
@@ -25,34 +23,69 @@ pub(crate) fn to_numpy(py: Python<'_>, dtype: DType) -> PyResult<Py<PyArrayDescr
     let Some(index) = index(dtype) else {
         return Ok(PyArrayDescr::new(py, format!("V{}", dtype.size()))?.unbind());
     };
-    let descr = DESCRIPTIONS[index].get_or_try_init(py, || match dtype {
-        DType::BFloat16 => import_bfloat16(py),
-        _ => Ok(PyArrayDescr::new(py, dtype.name())?.unbind()),
+    let descr = DESCRIPTIONS[index].get_or_try_init(py, || match dtype.extension() {
+        Some(extension) => import(py, dtype.name(), extension.package),
+        None => Ok(PyArrayDescr::new(py, dtype.name())?.unbind()),
     })?;
     Ok(descr.clone_ref(py))
 }
 
-/// Imports numpy's dtype for bfloat16.
-fn import_bfloat16(py: Python<'_>) -> PyResult<Py<PyArrayDescr>> {
-    let package = py.import(BFLOAT16_PACKAGE).map_err(|error| {
+/// Imports a dtype that numpy lacks from its package, which nothing else needs.
+fn import(py: Python<'_>, dtype: &str, package: &str) -> PyResult<Py<PyArrayDescr>> {
+    let module = py.import(package).map_err(|error| {
         let refused = PyTypeError::new_err(format!(
-            "dtype bfloat16 needs the package {BFLOAT16_PACKAGE} (python -m pip install \
-             {BFLOAT16_PACKAGE})"
+            "dtype {dtype} needs the package {package} (python -m pip install {package})"
         ));
         refused.set_cause(py, Some(error));
         refused
     })?;
-    Ok(PyArrayDescr::new(py, package.getattr("bfloat16")?)?.unbind())
+    Ok(PyArrayDescr::new(py, module.getattr(dtype)?)?.unbind())
 }
 
-/// Returns true for the dtype `ml_dtypes.bfloat16`, which no program has without the package.
-fn is_bfloat16(descr: &Bound<'_, PyArrayDescr>) -> PyResult<bool> {
+/// The dtypes that numpy lacks.
+fn extensions() -> impl Iterator<Item = (DType, Extension)> {
+    DType::ALL.into_iter().filter_map(|dtype| Some((dtype, dtype.extension()?)))
+}
+
+/// The core's dtype for one of another package than numpy, which no program has without the package.
+fn from_extension(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Option<DType>> {
     if descr.num() < NPY_TYPES::NPY_USERDEF as i32 {
-        return Ok(false);
+        return Ok(None);
     }
     let py = descr.py();
-    let is_imported = || py.import("sys")?.getattr("modules")?.contains(BFLOAT16_PACKAGE);
-    Ok(is_imported()? && to_numpy(py, DType::BFloat16)?.bind(py).num() == descr.num())
+    let imported = py.import("sys")?.getattr("modules")?;
+    for (dtype, extension) in extensions() {
+        if imported.contains(extension.package)?
+            && to_numpy(py, dtype)?.bind(py).num() == descr.num()
+        {
+            return Ok(Some(dtype));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the names of the dtypes that numpy lacks, with DLPack's code and bits of each. No package is
+/// imported.
+#[pyfunction]
+pub(crate) fn extension_dtypes() -> HashMap<&'static str, (u8, usize)> {
+    let entry = |(dtype, extension): (DType, Extension)| {
+        (dtype.name(), (extension.dlpack_code, dtype.size() * 8))
+    };
+    extensions().map(entry).collect()
+}
+
+/// Returns numpy's object for a dtype of `extension_dtypes`.
+///
+/// Raises `TypeError` if its package is not installed, or for another name.
+#[pyfunction]
+pub(crate) fn extension_dtype<'py>(
+    py: Python<'py>,
+    name: &str,
+) -> PyResult<Bound<'py, PyArrayDescr>> {
+    match extensions().find(|(dtype, _)| dtype.name() == name) {
+        Some((dtype, _)) => Ok(to_numpy(py, dtype)?.into_bound(py)),
+        None => Err(PyTypeError::new_err(format!("{name:?} is no dtype that numpy lacks"))),
+    }
 }
 
 /// numpy's code for a family of types.
@@ -72,9 +105,10 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     let number = descr.num();
     let size = descr.itemsize();
     let native = descr.is_native_byteorder().unwrap_or(true);
+    let extension = from_extension(descr)?;
     let found = match (descr.kind(), size) {
         _ if !native => None,
-        _ if is_bfloat16(descr)? => Some(DType::BFloat16),
+        _ if extension.is_some() => extension,
         (b'V' | b'S' | b'U' | b'M' | b'm', _)
             if size > 0 && !descr.has_object() && number != NPY_TYPES::NPY_OBJECT as i32 =>
         {
@@ -82,14 +116,15 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
         }
         (kind, _) => DType::ALL
             .into_iter()
+            .filter(|dtype| dtype.extension().is_none())
             .find(|dtype| kind_code(dtype.kind()) == kind && dtype.size() == size),
     };
     found.ok_or_else(|| {
         let text = descr.str().map_or_else(|_| "?".into(), |text| text.to_string());
+        let allowed = DType::ALL.map(DType::name).join(", ");
         PyTypeError::new_err(format!(
-            "dtype {text} cannot be on a device; allowed are bool, int8 to int64, uint8 to uint64, \
-             float16, bfloat16, float32, float64, complex64, complex128 in native byte order, and records of \
-             fixed size without objects"
+            "dtype {text} cannot be on a device; allowed are {allowed} in native byte order, and \
+             records of fixed size without objects"
         ))
     })
 }
@@ -102,10 +137,10 @@ pub(crate) fn parse<'py>(value: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAr
         // The converter of numpy's C interface makes no dtype of it, and sets no exception.
         Err(_) if value.is_none() => to_numpy(value.py(), DType::Float64)?.into_bound(value.py()),
         // numpy knows the name once the package is imported.
-        Err(_) if is_text(value, DType::BFloat16.name()) => {
-            to_numpy(value.py(), DType::BFloat16)?.into_bound(value.py())
-        }
-        Err(_) => PyArrayDescr::new(value.py(), value)?,
+        Err(_) => match extensions().find(|(dtype, _)| is_text(value, dtype.name())) {
+            Some((dtype, _)) => to_numpy(value.py(), dtype)?.into_bound(value.py()),
+            None => PyArrayDescr::new(value.py(), value)?,
+        },
     };
     let dtype = from_numpy(&descr)?;
     Ok((descr, dtype))

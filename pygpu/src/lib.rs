@@ -96,6 +96,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         copies::fill_memory,
         copies::fill_rows,
         device::backends,
+        dtypes::extension_dtype,
+        dtypes::extension_dtypes,
         device::can_access_peer,
         device::current_ordinal,
         device::device_architecture,

@@ -111,23 +111,19 @@ impl Reference for bool {
 
 /// Calls a generic function for every element type.
 macro_rules! for_every_type {
-    ($function:ident($($argument:expr),*)) => {{
-        $function::<bool>($($argument),*)?;
-        $function::<i8>($($argument),*)?;
-        $function::<i16>($($argument),*)?;
-        $function::<i32>($($argument),*)?;
-        $function::<i64>($($argument),*)?;
-        $function::<u8>($($argument),*)?;
-        $function::<u16>($($argument),*)?;
-        $function::<u32>($($argument),*)?;
-        $function::<u64>($($argument),*)?;
-        $function::<gpuarray::f16>($($argument),*)?;
-        $function::<gpuarray::bf16>($($argument),*)?;
-        $function::<f32>($($argument),*)?;
-        $function::<f64>($($argument),*)?;
-        $function::<gpuarray::Complex<f32>>($($argument),*)?;
-        $function::<gpuarray::Complex<f64>>($($argument),*)?;
+    ($function:ident($($argument:expr),*)) => {
+        gpuarray::hal::dtypes!(for_every_type @rows $function [$($argument),*])
+    };
+    (@rows $function:ident $arguments:tt $(
+        $(#[doc = $doc:literal])+
+        $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
+            c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
+    )*) => {{
+        $(for_every_type!(@call $function $arguments $rust);)*
     }};
+    (@call $function:ident [$($argument:expr),*] $rust:ty) => {
+        $function::<$rust>($($argument),*)?
+    };
 }
 pub(crate) use for_every_type;
 

@@ -121,6 +121,13 @@ fn taken_from_left<T>(
 
 /// Merges two runs; of two equal elements the left one is first.
 fn merge<T: Copy>(left: &[T], right: &[T], values: &mut [T], order: &impl Fn(&T, &T) -> Ordering) {
+    if let (Some(last), Some(first)) = (left.last(), right.first())
+        && order(first, last) != Ordering::Less
+    {
+        let (lower, upper) = values.split_at_mut(left.len());
+        lower.copy_from_slice(left);
+        return upper.copy_from_slice(right);
+    }
     let (mut i, mut j) = (0, 0);
     for value in values {
         // A choice and not a branch where both runs have elements left.

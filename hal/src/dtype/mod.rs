@@ -106,6 +106,15 @@ pub(crate) struct CNames {
     pub(crate) functions: &'static str,
 }
 
+/// Where a dtype that numpy lacks is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extension {
+    /// The Python package that has its numpy dtype, under the name of the dtype.
+    pub package: &'static str,
+    /// DLPack's code for the kind of its elements.
+    pub dlpack_code: u8,
+}
+
 /// How often programs calculate with a dtype, which decides about the code that is compiled ahead
 /// of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +178,11 @@ impl DType {
         }
     }
 
+    /// Returns where the dtype is known from if numpy lacks it; `None` for numpy's own and for records.
+    pub fn extension(self) -> Option<Extension> {
+        table::EXTENSIONS.iter().find(|(dtype, _)| *dtype == self).map(|(_, extension)| *extension)
+    }
+
     /// Returns the type in which a function that needs fractions computes on this one, by numpy's
     /// rule: 8-bit integers and bool in `Float16`, 16-bit ones in `Float32`, wider ones in
     /// `Float64`, inexact types in themselves.
@@ -228,14 +242,14 @@ impl DType {
     }
 
     /// Returns the type of an operation between an array of this type and a Python number, which
-    /// has a kind but no size (numpy's rule since 2.0, NEP 50). A float beside `BFloat16` makes
-    /// `Float32`, as it does in numpy with the package `ml_dtypes`.
+    /// has a kind but no size (numpy's rule since 2.0, NEP 50). A float beside a type that numpy lacks
+    /// makes the type that it is calculated with in, as it does in numpy: `Float32` of `BFloat16`.
     pub fn promote_python(self, number: Kind) -> DType {
         match (number, self.kind()) {
             (_, Kind::Opaque) | (Kind::Bool, _) => self,
             (Kind::Unsigned | Kind::Signed, Kind::Bool) => DType::Int64,
             (Kind::Unsigned | Kind::Signed, _) => self,
-            (Kind::Float, _) if self == DType::BFloat16 => DType::Float32,
+            (Kind::Float, _) if self.extension().is_some() => self.working(),
             (Kind::Float, Kind::Float | Kind::Complex) => self,
             (Kind::Float, _) => DType::Float64,
             (_, Kind::Complex) => self,

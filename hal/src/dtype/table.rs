@@ -11,6 +11,14 @@
 //! `Working` is the dtype in which sums and products are kept until they are stored, `Use` a
 //! variant of `Frequency`. Types in CUDA C are those of
 //! `source/cuda/types.cuh`.
+//!
+//! [`EXTENSIONS`] has what numpy lacks.
+
+use super::{DType, Extension};
+
+/// The dtypes that another Python package than numpy has.
+pub(super) const EXTENSIONS: [(DType, Extension); 1] =
+    [(DType::BFloat16, Extension { package: "ml_dtypes", dlpack_code: 4 })];
 
 /// Calls the macro `$callback` with the tokens after it and the rows of all dtypes that can be
 /// calculated with.
@@ -42,10 +50,10 @@ macro_rules! dtypes {
                 c("u64", "u64", "IntegerFunctions<u64>") UInt64 Seldom;
             /// IEEE 754 binary16.
             Float16 "float16" Float $crate::f16 [$crate::f16::ZERO, $crate::f16::ONE]
-                c("f16", "f16", "HalfFunctions<f16>") Float32 Seldom;
+                c("f16", "f16", "NarrowFunctions<f16>") Float32 Seldom;
             /// bfloat16: the upper half of a `Float32`.
             BFloat16 "bfloat16" Float $crate::bf16 [$crate::bf16::ZERO, $crate::bf16::ONE]
-                c("bf16", "bf16", "HalfFunctions<bf16>") Float32 Seldom;
+                c("bf16", "bf16", "NarrowFunctions<bf16>") Float32 Seldom;
             /// IEEE 754 binary32.
             Float32 "float32" Float f32 [0.0, 1.0] c("f32", "f32", "RealFunctions<f32>") Float32 Often;
             /// IEEE 754 binary64.

@@ -26,7 +26,7 @@ pub(super) const fn prelude(dtype: DType) -> Prelude {
         Kind::Bool => Prelude::BOOL,
         Kind::Unsigned | Kind::Signed | Kind::Opaque => Prelude::INTEGER,
         Kind::Complex => Prelude::COMPLEX.with(Prelude::REAL),
-        Kind::Float if dtype.working().size() > dtype.size() => Prelude::HALF.with(Prelude::REAL),
+        Kind::Float if dtype.working().size() > dtype.size() => Prelude::NARROW.with(Prelude::REAL),
         Kind::Float => Prelude::REAL,
     }
 }

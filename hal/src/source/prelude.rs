@@ -9,7 +9,7 @@ const PARTS: [(Prelude, &str); 13] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
-    (Prelude::HALF, include_str!("cuda/half.cuh")),
+    (Prelude::NARROW, include_str!("cuda/narrow.cuh")),
     (Prelude::COMPLEX, include_str!("cuda/complex.cuh")),
     (Prelude::REDUCE, include_str!("cuda/reduce.cuh")),
     (Prelude::WORDS, include_str!("cuda/words.cuh")),
@@ -28,7 +28,7 @@ impl Prelude {
     pub(super) const BOOL: Prelude = Prelude(1);
     pub(super) const INTEGER: Prelude = Prelude(2);
     pub(super) const REAL: Prelude = Prelude(4);
-    pub(super) const HALF: Prelude = Prelude(8);
+    pub(super) const NARROW: Prelude = Prelude(8);
     pub(super) const COMPLEX: Prelude = Prelude(16);
     pub(super) const REDUCE: Prelude = Prelude(32);
     pub(super) const WORDS: Prelude = Prelude(2048);

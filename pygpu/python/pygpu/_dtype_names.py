@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
+
+# Dtypes that numpy lacks, whose names stand for themselves.
+_EXTENSIONS = _core.extension_dtypes()
 # What numpy calls dtypes of plain elements: byte order, kind, bytes.
 _PLAIN = re.compile(r"[<>|=][biufcV][1-9][0-9]{0,5}")
 _FIELD = re.compile(r"[^\x00]{1,200}")
@@ -21,7 +25,7 @@ def name_of(dtype: np.dtype[Any]) -> Any:
     ValueError
         There is no such name for the dtype.
     """
-    if dtype.name == "bfloat16":
+    if dtype.name in _EXTENSIONS:
         return dtype.name
     if dtype.names is None and dtype.subdtype is None:
         return dtype.str
@@ -42,12 +46,11 @@ def dtype_of(name: str, value: Any, depth: int = 0) -> np.dtype[Any]:
         The value names no dtype of plain bytes.
     """
     if isinstance(value, str):
-        if value == "bfloat16":
+        if value in _EXTENSIONS:
             try:
-                from ml_dtypes import bfloat16
-            except ImportError:
-                raise ValueError(f"{name} is bfloat16, which needs the package ml_dtypes") from None
-            return np.dtype(bfloat16)
+                return _core.extension_dtype(value)
+            except TypeError as error:
+                raise ValueError(f"{name}: {error}") from None
         if not _PLAIN.fullmatch(value):
             raise ValueError(f"{name} is {value!r:.80}; a dtype like '<f4' is needed")
         try:
@@ -75,7 +78,7 @@ def _field(name: str, value: Any, depth: int) -> tuple[Any, ...]:
         raise TypeError(f"{name} has the name {title!r:.80}; a string is needed")
     # numpy's own description of gaps: fields without a name.
     inner = dtype_of(f"{name}.{title}", kind, depth + 1)
-    plain: Any = kind if isinstance(kind, str) and kind != "bfloat16" else inner
+    plain: Any = kind if isinstance(kind, str) and kind not in _EXTENSIONS else inner
     if isinstance(kind, list):
         plain = inner.descr
     if not shape:

@@ -26,7 +26,8 @@ _KINDS = {"cuda": _Kind(2, (3, 13)), "hip": _Kind(10, (11,)), "host": _Kind(_CPU
 
 # DLPack's codes of kinds of elements.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-_BFLOAT = 4
+# Those of dtypes that numpy lacks, by name, with the bits of an element.
+_EXTENSIONS = _core.extension_dtypes()
 
 # The numbers of the default streams in __cuda_array_interface__, and in DLPack for CUDA.
 _LEGACY, _PER_THREAD = 1, 2
@@ -37,21 +38,21 @@ def _kind() -> _Kind:
 
 
 def _code_of(dtype: np.dtype[Any]) -> int | None:
-    return _BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)
+    extension = _EXTENSIONS.get(dtype.name)
+    return extension[0] if extension else _CODES.get(dtype.kind)
 
 
 def _dtype_of(code: int, bits: int) -> np.dtype[Any] | None:
     """Returns the dtype of elements of DLPack; None for those that numpy has not."""
     letter = {code: letter for letter, code in _CODES.items()}.get(code)
     try:
-        if (code, bits) == (_BFLOAT, 16):
-            from ml_dtypes import bfloat16
-
-            return np.dtype(bfloat16)
+        for name, extension in _EXTENSIONS.items():
+            if extension == (code, bits):
+                return _core.extension_dtype(name)
         if letter is None or bits % 8 or bits > (128 if letter == "c" else 64):
             return None
         return np.dtype("?" if letter == "b" and bits == 8 else f"{letter}{bits // 8}")
-    except (ImportError, TypeError):
+    except TypeError:
         return None
 
 

@@ -309,7 +309,7 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     Ok(is_structure)
 }
 
-/// True for what `numpy.void` stands for, numbers of bfloat16, and those of classes derived from
+/// True for what `numpy.void` stands for, numbers of types that numpy lacks, and those of classes derived from
 /// numpy's.
 fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
     if !numpy_array::is_numpy_scalar(&value)? {
@@ -319,7 +319,7 @@ fn is_record(value: Object<'_, '_>) -> PyResult<bool> {
     let Ok((_, dtype)) = crate::dtypes::parse(&value.getattr("dtype")?) else { return Ok(false) };
     let numpy = value.py().import("numpy")?;
     let classes = (numpy.getattr("void")?, numpy.getattr("number")?);
-    Ok(dtype == gpuarray::DType::BFloat16
+    Ok(dtype.extension().is_some()
         || value.is_instance(classes.into_pyobject(value.py())?.as_any())?)
 }
 

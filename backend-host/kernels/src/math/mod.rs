@@ -68,7 +68,7 @@ const GROUP: usize = 32;
 #[inline(always)]
 fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     let count = given.len();
-    for (number, x) in numbers.iter_mut().zip(given) {
+    for (number, x) in numbers[..count].iter_mut().zip(given) {
         *number = x.convert();
     }
     let is_ordinary = T::Functions::are_ordinary::<F>(&numbers[..count]);
@@ -129,7 +129,7 @@ unsafe fn elementary_body<T: Float, F: Elementary>(
         }
         // SAFETY: passed on to the caller.
         let values = unsafe { places::<T>(value.cast::<T>().add(start).cast(), count) };
-        for (value, number) in values.iter_mut().zip(&numbers) {
+        for (value, number) in values.iter_mut().zip(&numbers[..count]) {
             value.write(number.convert());
         }
         start += count;

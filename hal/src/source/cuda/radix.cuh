@@ -46,19 +46,16 @@ GPUARRAY_SIGNED_DIGITS(i8, u8)
 GPUARRAY_SIGNED_DIGITS(i16, u16)
 GPUARRAY_SIGNED_DIGITS(i32, u32)
 GPUARRAY_SIGNED_DIGITS(i64, u64)
-#define GPUARRAY_HALF_DIGITS(type, fraction)                                               \
-    template <>                                                                            \
-    struct Digits<type> {                                                                  \
-        typedef u16 Bits;                                                                  \
-        static METHOD Bits order(type x) { return FloatOrder<u16, fraction>::of(x.bits); } \
-        static METHOD type last() {                                                        \
-            type x;                                                                        \
-            x.bits = 0x7fffu;                                                              \
-            return x;                                                                      \
-        }                                                                                  \
-    };
-GPUARRAY_HALF_DIGITS(f16, 10)
-GPUARRAY_HALF_DIGITS(bf16, 7)
+template <class F>
+struct Digits<narrow_float<F> > {
+    typedef typename F::Bits Bits;
+    static METHOD Bits order(narrow_float<F> x) { return FloatOrder<Bits, F::FRACTION>::of(x.bits); }
+    static METHOD narrow_float<F> last() {
+        narrow_float<F> x;
+        x.bits = (Bits)((Bits)~(Bits)0 >> 1);
+        return x;
+    }
+};
 template <>
 struct Digits<f32> {
     typedef u32 Bits;

@@ -7,13 +7,11 @@ template <class T>
 struct Ascending {
     static METHOD bool precedes(T x, T y) { return x < y || (y != y && x == x); }
 };
-template <>
-struct Ascending<f16> {
-    static METHOD bool precedes(f16 x, f16 y) { return Ascending<f32>::precedes(widen(x), widen(y)); }
-};
-template <>
-struct Ascending<bf16> {
-    static METHOD bool precedes(bf16 x, bf16 y) { return Ascending<f32>::precedes(widen(x), widen(y)); }
+template <class F>
+struct Ascending<narrow_float<F> > {
+    static METHOD bool precedes(narrow_float<F> x, narrow_float<F> y) {
+        return Ascending<f32>::precedes(widen(x), widen(y));
+    }
 };
 template <class R>
 struct Ascending<complex<R> > {

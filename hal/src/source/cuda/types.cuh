@@ -38,14 +38,29 @@ typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
 
-struct f16 {
-    u16 bits;
+// The formats of floating-point numbers that are stored in few bits and computed in binary32: a sign,
+// an exponent, `FRACTION` bits of fraction. Magnitudes above `INFINITE` are not numbers. A number widens
+// by `widen`; `narrow` rounds one to a format.
+struct Binary16 {
+    typedef u16 Bits;
+    static constexpr int FRACTION = 10;
+    static constexpr u32 INFINITE = 0x7c00u;
+};
+// The upper half of a binary32.
+struct Brain16 {
+    typedef u16 Bits;
+    static constexpr int FRACTION = 7;
+    static constexpr u32 INFINITE = 0x7f80u;
 };
 
-// The upper half of a binary32.
-struct bf16 {
-    u16 bits;
+template <class F>
+struct narrow_float {
+    typedef F Format;
+    typename F::Bits bits;
 };
+
+typedef narrow_float<Binary16> f16;
+typedef narrow_float<Brain16> bf16;
 
 template <class R>
 struct complex {
@@ -162,13 +177,13 @@ DEVICE f16 narrow_bits(Bits bits) {
 }
 
 #if defined(__CUDA_ARCH__) && !defined(__GPUARRAY_HOST__)
-DEVICE f16 narrow(f32 x) {
+DEVICE f16 narrow(f32 x, Binary16) {
     f16 out;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
     return out;
 }
 #elif defined(__AMDGCN__)
-DEVICE f16 narrow(f32 x) {
+DEVICE f16 narrow(f32 x, Binary16) {
     union {
         u16 bits;
         _Float16 value;
@@ -179,18 +194,25 @@ DEVICE f16 narrow(f32 x) {
     return out;
 }
 #else
-DEVICE f16 narrow(f32 x) { return narrow_bits<u32, 23, 127>(to_bits(x)); }
+DEVICE f16 narrow(f32 x, Binary16) { return narrow_bits<u32, 23, 127>(to_bits(x)); }
 #endif
-DEVICE f16 narrow(f64 x) { return narrow_bits<u64, 52, 1023>(to_bits(x)); }
+DEVICE f16 narrow(f64 x, Binary16) { return narrow_bits<u64, 52, 1023>(to_bits(x)); }
 
 // The nearest bfloat16, ties to even; from double precision by way of single, as numpy converts with
 // the package `ml_dtypes`.
-DEVICE bf16 narrow_brain(f32 x) {
+DEVICE bf16 narrow(f32 x, Brain16) {
     const u32 bits = to_bits(x);
     bf16 out;
     out.bits = (u16)(x != x ? ((bits >> 16) & 0x8000u) | 0x7fc0u
                             : (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
     return out;
+}
+DEVICE bf16 narrow(f64 x, Brain16) { return narrow((f32)x, Brain16()); }
+
+// The bits of a number without its sign.
+template <class F>
+DEVICE u32 magnitude(narrow_float<F> x) {
+    return x.bits & ((u32)(typename F::Bits)~(typename F::Bits)0 >> 1);
 }
 
 template <class R>
@@ -256,8 +278,10 @@ struct Convert {
     static METHOD To of(complex<R> x) {
         return of(x.re);
     }
-    static METHOD To of(f16 x) { return Truncate<To>::of(widen(x)); }
-    static METHOD To of(bf16 x) { return Truncate<To>::of(widen(x)); }
+    template <class F>
+    static METHOD To of(narrow_float<F> x) {
+        return Truncate<To>::of(widen(x));
+    }
     static METHOD To of(f32 x) { return Truncate<To>::of(x); }
     static METHOD To of(f64 x) { return Truncate<To>::of(x); }
 };
@@ -271,35 +295,28 @@ struct Convert<bool> {
     static METHOD bool of(complex<R> x) {
         return x.re != (R)0 || x.im != (R)0;
     }
-    static METHOD bool of(f16 x) { return (x.bits & 0x7fffu) != 0; }
-    static METHOD bool of(bf16 x) { return (x.bits & 0x7fffu) != 0; }
+    template <class F>
+    static METHOD bool of(narrow_float<F> x) {
+        return magnitude(x) != 0;
+    }
 };
-template <>
-struct Convert<f16> {
+template <class F>
+struct Convert<narrow_float<F> > {
+    typedef narrow_float<F> To;
     template <class From>
-    static METHOD f16 of(From x) {
-        return narrow((f32)x);
+    static METHOD To of(From x) {
+        return narrow((f32)x, F());
     }
     template <class R>
-    static METHOD f16 of(complex<R> x) {
-        return narrow(x.re);
+    static METHOD To of(complex<R> x) {
+        return narrow(x.re, F());
     }
-    static METHOD f16 of(f64 x) { return narrow(x); }
-    static METHOD f16 of(f16 x) { return x; }
-    static METHOD f16 of(bf16 x) { return narrow(widen(x)); }
-};
-template <>
-struct Convert<bf16> {
-    template <class From>
-    static METHOD bf16 of(From x) {
-        return narrow_brain((f32)x);
+    template <class Other>
+    static METHOD To of(narrow_float<Other> x) {
+        return narrow(widen(x), F());
     }
-    template <class R>
-    static METHOD bf16 of(complex<R> x) {
-        return narrow_brain((f32)x.re);
-    }
-    static METHOD bf16 of(f16 x) { return narrow_brain(widen(x)); }
-    static METHOD bf16 of(bf16 x) { return x; }
+    static METHOD To of(f64 x) { return narrow(x, F()); }
+    static METHOD To of(To x) { return x; }
 };
 template <class R>
 struct Convert<complex<R> > {

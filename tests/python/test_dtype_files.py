@@ -1,0 +1,88 @@
+"""Which files name a floating-point dtype of few bits: what a further one costs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The product, without the language of programs' own kernels (backend-host/cuda-c).
+SOURCES = [
+    "build.rs",
+    "build",
+    "src",
+    "hal/src",
+    "hal/random",
+    "backend-cuda/src",
+    "backend-hip/src",
+    "backend-host/src",
+    "backend-host/kernels/src",
+    "pygpu/src",
+    "pygpu/python",
+]
+ENDINGS = {".rs", ".py", ".pyi", ".cuh"}
+
+# A file that names such a dtype, and why nothing else can say it.
+EVERY = {
+    "hal/src/dtype/table.rs": "its row, and the package that has its numpy dtype",
+    "hal/src/dtype/narrow.rs": "its Rust type, its bits, and how it is rounded",
+    "hal/src/source/cuda/types.cuh": "its format in CUDA C, and how it is rounded there",
+    "backend-cuda/src/cublas.rs": "cuBLAS's number for it, if it multiplies matrices of it",
+    "backend-hip/src/rocblas.rs": "rocBLAS's number for it, if it multiplies matrices of it",
+}
+ONLY = {
+    "Float16": {
+        "hal/src/dtype/mod.rs": "numpy computes functions of bytes in it",
+        "pygpu/src/kernel/arguments.rs": "Python's struct packs it",
+        "pygpu/python/pygpu/_numpy_functions.py": "numpy asks whether a dtype is computed in a wider one",
+    },
+}
+
+ROW = re.compile(
+    r'^ +(\w+) "(\w+)" Float (?:\$crate::)?(\w+) \[[^\]]*\]\s*c\("(\w+)", "(\w+)", [^)]*\) (\w+) ',
+    re.MULTILINE,
+)
+RUST_TESTS = re.compile(r"^#\[cfg\([^\n]*\btest\b[^\n]*\nmod \w+ \{\n.*?^\}\n", re.S | re.M)
+COMMENT = re.compile(r"//.*|^ *#[^!\[].*", re.MULTILINE)
+DOCSTRING = re.compile(r'""".*?"""', re.S)
+
+
+def narrow_dtypes() -> dict[str, set[str]]:
+    """Returns the names of each dtype of the table that is calculated with in another one."""
+    rows = ROW.findall((ROOT / "hal/src/dtype/table.rs").read_text())
+    assert len(rows) >= 4
+    return {variant: {variant, *names} for variant, *names, working in rows if working != variant}
+
+
+def files_that_name(names: set[str]) -> set[str]:
+    word = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+    found = set()
+    for source in SOURCES:
+        path = ROOT / source
+        files = [path] if path.is_file() else [it for it in path.rglob("*") if it.is_file()]
+        assert files, source
+        for file in files:
+            if file.suffix not in ENDINGS or file.stem == "tests":
+                continue
+            text = file.read_text()
+            text = (
+                DOCSTRING.sub("", text)
+                if file.suffix in {".py", ".pyi"}
+                else RUST_TESTS.sub("", text)
+            )
+            if word.search(COMMENT.sub("", text)):
+                found.add(file.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_the_table_has_dtypes_of_few_bits() -> None:
+    assert {"Float16", "BFloat16"} <= set(narrow_dtypes())
+
+
+@pytest.mark.parametrize("dtype", narrow_dtypes())
+def test_only_these_files_name_it(dtype: str) -> None:
+    expected = {**EVERY, **ONLY.get(dtype, {})}
+    assert files_that_name(narrow_dtypes()[dtype]) == set(expected)
