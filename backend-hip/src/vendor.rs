@@ -82,6 +82,7 @@ impl Hip {
         let code = unsafe { read(properties.as_mut_ptr(), device) };
         // SAFETY: all fields are numbers, texts and pointers, for which zeros are valid.
         let properties = unsafe { properties.assume_init() };
+        #[allow(clippy::unnecessary_cast, reason = "a char is signed on some processors only")]
         let bytes = text(&properties).map(|it| it as u8);
         let text = CStr::from_bytes_until_nul(&bytes).map(CStr::to_string_lossy);
         (code, text.unwrap_or_default().into_owned())

@@ -41,6 +41,7 @@ pub(crate) unsafe extern "C" fn switch(
 }
 
 /// Where a thread goes on, and what its operation returns there; null for nowhere.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {

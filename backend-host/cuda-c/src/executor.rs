@@ -52,6 +52,7 @@ use self as entries;
 
 /// # Safety
 /// As for [`step`], whose caller this is.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 unsafe extern "C" fn barrier_step(
     stack: StackPointer,
     predicate: u32,
@@ -64,6 +65,7 @@ unsafe extern "C" fn barrier_step(
 
 /// # Safety
 /// As for [`barrier_step`].
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 unsafe extern "C" fn rendezvous_step(
     stack: StackPointer,
     lanes: Lanes,

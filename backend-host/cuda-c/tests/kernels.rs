@@ -249,8 +249,11 @@ extern "C" __global__ void fine(int *a) { __syncthreads(); a[threadIdx.x] = 7; }
             text.contains("kernel wild failed in block (3, 0, 0): an access to address 0x8"),
             "{text}"
         );
-        let (kind, text) = failure(&library, "divides", 1, 8);
-        assert!(kind == FailureKind::Trap && text.contains("division by zero"), "{text}");
+        // Other processors have a result for it, as GPUs do.
+        if cfg!(target_arch = "x86_64") {
+            let (kind, text) = failure(&library, "divides", 1, 8);
+            assert!(kind == FailureKind::Trap && text.contains("division by zero"), "{text}");
+        }
         let (kind, text) = failure(&library, "traps", 1, 8);
         assert_eq!(kind, FailureKind::Assert);
         assert!(text.contains("assertion \"a == b\" failed in thread 2 at kernel.cu:9"), "{text}");

@@ -65,6 +65,7 @@ unsafe fn positive_body<S: Number>(
 
 /// # Safety
 /// See [`Loop`].
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for old x86 processors"))]
 unsafe fn stepped<S: Number, D: Number>(
     value: *mut u8,
     arguments: &[*const u8; 4],

@@ -17,16 +17,10 @@
 pub type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
 
 /// True if the AVX2 variants may be used.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("avx2")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
+    std::arch::is_x86_feature_detected!("avx2")
 }
 
 /// Defines a function that selects the variant of a loop for this processor. The loop's body
@@ -73,20 +67,14 @@ macro_rules! select_variant {
 pub(super) use select_variant;
 
 /// True if the AVX-512 variants may be used.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn has_avx512() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::is_x86_feature_detected;
-        is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
+    use std::arch::is_x86_feature_detected;
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
 }
 
 /// As [`select_variant`], with a variant for AVX-512: for loops whose values are narrower than

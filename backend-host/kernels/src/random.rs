@@ -6,7 +6,9 @@
 mod group;
 mod value;
 
-use super::multiversion::{Fused, fused};
+#[cfg(target_arch = "x86_64")]
+use super::multiversion::Fused;
+use super::multiversion::fused;
 use super::parallel::Workers;
 use super::unsupported;
 use group::{Group, Mrg, Points, Xorwow};

@@ -7,7 +7,7 @@
 //! [`driver_names!`](crate::driver_names) and [`driver_calls!`](crate::driver_calls) make these
 //! checks for every function.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 /// A value that is passed to the vendor `V`, and lies in memory, as a `T` does in the C ABI of
 /// 64-bit systems.
@@ -40,7 +40,8 @@ macro_rules! itself {
         $(impl<V> Passes<V, $type> for $type {})*
     };
 }
-itself!(c_char, u8, u16, f32, usize, u64, c_int, c_uint, c_void);
+// A `char` of C is one of the first two.
+itself!(i8, u8, u16, f32, usize, u64, c_int, c_uint, c_void);
 
 /// Enumerations are ints in C; bindings make them signed or unsigned.
 impl<V> Passes<V, c_uint> for c_int {}

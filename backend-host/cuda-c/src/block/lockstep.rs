@@ -205,6 +205,10 @@ impl Block {
     }
 
     /// True if [`Block::pass`] and [`Block::meet_in_lockstep`] would go to a thread that is suspended already.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        allow(dead_code, reason = "the short way is assembler")
+    )]
     #[inline]
     pub(crate) fn can_step(&self) -> bool {
         let Lockstep { is_formed, position, members, .. } = &self.lockstep;

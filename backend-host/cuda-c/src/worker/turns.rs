@@ -46,6 +46,7 @@ pub(crate) unsafe fn wait(
 ///
 /// # Safety
 /// Called on the fibre of that thread, by a function of [`stepping`](crate::context::stepping).
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the short way is assembler"))]
 #[inline]
 pub(crate) unsafe fn step(
     stack: StackPointer,
