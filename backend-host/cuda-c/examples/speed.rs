@@ -141,11 +141,11 @@ impl Bench {
     fn time(
         &self,
         name: &str,
-        grid: [u32; 3],
-        block: [u32; 3],
+        [grid, block]: [[u32; 3]; 2],
         x: &[f32],
         y: &mut [f32],
         n: i32,
+        fibers: bool,
     ) -> Duration {
         let kernel =
             Kernel::find(&self.library, name).unwrap_or_else(|| panic!("no kernel {name}"));
@@ -154,9 +154,10 @@ impl Bench {
             [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast()];
         let shape = Shape { grid, block, cooperative: false };
         let pool = || Some(self.pool.clone());
+        let schedule = Schedule { fibers, ..Schedule::default() };
         best(15, || {
             // SAFETY: all kernels have these parameters, and stay inside of the arrays.
-            let result = unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &pool) };
+            let result = unsafe { kernel.launch(&shape, &schedule, &arguments, &pool) };
             result.unwrap_or_else(|error| panic!("{error}"));
         })
     }
@@ -185,10 +186,17 @@ fn main() -> Result<(), Box<dyn Error>> {
             if !is_asked(name) {
                 return Ok(());
             }
-            let kernel = bench.time(name, grid, block, &x, &mut y, n as i32);
-            let plain = bench.time(other, [parts, 1, 1], [1; 3], &x, &mut y, n as i32);
-            let ratio = kernel.as_secs_f64() / plain.as_secs_f64();
-            writeln!(out, "{name:10} {kernel:10.2?}, loops in C {plain:10.2?}: ratio {ratio:.2}")
+            let mut time = |name: &str, grid, block, fibers| {
+                bench.time(name, [grid, block], &x, &mut y, n as i32, fibers).as_secs_f64() * 1e3
+            };
+            let kernel = time(name, grid, block, false);
+            let plain = time(other, [parts, 1, 1], [1; 3], false);
+            let ratio = kernel / plain;
+            write!(out, "{name:10} {kernel:7.2} ms, loops in C {plain:7.2} ms: ratio {ratio:.2}")?;
+            match Kernel::find(&bench.library, name).is_some_and(|it| it.has_regions()) {
+                false => writeln!(out),
+                true => writeln!(out, "; as fibres {:.2}", time(name, grid, block, true) / plain),
+            }
         };
     pair("axpy", [(n / 256) as u32, 1, 1], [256, 1, 1], "axpy_loop", chunks, n)?;
     pair("plane", [4096 / 64, 4096 / 4, 1], [64, 4, 1], "plane_loop", 4096, 4096)?;
@@ -196,11 +204,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     pair("sum", [256, 1, 1], [256, 1, 1], "sum_loop", 256, n)?;
     pair("product", [32, 32, 1], [16, 16, 1], "product_loop", 512, 512)?;
     pair("stencil", [256 / 32, 256 / 8, 1], [32, 8, 1], "stencil_loop", 256, 256)?;
-    let empty = bench.time("axpy", [1, 1, 1], [32, 1, 1], &x, &mut y, 32);
+    let empty = bench.time("axpy", [[1, 1, 1], [32, 1, 1]], &x, &mut y, 32, false);
     writeln!(out, "launch of a block of 32 threads {empty:.2?}")?;
     for name in ["barriers", "shuffles"].into_iter().filter(|it| is_asked(it)) {
         let count = 1000;
-        let time = bench.time(name, [1, 1, 1], [256, 1, 1], &x, &mut y, count);
+        let time = bench.time(name, [[1, 1, 1], [256, 1, 1]], &x, &mut y, count, true);
         let each = time.as_secs_f64() * 1e9 / f64::from(count) / 256.0;
         writeln!(out, "{name:10} {each:.1} ns a thread")?;
     }

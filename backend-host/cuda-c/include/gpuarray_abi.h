@@ -331,6 +331,44 @@ template <class T, class U> static inline void subtract(T& offset, U by) {
 }
 template <class T> static inline __attribute__((always_inline)) T same(T value) { return value; }
 
+// A loop whose iterations are spread over the threads, in rounds: in each, a thread's counter is
+// what it began with, plus `shift`.
+template <class T> struct Rounds {
+    T end, by, shift = 0, least = 0, most = 0;
+    bool is_in_range, is_empty = true;
+    template <class End, class By> Rounds(End end, By by) : end(T(end)), by(T(by)) {
+        static_assert(End(3) / 2 == 1 && By(3) / 2 == 1, "integers only");
+        is_in_range = !(end < 0) && by > 0 && (unsigned long)end <= LIMIT && (unsigned long)by <= LIMIT;
+    }
+    // The counter that a thread begins with.
+    void add(T first) {
+        least = is_empty || first < least ? first : least;
+        most = is_empty || first > most ? first : most;
+        is_empty = false;
+    }
+    // True if no counter is negative, and none can wrap.
+    bool is_plain() const {
+        return is_in_range && !(least < 0) && (unsigned long)most <= LIMIT;
+    }
+    bool has_all() const { return T(most + shift) < end && !is_empty; }
+    bool has_some() const { return T(least + shift) < end && !is_empty; }
+    void next() { shift += by; }
+    // Asks for the elements of a later round, so that memory is there by then: rounds are far apart, and
+    // processors do not expect them across pages.
+    template <class Element> void ask(const Element* elements, unsigned threads) const {
+        const unsigned long first = (unsigned long)least + shift + 2 * by;
+        if (first >= (unsigned long)end) return;
+        const unsigned long address = (unsigned long)elements + first * sizeof(Element);
+        for (unsigned long at = 0; at < threads * sizeof(Element); at += 64) {
+            __builtin_prefetch((const void*)(address + at));
+        }
+    }
+
+  private:
+    // Three of these can be added up.
+    static constexpr unsigned long LIMIT = (~0ul >> (8 * (sizeof(unsigned long) - sizeof(T)))) / 8;
+};
+
 static inline __attribute__((always_inline)) void set_thread(unsigned x, unsigned y, unsigned z) {
     threadIdx.x = x;
     apart();

@@ -19,6 +19,7 @@ mod lexemes;
 mod locals;
 mod program;
 mod statements;
+mod strides;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -117,7 +118,7 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
     let read =
         statements::read(&lexemes, parameters.clone(), body, &|it| program.takes_values(it))?;
     let barriers = words.clone().filter(|it| *it == "__syncthreads").count();
-    if barriers == 0 || barriers != read.nodes.iter().map(barriers_of).sum::<usize>() {
+    if barriers != read.nodes.iter().map(barriers_of).sum::<usize>() {
         return None;
     }
     let keeps_order = program.has_order(words);
@@ -127,6 +128,9 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
         keeps_order,
     };
     let classes = classes::classes(&lexemes, &read, &context)?;
+    if barriers == 0 && classes.strided.is_empty() {
+        return None;
+    }
     let layout = layout::layout(&lexemes, &read, &classes)?;
     let knows_no_thread = |it: &str| program.knows_no_thread(it);
     let mut writer = Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread);

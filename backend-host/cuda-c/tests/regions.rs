@@ -9,6 +9,7 @@ mod kernel;
 mod model;
 #[path = "regions/text.rs"]
 mod text;
+mod units;
 
 use cuda_c::{Compiler, Kernel, Language, Library, Optimization, Schedule, Shape, Source};
 use kernel::{Maker, Random, Tree};
@@ -82,10 +83,94 @@ fn compare(kernel: &Kernel, tree: &Tree, random: &mut Random, text: &str) {
 
 #[test]
 fn random_kernels_compute_what_the_model_does() {
-    search(Optimization::Compilation, 1, 12, 30);
+    search(Optimization::Compilation, 1, 8, 30);
 }
 
 #[test]
 fn random_kernels_compute_what_the_model_does_in_vectors() {
     search(Optimization::Speed, 2, 2, 16);
+}
+
+/// Loops whose counters may wrap: each thread runs them as a whole, or in rounds with the others.
+const COUNTERS: &str = r#"
+#define COUNT(name, T) \
+extern "C" __global__ void name(long start, long end, long by, unsigned *out) { \
+    const T first = (T)start, last = (T)end, step = (T)by; \
+    for (T i = first + threadIdx.x; i < last; i += step) out[threadIdx.x] = out[threadIdx.x] * 31 + i; \
+}
+COUNT(of_int, int)
+COUNT(of_unsigned, unsigned)
+COUNT(of_long, long)
+extern "C" __global__ void of_mixed(long start, long end, long by, unsigned *out) {
+    const unsigned last = (unsigned)end;
+    const short step = (short)by;
+    for (int i = (int)start + threadIdx.x; i < last; i += step) out[threadIdx.x] = out[threadIdx.x] * 31 + i;
+}
+"#;
+
+/// What a thread writes, if it does so in some steps.
+fn counted(name: &str, [start, end, by]: [i64; 3], thread: i64) -> Option<u32> {
+    let wrap = |it: i64| match name {
+        "of_unsigned" => i64::from(it as u32),
+        "of_long" => it,
+        _ => i64::from(it as i32),
+    };
+    let (last, step) = match name {
+        "of_mixed" => (i64::from(end as u32), i64::from(by as i16)),
+        _ => (wrap(end), wrap(by)),
+    };
+    let (mut at, mut out) = (wrap(wrap(start).wrapping_add(thread)), 0_u32);
+    for _ in 0..200 {
+        let compared = if name == "of_mixed" { i64::from(at as u32) } else { at };
+        if compared >= last {
+            return Some(out);
+        }
+        out = out.wrapping_mul(31).wrapping_add(at as u32);
+        at = wrap(at.wrapping_add(step));
+    }
+    None
+}
+
+#[test]
+fn counters_wrap_in_rounds_as_they_do_otherwise() {
+    const THREADS: i64 = 37;
+    let library = units::load(COUNTERS);
+    let mut random = Random(3);
+    let bases =
+        [0, 0, 0, 100, 1 << 28, 1 << 29, i64::from(i32::MAX), i64::from(u32::MAX), i64::MAX];
+    let mut number = |spread: usize| {
+        let base = bases[random.below(bases.len())];
+        let near = base.wrapping_add(random.below(spread) as i64 - spread as i64 / 4);
+        if random.below(8) == 0 { near.wrapping_neg() } else { near }
+    };
+    let mut compared = 0;
+    for round in 0..40_000 {
+        let name = ["of_int", "of_unsigned", "of_long", "of_mixed"][round % 4];
+        let triple = [number(60), number(400), number(60)];
+        let expected: Option<Vec<u32>> =
+            (0..THREADS).map(|thread| counted(name, triple, thread)).collect();
+        let Some(expected) = expected else { continue };
+        let kernel = Kernel::find(&library, name).expect("the kernel");
+        assert!(kernel.has_regions());
+        compared += usize::from(expected.iter().any(|it| *it != 0));
+        for fibers in [false, true] {
+            let mut out = vec![0_u32; THREADS as usize];
+            let ([mut start, mut end, mut by], mut address) = (triple, out.as_mut_ptr());
+            let arguments: [*mut c_void; 4] = [
+                (&raw mut start).cast(),
+                (&raw mut end).cast(),
+                (&raw mut by).cast(),
+                (&raw mut address).cast(),
+            ];
+            let schedule = Schedule { fibers, ..Schedule::default() };
+            let shape = units::shape(1, THREADS as u32);
+            // SAFETY: the kernel takes these, and stays inside of the array.
+            let done = unsafe { kernel.launch(&shape, &schedule, &arguments, &|| None) };
+            assert!(
+                done.is_ok() && out == expected,
+                "{name} {triple:?}, fibers {fibers}: {done:?}"
+            );
+        }
+    }
+    assert!(compared > 1000, "{compared}");
 }

@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::lexemes::{Lexemes, NONE};
 use super::statements::{Body, Local, Loop, Node, What};
+use super::strides::Strided;
 use super::words::{INDICES, is_integer, is_specifier, is_type};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,6 +16,8 @@ pub(super) enum Class {
     Computed,
     /// Such a function, plus an offset that is the same in all threads.
     Shifted,
+    /// Counts in a loop that is run in rounds, in which it is computed.
+    Counter,
     /// Any other: it belongs to the loop that it is in, or has a place in memory for each thread.
     Own,
     /// No variable of a thread.
@@ -44,6 +47,11 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// True if it may end or continue a loop around it.
+    pub(super) fn jumps(self) -> bool {
+        self.breaks || self.continues
+    }
+
     fn of_all<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Facts {
         nodes.into_iter().map(facts).fold(Facts::default(), |a, b| Facts {
             waits: a.waits || b.waits,
@@ -96,8 +104,7 @@ pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool
 
 /// True for a statement that is around loops over threads, and not in one.
 pub(super) fn is_outer(node: &Node) -> bool {
-    let Facts { waits, breaks, continues, .. } = facts(node);
-    waits || breaks || continues
+    facts(node).waits || facts(node).jumps()
 }
 
 /// The locals of a kernel, sorted out.
@@ -105,6 +112,8 @@ pub(super) fn is_outer(node: &Node) -> bool {
 pub(super) struct Classes {
     pub(super) of: Vec<Class>,
     pub(super) writes: Vec<Write>,
+    /// Loops that are run in rounds.
+    pub(super) strided: Vec<Strided>,
     /// True for locals that are declared between loops over threads, or are parameters.
     pub(super) is_outer: Vec<bool>,
 }
@@ -132,35 +141,40 @@ pub(super) fn classes(
         found: Classes {
             of: body.locals.iter().map(|_| Class::Own).collect(),
             writes: Vec::new(),
+            strided: Vec::new(),
             is_outer: body.locals.iter().map(|it| it.is_parameter).collect(),
         },
         conditions: Vec::new(),
         steps: Vec::new(),
+        loops: Vec::new(),
     };
     sorter.list(&body.nodes)?;
     sorter.sort();
     sorter.is_sound().then_some(sorter.found)
 }
 
-struct Sorter<'s, 't, 'a> {
-    lexemes: &'s Lexemes<'t, 'a>,
-    body: &'s Body,
-    context: &'s Context<'s>,
-    found: Classes,
+pub(super) struct Sorter<'s, 't, 'a> {
+    pub(super) lexemes: &'s Lexemes<'t, 'a>,
+    pub(super) body: &'s Body,
+    pub(super) context: &'s Context<'s>,
+    pub(super) found: Classes,
     /// Those of statements around loops over threads, and their steps' parts.
     conditions: Vec<Range<usize>>,
     steps: Vec<Range<usize>>,
+    /// Loops without barriers that stand between loops over threads.
+    loops: Vec<(Range<usize>, &'s Loop)>,
 }
 
-impl Sorter<'_, '_, '_> {
-    fn list(&mut self, nodes: &[Node]) -> Option<()> {
+impl<'s> Sorter<'s, '_, '_> {
+    fn list(&mut self, nodes: &'s [Node]) -> Option<()> {
         nodes.iter().try_for_each(|node| self.node(node))
     }
 
-    fn node(&mut self, node: &Node) -> Option<()> {
+    fn node(&mut self, node: &'s Node) -> Option<()> {
         match &node.what {
             What::Declaration(id) => self.found.is_outer[*id] = true,
             What::Expression => self.write(node.range.start..node.range.end - 1, None),
+            What::Loop(it) if !is_outer(node) => self.loops.push((node.range.clone(), it)),
             _ if !is_outer(node) => {}
             What::Block(nodes) => self.list(nodes)?,
             What::If { condition, then, other } => {
@@ -175,7 +189,7 @@ impl Sorter<'_, '_, '_> {
         Some(())
     }
 
-    fn outer_loop(&mut self, it: &Loop) -> Option<()> {
+    fn outer_loop(&mut self, it: &'s Loop) -> Option<()> {
         if !it.condition.is_empty() {
             self.conditions.push(it.condition.clone());
         }
@@ -230,6 +244,12 @@ impl Sorter<'_, '_, '_> {
                 let is_shifted = self.writes_of(id).next().is_some();
                 self.found.of[id] = if is_shifted { Class::Shifted } else { Class::Computed };
             }
+        }
+        let loops = self.loops.iter();
+        self.found.strided = loops.filter_map(|(range, it)| self.strided(range, it)).collect();
+        for number in 0..self.found.strided.len() {
+            let counter = self.found.strided[number].counter;
+            self.found.of[counter] = Class::Counter;
         }
     }
 
@@ -298,12 +318,12 @@ impl Sorter<'_, '_, '_> {
     }
 
     /// True for an expression with the same value in all threads of a block.
-    fn is_uniform(&self, range: Range<usize>) -> bool {
+    pub(super) fn is_uniform(&self, range: Range<usize>) -> bool {
         self.is_pure(range, false, &|id| self.found.of[id] == Class::Uniform)
     }
 
     /// True for an expression that depends on values of locals that are known, on constants and on indices alone.
-    fn is_pure(
+    pub(super) fn is_pure(
         &self,
         range: Range<usize>,
         by_thread: bool,
@@ -375,7 +395,7 @@ impl Sorter<'_, '_, '_> {
         })
     }
 
-    fn used(&self, at: usize) -> Option<usize> {
+    pub(super) fn used(&self, at: usize) -> Option<usize> {
         let uses = &self.body.uses;
         uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
     }
@@ -383,7 +403,7 @@ impl Sorter<'_, '_, '_> {
     /// True if the statements around loops over threads depend on what is the same in all threads, and names are
     /// clear.
     fn is_sound(&self) -> bool {
-        let Classes { of, is_outer, writes } = &self.found;
+        let Classes { of, is_outer, writes, .. } = &self.found;
         let is_written = |part: &Range<usize>| {
             let assigns = |it: &&Write| it.range == *part;
             writes

@@ -14,6 +14,8 @@ pub(super) enum Item<'n> {
     /// A loop over threads: its number.
     Region(usize),
     Barrier,
+    /// A loop over threads for each of their iterations: its number, and that among strided loops.
+    Rounds(usize, usize),
     /// The declaration of a variable that is none of a thread's.
     Declaration(&'n Node),
     /// An assignment to one: its number among the writes.
@@ -92,9 +94,17 @@ impl<'n> Builder<'_, '_, '_, 'n> {
                         }
                         items.push(Item::Declaration(node));
                     }
-                    Class::Computed => {}
+                    Class::Computed | Class::Counter => {}
                     _ => region.nodes.push(node),
                 },
+                What::Loop(it) if self.strided(node).is_some() => {
+                    self.close(&mut region, &mut items);
+                    region.nodes.push(&it.body);
+                    self.close(&mut region, &mut items);
+                    let number = self.strided(node).unwrap_or_default();
+                    items.pop();
+                    items.push(Item::Rounds(self.regions.len() - 1, number));
+                }
                 _ => match self.outer(node) {
                     Some(make) => {
                         self.close(&mut region, &mut items);
@@ -106,6 +116,10 @@ impl<'n> Builder<'_, '_, '_, 'n> {
         }
         self.close(&mut region, &mut items);
         items
+    }
+
+    fn strided(&self, node: &Node) -> Option<usize> {
+        self.classes.strided.iter().position(|it| it.at == node.range.start)
     }
 
     fn close(&mut self, region: &mut Region<'n>, items: &mut Vec<Item<'n>>) {

@@ -4,6 +4,7 @@ use super::classes::{Class, Classes, Write, facts};
 use super::layout::{Item, Layout, is_number};
 use super::lexemes::{Lexemes, NONE};
 use super::statements::{Body, Local, Loop, Node, What};
+use super::strides::Strided;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -91,7 +92,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     }
 
     fn has_type(&self, id: usize) -> bool {
-        matches!(self.classes.of[id], Class::Computed | Class::Shifted)
+        matches!(self.classes.of[id], Class::Computed | Class::Shifted | Class::Counter)
     }
 
     fn typedef(&mut self, id: usize, local: &Local) {
@@ -111,6 +112,9 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         for item in items {
             match item {
                 Item::Region(number) => self.region(*number),
+                Item::Rounds(number, strided) => {
+                    self.rounds(*number, &self.classes.strided[*strided]);
+                }
                 Item::Barrier => self.put("::gpuarray_abi::apart();\n"),
                 Item::Declaration(node) => self.declaration(node),
                 Item::Write(number) => {
@@ -230,14 +234,128 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         let region = &self.layout.regions[number];
         let (used, declared) = self.locals_of(&region.nodes);
         self.put("{\n");
-        for &id in &used {
+        self.name_uniform(&used);
+        self.threads(number, &used.union(&declared).copied().collect(), &|it| {
+            it.put("{\n");
+            for node in &region.nodes {
+                it.statement(node, number);
+            }
+            it.put("}\n");
+            if region.nodes.iter().any(|it| facts(it).returns) {
+                let _ = writeln!(it.text, "gpuarray_next_{number}:;");
+            }
+        });
+        self.put("}\n");
+        if region.loses_threads {
+            self.put("if (!gpuarray_left) return true;\n");
+        }
+    }
+
+    /// A loop that is run in rounds: first those of all threads, then those of some. Where a counter might
+    /// wrap, each thread runs its iterations as a whole.
+    fn rounds(&mut self, number: usize, strided: &Strided) {
+        let region = &self.layout.regions[number];
+        let Strided { counter, first, end, by, .. } = strided;
+        let (mut used, declared) = self.locals_of(&region.nodes);
+        for range in [first, end, by] {
+            self.add_used(range, &mut used);
+        }
+        used.remove(counter);
+        let in_body = used.union(&declared).copied().collect();
+        let mut in_first = BTreeSet::new();
+        self.add_used(first, &mut in_first);
+        let name = self.body.locals[*counter].name.clone();
+        let make = |it: &mut Self, shift: &str| {
+            let _ = write!(it.text, "const gpuarray_T{counter} {name} = (gpuarray_T{counter})(");
+            it.last_token = None;
+            it.slice(first.clone(), None);
+            it.put(")");
+            it.put(shift);
+            it.put(";\n");
+        };
+        let body = |it: &mut Self| region.nodes.iter().for_each(|node| it.statement(node, number));
+        self.put("{\n");
+        self.name_uniform(&used);
+        let _ = write!(self.text, "::gpuarray_abi::Rounds<gpuarray_T{counter}> gpuarray_rounds(");
+        self.last_token = None;
+        self.slice(end.clone(), None);
+        self.put(", ");
+        self.slice(by.clone(), None);
+        self.put(");\n");
+        self.threads(number, &in_first, &|it| {
+            make(it, "");
+            let _ = writeln!(it.text, "gpuarray_rounds.add({name});");
+        });
+        self.put("if (gpuarray_rounds.is_plain()) {\nfor (; gpuarray_rounds.has_all(); gpuarray_rounds.next()) {\n");
+        for pointer in self.indexed_by(*counter, &region.nodes) {
+            let name = &self.body.locals[pointer].name;
+            let _ = writeln!(self.text, "gpuarray_rounds.ask({name}, gpuarray_threads);");
+        }
+        self.threads(number, &in_body, &|it| {
+            make(it, " + gpuarray_rounds.shift");
+            body(it);
+        });
+        self.put("}\nfor (; gpuarray_rounds.has_some(); gpuarray_rounds.next()) {\n");
+        self.threads(number, &in_body, &|it| {
+            make(it, " + gpuarray_rounds.shift");
+            let _ = writeln!(it.text, "if ({name} < gpuarray_rounds.end) {{");
+            body(it);
+            it.put("}\n");
+        });
+        self.put("}\n} else {\n");
+        self.threads(number, &in_body, &|it| {
+            let _ = write!(it.text, "for (gpuarray_T{counter} gpuarray_i = (gpuarray_T{counter})(");
+            it.last_token = None;
+            it.slice(first.clone(), None);
+            it.put("); gpuarray_i < ");
+            it.slice(end.clone(), None);
+            it.put("; gpuarray_i += ");
+            it.slice(by.clone(), None);
+            let _ = writeln!(it.text, ") {{\nconst gpuarray_T{counter} {name} = gpuarray_i;");
+            body(it);
+            it.put("}\n");
+        });
+        self.put("}\n}\n");
+    }
+
+    /// Pointers that are the same in all threads, and indexed by nothing but a counter.
+    fn indexed_by(&self, counter: usize, nodes: &[&Node]) -> BTreeSet<usize> {
+        let lexemes = self.lexemes;
+        let local_at = |at: usize| {
+            self.body
+                .uses
+                .binary_search_by_key(&at, |it| it.at)
+                .ok()
+                .map(|it| self.body.uses[it].local)
+        };
+        let is_pointer = |id: &usize| {
+            let local = &self.body.locals[*id];
+            let mut words = local.specifiers.clone().chain(local.declarator.clone());
+            self.classes.of[*id] == Class::Uniform && words.any(|it| lexemes.at(it) == "*")
+        };
+        let ats = nodes.iter().flat_map(|it| it.range.clone());
+        let indexed = ats.filter(|&at| {
+            lexemes.at(at + 1) == "["
+                && local_at(at + 2) == Some(counter)
+                && lexemes.at(at + 3) == "]"
+        });
+        indexed.filter_map(local_at).filter(is_pointer).collect()
+    }
+
+    /// Gives variables other names, under which loops over threads find them.
+    fn name_uniform(&mut self, used: &BTreeSet<usize>) {
+        for &id in used {
             if self.classes.of[id] == Class::Uniform {
                 let name = &self.body.locals[id].name;
                 let _ = writeln!(self.text, "const auto &gpuarray_u{id} = {name};");
             }
         }
+    }
+
+    /// A loop over the threads that are left, in which they know some locals.
+    fn threads(&mut self, number: usize, known: &BTreeSet<usize>, inside: &dyn Fn(&mut Self)) {
         self.put(
-            "unsigned gpuarray_row = 0;\n\
+            "{\nunsigned gpuarray_row = 0;\n\
              for (unsigned gpuarray_z = 0; gpuarray_z < blockDim.z; ++gpuarray_z)\n\
              for (unsigned gpuarray_y = 0; gpuarray_y < blockDim.y; ++gpuarray_y, gpuarray_row += blockDim.x)\n\
              for (unsigned gpuarray_x = 0; gpuarray_x < blockDim.x; ++gpuarray_x) {\n\
@@ -247,25 +365,14 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         if self.loses_threads() {
             self.put("if (!gpuarray_live[gpuarray_t]) continue;\n");
         }
-        if self.calls(&region.nodes) {
+        if self.calls(&self.layout.regions[number].nodes) {
             self.put("::gpuarray_abi::set_thread(gpuarray_x, gpuarray_y, gpuarray_z);\n");
         }
-        for &id in used.union(&declared) {
+        for &id in known {
             self.view(id);
         }
-        self.put("{\n");
-        for node in &region.nodes {
-            self.statement(node, number);
-        }
-        let returns = region.nodes.iter().any(|it| facts(it).returns);
-        self.put("}\n");
-        if returns {
-            let _ = writeln!(self.text, "gpuarray_next_{number}:;");
-        }
+        inside(self);
         self.put("}\n}\n");
-        if region.loses_threads {
-            self.put("if (!gpuarray_left) return true;\n");
-        }
     }
 
     /// The locals that statements use and declare between loops over threads.
@@ -273,22 +380,26 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         let holds = |at: usize| nodes.iter().any(|it| it.range.contains(&at));
         let uses = self.body.uses.iter();
         let mut used: BTreeSet<usize> = uses.filter(|it| holds(it.at)).map(|it| it.local).collect();
-        // What they are computed of is in front of them in the text.
-        let mut computed: Vec<usize> =
-            used.iter().copied().filter(|&id| self.has_type(id)).collect();
-        while let Some(id) = computed.pop() {
-            let init = self.body.locals[id].init.clone();
-            let uses = self.body.uses.iter().filter(|it| init.contains(&it.at));
-            for id in uses.map(|it| it.local) {
-                if used.insert(id) && self.has_type(id) {
-                    computed.push(id);
-                }
+        let ranges: Vec<_> = used.iter().map(|&id| self.body.locals[id].init.clone()).collect();
+        for (id, range) in used.clone().into_iter().zip(ranges) {
+            if self.has_type(id) {
+                self.add_used(&range, &mut used);
             }
         }
         let locals = self.body.locals.iter().enumerate();
         let declared = locals
             .filter(|(id, it)| !it.is_parameter && self.layout.kept.contains(id) && holds(it.at));
         (used, declared.map(|(id, _)| id).collect())
+    }
+
+    /// Adds the locals of an expression, and those that they are computed of.
+    fn add_used(&self, range: &Range<usize>, used: &mut BTreeSet<usize>) {
+        for it in self.body.uses.iter().filter(|it| range.contains(&it.at)) {
+            used.insert(it.local);
+            if self.has_type(it.local) {
+                self.add_used(&self.body.locals[it.local].init, used);
+            }
+        }
     }
 
     /// True if statements call a function that may ask for the thread's index.
@@ -327,7 +438,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
                 }
                 self.put(";\n");
             }
-            Class::Own | Class::Shared => {}
+            Class::Counter | Class::Own | Class::Shared => {}
         }
     }
 

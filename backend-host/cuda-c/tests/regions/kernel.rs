@@ -269,7 +269,7 @@ impl<'r> Maker<'r> {
                 Some(id) => Statement::CallReference(id, self.value(1, false)),
                 None => Statement::Barrier.only_if(is_outer),
             },
-            10 if self.random.below(3) == 0 => {
+            10 => {
                 let limit = self.value(1, true);
                 let chosen = self.pick(Variable::is_free);
                 let Some(sum) = chosen else { return Statement::AssignShared("-=", Value::Thread) };

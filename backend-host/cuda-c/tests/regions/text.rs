@@ -124,9 +124,14 @@ impl Statement {
                     }
                     false => format!("v{sum} += data[v{id}] * (v{id} + 1);"),
                 };
+                let kind = ["int", "unsigned", "long", "size_t"][id % 4];
+                let (before, kind) = match id % 3 {
+                    0 => (format!("{kind} v{id}; "), ""),
+                    _ => (String::new(), kind),
+                };
                 writeln!(
                     text,
-                    "for (int v{id} = block * threads + t; v{id} < ((int)({}) & 255); \
+                    "{before}for ({kind} v{id} = block * threads + t; v{id} < ((int)({}) & 255); \
                      v{id} += threads * gridDim.x * gridDim.y) {each}",
                     limit.text()
                 )
