@@ -3,7 +3,7 @@
 use super::math::precision::Precision;
 use super::math::{Elementary, elementary_loop};
 use super::multiversion::Loop;
-use super::number::{Number, for_each};
+use super::number::{Convert as _, Number, for_each};
 use hal::DType;
 use hal::dtype::narrow::Narrow;
 
@@ -128,6 +128,8 @@ pub(super) trait Float: Number {
     type Precise: Number;
     /// The type in which elementary functions and powers are computed.
     type Functions: Precision;
+    /// Stores elements as numbers of that type, in as many places.
+    fn load(elements: &[Self], numbers: &mut [Self::Functions]);
     /// The loop of an elementary function; none where the processor has no fused multiply-add.
     fn elementary<F: Elementary>() -> Option<Loop>;
 }
@@ -135,6 +137,10 @@ pub(super) trait Float: Number {
 impl Float for f32 {
     type Precise = f32;
     type Functions = f32;
+    #[inline(always)]
+    fn load(elements: &[f32], numbers: &mut [f32]) {
+        numbers.copy_from_slice(elements);
+    }
     fn elementary<F: Elementary>() -> Option<Loop> {
         elementary_loop::<f32, F>()
     }
@@ -143,6 +149,10 @@ impl Float for f32 {
 impl Float for f64 {
     type Precise = f64;
     type Functions = f64;
+    #[inline(always)]
+    fn load(elements: &[f64], numbers: &mut [f64]) {
+        numbers.copy_from_slice(elements);
+    }
     fn elementary<F: Elementary>() -> Option<Loop> {
         elementary_loop::<f64, F>()
     }
@@ -232,6 +242,12 @@ macro_rules! narrow_number {
         impl Float for $rust {
             type Precise = f64;
             type Functions = <$rust as Narrow>::Functions;
+            #[inline(always)]
+            fn load(elements: &[Self], numbers: &mut [Self::Functions]) {
+                for (number, element) in numbers.iter_mut().zip(elements) {
+                    *number = element.convert();
+                }
+            }
             fn elementary<F: Elementary>() -> Option<Loop> {
                 Self::Functions::narrow_loop::<$rust, F>()
             }

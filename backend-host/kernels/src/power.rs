@@ -106,11 +106,7 @@ unsafe fn real_body<T: Float>(
         for (numbers, given) in [(&mut bases, x), (&mut exponents, y)] {
             match given {
                 [number] => numbers.fill(number.convert()),
-                _ => {
-                    for (number, x) in numbers.iter_mut().zip(&given[start..start + count]) {
-                        *number = x.convert();
-                    }
-                }
+                _ => T::load(&given[start..start + count], &mut numbers[..count]),
             }
         }
         let used = count.div_ceil(GROUP) * GROUP;

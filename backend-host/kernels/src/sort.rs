@@ -21,7 +21,7 @@ trait Sortable: Number {
 macro_rules! sortable {
     ([$order:expr] $dtype:ident, $own:ty) => {
         impl Sortable for $own {
-            #[inline(always)]
+            #[inline]
             fn order(&self, other: &Self) -> Ordering {
                 $order(self, other)
             }
@@ -30,45 +30,31 @@ macro_rules! sortable {
 }
 
 for_each!(integer => sortable [Ord::cmp]);
-for_each!(narrow => sortable [narrow]);
-for_each!(complex => sortable [parts]);
+for_each!(narrow => sortable [by_bits]);
+for_each!(complex => sortable [by_parts]);
 sortable!([|x: &Truth, y: &Truth| x.get().cmp(&y.get())] Bool, Truth);
-sortable!([single] Float32, f32);
-sortable!([double] Float64, f64);
+sortable!([by_value] Float32, f32);
+sortable!([by_value] Float64, f64);
 
-/// A signed integer in the order of floating-point numbers: those of one sign are in the order of their
-/// bits, and a comparison of integers costs less than one that has to ask for what is not a number.
-macro_rules! place {
-    ($integer:ident, $magnitude:expr, $is_negative:expr, $is_nan:expr) => {{
-        let magnitude = $magnitude as $integer;
-        let signed = if $is_negative { -magnitude } else { magnitude };
-        if $is_nan { $integer::MAX } else { signed }
-    }};
-}
-
-#[inline(always)]
-fn narrow<T: Narrow + Number>(x: &T, y: &T) -> Ordering {
+/// Numbers of one sign are in the order of their bits.
+#[inline]
+fn by_bits<T: Narrow + Number>(x: &T, y: &T) -> Ordering {
     let place = |number: &T| {
-        let bits = number.bits();
-        place!(i32, bits & !T::SIGN, bits & T::SIGN != 0, number.is_nan())
+        let magnitude = i32::from(number.bits() & !T::SIGN);
+        let signed = if number.bits() & T::SIGN == 0 { magnitude } else { -magnitude };
+        if number.is_nan() { i32::MAX } else { signed }
     };
     place(x).cmp(&place(y))
 }
 
-#[inline(always)]
-fn single(x: &f32, y: &f32) -> Ordering {
-    let place = |x: f32| place!(i32, x.abs().to_bits(), x.is_sign_negative(), x.is_nan());
-    place(*x).cmp(&place(*y))
+#[inline]
+fn by_value<T: PartialOrd + Number>(x: &T, y: &T) -> Ordering {
+    // Neither less nor greater nor equal: one is NaN.
+    x.partial_cmp(y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
 }
 
-#[inline(always)]
-fn double(x: &f64, y: &f64) -> Ordering {
-    let place = |x: f64| place!(i64, x.abs().to_bits(), x.is_sign_negative(), x.is_nan());
-    place(*x).cmp(&place(*y))
-}
-
-#[inline(always)]
-fn parts<T: Sortable>(x: &Complex<T>, y: &Complex<T>) -> Ordering {
+#[inline]
+fn by_parts<T: Sortable>(x: &Complex<T>, y: &Complex<T>) -> Ordering {
     let nan = |z: &Complex<T>| (z.re.is_nan(), z.im.is_nan());
     let values = || x.re.order(&y.re).then_with(|| x.im.order(&y.im));
     nan(x).cmp(&nan(y)).then_with(values)

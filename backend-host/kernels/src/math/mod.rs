@@ -68,9 +68,7 @@ const GROUP: usize = 32;
 #[inline(always)]
 fn evaluate<T: Float, F: Elementary>(given: &[T], numbers: &mut [T::Functions; CHUNK]) {
     let count = given.len();
-    for (number, x) in numbers[..count].iter_mut().zip(given) {
-        *number = x.convert();
-    }
+    T::load(given, &mut numbers[..count]);
     let is_ordinary = T::Functions::are_ordinary::<F>(&numbers[..count]);
     let used = &mut numbers[..count.div_ceil(GROUP) * GROUP];
     if is_ordinary {
