@@ -16,6 +16,7 @@ tests![
     the_default_stream_does_nothing_during_a_capture_that_it_waits_for needs [Graphs],
     waiting_for_the_device_ends_a_capture needs [Graphs],
     a_relaxed_capture_ends_on_any_thread needs [Graphs],
+    a_capture_that_is_spoilt_lets_its_memory_go needs [Graphs],
     what_threads_queue_runs_or_is_captured_once needs [Graphs],
 ];
 
@@ -127,6 +128,30 @@ fn a_relaxed_capture_ends_on_any_thread(context: &Context) -> Outcome {
     let graph = std::thread::scope(|scope| scope.spawn(end).join().expect("no panic"))?;
     replay(&graph, &stream)?;
     assert_eq!(x.to_vec()?[8], 9);
+    Ok(())
+}
+
+fn a_capture_that_is_spoilt_lets_its_memory_go(context: &Context) -> Outcome {
+    for (stream, is_shared) in [(context.stream()?, false), (context.blocking_stream()?, true)] {
+        let other = context.stream()?;
+        let x = numbers(context, &stream, 1000)?;
+        if is_shared {
+            assert_eq!((&x.on(&other)? + 1)?.to_vec()?[0], 1);
+        }
+        let mut kept = Vec::new();
+        for _ in 0..2 {
+            stream.begin_capture(CaptureMode::Relaxed)?;
+            let y = (&x + 1)?;
+            kept.push(Arc::downgrade(y.untyped().memory()));
+            drop((&y + &x)?);
+            drop(y);
+            assert_eq!(error_of(stream.synchronize()).kind(), KIND);
+            expect_error(stream.end_capture(), KIND, &["captur"])?;
+            assert!(kept.iter().all(|memory| memory.upgrade().is_none()), "nobody uses it");
+        }
+        drop(x);
+        check_usable(context, &stream)?;
+    }
     Ok(())
 }
 

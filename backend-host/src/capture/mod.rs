@@ -39,19 +39,45 @@ impl Drop for Barred {
 }
 
 /// What has been recorded so far.
-#[derive(Default)]
-struct Recording {
+pub(crate) struct Recording {
     nodes: Vec<Node>,
+    memory: Arc<CapturedMemory>,
     /// The nodes that each node comes behind.
     dependencies: Vec<Vec<usize>>,
     /// The nodes that the next one of each stream comes behind, by the stream's number.
     frontiers: HashMap<u64, Vec<usize>>,
     is_invalid: bool,
     barred: Vec<Barred>,
-    _announcement: Option<Announcement>,
+    _announcement: Announcement,
 }
 
 impl Recording {
+    fn new(blocks: &Arc<GraphBlocks>) -> Recording {
+        Recording {
+            nodes: Vec::new(),
+            memory: Arc::new(CapturedMemory::new(blocks)),
+            dependencies: Vec::new(),
+            frontiers: HashMap::new(),
+            is_invalid: false,
+            barred: Vec::new(),
+            _announcement: Announcement::new(),
+        }
+    }
+
+    /// The work of a capture that has ended on the stream of this number, and what it keeps.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the capture became invalid, or if a stream has not been joined.
+    pub(crate) fn finish(self, origin: u64) -> Result<(Vec<Node>, Arc<CapturedMemory>)> {
+        if self.is_invalid {
+            return Err(Refusal::Invalidated.of("end_capture"));
+        }
+        if !self.is_joined(origin) {
+            return Err(Refusal::Unjoined.of("end_capture"));
+        }
+        Ok((self.nodes, self.memory))
+    }
+
     /// True if the last node of every stream is one that the stream's work comes behind.
     fn is_joined(&self, origin: u64) -> bool {
         let mut is_reached = vec![false; self.nodes.len()];
@@ -73,7 +99,6 @@ pub(crate) struct Capture {
     thread: Option<ThreadId>,
     /// `None` once it has ended.
     recording: Mutex<Option<Recording>>,
-    memory: Mutex<Arc<CapturedMemory>>,
 }
 
 impl fmt::Debug for Capture {
@@ -85,15 +110,10 @@ impl fmt::Debug for Capture {
 impl Capture {
     /// A capture that is about to begin on a stream.
     pub(crate) fn new(origin: u64, mode: CaptureMode, blocks: &Arc<GraphBlocks>) -> Arc<Capture> {
-        let announcement = Some(Announcement::new());
         Arc::new(Capture {
             origin,
             thread: (mode != CaptureMode::Relaxed).then(|| thread::current().id()),
-            recording: Mutex::new(Some(Recording {
-                _announcement: announcement,
-                ..Recording::default()
-            })),
-            memory: Mutex::new(Arc::new(CapturedMemory::new(blocks))),
+            recording: Mutex::new(Some(Recording::new(blocks))),
         })
     }
 
@@ -169,18 +189,10 @@ impl Capture {
         refusal.of(call)
     }
 
-    /// What keeps the memory of the captured work.
-    fn memory(&self) -> Arc<CapturedMemory> {
-        self.memory.lock().unpoisoned().clone()
-    }
-
     /// Keeps memory for the graph; false if the capture has ended.
     pub(crate) fn keep(&self, keep: impl FnOnce(&CapturedMemory)) -> bool {
         let recording = self.lock();
-        if recording.is_some() {
-            keep(&self.memory());
-        }
-        recording.is_some()
+        recording.as_ref().map(|it| keep(&it.memory)).is_some()
     }
 
     /// Keeps what an operation uses for the graph, unless the capture has ended.
@@ -201,27 +213,18 @@ impl Capture {
         }
     }
 
-    /// Ends the capture, and returns what was recorded.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if it became invalid, or if a stream has not been joined.
-    pub(crate) fn end(&self) -> Result<(Vec<Node>, Arc<CapturedMemory>)> {
-        let recording = self.lock().take();
-        let recording = recording.ok_or_else(|| Refusal::Invalidated.of("end_capture"))?;
-        if recording.is_invalid {
-            return Err(Refusal::Invalidated.of("end_capture"));
-        }
-        if !recording.is_joined(self.origin) {
-            return Err(Refusal::Unjoined.of("end_capture"));
-        }
-        Ok((recording.nodes, self.memory()))
+    /// Ends the capture, and returns what was recorded; `None` if another thread has ended it. The
+    /// caller drops it under no lock, for its memory goes on streams.
+    pub(crate) fn end(&self) -> Option<Recording> {
+        self.lock().take()
     }
 
     /// Takes the memory of a capture whose stream only that memory keeps.
     fn take_abandoned(&self, blocks: &Arc<GraphBlocks>) -> Option<Arc<CapturedMemory>> {
-        let mut memory = self.memory.lock().unpoisoned();
-        let is_abandoned = memory.is_abandoned(self.origin);
-        is_abandoned.then(|| std::mem::replace(&mut *memory, Arc::new(CapturedMemory::new(blocks))))
+        let mut recording = self.lock();
+        let memory = &mut recording.as_mut()?.memory;
+        let fresh = || Arc::new(CapturedMemory::new(blocks));
+        memory.is_abandoned(self.origin).then(|| std::mem::replace(memory, fresh()))
     }
 }
 

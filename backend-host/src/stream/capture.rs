@@ -140,7 +140,8 @@ impl HostStream {
         self.device.engine().captures.remove(&capture);
         // What is dropped with a graph that cannot be made may be ordered.
         drop(ordering);
-        let (nodes, memory) = ended?;
+        let ended = ended.ok_or_else(|| Refusal::Invalidated.of("end_capture"))?;
+        let (nodes, memory) = ended.finish(self.id)?;
         Ok(HostGraph::new(&self.device, nodes, memory))
     }
 
