@@ -9,21 +9,23 @@ import numpy as np
 
 from . import _core
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
-from ._elementwise_factories import no_textures, typed
+from ._elementwise_factories import textured, typed
 from ._elementwise_source import get_elwise_kernel
 from .tools import context_dependent_memoize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ._textures import TextureReference
+
 
 @context_dependent_memoize
 def get_linear_combination_kernel(
     summand_descriptors: Sequence[tuple[bool, Any, Any]], dtype_z: Any
-) -> tuple[_core.Function, list[Any]]:
-    """Returns a prepared kernel of ``z = a0 x0 + a1 x1 + ...``, and an empty list, where PyCUDA has
-    texture references. The kernel's arguments are ``a0``, ``x0``, ``a1``, ``x1``, ..., ``z`` and
-    the number of elements.
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a prepared kernel of ``z = a0 x0 + a1 x1 + ...``, and the texture references through
+    which it reads the factors that are in device memory. The kernel's arguments are ``a0``, ``x0``,
+    ``a1``, ``x1``, ..., without the factors that it reads so, ``z`` and the number of elements.
 
     Parameters
     ----------
@@ -37,13 +39,13 @@ def get_linear_combination_kernel(
     -------
     kernel : Function
         The kernel.
-    textures : list
-        Nothing.
+    textures : list of TextureReference
+        What arrays with the factors are bound to (:meth:`GPUArray.bind_to_texref_ext`).
 
     Raises
     ------
     Unsupported
-        A factor is in device memory: PyCUDA reads it through a texture reference.
+        A factor is in device memory, and the device has no textures.
 
     Examples
     --------
@@ -56,13 +58,21 @@ def get_linear_combination_kernel(
     array([ 0., 12., 24.], dtype=float32)
     """
     arguments: list[Any] = []
+    textures: dict[str, Any] = {}
+    factors = []
     for k, (is_gpu_scalar, scalar_dtype, vector_dtype) in enumerate(summand_descriptors):
         if is_gpu_scalar:
-            raise no_textures("get_linear_combination_kernel")
-        arguments += [ScalarArg(scalar_dtype, f"a{k}"), VectorArg(vector_dtype, f"x{k}")]
+            textures[f"tex_a{k}"] = scalar_dtype
+            factors.append(f"{dtype_to_ctype(scalar_dtype)} a{k} = fp_tex1Dfetch(tex_a{k}, 0)")
+        else:
+            arguments.append(ScalarArg(scalar_dtype, f"a{k}"))
+        arguments.append(VectorArg(vector_dtype, f"x{k}"))
     arguments.append(VectorArg(dtype_z, "z"))
     total = " + ".join(f"a{k}*x{k}[i]" for k in range(len(summand_descriptors)))
-    return get_elwise_kernel(arguments, f"z[i] = {total}", "linear_combination"), []
+    operation, name = f"z[i] = {total}", "linear_combination"
+    if not textures:
+        return get_elwise_kernel(arguments, operation, name), []
+    return textured(arguments, operation, name, textures, loop_prep=";\n".join(factors))
 
 
 def _real_part(dtype_z: Any, dtype: Any) -> Any:

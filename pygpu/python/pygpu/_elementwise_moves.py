@@ -2,70 +2,126 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._c_types import VectorArg, dtype_to_ctype
-from ._elementwise_factories import no_textures, typed, unary
+from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
+from ._elementwise_factories import textured, typed, unary
 from ._elementwise_source import get_elwise_kernel
 from .tools import context_dependent_memoize
 
+if TYPE_CHECKING:
+    from ._textures import TextureReference
+
 
 @context_dependent_memoize
-def get_take_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> Any:
-    """Raises ``Unsupported``: PyCUDA's kernel reads through texture references, which drivers since
-    CUDA 12 do not have. :func:`pygpu.gpuarray.take` does the work.
+def get_take_kernel(
+    dtype: Any, idx_dtype: Any, vec_count: int = 1
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a prepared kernel that reads the elements of each source whose places an array of
+    indices names, and the texture references through which it reads the sources.
+
+    The kernel's arguments are the indices, ``vec_count`` targets, and the number of indices. A
+    place outside of a source has the element 0. :func:`pygpu.gpuarray.take` needs no textures.
 
     Parameters
     ----------
     dtype, idx_dtype : dtype
         The dtypes of the elements and of the indices.
     vec_count : int
-        The number of arrays.
+        The number of sources, and of targets.
+
+    Returns
+    -------
+    kernel : Function
+        The kernel.
+    textures : list of TextureReference
+        What the sources are bound to (:meth:`GPUArray.bind_to_texref_ext`).
 
     Raises
     ------
     Unsupported
-        Always.
+        The device has no textures.
 
     Examples
     --------
     >>> import numpy as np
     >>> from pygpu import gpuarray
-    >>> gpuarray.take(gpuarray.arange(5, dtype=np.float32), gpuarray.arange(0, 5, 2))
-    array([0., 2., 4.], dtype=float32)
+    >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
+    >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
+    >>> take, (texture,) = get_take_kernel(np.float32, np.int32)
+    >>> source.bind_to_texref_ext(texture)
+    >>> take.prepared_call(indices._grid, indices._block, indices.gpudata, target.gpudata, 2)
+    >>> target
+    array([3., 1.], dtype=float32)
     """
-    raise no_textures("get_take_kernel")
+    targets = [VectorArg(dtype, f"dest{k}") for k in range(vec_count)]
+    body = f"{dtype_to_ctype(idx_dtype)} src_idx = idx[i];\n"
+    body += "\n".join(f"dest{k}[i] = fp_tex1Dfetch(tex_src{k}, src_idx);" for k in range(vec_count))
+    textures = {f"tex_src{k}": dtype for k in range(vec_count)}
+    return textured([VectorArg(idx_dtype, "idx"), *targets], body, "take", textures)
 
 
 @context_dependent_memoize
-def get_take_put_kernel(dtype: Any, idx_dtype: Any, with_offsets: bool, vec_count: int = 1) -> Any:
-    """Raises ``Unsupported``: PyCUDA's kernel reads through texture references, which drivers since
-    CUDA 12 do not have. :func:`pygpu.gpuarray.multi_take_put` does the work.
+def get_take_put_kernel(
+    dtype: Any, idx_dtype: Any, with_offsets: bool, vec_count: int = 1
+) -> tuple[_core.Function, list[TextureReference]]:
+    """Returns a prepared kernel that reads the elements of each source whose places an array of
+    indices names and writes them to the places in its target that another one names, and the
+    texture references through which it reads the sources.
+
+    The kernel's arguments are the indices of the targets, those of the sources, ``vec_count``
+    targets, the offset of each source if there are any, and the number of indices.
+    :func:`pygpu.gpuarray.multi_take_put` needs no textures.
 
     Parameters
     ----------
     dtype, idx_dtype : dtype
         The dtypes of the elements and of the indices.
     with_offsets : bool
-        Whether each array has an offset that is added to its indices.
+        Whether each source has an offset that is added to its indices.
     vec_count : int
-        The number of arrays.
+        The number of sources, and of targets.
+
+    Returns
+    -------
+    kernel : Function
+        The kernel.
+    textures : list of TextureReference
+        What the sources are bound to (:meth:`GPUArray.bind_to_texref_ext`).
 
     Raises
     ------
     Unsupported
-        Always.
+        The device has no textures.
 
     Examples
     --------
     >>> import numpy as np
-    >>> get_take_put_kernel(np.float32, np.int32, False)
-    Traceback (most recent call last):
-        ...
-    pygpu._errors.Unsupported: get_take_put_kernel: its kernel reads through texture references, ...
+    >>> from pygpu import gpuarray
+    >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(4, np.float32)
+    >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
+    >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
+    >>> source.bind_to_texref_ext(texture)
+    >>> take_put.prepared_call(
+    ...     here._grid, here._block, here.gpudata, there.gpudata, target.gpudata, 2
+    ... )
+    >>> target
+    array([0., 2., 0., 4.], dtype=float32)
     """
-    raise no_textures("get_take_put_kernel")
+    index = dtype_to_ctype(idx_dtype)
+    numbers = range(vec_count)
+    arguments = [VectorArg(idx_dtype, "gmem_dest_idx"), VectorArg(idx_dtype, "gmem_src_idx")]
+    arguments += [VectorArg(dtype, f"dest{k}") for k in numbers]
+    places = dict.fromkeys(numbers, "src_idx")
+    if with_offsets:
+        arguments += [ScalarArg(idx_dtype, f"offset{k}") for k in numbers]
+        places = {k: f"src_idx + offset{k}" for k in numbers}
+    body = f"{index} src_idx = gmem_src_idx[i];\n{index} dest_idx = gmem_dest_idx[i];\n"
+    body += "\n".join(
+        f"dest{k}[dest_idx] = fp_tex1Dfetch(tex_src{k}, {place});" for k, place in places.items()
+    )
+    return textured(arguments, body, "take_put", {f"tex_src{k}": dtype for k in numbers})
 
 
 @context_dependent_memoize

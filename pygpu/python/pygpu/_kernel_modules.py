@@ -9,6 +9,7 @@ from . import _arguments, _core, _headers
 from ._context import Context
 from ._core import Linker
 from ._enumerations import jit_input_type
+from ._errors import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -331,11 +332,11 @@ class DynamicSourceModule(DynamicModule):
 
     Examples
     --------
-    >>> from pygpu import compiler
+    >>> from pygpu import compiler, driver
     >>> try:
     ...     module = compiler.DynamicSourceModule("__global__ void nothing() {}")
-    ... except OSError:
-    ...     pass  # no toolkit has the library
+    ... except (OSError, driver.Unsupported):
+    ...     pass  # no toolkit has the library, or the device is not NVIDIA's
     """
 
     def __init__(
@@ -362,6 +363,11 @@ class DynamicSourceModule(DynamicModule):
             include_dirs,
             cuda_libdir=cuda_libdir,
         )
+        if _core.choose_backend() != "cuda":
+            raise Unsupported(
+                "DynamicSourceModule: kernels that launch kernels need the backend cuda; this is "
+                f"{_core.choose_backend()}"
+            )
         from . import compiler
 
         options = list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)

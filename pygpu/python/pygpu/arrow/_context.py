@@ -57,8 +57,8 @@ class Context:
     device_number : int
         The number of the device.
     handle : int
-        0, or the driver's handle of the device's primary context, which is that of CUDA's runtime, of
-        numba and of others. Any other context, which ``pyarrow`` takes here, is refused.
+        0, or the driver's handle of the device's primary context, which is that of CUDA's runtime,
+        of numba and of others. Any other context, which ``pyarrow`` takes here, is refused.
 
     Raises
     ------
