@@ -2,6 +2,7 @@
 
     PYGPU_BACKEND=cuda python benches/sort_and_matmul.py [--elements N] [--side N] [--json FILE]
     PYGPU_BACKEND=cuda PYGPU_CUBLAS=off python benches/sort_and_matmul.py     # pygpu's own kernels
+    PYGPU_BACKEND=cuda python benches/sort_and_matmul.py --side 0             # no products
     PYGPU_BACKEND=host python benches/sort_and_matmul.py --elements 4000000 --side 1000
 
 Sorting: GB/s, of elements read and written once; argsort also writes the indices, of 64 bits.
@@ -117,7 +118,7 @@ def main() -> int:
     """Measures, prints the tables, and writes them where the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--elements", type=int, default=1 << 26, help="that are sorted")
-    parser.add_argument("--side", type=int, default=8192, help="of the matrices")
+    parser.add_argument("--side", type=int, default=8192, help="of the matrices; 0: none")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     on_host = os.environ.get("PYGPU_BACKEND") == "host"
@@ -133,14 +134,14 @@ def main() -> int:
             times = best({name: calls[name][row] for name in names}, libraries)
             figures = {name: moved / taken / 1e9 for name, taken in times.items()}
             tables["GB/s"][f"{row} {numbers.dtype}"] = figures
-    for dtype in MULTIPLIED:
+    for dtype in MULTIPLIED if options.side else ():
         matrix = values(dtype, options.side, options.side)
         products = {name: library.product(matrix) for name, library in libraries.items()}
         work = (8 if matrix.dtype.kind == "c" else 2) * options.side**3
         times = best({**products}, libraries)
         figures = {name: work / taken / 1e9 for name, taken in times.items()}
         tables["GFLOP/s"][f"a @ a {matrix.dtype}"] = figures
-    for unit, table in tables.items():
+    for unit, table in ((unit, table) for unit, table in tables.items() if table):
         print(f"{unit:24}" + "".join(f"{name:>12}" for name in names))
         for row, figures in table.items():
             cells = (f"{figures[it]:12.1f}" if it in figures else " " * 12 for it in names)

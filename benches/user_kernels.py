@@ -52,6 +52,7 @@ class Pygpu:
         self.rand = curandom.rand
         self.generator = curandom.XORWOWRandomNumberGenerator()
         self.sum, self.sort, self.argsort = gpuarray.sum, gpuarray.sort, gpuarray.argsort
+        self.cumsum, self.copy = gpuarray.cumsum, driver.memcpy_dtod
         self.combine = elementwise.ElementwiseKernel(
             "float a, const float *x, float b, const float *y, float *z",
             "z[i] = a * x[i] + b * y[i]",
@@ -60,6 +61,7 @@ class Pygpu:
             np.float32, "0", "a + b", "x[i] * y[i]", "const float *x, const float *y"
         )
         self.scan = scan.InclusiveScanKernel(np.float32, "a + b")
+        self.exclusive = scan.ExclusiveScanKernel(np.float32, "a + b", 0)
         module = compiler.SourceModule(
             "__global__ void nothing(float *x, int n) { if (n < 0) x[threadIdx.x] = n; }"
         )
@@ -74,7 +76,10 @@ class Pygpu:
         rows: Row = {
             "a*x + b*y": lambda: self.combine(two, x, three, y, z),
             "sum(x*y)": lambda: self.reduce(x, y),
+            "copy": lambda: self.copy(z.gpudata, x.gpudata, x.nbytes),
             "inclusive scan": lambda: self.scan(x, z),
+            "exclusive scan": lambda: self.exclusive(x, z),
+            "x.cumsum, builtin": lambda: self.cumsum(x, out=z),
             "x + y, builtin": lambda: x + y,
             "x.sum, builtin": lambda: self.sum(x),
             "new uniform numbers": lambda: self.rand(elements),
@@ -114,6 +119,7 @@ class Cupy:
         return {
             "a*x + b*y": lambda: self.combine(two, x, three, y, z),
             "sum(x*y)": lambda: self.reduce(x, y),
+            "copy": lambda: self.cupy.copyto(z, x),
             "inclusive scan": lambda: self.cupy.cumsum(x, out=z),
             "x + y, builtin": lambda: x + y,
             "x.sum, builtin": lambda: x.sum(),
@@ -142,6 +148,7 @@ class Torch:
         numbers = torch.from_numpy(unsorted(elements)).cuda()
         mask = numbers > 0
         return {
+            "copy": lambda: z.copy_(x),
             "inclusive scan": lambda: torch.cumsum(x, 0, out=z),
             "x + y, builtin": lambda: x + y,
             "x.sum, builtin": lambda: x.sum(),
@@ -164,7 +171,10 @@ def unsorted(elements: int) -> np.ndarray:
 CROSSINGS = {
     "a*x + b*y": 3,
     "sum(x*y)": 2,
+    "copy": 2,
     "inclusive scan": 2,
+    "exclusive scan": 2,
+    "x.cumsum, builtin": 2,
     "x + y, builtin": 3,
     "x.sum, builtin": 1,
     "new uniform numbers": 1,

@@ -8,6 +8,7 @@ from device import IS_DOUBLE
 from hypothesis import given
 from hypothesis import strategies as st
 from pairs import DTYPES, Pair, check, numbers, pairs, some_shapes
+from processes import run_python
 
 from pygpu import gpuarray
 
@@ -47,6 +48,20 @@ def test_rows_of_many_lengths(dtype, length):
         pytest.skip("a long row takes too long on the double")
     a = numbers((2, length), dtype, length, special=True)
     compare(Pair(a, gpuarray.to_gpu(a)))
+
+
+# Tiles of sorts by digits have 23 or 15 elements for each of 256 threads, of 8 bytes 12 or 9.
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "i8"])
+@pytest.mark.parametrize("length", [76_032, 76_545, 76_801])
+def test_rows_that_are_sorted_by_digits(dtype, length):
+    a = numbers((1, length), np.dtype(dtype), length, special=True)
+    compare(Pair(a, gpuarray.to_gpu(a)))
+
+
+@pytest.mark.skipif(not IS_DOUBLE, reason="a device starts blocks in an order of its own")
+def test_blocks_that_start_from_the_last_to_the_first():
+    command = ["-q", "-p", "no:cacheprovider", __file__, "-k", "by_digits"]
+    run_python(f"import pytest; raise SystemExit(pytest.main({command!r}))", DOUBLE_REVERSED="1")
 
 
 @pytest.mark.skipif(IS_DOUBLE, reason="too long on the double")

@@ -5,7 +5,7 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 13] = [
+const PARTS: [(Prelude, &str); 15] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
@@ -17,6 +17,8 @@ const PARTS: [(Prelude, &str); 13] = [
     (Prelude::INDEXED, include_str!("cuda/indexed.cuh")),
     (Prelude::RANDOM, include_str!("cuda/random.cuh")),
     (Prelude::SORT, include_str!("cuda/sort.cuh")),
+    (Prelude(4096), include_str!("cuda/digits.cuh")),
+    (Prelude(4096), include_str!("cuda/radix_tile.cuh")),
     (Prelude(4096), include_str!("cuda/radix.cuh")),
     (Prelude::PRODUCT, include_str!("cuda/product.cuh")),
 ];

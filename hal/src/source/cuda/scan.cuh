@@ -189,10 +189,6 @@ DEVICE void scan_range(Read read, Write write, Index length, typename Op::value 
 // and no fence is needed.
 constexpr u32 TEAM = 256;
 
-// How many tiles ahead of its own a block has memory brought into the cache: so that the memory is
-// busy while blocks wait for each other. It is few enough that the cache keeps them.
-constexpr u32 AHEAD = 128;
-
 template <class A>
 struct Published {
     static constexpr u32 words = (u32)((sizeof(A) + 3) / 4);

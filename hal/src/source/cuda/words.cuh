@@ -26,6 +26,10 @@ DEVICE W published(const W* from) { return *(const volatile W*)from; }
 #define GPUARRAY_BOUNDS(blocks) __launch_bounds__(256)
 #endif
 
+// How many tiles ahead of its own a block has memory brought into the cache: so that the memory is
+// busy while blocks wait for each other. It is few enough that the cache keeps them.
+constexpr u32 AHEAD = 128;
+
 // Asks for memory that a block will read soon, a line for each thread.
 DEVICE void prefetch(const char* from, u32 bytes) {
 #if defined(__CUDA_ARCH__) && !defined(__GPUARRAY_HOST__)

@@ -30,14 +30,27 @@ pub(super) fn takes(operation: &Sort) -> bool {
     *rows > 0 && *length > LONG && has_digits && !in_place
 }
 
-/// The elements of a tile: `Radix` in radix.cuh.
-const fn tile(size: usize, indices: bool, wide: bool) -> u64 {
-    let count = match size {
-        _ if indices && wide => 7,
-        8 => 9,
-        _ => 15,
-    };
-    THREADS as u64 * count
+/// The elements of a tile: `RadixTile` in radix_tile.cuh. Which of the two kinds of tiles a device
+/// has is not known here: the state has room for the small ones, and there is a block for each of the
+/// large ones, which takes several tiles where they are small.
+#[derive(Clone, Copy)]
+enum Tiles {
+    Small,
+    Large,
+}
+
+impl Tiles {
+    const fn elements(self, size: usize, indices: bool, wide: bool) -> u64 {
+        let count = match (self, size) {
+            (Tiles::Small, _) if indices && wide => 7,
+            (Tiles::Small, 8) => 9,
+            (Tiles::Small, _) => 15,
+            (Tiles::Large, 8) => 12,
+            (Tiles::Large, _) if indices && wide => 12,
+            (Tiles::Large, _) => 23,
+        };
+        THREADS as u64 * count
+    }
 }
 
 /// The parts of the workspace, whose size is the end of the last.
@@ -63,7 +76,8 @@ pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
     let size = input.dtype.size();
     let word = if wide { 8 } else { 4 };
     let (rows, length, places) = (*rows as u64, *length as u64, size as u64);
-    let tiles = length.div_ceil(tile(size, *indices, wide));
+    let [tiles, blocks_of_row] = [Tiles::Small, Tiles::Large]
+        .map(|tiles| length.div_ceil(tiles.elements(size, *indices, wide)));
     let elements = rows * length;
     let mut workspace = Workspace::default();
     let counters = workspace.part(places * 8);
@@ -96,9 +110,9 @@ pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
             false if (places - 1 - place).is_multiple_of(2) => OUTPUT,
             false => keys[0],
         };
-        let mut launch = launches.launch(2, blocks(rows * tiles));
+        let mut launch = launches.launch(2, blocks(rows * blocks_of_row));
         launch.workspace().address(output.address).address(input.address);
-        launch.long(rows as i64).long(length as i64).long(tiles as i64);
+        launch.long(rows as i64).long(length as i64);
         launch.word(place as u32).word(is_last.into());
         launch.long((counters + place * 8) as i64).long(histogram as i64);
         launch.long(states[turn(place)] as i64).long(states[turn(place + 1)] as i64);

@@ -77,8 +77,8 @@ extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_count(char* wor
              const char* in, u64 rows, u64 length) {{
     count_digits<{parameters}>(in, rows, length, ({word}*)(workspace + histogram));
 }}
-extern \"C\" __global__ void GPUARRAY_BOUNDS(4) {name}_pass(char* workspace, char* out, const char* in, \
-             u64 rows, u64 length, u64 tiles, u32 place, u32 last, u64 counter, u64 histogram, u64 state, \
+extern \"C\" __global__ void GPUARRAY_BOUNDS((RadixTile<{parameters}>::blocks)) {name}_pass(char* workspace, \
+             char* out, const char* in, u64 rows, u64 length, u32 place, u32 last, u64 counter, u64 histogram, u64 state, \
              u64 next_state, u64 keys, u64 indices, u64 sorted_keys, u64 sorted_indices) {{
     const u64 output = ~(u64)0;
     RadixArrays<{stored}, {word}> arrays;
@@ -87,7 +87,7 @@ extern \"C\" __global__ void GPUARRAY_BOUNDS(4) {name}_pass(char* workspace, cha
     arrays.sorted_keys = ({stored}*)(sorted_keys == output ? out : workspace + sorted_keys);
     arrays.sorted_indices = ({word}*)(sorted_indices == output ? 0 : workspace + sorted_indices);
     arrays.result = last != 0 ? (i64*)out : 0;
-    radix_pass<{parameters}>(arrays, rows, length, tiles, place, (u64*)(workspace + counter),
+    radix_pass<{parameters}>(arrays, rows, length, place, (u64*)(workspace + counter),
                              (const {word}*)(workspace + histogram), ({word}*)(workspace + state),
                              last != 0 ? 0 : ({word}*)(workspace + next_state));
 }}

@@ -1,0 +1,74 @@
+// The order of elements as words, of which sorts by digits take eight bits at a time.
+
+// Words whose order is that of the elements: NaN, whatever its bits, is the last, and zeros are equal.
+template <class Bits, int FRACTION>
+struct FloatOrder {
+    static METHOD Bits of(Bits bits) {
+        const Bits sign = (Bits)((Bits)1 << (sizeof(Bits) * 8 - 1));
+        const Bits magnitude = (Bits)(bits & (Bits)~sign);
+        const Bits infinity = (Bits)((Bits)(sign - 1) >> FRACTION << FRACTION);
+        if (magnitude > infinity) {
+            return (Bits)~(Bits)0;
+        }
+        return magnitude == 0 ? sign : (bits & sign) != 0 ? (Bits)~bits : (Bits)(bits | sign);
+    }
+};
+template <class Bits>
+struct SignedOrder {
+    static METHOD Bits of(Bits bits) { return (Bits)(bits ^ (Bits)((Bits)1 << (sizeof(Bits) * 8 - 1))); }
+};
+
+// The order of elements of a type, and an element that none comes after.
+template <class V>
+struct Digits {
+    typedef V Bits;
+    static METHOD Bits order(V x) { return x; }
+    static METHOD V last() { return (V)~(V)0; }
+};
+template <>
+struct Digits<bool> {
+    typedef u8 Bits;
+    static METHOD Bits order(u8 x) { return x != 0 ? 1 : 0; }
+    static METHOD u8 last() { return 1; }
+};
+#define GPUARRAY_SIGNED_DIGITS(type, bits)                                            \
+    template <>                                                                       \
+    struct Digits<type> {                                                             \
+        typedef bits Bits;                                                            \
+        static METHOD Bits order(type x) { return SignedOrder<bits>::of((bits)x); }   \
+        static METHOD type last() { return (type)((bits)~(bits)0 >> 1); }             \
+    };
+GPUARRAY_SIGNED_DIGITS(i8, u8)
+GPUARRAY_SIGNED_DIGITS(i16, u16)
+GPUARRAY_SIGNED_DIGITS(i32, u32)
+GPUARRAY_SIGNED_DIGITS(i64, u64)
+template <class F>
+struct Digits<narrow_float<F> > {
+    typedef typename F::Bits Bits;
+    static METHOD Bits order(narrow_float<F> x) { return FloatOrder<Bits, F::FRACTION>::of(x.bits); }
+    static METHOD narrow_float<F> last() {
+        narrow_float<F> x;
+        x.bits = (Bits)((Bits)~(Bits)0 >> 1);
+        return x;
+    }
+};
+template <>
+struct Digits<f32> {
+    typedef u32 Bits;
+#if defined(__CUDA_ARCH__) && !defined(__GPUARRAY_HOST__)
+    // NVIDIA's sum of two numbers has one NaN, with positive sign, and zero in place of its negative.
+    static METHOD Bits order(f32 x) {
+        const u32 bits = to_bits(x + 0.0f);
+        return bits ^ ((u32)((i32)bits >> 31) | 0x80000000u);
+    }
+#else
+    static METHOD Bits order(f32 x) { return FloatOrder<u32, 23>::of(to_bits(x)); }
+#endif
+    static METHOD f32 last() { return from_bits(0x7fffffffu); }
+};
+template <>
+struct Digits<f64> {
+    typedef u64 Bits;
+    static METHOD Bits order(f64 x) { return FloatOrder<u64, 52>::of(to_bits(x)); }
+    static METHOD f64 last() { return from_bits((u64)0x7fffffffffffffffull); }
+};
