@@ -158,7 +158,7 @@ extern "C" __global__ void GPUARRAY_BOUNDS(gpuarray::Tile<{name}_operator::value
     unsigned long long tile;
     for (bool first = true; gpuarray::take_tile(state, tiles, first, &tile); first = false) {{
         gpuarray::scan_tile<{operator}>(
-            read, write, length, tile, tiles, tile, tiles, state, {start});
+            read, write, length, 0, 1, tile, tiles, state, {start});
     }}
 }}
 """

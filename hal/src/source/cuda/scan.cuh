@@ -253,20 +253,19 @@ DEVICE typename Op::value look_back(const u64* totals, const u64* prefix, u32 ra
     return carry;
 }
 
-// Scans tile `part` of the `parts` of a row; `tile` is its number among all `tiles`. `read` and
-// `write` are those of the row, `start` is what an exclusive scan begins with.
+// Scans tile `part` of the `parts` of `row`, of which there are `rows`. `read` and `write` are those of the
+// row, `start` is what an exclusive scan begins with.
 template <class Op, bool EXCLUSIVE, class Read, class Write>
-DEVICE void scan_tile(Read read, Write write, u64 length, u64 part, u64 parts, u64 tile, u64 tiles,
-                      u64* state, const typename Op::value& start) {
+DEVICE void scan_tile(Read read, Write write, u64 length, u64 row, u64 rows, u64 part, u64 parts, u64* state,
+                      const typename Op::value& start) {
     typedef typename Op::value A;
     typedef Published<A> Word;
     __shared__ TileMemory<A> memory;
-    const u64 row = (tile - part) / parts;
     const u64 teams = (parts + TEAM - 1) / TEAM;
     const u64 team = part / TEAM;
     const u32 rank = (u32)(part % TEAM);
     u64* const prefix = state + 1 + (row * teams + team) * Word::words;
-    u64* const totals = state + 1 + (tiles / parts * teams + tile) * Word::words;
+    u64* const totals = state + 1 + (rows * teams + row * parts + part) * Word::words;
     const u64 base = part * Tile<A>::size;
     const u32 limit = length - base < Tile<A>::size ? (u32)(length - base) : Tile<A>::size;
     read.advance((i64)base);

@@ -283,9 +283,8 @@ impl Key {
 {}    const u64 tiles = (u64)rows.count * chunks;
     u64 tile;
     for (bool first = true; take_tile(state, tiles, first, &tile); first = false) {{
-        const {index} row = ({index})(tile / chunks);
-        const u64 part = tile - (u64)row * chunks;
-{}        scan_tile<{name}_operator, {}>(read, write, length, part, chunks, tile, tiles, state, {start});
+        const {index} row = ({index})tile / chunks, part = ({index})tile - row * chunks;
+{}        scan_tile<{name}_operator, {}>(read, write, length, row, rows.count, part, chunks, state, {start});
     }}
 }}
 ",
