@@ -289,9 +289,6 @@ template <auto regions, class... A> struct Regions<regions, void (*)(A...)> {
                        *static_cast<A*>(launch->arguments[I])...);
     }
     static bool run(const Launch* launch, const uint3* index) {
-        const uint3 block = launch->block;
-        // As for `Kernel`: elsewhere an index may wrap.
-        if (index->x * block.x > 0x7fffffffu - MOST_THREADS || block.x > MOST_THREADS) return false;
         set_block(launch, index);
         return call(launch, index, Range<sizeof...(A)>());
     }

@@ -46,7 +46,12 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
 
     /// The body of the function.
     pub(super) fn body(&mut self) {
-        self.put("const unsigned gpuarray_threads = blockDim.x * blockDim.y * blockDim.z;\n");
+        // As for the kernel itself: where this index does not wrap, accesses by it are to neighbours.
+        self.put(
+            "if (blockIdx.x * blockDim.x > 0x7fffffffu - ::gpuarray_abi::MOST_THREADS || \
+             blockDim.x > ::gpuarray_abi::MOST_THREADS) return false;\n\
+             const unsigned gpuarray_threads = blockDim.x * blockDim.y * blockDim.z;\n",
+        );
         let kept: Vec<usize> = self.layout.kept.iter().copied().collect();
         for (id, local) in self.body.locals.iter().enumerate() {
             if self.layout.kept.contains(&id) || self.has_type(id) {
@@ -355,15 +360,18 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     /// A loop over the threads that are left, in which they know some locals.
     fn threads(&mut self, number: usize, known: &BTreeSet<usize>, inside: &dyn Fn(&mut Self)) {
         self.put(
-            "{\nunsigned gpuarray_row = 0;\n\
+            "{\nunsigned long gpuarray_row = 0;\n\
              for (unsigned gpuarray_z = 0; gpuarray_z < blockDim.z; ++gpuarray_z)\n\
              for (unsigned gpuarray_y = 0; gpuarray_y < blockDim.y; ++gpuarray_y, gpuarray_row += blockDim.x)\n\
              for (unsigned gpuarray_x = 0; gpuarray_x < blockDim.x; ++gpuarray_x) {\n\
-             const unsigned gpuarray_t = gpuarray_row + gpuarray_x;\n\
+             const unsigned long gpuarray_t = gpuarray_row + gpuarray_x;\n\
              const ::uint3 threadIdx = {gpuarray_x, gpuarray_y, gpuarray_z};\n",
         );
         if self.loses_threads() {
-            self.put("if (!gpuarray_live[gpuarray_t]) continue;\n");
+            // While all are left, nothing is asked of each.
+            self.put(
+                "if (gpuarray_left < gpuarray_threads && !gpuarray_live[gpuarray_t]) continue;\n",
+            );
         }
         if self.calls(&self.layout.regions[number].nodes) {
             self.put("::gpuarray_abi::set_thread(gpuarray_x, gpuarray_y, gpuarray_z);\n");
