@@ -304,6 +304,13 @@ template <class T> struct WithoutConst { typedef T type; };
 template <class T> struct WithoutConst<const T> { typedef T type; };
 template <class T> using Kept = typename WithoutConst<T>::type;
 
+// True for what may be made in one place and then kept in another: a constructor of the program's might leave a
+// pointer to the first, where there is room for one.
+template <class T>
+constexpr bool may_move = !(__is_class(T) || __is_union(T)) || sizeof(T) < sizeof(void*) ||
+                          (__is_aggregate(T) && __is_trivially_constructible(T));
+template <class T, unsigned long N> constexpr bool may_move<T[N]> = may_move<T>;
+
 // Gives a kept variable the value that it begins with.
 template <class T, class U> static inline __attribute__((always_inline)) void keep(T& kept, const U& value) {
     static_assert(__is_trivially_copyable(T) && sizeof(T) == sizeof(U), "a type of plain data");

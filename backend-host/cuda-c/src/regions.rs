@@ -12,6 +12,7 @@
 //! so that the compiler refuses what was not understood; then the text is compiled without second forms.
 
 mod access;
+mod assigned;
 mod classes;
 mod expressions;
 mod layout;
@@ -126,6 +127,7 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
         is_constant: &|it| values.contains(&it) || program.is_constant(it),
         is_pure_function: &|it| program.is_pure_function(it),
         keeps_order,
+        has_operators: program.has_operators,
     };
     let classes = classes::classes(&lexemes, &read, &context)?;
     if barriers == 0 && classes.strided.is_empty() {
@@ -133,7 +135,8 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
     }
     let layout = layout::layout(&lexemes, &read, &classes)?;
     let knows_no_thread = |it: &str| program.knows_no_thread(it);
-    let mut writer = Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread);
+    let mut writer =
+        Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread, program.asks_unseen());
     writer.body();
     let body = writer.text;
     let mut text = String::from("\n# 1 \"second form\" 3\n");
@@ -201,7 +204,8 @@ fn template_values<'a>(tokens: &Tokens<'a>, header: Range<usize>) -> Option<Vec<
         return Some(values);
     }
     let inner = head.start + 2..head.end - 1;
-    let is_refused = |it: usize| matches!(tokens.at(it), "(" | "<" | ">" | "." | "template" | "{");
+    let is_refused =
+        |it: usize| matches!(tokens.at(it), "(" | "<" | ">" | "." | "&" | "template" | "{");
     if inner.clone().any(is_refused) {
         return None;
     }

@@ -52,6 +52,15 @@ pub(super) fn access(
                             && lexemes.ends_operand(before - 1);
                         return if is_binary { Access::Read } else { Access::Unknown };
                     }
+                    // `condition ? one : other` may be either of the variables.
+                    "?" | ":" if matches!(lexemes.at(high + 1), ":" | ")" | "," | ";") => {
+                        match lexemes.opener(low).filter(|&open| lexemes.at(open) == "(") {
+                            Some(open) => {
+                                (low, high) = (open + 1, lexemes.partner(open).unwrap_or(open) - 1)
+                            }
+                            None => return Access::Read,
+                        }
+                    }
                     "(" | "," if matches!(lexemes.at(high + 1), ")" | ",") => {
                         let is_alone = lexemes.at(before) == "(" && lexemes.at(high + 1) == ")";
                         match passed(lexemes, low, is_alone, names) {

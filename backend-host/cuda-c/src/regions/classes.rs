@@ -126,6 +126,8 @@ pub(super) struct Context<'c> {
     pub(super) is_pure_function: &'c dyn Fn(&str) -> bool,
     /// True if no statement's threads may be parted but at barriers.
     pub(super) keeps_order: bool,
+    /// True if the program defines operators, for whose results nothing is known.
+    pub(super) has_operators: bool,
 }
 
 /// Sorts the locals out; `None` if the kernel has no second form.
@@ -158,7 +160,7 @@ pub(super) struct Sorter<'s, 't, 'a> {
     pub(super) body: &'s Body,
     pub(super) context: &'s Context<'s>,
     pub(super) found: Classes,
-    /// Those of statements around loops over threads, and their steps' parts.
+    /// Those of statements around loops over threads, and the parts of their steps and what they begin with.
     conditions: Vec<Range<usize>>,
     steps: Vec<Range<usize>>,
     /// Loops without barriers that stand between loops over threads.
@@ -194,6 +196,8 @@ impl<'s> Sorter<'s, '_, '_> {
             self.conditions.push(it.condition.clone());
         }
         self.list(&it.init)?;
+        let inits = it.init.iter().filter(|init| matches!(init.what, What::Expression));
+        self.steps.extend(inits.map(|init| init.range.start..init.range.end - 1));
         for part in self.lexemes.parts(it.step.clone()) {
             self.steps.push(part.clone());
             self.write(part, Some(it.body.range.clone()));
@@ -274,7 +278,11 @@ impl<'s> Sorter<'s, '_, '_> {
         let is_set = local.is_assigned || local.init.start == NONE;
         let is_placed = !self.context.keeps_order || !may_fault(self.lexemes, &local.init);
         self.is_orderly(id)
-            && (local.is_parameter || (is_plain(self.lexemes, local) && is_set && is_placed))
+            && match is_plain(self.lexemes, local) {
+                true => local.is_parameter || (is_set && is_placed),
+                // What is done with a structure is the program's, if it has operators.
+                false => local.is_parameter && !self.context.has_operators,
+            }
     }
 
     fn is_uniform_still(&self, id: usize) -> bool {

@@ -3,7 +3,7 @@
 use super::access::{Names, access};
 use super::lexemes::is_assignment;
 use super::statements::{Parser, Use};
-use super::words::{is_keyword, is_refused, is_specifier};
+use super::words::{INDICES, is_keyword, is_refused, is_specifier};
 use std::ops::Range;
 
 impl Parser<'_, '_, '_> {
@@ -20,6 +20,10 @@ impl Parser<'_, '_, '_> {
         let lexemes = self.lexemes;
         let word = lexemes.at(at);
         if is_refused(word) && !lexemes.is_literal(at) {
+            return None;
+        }
+        // It is not the one that loops over threads declare.
+        if lexemes.before(at) == "::" && INDICES.contains(&word) {
             return None;
         }
         if !lexemes.is_word(at) || matches!(lexemes.before(at), "." | "->" | "::") {

@@ -1,8 +1,9 @@
 //! Which statements of a kernel become a loop over threads, and what is around those loops.
 
 use super::access::Access;
+use super::assigned::is_assigned;
 use super::classes::{Class, Classes, facts, is_outer, is_plain, may_fault};
-use super::lexemes::Lexemes;
+use super::lexemes::{Lexemes, NONE};
 use super::statements::{Body, Local, Loop, Node, What};
 use super::words::{is_integer, is_specifier, is_type};
 use std::collections::BTreeSet;
@@ -185,6 +186,12 @@ fn kept(
             }
         }
         if at.contains(&None) {
+            return None;
+        }
+        // An array has a place in memory in each form.
+        let is_array = local.declarator.clone().any(|it| lexemes.at(it) == "[");
+        let is_set = local.is_parameter || local.init.start != NONE || is_array;
+        if kept.contains(&id) && !is_set && !is_assigned(lexemes, body, id) {
             return None;
         }
     }

@@ -50,6 +50,12 @@ pub(super) struct Program<'a> {
     names: HashSet<&'a str>,
     /// True if something outside of kernels asks for the thread's index, or may without its name being written.
     asks_for_thread: bool,
+    /// True if the program defines operators.
+    pub(super) has_operators: bool,
+    /// True if something outside of kernels names the thread's index, or the executor, which is told it.
+    names_thread: bool,
+    /// True if it has classes or operators, so that functions are called without their names being written.
+    calls_unseen: bool,
     /// True if something outside of kernels has to do with the order of threads.
     has_order: bool,
 }
@@ -106,6 +112,11 @@ impl<'a> Program<'a> {
         if !declared.is_kernel {
             self.asks_for_thread |= words().any(|it| it == "threadIdx" || it == "operator");
             self.has_order |= words().any(orders);
+            self.names_thread |=
+                words().any(|it| matches!(it, "threadIdx" | "gpuarray_abi" | "__trap"));
+            self.has_operators |= words().any(|it| it == "operator");
+            self.calls_unseen |=
+                words().any(|it| matches!(it, "operator" | "struct" | "class" | "union"));
         }
         match name(tokens, declared) {
             Some((name, open)) => {
@@ -167,7 +178,7 @@ impl<'a> Program<'a> {
 
     /// True for functions of the language whose result depends on values alone.
     pub(super) fn is_pure_function(&self, word: &str) -> bool {
-        is_known_function(word) && !self.names.contains(word)
+        is_known_function(word) && !self.names.contains(word) && !self.functions.contains_key(word)
     }
 
     /// True for functions that have no references as parameters.
@@ -179,6 +190,11 @@ impl<'a> Program<'a> {
     pub(super) fn knows_no_thread(&self, word: &str) -> bool {
         !self.asks_for_thread
             && (is_keyword(word) || super::words::is_integer(word) || self.is_pure_function(word))
+    }
+
+    /// True if statements that call no function by its name may ask for the thread's index all the same.
+    pub(super) fn asks_unseen(&self) -> bool {
+        self.names_thread && self.calls_unseen
     }
 
     /// True if the words of a kernel, or what it may call, have to do with the order of threads.

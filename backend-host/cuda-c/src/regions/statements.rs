@@ -7,6 +7,9 @@ use super::lexemes::Lexemes;
 use super::words::is_keyword;
 use std::ops::Range;
 
+/// Scopes inside of each other that are read.
+const DEEPEST: usize = 200;
+
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) what: What,
@@ -131,10 +134,16 @@ impl Parser<'_, '_, '_> {
         Some(nodes)
     }
 
+    /// Begins a scope; `None` where they are nested deeper than this thread's stack may have room for.
+    fn enter(&mut self) -> Option<()> {
+        self.scopes.push(Vec::new());
+        (self.scopes.len() <= DEEPEST).then_some(())
+    }
+
     /// Reads one statement, which a scope of its own is around.
     fn only(&mut self, at: usize, end: usize) -> Option<(Node, usize)> {
-        self.scopes.push(Vec::new());
         let mut nodes = Vec::new();
+        self.enter()?;
         let next = self.statement(at, end, &mut nodes)?;
         self.scopes.pop();
         let node = match nodes.len() {
@@ -156,7 +165,7 @@ impl Parser<'_, '_, '_> {
             ";" => add(What::Empty, at + 1),
             "{" => {
                 let close = lexemes.partner(at)?;
-                self.scopes.push(Vec::new());
+                self.enter()?;
                 let inner = self.list(at + 1..close)?;
                 self.scopes.pop();
                 add(What::Block(inner), close + 1)

@@ -39,6 +39,11 @@ fn kernels_of_known_statements_have_a_second_form() {
         (function, "s[t] = f(t); __syncthreads(); a[t] = f(s[0]);"),
         ("const int N = 3;", "for (int k = 0; k < N; ++k) __syncthreads();"),
         ("__device__ void g() { __syncthreads(); }", "s[t] = 1; __syncthreads();"),
+        ("", "int k; if (t) k = 1; else k = 2; __syncthreads(); a[t] = k;"),
+        ("", "int k; if (t) return; else k = 2; __syncthreads(); a[t] = k;"),
+        ("", "int k; do k = t; while (k < 3); __syncthreads(); a[t] = k;"),
+        ("", "float2 v; v.x = t; v.y = 2; __syncthreads(); a[t] = v.x;"),
+        ("", "int k; sincos(t, &k); __syncthreads(); a[t] = k;"),
         ("", "switch (a[t]) { case 1: s[t] = 2; break; default: s[t] = 3; } __syncthreads();"),
     ] {
         assert!(has_form(&kernel(before, body)), "{before}\n{body}");
@@ -94,6 +99,17 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
         "int gpuarray_t = 1; __syncthreads();",
         "a[t] = scale; int scale = t * 2; a[t] += scale; __syncthreads();",
         "int blockDim = 1; __syncthreads();",
+        "for (s[t] = 0; n > 0; --n) __syncthreads();",
+        "for (f(n); n > 0; --n) __syncthreads();",
+        "s[t] = ::threadIdx.x; __syncthreads();",
+        // Not all threads assign before they read.
+        "int k; if (t) k = 1; __syncthreads(); a[t] = k;",
+        "int k; while (s[t]) k = 1; __syncthreads(); a[t] = k;",
+        "int k; switch (t) { case 1: k = 1; } __syncthreads(); a[t] = k;",
+        "int k; if (t && (k = a[t])) s[t] = 1; __syncthreads(); a[t] = k;",
+        "int k; k = t ? 1 : k; __syncthreads(); a[t] = k;",
+        "int k; do { if (t) break; k = t; } while (0); __syncthreads(); a[t] = k;",
+        "int k; k += a[t]; __syncthreads(); a[t] = k;",
         "a[t] = table[n](t); __syncthreads();",
         "(*pointer)(t); __syncthreads();",
     ] {
@@ -127,6 +143,23 @@ fn waiting_is_found_behind_functions_and_suspected_behind_all_else() {
     ] {
         assert!(!has_form(&kernel(before, uses)), "{before}");
     }
+    // A condition of what the program's operators make of a structure, or that is in memory after all.
+    for text in [
+        "struct V { int *p; __device__ operator int() const { return *p; } }; \
+         __global__ void k(V v) { if (v) __syncthreads(); }",
+        "struct L { __device__ operator int() const { return threadIdx.x; } }; struct V { L l; }; \
+         __global__ void k(V v) { if (v.l) __syncthreads(); }",
+        "template <int &N> __global__ void k(int *a) { while (N < 3) __syncthreads(); }",
+        "__device__ int *min(int, int); __global__ void k(int *a) { if (min(1, 2)) __syncthreads(); }",
+    ] {
+        assert!(!has_form(text), "{text}");
+    }
+    assert!(has_form("struct V { int n; }; __global__ void k(V v) { if (v.n) __syncthreads(); }"));
+    // Nested deeper than it is read.
+    let nested = |depth: usize| {
+        kernel("", &format!("{}__syncthreads();{}", "{".repeat(depth), "}".repeat(depth)))
+    };
+    assert!(has_form(&nested(150)) && !has_form(&nested(50_000)));
     // A specialisation has a body of its own.
     let special = "template <int N> __global__ void k(int *a) { __syncthreads(); } \
                    template <> __global__ void k<2>(int *a) { a[0] = 2; }";

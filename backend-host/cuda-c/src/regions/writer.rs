@@ -17,6 +17,8 @@ pub(super) struct Writer<'w, 't, 'a> {
     pub(super) layout: &'w Layout<'w>,
     /// True for a function that reads no index of a thread.
     pub(super) knows_no_thread: &'w dyn Fn(&str) -> bool,
+    /// True if functions that ask for a thread's index are called without their names being written.
+    pub(super) asks_unseen: bool,
     pub(super) text: String,
     /// The file and line that the compiler takes the next character for, and the token before it.
     place: String,
@@ -30,9 +32,20 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         classes: &'w Classes,
         layout: &'w Layout<'w>,
         knows_no_thread: &'w dyn Fn(&str) -> bool,
+        asks_unseen: bool,
     ) -> Writer<'w, 't, 'a> {
         let (text, place, last_token) = (String::new(), String::new(), None);
-        Writer { lexemes, body, classes, layout, knows_no_thread, text, place, last_token }
+        Writer {
+            lexemes,
+            body,
+            classes,
+            layout,
+            knows_no_thread,
+            asks_unseen,
+            text,
+            place,
+            last_token,
+        }
     }
 
     fn put(&mut self, text: &str) {
@@ -413,11 +426,20 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     /// True if statements call a function that may ask for the thread's index.
     fn calls(&self, nodes: &[&Node]) -> bool {
         let lexemes = self.lexemes;
-        nodes.iter().flat_map(|it| it.range.clone()).any(|at| {
-            lexemes.is_word(at)
-                && lexemes.at(at + 1) == "("
-                && !(self.knows_no_thread)(lexemes.at(at))
-        })
+        // `name<...>(` is a call, too, unless a local is compared.
+        let is_template = |at: usize| {
+            let end = lexemes.find(at, lexemes.len(), &[";"]).unwrap_or(lexemes.len());
+            let is_end = |it: usize| lexemes.at(it).ends_with('>') && lexemes.at(it + 1) == "(";
+            lexemes.at(at + 1) == "<"
+                && self.body.uses.binary_search_by_key(&at, |it| it.at).is_err()
+                && (at + 2..end).any(is_end)
+        };
+        self.asks_unseen
+            || nodes.iter().flat_map(|it| it.range.clone()).any(|at| {
+                lexemes.is_word(at)
+                    && (lexemes.at(at + 1) == "(" || is_template(at))
+                    && !(self.knows_no_thread)(lexemes.at(at))
+            })
     }
 
     /// What a loop over threads knows of a local.
@@ -459,7 +481,11 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
             }
             // A class may set its members without being told.
             if local.init.start != NONE || !is_number(self.lexemes, local) {
-                self.put("{ ");
+                let _ = write!(
+                    self.text,
+                    "{{ static_assert(::gpuarray_abi::may_move<gpuarray_T{id}>); "
+                );
+                self.last_token = None;
                 self.local(local, Some("gpuarray_value"));
                 let _ =
                     writeln!(self.text, "::gpuarray_abi::keep({}, gpuarray_value); }}", local.name);

@@ -1,0 +1,102 @@
+//! Kernels in which what a thread does stands in no statement's words: operators, constructors, functions of
+//! templates, variables that are found through conditional expressions. Both forms compute the same.
+
+mod units;
+
+use cuda_c::{Kernel, Schedule};
+
+const THREADS: u32 = 45;
+
+/// Runs `kernel` of a text in both forms; of thread `i` it leaves `expected(i)`. Returns whether it has loops.
+fn check(text: &str, expected: impl Fn(i32) -> i32) -> bool {
+    let library = units::load(text);
+    let kernel = Kernel::find(&library, "kernel").expect("the kernel");
+    for fibers in [true, false] {
+        let mut array: Vec<i32> = (0..THREADS as i32).map(|it| it * 7 + 3).collect();
+        let schedule = Schedule { fibers, fill: Some(0x5a), ..Schedule::default() };
+        units::launch_with(&kernel, &units::shape(1, THREADS), &schedule, &mut array)
+            .unwrap_or_else(|error| panic!("{error}, fibers {fibers}\n{text}"));
+        let expected: Vec<i32> = (0..THREADS as i32).map(&expected).collect();
+        assert_eq!(array, expected, "fibers {fibers}\n{text}");
+    }
+    kernel.has_regions()
+}
+
+fn kernel(before: &str, body: &str) -> String {
+    format!(
+        "{before}\nextern \"C\" __global__ void kernel(int *a, int n) {{ \
+         __shared__ int s[64]; int t = threadIdx.x; {body} }}"
+    )
+}
+
+#[test]
+fn functions_whose_names_are_not_in_front_of_a_parenthesis_know_their_thread() {
+    for (before, value) in [
+        ("template <int N> __device__ int of() { return threadIdx.x + N; }", "of<3>()"),
+        (
+            "template <class T, int N> __device__ T of() { return threadIdx.x + N; }\
+             template <class T> struct Three { static const int value = 3; };",
+            "of<int, Three<Three<int>>::value>()",
+        ),
+        (
+            "struct V { int n; __device__ operator int() const { return n + threadIdx.x; } };",
+            "({ V v = {3}; v; })",
+        ),
+    ] {
+        let text = kernel(before, &format!("s[t] = {value}; __syncthreads(); a[t] = s[t];"));
+        check(&text, |it| it + 3);
+    }
+    let conversion =
+        "struct V { int n; __device__ operator int() const { return n + threadIdx.x; } };";
+    let body = "V v = {3}; s[t] = v; __syncthreads(); a[t] = s[t];";
+    assert!(check(&kernel(conversion, body), |it| it + 3));
+    let operator = "struct V { int n; }; \
+                    __device__ V operator+(V v, int n) { v.n += n + threadIdx.x; return v; }";
+    let body = "V v = {2}; v = v + 1; s[t] = v.n; __syncthreads(); a[t] = s[t];";
+    assert!(check(&kernel(operator, body), |it| it + 3));
+    let constructor = "struct V { int n; __device__ V() { n = threadIdx.x; } };";
+    check(&kernel(constructor, "V v; s[t] = v.n; __syncthreads(); a[t] = s[t];"), |it| it);
+    check(&kernel("", "s[t] = ::threadIdx.x; __syncthreads(); a[t] = s[t];"), |it| it);
+}
+
+#[test]
+fn what_a_loop_begins_with_is_done_by_each_thread() {
+    let body = "int k = 0; for (s[t] = t; k < n - 44; ++k) __syncthreads(); a[t] = s[t];";
+    check(&kernel("", body), |it| it);
+    let body = "int k = 9; for (atomicAdd(a, 1); k < n; ++k) __syncthreads(); if (t) a[t] = k;";
+    check(&kernel("", body), |it| if it == 0 { 48 } else { 45 });
+}
+
+#[test]
+fn a_pointer_to_one_of_two_variables_outlives_a_barrier() {
+    let body = "int k = a[t], m = k + 1, *p = &(t & 1 ? m : k); s[t] = t; __syncthreads(); a[t] = *p + s[0];";
+    assert!(check(&kernel("", body), |it| it * 7 + 3 + it % 2));
+    let before = "__device__ int *of(int &x) { return &x; }";
+    let body =
+        "int k = a[t], m = k + 1, *p = of((t & 1 ? m : k)); s[t] = t; __syncthreads(); a[t] = *p;";
+    assert!(check(&kernel(before, body), |it| it * 7 + 3 + it % 2));
+}
+
+#[test]
+fn a_class_that_points_into_itself_stays_where_it_is_made() {
+    let before = "struct Stack { int items[4]; int *top; __device__ Stack() { top = items; } };";
+    let body = "Stack q; *q.top = t; q.top = q.top + 1; s[t] = t; __syncthreads(); \
+                *q.top = s[t] + 1; __syncthreads(); a[t] = q.items[0] + 3 * q.items[1];";
+    check(&kernel(before, body), |it| it + 3 * (it + 1));
+}
+
+/// It has no meaning, and works on every device: PyCUDA's example `select_to_list` does so.
+#[test]
+fn a_value_that_only_one_thread_assigns_is_that_of_all() {
+    let body =
+        "__shared__ int c; int *p; if (t == 0) { p = &c; *p = 5; } __syncthreads(); a[t] = *p;";
+    assert!(!check(&kernel("", body), |_| 5));
+    // Those which every thread assigns before it reads have a second form.
+    let body = "int v, w, x; float f; if (t & 1) v = 3; else v = a[t]; do w = t; while (n < 0); f = w; \
+                if (n < 0) return; for (x = 0; x < t; ++x) ; s[t] = v; __syncthreads(); \
+                a[t] = s[t] + v + w + f + x;";
+    assert!(check(&kernel("", body), |it| {
+        let v = if it % 2 == 1 { 3 } else { it * 7 + 3 };
+        2 * v + 3 * it
+    }));
+}
