@@ -198,9 +198,9 @@ impl Drop for Queueing {
     }
 }
 
-/// Returns the lock under which a stream begins to capture, when no other thread is queueing on the
-/// stream. The caller has announced the capture, and has no lock. A capture ends under the lock that
-/// [`NothingOrdered::lock`] returns.
+/// Returns the lock under which a stream begins to capture, or ends, when no other thread is queueing on
+/// the stream. The caller has announced the capture, and has no lock. Where a capture may end while other
+/// threads add work to it, it can end under the lock that [`NothingOrdered::lock`] returns.
 pub fn begin_alone(stream: u64) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());

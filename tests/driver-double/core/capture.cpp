@@ -228,7 +228,8 @@ int cuStreamGetCaptureInfo(Handle handle, int* state, uint64_t* number) {
     const int status = cuStreamIsCapturing(handle, state);
     Ref<Stream> stream;
     if (status != 0 || *state == 0 || find_stream(handle, stream) != 0) return status;
-    *number = stream->capture->number;
+    // As NVIDIA's driver, which has a number only for a capture that is valid.
+    if (*state == Capture::Active) *number = stream->capture->number;
     return 0;
 }
 
@@ -239,6 +240,7 @@ int cuStreamGetCaptureInfo_v2(Handle handle, int* state_out, uint64_t* number, H
     Ref<Stream> stream;
     if (status != 0 || *state_out == 0 || find_stream(handle, stream) != 0) return status;
     const Ref<Capture>& capture = stream->capture;
+    if (capture->status != Capture::Active) return 0;
     if (graph) {
         if (!capture->handle) capture->handle = state().graphs.add(capture->graph);
         *graph = capture->handle;

@@ -4,7 +4,7 @@ use super::DriverStream;
 use super::graph::DriverGraph;
 use crate::driver::errors::optional;
 use crate::error::{Error, Result};
-use crate::queueing::{NothingOrdered, begin_alone};
+use crate::queueing::begin_alone;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Stream, Transfer};
 use std::ffi::c_int;
@@ -22,8 +22,15 @@ impl DriverStream {
         if self.context().driver.calls.capture_info.is_none() {
             return Ok(self.context().capture_state.is_announced(self.id()).then_some(0));
         }
-        let _scope = self.enter()?;
-        self.context().capture_of(self.raw())
+        let number = {
+            let _scope = self.enter()?;
+            self.context().capture_of(self.raw())?
+        };
+        // Drivers have no number for a capture that has become invalid.
+        Ok(match number {
+            Some(0) => Some(self.device().open_captures.number_of(self.id()).unwrap_or(0)),
+            number => number,
+        })
     }
 
     pub(in crate::driver) fn begin(&self, mode: CaptureMode) -> Result<()> {
@@ -92,7 +99,8 @@ impl DriverStream {
         let number = self.capture_number()?.ok_or_else(|| {
             Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
         })?;
-        let ordering = NothingOrdered::lock();
+        // Drivers do not expect that one thread ends a capture to which another one adds work.
+        let ordering = begin_alone(self.id());
         let scope = self.enter()?;
         let mut graph = 0;
         // SAFETY: the stream is live; the handle is written before the call returns.

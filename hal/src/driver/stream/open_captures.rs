@@ -57,6 +57,13 @@ impl OpenCaptures {
         self.open.lock().insert(capture, own);
     }
 
+    /// The number of the capture that was begun here on the stream of this number.
+    pub(super) fn number_of(&self, stream: u64) -> Option<u64> {
+        let is_own =
+            |open: &OpenCapture| matches!(open, OpenCapture::Own(own, _) if *own == stream);
+        self.open.lock().iter().find_map(|(number, open)| is_own(open).then_some(*number))
+    }
+
     /// True if a capture was begun here.
     pub(super) fn is_own(&self, capture: u64) -> bool {
         matches!(self.open.lock().get(&capture), Some(OpenCapture::Own(..)))
