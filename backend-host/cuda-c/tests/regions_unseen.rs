@@ -75,6 +75,25 @@ fn a_pointer_to_one_of_two_variables_outlives_a_barrier() {
     let body =
         "int k = a[t], m = k + 1, *p = of((t & 1 ? m : k)); s[t] = t; __syncthreads(); a[t] = *p;";
     assert!(check(&kernel(before, body), |it| it * 7 + 3 + it % 2));
+    for before in [
+        "typedef int &Reference; __device__ int *of(Reference x) { return &x; }",
+        "using Reference = int &; __device__ int *of(Reference x) { return &x; }",
+        "template <class T> struct Of { typedef T &type; }; typedef Of<int>::type Reference; \
+         __device__ int *of(Reference x) { return &x; }",
+    ] {
+        let body = "int k = a[t], *p = of(k); s[t] = t; __syncthreads(); a[t] = *p;";
+        assert!(check(&kernel(before, body), |it| it * 7 + 3));
+    }
+}
+
+/// Were all threads to come to the lock before one goes on, none would.
+#[test]
+fn a_lock_is_given_back_before_another_thread_waits_for_it() {
+    let before = "__device__ int lock;";
+    let body = "for (int k = 0; k < 3; ++k) { s[t] = k; __syncthreads(); \
+                while (atomicCAS(&lock, 0, 1)) ; if (n == k + 44) { atomicExch(&lock, 0); continue; } \
+                a[t] += 1; atomicExch(&lock, 0); }";
+    check(&kernel(before, body), |it| it * 7 + 3 + 2);
 }
 
 #[test]

@@ -179,6 +179,8 @@ impl<'s> Sorter<'s, '_, '_> {
             What::Loop(it) if !is_outer(node) => self.loops.push((node.range.clone(), it)),
             _ if !is_outer(node) => {}
             What::Block(nodes) => self.list(nodes)?,
+            // It parts statements without a barrier, between which a thread may hold what others wait for.
+            What::If { .. } if self.context.keeps_order && !facts(node).waits => return None,
             What::If { condition, then, other } => {
                 self.conditions.push(condition.clone());
                 self.node(then)?;

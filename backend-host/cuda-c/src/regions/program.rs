@@ -52,6 +52,8 @@ pub(super) struct Program<'a> {
     asks_for_thread: bool,
     /// True if the program defines operators.
     pub(super) has_operators: bool,
+    /// True if a type without `&` in its name may be a reference.
+    names_references: bool,
     /// True if something outside of kernels names the thread's index, or the executor, which is told it.
     names_thread: bool,
     /// True if it has classes or operators, so that functions are called without their names being written.
@@ -118,6 +120,12 @@ impl<'a> Program<'a> {
             self.calls_unseen |=
                 words().any(|it| matches!(it, "operator" | "struct" | "class" | "union"));
         }
+        self.names_references |= declared.range.clone().any(|it| {
+            matches!(tokens.at(it), "using" | "typedef")
+                && (it..declared.range.end).take_while(|&at| tokens.at(at) != ";").any(|at| {
+                    matches!(tokens.at(at), "&" | "decltype" | "type" | "add_lvalue_reference")
+                })
+        });
         match name(tokens, declared) {
             Some((name, open)) => {
                 let close = tokens.partner(open).unwrap_or(open);
@@ -183,7 +191,8 @@ impl<'a> Program<'a> {
 
     /// True for functions that have no references as parameters.
     pub(super) fn takes_values(&self, word: &str) -> bool {
-        self.functions.get(word).copied().unwrap_or_else(|| self.is_pure_function(word))
+        let of_language = || self.is_pure_function(word);
+        self.functions.get(word).map_or_else(of_language, |&it| it && !self.names_references)
     }
 
     /// True for functions that do not ask for the thread's index.

@@ -101,6 +101,8 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
         "int blockDim = 1; __syncthreads();",
         "for (s[t] = 0; n > 0; --n) __syncthreads();",
         "for (f(n); n > 0; --n) __syncthreads();",
+        // A lock must not be held from one loop over threads to another.
+        "for (;;) { __syncthreads(); while (atomicCAS(a, 0, 1)) ; if (n) { *a = 0; break; } *a = 0; }",
         "s[t] = ::threadIdx.x; __syncthreads();",
         // Not all threads assign before they read.
         "int k; if (t) k = 1; __syncthreads(); a[t] = k;",
