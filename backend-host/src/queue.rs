@@ -3,12 +3,13 @@
 
 use crate::failure::KernelFailure;
 use hal::poison::Unpoisoned as _;
-use hal::{Error, ErrorKind, Result, Status, backlog, process};
+use hal::{Error, ErrorKind, Result, Status, backlog, interruption, process};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// A piece of queued work. It fails by returning an error, which the stream keeps.
 pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
@@ -18,6 +19,8 @@ pub(crate) const LIMIT: u64 = 1024;
 /// As many are left when the wait ends: few enough less that long tasks are not waited for long,
 /// and so many less that the threads need not take turns for each task.
 const ROOM: u64 = LIMIT - 32;
+/// The time between two looks whether a wait is to be ended.
+const PERIOD: Duration = Duration::from_millis(20);
 
 /// What is queued on a device that may wait for a thread of the program, and who waits for room.
 ///
@@ -275,6 +278,17 @@ impl Queue {
         }
         Ok(())
     }
+
+    /// As [`Queue::wait_until`], until `check` fails, which is called under no lock of the queue.
+    fn wait_checking(&self, position: u64, check: interruption::Check) -> Result<()> {
+        while self.completed() < position {
+            self.check_process()?;
+            check()?;
+            let is_before = |_: &mut State| self.completed() < position;
+            drop(self.changed.wait_timeout_while(self.lock(), PERIOD, is_before));
+        }
+        Ok(())
+    }
 }
 
 /// A place in the work of a queue.
@@ -298,6 +312,15 @@ impl Mark {
     /// Waits for that.
     pub(crate) fn wait(&self) -> Result<()> {
         self.queue.wait_until(self.position)
+    }
+
+    /// Waits for that in a call that may end before: where the thread's work is
+    /// [interruptible](interruption).
+    pub(crate) fn wait_interruptibly(&self) -> Result<()> {
+        match interruption::check() {
+            Some(check) => self.queue.wait_checking(self.position, check),
+            None => self.wait(),
+        }
     }
 }
 

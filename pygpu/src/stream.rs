@@ -9,6 +9,7 @@ use crate::integer::{argument, integer};
 use crate::owner::OwnerReference;
 use crate::status;
 use crate::stream_registry::{self, CaptureGuard};
+use crate::synchronize::interruptible;
 use gpuarray::status::AtomicStatus;
 use gpuarray::{CaptureMode, Error, Graph, Stream, StreamOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -148,7 +149,7 @@ impl PyStream {
     fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> PyResult<()> {
         let event = event.get().event.as_ref();
         // A stream that joins a capture by the event first waits for its earlier work.
-        self.note(py.detach(|| self.stream.wait_event(event)))
+        self.note(py.detach(|| interruptible(|| self.stream.wait_event(event))))
     }
 
     /// Starts to record work instead of running it (`cuStreamBeginCapture`).
@@ -168,7 +169,7 @@ impl PyStream {
     #[pyo3(signature = (mode = "thread_local"))]
     pub(crate) fn begin_capture(&self, py: Python<'_>, mode: &str) -> PyResult<()> {
         let mode = capture_mode(mode)?;
-        self.note(py.detach(|| self.stream.begin_capture(mode)))
+        self.note(py.detach(|| interruptible(|| self.stream.begin_capture(mode))))
     }
 
     /// Ends the recording and returns what was recorded (`cuStreamEndCapture`).

@@ -24,7 +24,16 @@ INTERRUPTED = """
     for value in range(900):
         a.fill(value, stream)
     event.record(stream)
+    other, captured = driver.Stream(), driver.Event()
+
+    def join():
+        other.begin_capture()
+        captured.record(other)
+        stream.wait_for_event(captured)
+
     waits = {
+        "begin_capture": stream.begin_capture,
+        "join": join,
         "stream": stream.synchronize,
         "event": event.synchronize,
         "context": driver.Context.synchronize,
@@ -45,9 +54,11 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.parametrize(
-    "what", ["stream", "event", "context", "get", "set", "memcpy_dtoh", "memcpy_htod"]
-)
+WAITS = ["begin_capture", "join", "stream", "event", "context", "get", "set"]
+WAITS += ["memcpy_dtoh", "memcpy_htod"]
+
+
+@pytest.mark.parametrize("what", WAITS)
 def test_an_interrupt_ends_a_wait(what):
     done = run_python(INTERRUPTED, what, PYGPU_BACKEND="host")
     assert 0 < float(done.stdout) < 60

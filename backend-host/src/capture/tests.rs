@@ -3,7 +3,8 @@
 use crate::config::HostConfig;
 use crate::device::HostHandle;
 use hal::memory::DeviceMemory;
-use hal::{CaptureMode, Device, DeviceArray, Error, Result, Stream, StreamOptions};
+use hal::{CaptureMode, Device, DeviceArray, Error, EventOptions, Result, Stream, StreamOptions};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 
 fn device() -> Arc<dyn Device> {
@@ -31,6 +32,23 @@ fn only_the_thread_that_began_a_capture_ends_it() -> Result<()> {
         stream.end_capture()?;
     }
     Ok(())
+}
+
+#[test]
+fn a_stream_captures_beside_the_default_stream_that_it_does_not_wait_for() -> Result<()> {
+    let device = device();
+    let (default, stream) = (device.default_stream(), stream(&device)?);
+    let (open, opened) = channel::<()>();
+    default.host_function(Box::new(move || opened.recv().unwrap_or(())))?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    let joined = self::stream(&device)?;
+    let event = device.create_event(EventOptions::ORDERING)?;
+    stream.record(event.as_ref())?;
+    joined.wait_event(event.as_ref())?;
+    assert!(joined.is_capturing()? && !default.query()?);
+    stream.end_capture()?;
+    drop(open);
+    default.synchronize()
 }
 
 #[test]

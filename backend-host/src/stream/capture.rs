@@ -90,21 +90,24 @@ impl HostStream {
     }
 
     /// Takes part in a capture from now on. Work of a capture cannot wait for work outside it, so what
-    /// was queued before has run then.
+    /// was queued before has run then: on the stream, and on the default stream if that waits for it.
     fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
         let default = &self.device.engine().default_queue;
+        let blocking = matches!(self.kind, Kind::Own { blocking: true, .. });
         loop {
-            default.mark().wait()?;
-            self.mark().wait()?;
+            if blocking {
+                default.mark().wait_interruptibly()?;
+            }
+            self.mark().wait_interruptibly()?;
             // Work that other threads are queueing on the stream is not part of the capture.
             let _alone = begin_alone(self.id);
-            if !self.queue().is_idle() || !default.is_idle() {
+            if !self.queue().is_idle() || (blocking && !default.is_idle()) {
                 continue;
             }
             if !slot.set(capture) {
                 return Err(Error::invalid(call, "the stream captures already"));
             }
-            if matches!(self.kind, Kind::Own { blocking: true, .. }) {
+            if blocking {
                 capture.bar_default(self.device.engine());
             }
             return Ok(());
@@ -122,7 +125,7 @@ impl HostStream {
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
         let engine = self.device.engine();
         engine.captures.collect(self.device.graph_blocks());
-        self.mark().wait()?;
+        self.mark().wait_interruptibly()?;
         queue.take_failure()?;
         let capture = Capture::new(self.id, mode, self.device.graph_blocks());
         self.enter("begin_capture", slot, &capture)?;
