@@ -12,7 +12,7 @@
 //! variant of `Frequency`. Types in CUDA C are those of
 //! `source/cuda/types.cuh`.
 //!
-//! [`EXTENSIONS`] has what numpy lacks.
+//! `EXTENSIONS` has what numpy lacks.
 
 use super::{DType, Extension};
 
