@@ -111,7 +111,9 @@ def get_take_put_kernel(
     """
     index = dtype_to_ctype(idx_dtype)
     numbers = range(vec_count)
-    arguments = [VectorArg(idx_dtype, "gmem_dest_idx"), VectorArg(idx_dtype, "gmem_src_idx")]
+    arguments: list[Any] = [
+        VectorArg(idx_dtype, name) for name in ("gmem_dest_idx", "gmem_src_idx")
+    ]
     arguments += [VectorArg(dtype, f"dest{k}") for k in numbers]
     places = dict.fromkeys(numbers, "src_idx")
     if with_offsets:
