@@ -76,6 +76,8 @@ __all__ = [
     "dlpack_tensor",
     "dot",
     "driver_version",
+    "extension_dtype",
+    "extension_dtypes",
     "fill_memory",
     "fill_rows",
     "full",
