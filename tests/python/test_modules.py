@@ -121,7 +121,6 @@ def test_what_only_a_gpu_has_is_refused_by_name():
     for call in (
         lambda: compiler.compile(source, target="ptx"),
         lambda: compiler.compile(source, target="fatbin"),
-        driver.Stream().begin_capture,
         driver.Context.get_device().reset,
         lambda: driver.Stream.from_handle(1234567),
         driver.start_profiler,

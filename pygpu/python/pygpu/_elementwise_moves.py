@@ -50,7 +50,7 @@ def get_take_kernel(
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(2, np.float32)
     >>> indices = gpuarray.to_gpu(np.array([3, 1], np.int32))
     >>> take, (texture,) = get_take_kernel(np.float32, np.int32)
-    >>> source.bind_to_texref_ext(texture)
+    >>> _ = source.bind_to_texref_ext(texture)
     >>> take.prepared_call(indices._grid, indices._block, indices.gpudata, target.gpudata, 2)
     >>> target
     array([3., 1.], dtype=float32)
@@ -102,7 +102,7 @@ def get_take_put_kernel(
     >>> source, target = gpuarray.arange(5, dtype=np.float32), gpuarray.zeros(4, np.float32)
     >>> here, there = (gpuarray.to_gpu(np.array(x, np.int32)) for x in ([3, 1], [4, 2]))
     >>> take_put, (texture,) = get_take_put_kernel(np.float32, np.int32, False)
-    >>> source.bind_to_texref_ext(texture)
+    >>> _ = source.bind_to_texref_ext(texture)
     >>> take_put.prepared_call(
     ...     here._grid, here._block, here.gpudata, there.gpudata, target.gpudata, 2
     ... )
