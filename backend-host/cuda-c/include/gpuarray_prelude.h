@@ -8,6 +8,7 @@
 #define GPUARRAY_PRELUDE_H
 
 #include "gpuarray_abi.h"
+#include "cuda_c/regions.h"
 #include "cuda_c/check.h"
 
 #include "cuda_c/qualifiers.h"

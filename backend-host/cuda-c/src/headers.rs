@@ -50,6 +50,7 @@ headers!(
     "cuda_c/narrow_functions.h",
     "cuda_c/philox.h",
     "cuda_c/qualifiers.h",
+    "cuda_c/regions.h",
     "cuda_c/rounding.h",
     "cuda_c/runtime_types.h",
     "cuda_c/simd.h",

@@ -15,10 +15,12 @@ mod access;
 mod assigned;
 mod classes;
 mod expressions;
+mod facts;
 mod layout;
 mod lexemes;
 mod locals;
 mod program;
+mod purity;
 mod statements;
 mod strides;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! takes the only value that there is for that of all threads. In memory for each thread there is none.
 
 use super::access::Access;
-use super::classes::facts;
+use super::facts::facts;
 use super::lexemes::{Lexemes, NONE, is_assignment};
 use super::statements::{Body, Loop, Node, What};
 use std::ops::Range;

@@ -1,10 +1,12 @@
 //! What the locals of a kernel are to the loops over its threads.
 
 use super::access::Access;
+use super::facts::{facts, is_outer};
 use super::lexemes::{Lexemes, NONE};
+use super::purity::{is_plain, may_fault};
 use super::statements::{Body, Local, Loop, Node, What};
 use super::strides::Strided;
-use super::words::{INDICES, is_integer, is_specifier, is_type};
+use super::words::{INDICES, is_integer, is_specifier};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -34,77 +36,6 @@ pub(super) struct Write {
     pub(super) range: Range<usize>,
     /// The body of the loop whose step it is in.
     of_step: Option<Range<usize>>,
-}
-
-/// What a statement does to those around it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Facts {
-    pub(super) waits: bool,
-    pub(super) returns: bool,
-    /// It may end or continue a loop that it is in.
-    breaks: bool,
-    continues: bool,
-}
-
-impl Facts {
-    /// True if it may end or continue a loop around it.
-    pub(super) fn jumps(self) -> bool {
-        self.breaks || self.continues
-    }
-
-    fn of_all<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Facts {
-        nodes.into_iter().map(facts).fold(Facts::default(), |a, b| Facts {
-            waits: a.waits || b.waits,
-            returns: a.returns || b.returns,
-            breaks: a.breaks || b.breaks,
-            continues: a.continues || b.continues,
-        })
-    }
-}
-
-pub(super) fn facts(node: &Node) -> Facts {
-    let none = Facts::default();
-    match &node.what {
-        What::Barrier => Facts { waits: true, ..none },
-        What::Return => Facts { returns: true, ..none },
-        What::Break => Facts { breaks: true, ..none },
-        What::Continue => Facts { continues: true, ..none },
-        What::Block(nodes) => Facts::of_all(nodes),
-        What::If { then, other, .. } => {
-            Facts::of_all([Some(then), other.as_ref()].into_iter().flatten().map(|it| &**it))
-        }
-        What::Loop(it) => Facts { breaks: false, continues: false, ..facts(&it.body) },
-        What::Switch(body) => Facts { breaks: false, ..facts(body) },
-        What::Empty | What::Expression | What::Declaration(_) | What::Shared => none,
-    }
-}
-
-/// True for a pointer or a number of a type that no program defines.
-pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
-    let declarator = || local.declarator.clone();
-    let is_number = |it: usize| {
-        let word = lexemes.at(it);
-        let is_other = matches!(word, "volatile" | "struct");
-        is_type(word) || is_integer(word) || (is_specifier(word) && !is_other)
-    };
-    let is_pointer = declarator().any(|it| lexemes.at(it) == "*");
-    declarator().all(|it| !matches!(lexemes.at(it), "[" | "volatile"))
-        && (is_pointer || local.specifiers.clone().all(is_number))
-}
-
-/// True for an expression of values that divides, unless it is by what is not zero.
-pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool {
-    let is_safe = |divisor: usize| {
-        let text = lexemes.at(divisor);
-        matches!(text, "blockDim" | "gridDim" | "warpSize")
-            || (lexemes.is_literal(divisor) && text.starts_with(|it| matches!(it, '1'..='9')))
-    };
-    range.clone().any(|at| matches!(lexemes.at(at), "/" | "%") && !is_safe(at + 1))
-}
-
-/// True for a statement that is around loops over threads, and not in one.
-pub(super) fn is_outer(node: &Node) -> bool {
-    facts(node).waits || facts(node).jumps()
 }
 
 /// The locals of a kernel, sorted out.
@@ -325,89 +256,6 @@ impl<'s> Sorter<'s, '_, '_> {
     fn stays(&self, uniform: usize, at: usize) -> bool {
         self.writes_of(uniform)
             .all(|write| write.of_step.as_ref().is_some_and(|body| body.contains(&at)))
-    }
-
-    /// True for an expression with the same value in all threads of a block.
-    pub(super) fn is_uniform(&self, range: Range<usize>) -> bool {
-        self.is_pure(range, false, &|id| self.found.of[id] == Class::Uniform)
-    }
-
-    /// True for an expression that depends on values of locals that are known, on constants and on indices alone.
-    pub(super) fn is_pure(
-        &self,
-        range: Range<usize>,
-        by_thread: bool,
-        is_known: &dyn Fn(usize) -> bool,
-    ) -> bool {
-        range.clone().all(|at| self.is_pure_at(at, range.start, by_thread, is_known))
-    }
-
-    fn is_pure_at(
-        &self,
-        at: usize,
-        start: usize,
-        by_thread: bool,
-        is_known: &dyn Fn(usize) -> bool,
-    ) -> bool {
-        let lexemes = self.lexemes;
-        let text = lexemes.at(at);
-        if lexemes.is_literal(at) {
-            return !text.ends_with('"');
-        }
-        if !lexemes.is_word(at) {
-            return match text {
-                "+" | "-" | "/" | "%" | "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||"
-                | "|" | "^" | "~" | "!" | "<<" | ">>" | "?" | ":" | "(" | ")" | "," => true,
-                // With one operand it goes to memory, or takes an address.
-                "*" | "&" => {
-                    let is_cast = |it| {
-                        lexemes.is_cast(it, |word| {
-                            self.used(word).is_some()
-                                || (self.context.is_constant)(lexemes.at(word))
-                        })
-                    };
-                    at > start && lexemes.ends_operand(at - 1) && !is_cast(at - 1)
-                        || self.is_in_cast(at)
-                }
-                // Of an index, or of a parameter that is a structure.
-                "." => {
-                    at > start
-                        && (INDICES.contains(&lexemes.at(at - 1)) || self.used(at - 1).is_some())
-                }
-                _ => false,
-            };
-        }
-        if lexemes.before(at) == "." && at > start {
-            return lexemes.at(at + 1) != "(";
-        }
-        if let Some(id) = self.used(at) {
-            return is_known(id);
-        }
-        if lexemes.at(at + 1) == "(" && !is_type(text) && !is_integer(text) {
-            return (self.context.is_pure_function)(text);
-        }
-        match text {
-            "threadIdx" => by_thread,
-            "blockIdx" | "blockDim" | "gridDim" | "warpSize" | "true" | "false" | "nullptr"
-            | "const" => true,
-            _ => is_type(text) || is_integer(text) || (self.context.is_constant)(text),
-        }
-    }
-
-    /// True for a `*` of a type such as `(const float *)`.
-    fn is_in_cast(&self, at: usize) -> bool {
-        let close = self.lexemes.opener(at).and_then(|open| self.lexemes.partner(open));
-        close.is_some_and(|close| {
-            self.lexemes.is_cast(close, |word| {
-                let text = self.lexemes.at(word);
-                !(is_type(text) || is_integer(text) || is_specifier(text) || text == "void")
-            })
-        })
-    }
-
-    pub(super) fn used(&self, at: usize) -> Option<usize> {
-        let uses = &self.body.uses;
-        uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
     }
 
     /// True if the statements around loops over threads depend on what is the same in all threads, and names are

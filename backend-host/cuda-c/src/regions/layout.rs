@@ -2,8 +2,10 @@
 
 use super::access::Access;
 use super::assigned::is_assigned;
-use super::classes::{Class, Classes, facts, is_outer, is_plain, may_fault};
+use super::classes::{Class, Classes};
+use super::facts::{facts, is_outer};
 use super::lexemes::{Lexemes, NONE};
+use super::purity::{is_plain, may_fault};
 use super::statements::{Body, Local, Loop, Node, What};
 use super::words::{is_integer, is_specifier, is_type};
 use std::collections::BTreeSet;

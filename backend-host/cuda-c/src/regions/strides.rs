@@ -5,7 +5,9 @@
 //! iterations, and their order, as before.
 
 use super::access::Access;
-use super::classes::{Class, Sorter, facts, may_fault};
+use super::classes::{Class, Sorter};
+use super::facts::facts;
+use super::purity::may_fault;
 use super::statements::{Loop, What};
 use super::words::{is_integer, is_specifier};
 use std::ops::Range;

@@ -1,0 +1,51 @@
+//! What statements do to those around them.
+
+use super::statements::{Node, What};
+
+/// What a statement does to those around it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) waits: bool,
+    pub(super) returns: bool,
+    /// It may end or continue a loop that it is in.
+    breaks: bool,
+    continues: bool,
+}
+
+impl Facts {
+    /// True if it may end or continue a loop around it.
+    pub(super) fn jumps(self) -> bool {
+        self.breaks || self.continues
+    }
+
+    fn of_all<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> Facts {
+        nodes.into_iter().map(facts).fold(Facts::default(), |a, b| Facts {
+            waits: a.waits || b.waits,
+            returns: a.returns || b.returns,
+            breaks: a.breaks || b.breaks,
+            continues: a.continues || b.continues,
+        })
+    }
+}
+
+pub(super) fn facts(node: &Node) -> Facts {
+    let none = Facts::default();
+    match &node.what {
+        What::Barrier => Facts { waits: true, ..none },
+        What::Return => Facts { returns: true, ..none },
+        What::Break => Facts { breaks: true, ..none },
+        What::Continue => Facts { continues: true, ..none },
+        What::Block(nodes) => Facts::of_all(nodes),
+        What::If { then, other, .. } => {
+            Facts::of_all([Some(then), other.as_ref()].into_iter().flatten().map(|it| &**it))
+        }
+        What::Loop(it) => Facts { breaks: false, continues: false, ..facts(&it.body) },
+        What::Switch(body) => Facts { breaks: false, ..facts(body) },
+        What::Empty | What::Expression | What::Declaration(_) | What::Shared => none,
+    }
+}
+
+/// True for a statement that is around loops over threads, and not in one.
+pub(super) fn is_outer(node: &Node) -> bool {
+    facts(node).waits || facts(node).jumps()
+}

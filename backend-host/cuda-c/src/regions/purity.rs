@@ -1,0 +1,115 @@
+//! What expressions depend on, and what types are plain.
+
+use super::classes::{Class, Sorter};
+use super::lexemes::Lexemes;
+use super::statements::Local;
+use super::words::{INDICES, is_integer, is_specifier, is_type};
+use std::ops::Range;
+
+/// True for a pointer or a number of a type that no program defines.
+pub(super) fn is_plain(lexemes: &Lexemes<'_, '_>, local: &Local) -> bool {
+    let declarator = || local.declarator.clone();
+    let is_number = |it: usize| {
+        let word = lexemes.at(it);
+        let is_other = matches!(word, "volatile" | "struct");
+        is_type(word) || is_integer(word) || (is_specifier(word) && !is_other)
+    };
+    let is_pointer = declarator().any(|it| lexemes.at(it) == "*");
+    declarator().all(|it| !matches!(lexemes.at(it), "[" | "volatile"))
+        && (is_pointer || local.specifiers.clone().all(is_number))
+}
+
+/// True for an expression of values that divides, unless it is by what is not zero.
+pub(super) fn may_fault(lexemes: &Lexemes<'_, '_>, range: &Range<usize>) -> bool {
+    let is_safe = |divisor: usize| {
+        let text = lexemes.at(divisor);
+        matches!(text, "blockDim" | "gridDim" | "warpSize")
+            || (lexemes.is_literal(divisor) && text.starts_with(|it| matches!(it, '1'..='9')))
+    };
+    range.clone().any(|at| matches!(lexemes.at(at), "/" | "%") && !is_safe(at + 1))
+}
+
+impl Sorter<'_, '_, '_> {
+    /// True for an expression with the same value in all threads of a block.
+    pub(super) fn is_uniform(&self, range: Range<usize>) -> bool {
+        self.is_pure(range, false, &|id| self.found.of[id] == Class::Uniform)
+    }
+
+    /// True for an expression that depends on values of locals that are known, on constants and on indices alone.
+    pub(super) fn is_pure(
+        &self,
+        range: Range<usize>,
+        by_thread: bool,
+        is_known: &dyn Fn(usize) -> bool,
+    ) -> bool {
+        range.clone().all(|at| self.is_pure_at(at, range.start, by_thread, is_known))
+    }
+
+    fn is_pure_at(
+        &self,
+        at: usize,
+        start: usize,
+        by_thread: bool,
+        is_known: &dyn Fn(usize) -> bool,
+    ) -> bool {
+        let lexemes = self.lexemes;
+        let text = lexemes.at(at);
+        if lexemes.is_literal(at) {
+            return !text.ends_with('"');
+        }
+        if !lexemes.is_word(at) {
+            return match text {
+                "+" | "-" | "/" | "%" | "<" | ">" | "<=" | ">=" | "==" | "!=" | "&&" | "||"
+                | "|" | "^" | "~" | "!" | "<<" | ">>" | "?" | ":" | "(" | ")" | "," => true,
+                // With one operand it goes to memory, or takes an address.
+                "*" | "&" => {
+                    let is_cast = |it| {
+                        lexemes.is_cast(it, |word| {
+                            self.used(word).is_some()
+                                || (self.context.is_constant)(lexemes.at(word))
+                        })
+                    };
+                    at > start && lexemes.ends_operand(at - 1) && !is_cast(at - 1)
+                        || self.is_in_cast(at)
+                }
+                // Of an index, or of a parameter that is a structure.
+                "." => {
+                    at > start
+                        && (INDICES.contains(&lexemes.at(at - 1)) || self.used(at - 1).is_some())
+                }
+                _ => false,
+            };
+        }
+        if lexemes.before(at) == "." && at > start {
+            return lexemes.at(at + 1) != "(";
+        }
+        if let Some(id) = self.used(at) {
+            return is_known(id);
+        }
+        if lexemes.at(at + 1) == "(" && !is_type(text) && !is_integer(text) {
+            return (self.context.is_pure_function)(text);
+        }
+        match text {
+            "threadIdx" => by_thread,
+            "blockIdx" | "blockDim" | "gridDim" | "warpSize" | "true" | "false" | "nullptr"
+            | "const" => true,
+            _ => is_type(text) || is_integer(text) || (self.context.is_constant)(text),
+        }
+    }
+
+    /// True for a `*` of a type such as `(const float *)`.
+    fn is_in_cast(&self, at: usize) -> bool {
+        let close = self.lexemes.opener(at).and_then(|open| self.lexemes.partner(open));
+        close.is_some_and(|close| {
+            self.lexemes.is_cast(close, |word| {
+                let text = self.lexemes.at(word);
+                !(is_type(text) || is_integer(text) || is_specifier(text) || text == "void")
+            })
+        })
+    }
+
+    pub(super) fn used(&self, at: usize) -> Option<usize> {
+        let uses = &self.body.uses;
+        uses.binary_search_by_key(&at, |it| it.at).ok().map(|it| uses[it].local)
+    }
+}

@@ -1,0 +1,43 @@
+//! What is written: text of its own, and tokens of the program on their lines.
+
+use super::Writer;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+impl Writer<'_, '_, '_> {
+    pub(super) fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.last_token = None;
+    }
+
+    /// The program's own text, on its own lines, with another name in place of one lexeme.
+    pub(super) fn slice(&mut self, range: Range<usize>, renamed: Option<(usize, &str)>) {
+        let tokens = self.lexemes.tokens;
+        for index in range {
+            let own = renamed.filter(|(at, _)| *at == index).map(|(_, name)| name);
+            for token in self.lexemes.tokens_of(index) {
+                let is_behind = self.last_token.is_some_and(|it| {
+                    it + 1 == token && tokens.all[it].end == tokens.all[token].start
+                });
+                if !is_behind {
+                    self.go_to(tokens.place(token));
+                }
+                self.text.push_str(own.unwrap_or(tokens.at(token)));
+                self.last_token = Some(token);
+            }
+        }
+    }
+
+    /// Lets the compiler take what follows for a line of the program.
+    pub(super) fn go_to(&mut self, place: String) {
+        if self.place == place && !self.text.ends_with('\n') && self.last_token.is_some() {
+            self.text.push(' ');
+            return;
+        }
+        if let Some((file, line)) = place.rsplit_once(':') {
+            // As a line of a system's header, so that its warnings come once.
+            let _ = write!(self.text, "\n# {line} \"{file}\" 3\n");
+        }
+        self.place = place;
+    }
+}

@@ -1,0 +1,127 @@
+//! Loops over the threads of a block, and what they know of locals.
+
+use super::super::classes::Class;
+use super::super::statements::Node;
+use super::Writer;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+impl Writer<'_, '_, '_> {
+    /// Gives variables other names, under which loops over threads find them.
+    pub(super) fn name_uniform(&mut self, used: &BTreeSet<usize>) {
+        for &id in used {
+            if self.classes.of[id] == Class::Uniform {
+                let name = &self.body.locals[id].name;
+                let _ = writeln!(self.text, "const auto &gpuarray_u{id} = {name};");
+            }
+        }
+    }
+
+    /// A loop over the threads that are left, in which they know some locals.
+    pub(super) fn threads(
+        &mut self,
+        number: usize,
+        known: &BTreeSet<usize>,
+        inside: &dyn Fn(&mut Self),
+    ) {
+        self.put(
+            "{\nunsigned long gpuarray_row = 0;\n\
+             for (unsigned gpuarray_z = 0; gpuarray_z < blockDim.z; ++gpuarray_z)\n\
+             for (unsigned gpuarray_y = 0; gpuarray_y < blockDim.y; ++gpuarray_y, gpuarray_row += blockDim.x)\n\
+             for (unsigned gpuarray_x = 0; gpuarray_x < blockDim.x; ++gpuarray_x) {\n\
+             const unsigned long gpuarray_t = gpuarray_row + gpuarray_x;\n\
+             const ::uint3 threadIdx = {gpuarray_x, gpuarray_y, gpuarray_z};\n",
+        );
+        if self.loses_threads() {
+            // While all are left, nothing is asked of each.
+            self.put(
+                "if (gpuarray_left < gpuarray_threads && !gpuarray_live[gpuarray_t]) continue;\n",
+            );
+        }
+        if self.calls(&self.layout.regions[number].nodes) {
+            self.put("::gpuarray_abi::set_thread(gpuarray_x, gpuarray_y, gpuarray_z);\n");
+        }
+        for &id in known {
+            self.view(id);
+        }
+        inside(self);
+        self.put("}\n}\n");
+    }
+
+    /// The locals that statements use and declare between loops over threads.
+    pub(super) fn locals_of(&self, nodes: &[&Node]) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        let holds = |at: usize| nodes.iter().any(|it| it.range.contains(&at));
+        let uses = self.body.uses.iter();
+        let mut used: BTreeSet<usize> = uses.filter(|it| holds(it.at)).map(|it| it.local).collect();
+        let ranges: Vec<_> = used.iter().map(|&id| self.body.locals[id].init.clone()).collect();
+        for (id, range) in used.clone().into_iter().zip(ranges) {
+            if self.has_type(id) {
+                self.add_used(&range, &mut used);
+            }
+        }
+        let locals = self.body.locals.iter().enumerate();
+        let declared = locals
+            .filter(|(id, it)| !it.is_parameter && self.layout.kept.contains(id) && holds(it.at));
+        (used, declared.map(|(id, _)| id).collect())
+    }
+
+    /// Adds the locals of an expression, and those that they are computed of.
+    pub(super) fn add_used(&self, range: &Range<usize>, used: &mut BTreeSet<usize>) {
+        for it in self.body.uses.iter().filter(|it| range.contains(&it.at)) {
+            used.insert(it.local);
+            if self.has_type(it.local) {
+                self.add_used(&self.body.locals[it.local].init, used);
+            }
+        }
+    }
+
+    /// True if statements call a function that may ask for the thread's index.
+    pub(super) fn calls(&self, nodes: &[&Node]) -> bool {
+        let lexemes = self.lexemes;
+        // `name<...>(` is a call, too, unless a local is compared.
+        let is_template = |at: usize| {
+            let end = lexemes.find(at, lexemes.len(), &[";"]).unwrap_or(lexemes.len());
+            let is_end = |it: usize| lexemes.at(it).ends_with('>') && lexemes.at(it + 1) == "(";
+            lexemes.at(at + 1) == "<"
+                && self.body.uses.binary_search_by_key(&at, |it| it.at).is_err()
+                && (at + 2..end).any(is_end)
+        };
+        self.asks_unseen
+            || nodes.iter().flat_map(|it| it.range.clone()).any(|at| {
+                lexemes.is_word(at)
+                    && (lexemes.at(at + 1) == "(" || is_template(at))
+                    && !(self.knows_no_thread)(lexemes.at(at))
+            })
+    }
+
+    /// What a loop over threads knows of a local.
+    pub(super) fn view(&mut self, id: usize) {
+        let local = &self.body.locals[id];
+        let name = local.name.clone();
+        if self.layout.kept.contains(&id) {
+            let _ = writeln!(self.text, "gpuarray_T{id} &{name} = gpuarray_p{id}[gpuarray_t];");
+            return;
+        }
+        match self.classes.of[id] {
+            Class::Uniform => {
+                let _ = writeln!(self.text, "const auto &{name} = gpuarray_u{id};");
+            }
+            Class::Computed | Class::Shifted => {
+                let _ = write!(self.text, "const gpuarray_T{id} {name} = ");
+                let is_shifted = self.classes.of[id] == Class::Shifted;
+                if is_shifted {
+                    let _ =
+                        write!(self.text, "(gpuarray_T{id})(::gpuarray_abi::same<gpuarray_T{id}>(");
+                }
+                self.last_token = None;
+                self.slice(local.init.clone(), None);
+                if is_shifted {
+                    let _ = write!(self.text, ") + gpuarray_o{id})");
+                }
+                self.put(";\n");
+            }
+            Class::Counter | Class::Own | Class::Shared => {}
+        }
+    }
+}
