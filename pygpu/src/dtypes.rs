@@ -116,8 +116,8 @@ pub(crate) fn from_numpy(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
         }
         (kind, _) => DType::ALL
             .into_iter()
-            .filter(|dtype| dtype.extension().is_none())
-            .find(|dtype| kind_code(dtype.kind()) == kind && dtype.size() == size),
+            .filter(|dtype| kind_code(dtype.kind()) == kind && dtype.size() == size)
+            .find(|dtype| dtype.extension().is_none()),
     };
     found.ok_or_else(|| {
         let text = descr.str().map_or_else(|_| "?".into(), |text| text.to_string());

@@ -174,7 +174,8 @@ impl HostStream {
         if let Some(done) = self.device.graph_blocks().release(address) {
             return done;
         }
-        let is_kept = capture.keep(|memory| memory.keep_freed(address, bytes));
+        // SAFETY: the caller's promise.
+        let is_kept = capture.keep(|memory| unsafe { memory.keep_freed(address, bytes) });
         // SAFETY: the caller's promise; the capture has just ended, and nothing was queued since.
         if is_kept { Ok(()) } else { unsafe { self.device.free_ordered(address, bytes) } }
     }

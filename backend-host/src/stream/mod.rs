@@ -254,7 +254,8 @@ unsafe impl Stream for HostStream {
     fn allocate(&self, bytes: usize) -> Result<u64> {
         let address = self.device.allocate_waiting(bytes)?;
         if let Some(capture) = self.capture() {
-            capture.keep(|memory| memory.keep_allocated(address, bytes));
+            // SAFETY: the block has just been allocated.
+            capture.keep(|memory| unsafe { memory.keep_allocated(address, bytes) });
         }
         Ok(address)
     }

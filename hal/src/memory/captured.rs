@@ -76,7 +76,7 @@ impl GraphBlocks {
         all.remove(&address);
         self.count.store(all.len(), Ordering::Release);
         drop(all);
-        // SAFETY: nobody holds the block.
+        // SAFETY: nobody holds the block, and whoever gave it said that it is an allocation.
         Some(unsafe { self.owner.free_block(address, bytes) })
     }
 
@@ -117,12 +117,18 @@ impl CapturedMemory {
 
     /// Keeps a block that the stream has just allocated, and that an object stands for besides: the
     /// later one of its free and the graph's end frees it.
-    pub fn keep_allocated(&self, address: u64, bytes: usize) {
+    ///
+    /// # Safety
+    /// The block is an allocation of the device, which nothing else frees.
+    pub unsafe fn keep_allocated(&self, address: u64, bytes: usize) {
         self.keep(address, HeldBlock { bytes, holders: 2 });
     }
 
     /// Keeps a block that its object frees while the capture goes on.
-    pub fn keep_freed(&self, address: u64, bytes: usize) {
+    ///
+    /// # Safety
+    /// As for [`CapturedMemory::keep_allocated`], and its object no longer uses it.
+    pub unsafe fn keep_freed(&self, address: u64, bytes: usize) {
         self.keep(address, HeldBlock { bytes, holders: 1 });
     }
 

@@ -241,14 +241,18 @@ impl Drop for DriverStream {
             match self.capture_number()? {
                 // The blocks' last uses may be under way, and the stream cannot be waited for.
                 Some(capture) => {
+                    let captures = &self.device.open_captures;
                     for (address, bytes) in self.blocks.take() {
-                        self.device.open_captures.keep(
-                            self.handle,
-                            &self.unattached,
-                            capture,
-                            address,
-                            bytes,
-                        )?;
+                        // SAFETY: the blocks are allocations that only the stream had, to use again.
+                        unsafe {
+                            captures.keep(
+                                self.handle,
+                                &self.unattached,
+                                capture,
+                                address,
+                                bytes,
+                            )?;
+                        }
                     }
                 }
                 None => self.blocks.close(&self.device.memory.pool)?,

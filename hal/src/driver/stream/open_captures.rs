@@ -127,12 +127,16 @@ impl OpenCaptures {
         let code = context
             .outside_captures(|| unsafe { (context.driver.calls.allocate)(&mut address, bytes) });
         context.check("allocate", code)?;
-        kept.keep_allocated(address, bytes);
+        // SAFETY: the block has just been allocated.
+        unsafe { kept.keep_allocated(address, bytes) };
         Ok(address)
     }
 
     /// Hands a capture a block that its object frees while it goes on.
-    pub(super) fn keep(
+    ///
+    /// # Safety
+    /// As for [`crate::Stream::free`].
+    pub(super) unsafe fn keep(
         &self,
         stream: Handle,
         unattached: &Unattached,
@@ -141,7 +145,9 @@ impl OpenCaptures {
         bytes: usize,
     ) -> Result<()> {
         let _scope = self.context.enter()?;
-        self.memory_of(stream, unattached, capture)?.keep_freed(address, bytes);
+        let kept = self.memory_of(stream, unattached, capture)?;
+        // SAFETY: the caller's promise.
+        unsafe { kept.keep_freed(address, bytes) };
         Ok(())
     }
 

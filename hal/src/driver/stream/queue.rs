@@ -209,13 +209,11 @@ unsafe impl Stream for DriverStream {
             return done;
         }
         if let Some(capture) = self.capture_number()? {
-            return self.device.open_captures.keep(
-                self.handle,
-                &self.unattached,
-                capture,
-                address,
-                bytes,
-            );
+            let captures = &self.device.open_captures;
+            // SAFETY: the caller's promise.
+            return unsafe {
+                captures.keep(self.handle, &self.unattached, capture, address, bytes)
+            };
         }
         // SAFETY: the caller's promise.
         unsafe { self.blocks.free(&self.device.memory.pool, address, bytes) }

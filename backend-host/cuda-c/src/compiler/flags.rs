@@ -1,0 +1,125 @@
+//! What the compiler's command line says beside the files.
+
+use super::{Compiler, Optimization};
+use crate::check;
+use crate::options::{DEFAULT_ARCHITECTURE, Options};
+
+impl Compiler {
+    /// Columns are those of the preprocessed text, and the compiler has no file to show lines of.
+    fn message_options(&self) -> [String; 3] {
+        let caret = match self.toolchain.is_clang {
+            true => "-fno-caret-diagnostics",
+            false => "-fno-diagnostics-show-caret",
+        };
+        ["-fno-show-column", caret, "-fdiagnostics-color=never"].map(str::to_owned)
+    }
+
+    fn target_options(&self) -> Vec<String> {
+        let native: &[&str] = if cfg!(target_arch = "x86_64") {
+            // Tuned for no processor, GCC gathers and scatters no elements, which costs more than it saves.
+            match self.toolchain.is_clang {
+                true => &["-march=native"],
+                false => &["-march=native", "-mtune=generic"],
+            }
+        } else {
+            &["-mcpu=native"]
+        };
+        native.iter().chain(&["-fPIC"]).map(|it| (*it).to_owned()).collect()
+    }
+
+    /// What the text's options and the language's settings say to every run of the compiler.
+    pub(super) fn common_options(&self, options: &Options) -> Vec<String> {
+        let standard = options.standard.as_deref().unwrap_or("c++17");
+        let mut all = vec![format!("-std={standard}")];
+        all.extend(["-fno-exceptions", "-fno-rtti"].map(str::to_owned));
+        all.extend(self.message_options());
+        all.extend(self.target_options());
+        if options.no_warnings {
+            all.push("-w".to_owned());
+        }
+        all
+    }
+
+    /// Those of the preprocessor, but for the program's own.
+    pub(crate) fn preprocessor_options(&self, options: &Options) -> Vec<String> {
+        let mut all = self.common_options(options);
+        all.extend(self.macros(options));
+        if !self.language.system_headers {
+            all.push("-nostdinc".to_owned());
+        }
+        all
+    }
+
+    fn macros(&self, options: &Options) -> Vec<String> {
+        let architecture = options.architecture.unwrap_or(DEFAULT_ARCHITECTURE);
+        let mut macros = vec![
+            format!("-DGPUARRAY_WARP_SIZE={}", self.language.warp_size),
+            format!("-DGPUARRAY_CUDA_ARCH={architecture}"),
+            // The system's headers would define functions that the language has.
+            "-U_FORTIFY_SOURCE".to_owned(),
+        ];
+        if self.language.hip {
+            macros.push("-DGPUARRAY_HIP=1".to_owned());
+        }
+        if self.language.checked {
+            macros.push("-DGPUARRAY_CHECK=1".to_owned());
+        }
+        if self.optimization == Optimization::Compilation {
+            macros.push("-DGPUARRAY_QUICK=1".to_owned());
+        }
+        macros
+    }
+
+    /// Those of the compiler behind the preprocessor.
+    pub(crate) fn code_options(&self, options: &Options) -> Vec<String> {
+        let mut all: Vec<&str> = vec![
+            "-fvisibility=hidden",
+            "-fno-semantic-interposition",
+            // Programs rely on what the compilers of GPUs do here.
+            "-fwrapv",
+            "-fno-strict-aliasing",
+            "-fno-delete-null-pointer-checks",
+            "-fno-finite-loops",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            self.toolchain.contraction(),
+            // The language's own, which no other function of the system's may replace.
+            "-fno-builtin-printf",
+            // A stack that overflows faults, and does not run into another one.
+            "-fstack-clash-protection",
+            "-fno-stack-protector",
+            // A reference from one function to another can be told from one within it.
+            "-ffunction-sections",
+            "-pipe",
+        ];
+        match (options.debug, self.language.checked, self.optimization) {
+            (true, ..) => all.extend(["-g", "-O0"]),
+            // Little of what the program says is optimised away before it is checked.
+            (false, true, _) => all.extend(["-g1", "-O1"]),
+            (false, false, optimization) => {
+                let level = match optimization {
+                    Optimization::Speed => "-O3",
+                    // The passes that cost little.
+                    Optimization::Compilation => "-Og",
+                };
+                all.extend([level, "-fno-asynchronous-unwind-tables"]);
+            }
+        }
+        if !self.toolchain.is_clang {
+            // Thread-local variables of other objects need no initialisation; templates' variables
+            // do not keep the library loaded; functions of the device are inlined as on a GPU.
+            all.extend(["-fno-extern-tls-init", "-fno-gnu-unique"]);
+            all.extend([
+                "--param=max-inline-insns-auto=200",
+                "--param=max-inline-insns-single=400",
+            ]);
+        }
+        let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+        if self.language.checked {
+            all.extend(check::code_options(&self.toolchain));
+        }
+        all.extend(self.common_options(options));
+        all.extend(options.code.iter().cloned());
+        all
+    }
+}

@@ -1,0 +1,300 @@
+//! What programs can do with the host as a device.
+
+use super::{DEVICE, HostDevice};
+use crate::attributes;
+use crate::compile;
+use crate::config::HostConfig;
+use crate::event::HostEvent;
+use crate::module::HostModule;
+use crate::sharing::handle::Kind;
+use crate::stream::HostStream;
+use crate::texture;
+use hal::compile::Compiled;
+use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
+use hal::{
+    Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
+    Feature, Features, IpcHandle, LinkInput, LoadOptions, MemoryInfo, Module, ModuleSource,
+    PinnedOptions, Result, Status, Stream, StreamOptions,
+};
+use std::any::Any;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The host as programs hold it; streams and queued work share what is behind it.
+#[derive(Debug)]
+pub(crate) struct HostHandle(Arc<HostDevice>);
+
+impl HostHandle {
+    pub(crate) fn new(config: HostConfig) -> Arc<HostHandle> {
+        Arc::new(HostHandle(Arc::new(HostDevice::new(config))))
+    }
+}
+
+impl Deref for HostHandle {
+    type Target = HostDevice;
+
+    fn deref(&self) -> &HostDevice {
+        &self.0
+    }
+}
+
+// SAFETY: allocations are the system's, of the sizes asked for, and known until they are freed.
+unsafe impl Device for HostHandle {
+    fn id(&self) -> DeviceId {
+        DEVICE
+    }
+
+    fn properties(&self) -> &DeviceProperties {
+        &self.properties
+    }
+
+    fn attribute(&self, attribute: DeviceAttribute) -> Result<i32> {
+        attributes::attribute(attribute, self.multiprocessors())
+    }
+
+    fn features(&self) -> Features {
+        [
+            Feature::Kernels,
+            Feature::HostKernels,
+            Feature::KernelAttributes,
+            Feature::ParameterInfo,
+            Feature::CooperativeLaunch,
+            Feature::Graphs,
+            Feature::ManagedMemory,
+            Feature::Limits,
+            Feature::Textures,
+        ]
+        .into_iter()
+        .collect::<Features>()
+        .with(Feature::Sharing, cfg!(target_os = "linux"))
+    }
+
+    fn memory_info(&self) -> Result<MemoryInfo> {
+        let total = self.memory.capacity();
+        Ok(MemoryInfo { free: total.saturating_sub(self.memory.used()), total })
+    }
+
+    fn default_stream(&self) -> Arc<dyn Stream> {
+        Arc::new(HostStream::default_of(self.0.clone()))
+    }
+
+    fn create_stream(&self, options: StreamOptions) -> Result<Arc<dyn Stream>> {
+        self.engine().captures.collect(&self.graph_blocks);
+        let queue = self.engine().new_queue(!options.non_blocking);
+        let id = hal::stream::unique_id();
+        Ok(Arc::new(HostStream::new(self.0.clone(), id, queue, !options.non_blocking)))
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        Ok(Arc::new(HostEvent::new(options, &self.memory)?))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        self.allocate_plain_waiting(bytes)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        self.wait()?;
+        // SAFETY: the caller's promise, and no work is left.
+        unsafe { self.memory.free_plain(address, bytes) };
+        Ok(())
+    }
+
+    fn can_access(&self, address: u64, bytes: usize) -> bool {
+        self.has_memory(address, bytes)
+    }
+
+    fn address_range(&self, address: u64) -> Result<(u64, usize)> {
+        self.allocation(address).ok_or_else(|| {
+            Error::invalid(
+                "address_range",
+                format!("address is {address:#x}, where device {DEVICE} has no memory"),
+            )
+        })
+    }
+
+    fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
+        texture::create_array(self, shape)
+    }
+
+    unsafe fn create_texture(
+        &self,
+        resource: &TextureResource,
+        sampling: &Sampling,
+    ) -> Result<u64> {
+        texture::create_texture(self, resource, sampling)
+    }
+
+    unsafe fn create_surface(&self, array: u64) -> Result<u64> {
+        texture::create_surface(self, array)
+    }
+
+    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { texture::destroy(self, kind, handle) }
+    }
+
+    fn kept_memory(&self) -> Result<usize> {
+        Ok(self.memory.kept())
+    }
+
+    fn trim_memory(&self, keep: usize) -> Result<()> {
+        self.memory.trim(keep);
+        Ok(())
+    }
+
+    fn allocate_pinned(&self, bytes: usize, _: PinnedOptions) -> Result<*mut u8> {
+        let address = self.with_room(|memory| memory.allocate_pages(bytes))? as usize;
+        self.pinned.lock().insert(address, bytes);
+        Ok(address as *mut u8)
+    }
+
+    unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        // Queued copies may still use the memory, as a GPU's driver would wait for them.
+        self.wait()?;
+        self.pinned.lock().remove(&(pointer as usize));
+        // SAFETY: the caller's promise, and no work is left.
+        unsafe { self.memory.free_pages(pointer as u64, bytes) };
+        Ok(())
+    }
+
+    fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {
+        if self.is_pinned(pointer as usize, 1) {
+            return Ok(pointer as u64);
+        }
+        Err(Error::invalid(
+            "pinned_address",
+            format!("address {pointer:p} is not in page-locked memory"),
+        ))
+    }
+
+    unsafe fn register_host(&self, pointer: *mut u8, bytes: usize, _: PinnedOptions) -> Result<()> {
+        let start = pointer as usize;
+        let end = start.checked_add(bytes).ok_or_else(|| {
+            Error::overflow(
+                "register_host",
+                format!(
+                    "bytes is {bytes}; from {start:#x} on the address space has {}",
+                    usize::MAX - start
+                ),
+            )
+        })?;
+        let mut registered = self.registered.lock();
+        if let Some((&other, &size)) = registered.range(..end).next_back()
+            && other + size > start
+        {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                Status::host(Status::HOST_MEMORY_ALREADY_REGISTERED),
+                "register_host",
+                format!(
+                    "{bytes} bytes at {start:#x} overlap {size} bytes registered at {other:#x}"
+                ),
+            ));
+        }
+        registered.insert(start, bytes);
+        Ok(())
+    }
+
+    unsafe fn unregister_host(&self, pointer: *mut u8) -> Result<()> {
+        self.wait()?;
+        match self.registered.lock().remove(&(pointer as usize)) {
+            Some(_) => Ok(()),
+            None => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                Status::host(Status::HOST_MEMORY_NOT_REGISTERED),
+                "unregister_host",
+                format!("no memory is registered at {:#x}", pointer as usize),
+            )),
+        }
+    }
+
+    unsafe fn load_module(
+        &self,
+        source: &ModuleSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Arc<dyn Module>> {
+        // SAFETY: the caller's promise.
+        Ok(Arc::new(unsafe { HostModule::load(self.0.clone(), source, options)? }))
+    }
+
+    fn compile(&self, text: &str, name: &str, options: &[&str]) -> Result<Compiled> {
+        compile::compile(text, name, options, !hal::checking::current().is_none())
+    }
+
+    fn link(&self, inputs: &[LinkInput<'_>], _: &LoadOptions) -> Result<Compiled> {
+        if inputs.is_empty() {
+            return Err(Error::invalid("link", "inputs is empty; at least one is needed"));
+        }
+        Err(Error::unsupported("link", format!("device {DEVICE} links no code")))
+    }
+
+    fn allocate_managed(&self, bytes: usize) -> Result<u64> {
+        if bytes == 0 {
+            return Err(Error::invalid("allocate_managed", "bytes is 0; at least 1 is needed"));
+        }
+        // All memory here is the host's. It is private, so that a forked child that writes to it,
+        // as to any memory of the host, changes a copy.
+        self.allocate_waiting(bytes)
+    }
+
+    fn export_memory(&self, address: u64) -> Result<IpcHandle> {
+        check_shares("export_memory")?;
+        self.memory.segments().export("export_memory", address as usize, Kind::Memory)
+    }
+
+    fn import_memory(&self, handle: &IpcHandle) -> Result<u64> {
+        check_shares("import_memory")?;
+        let address = self.memory.segments().open("import_memory", handle, Kind::Memory)?;
+        Ok(address as u64)
+    }
+
+    unsafe fn close_imported(&self, address: u64) -> Result<()> {
+        check_shares("close_imported")?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.memory.segments().close(address as usize) } {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "close_imported",
+            format!("address is {address:#x}, where no memory of another process is open"),
+        ))
+    }
+
+    fn export_event(&self, event: &dyn Event) -> Result<IpcHandle> {
+        check_shares("export_event")?;
+        HostEvent::of("export_event", event)?.export()
+    }
+
+    fn import_event(&self, handle: &IpcHandle) -> Result<Arc<dyn Event>> {
+        check_shares("import_event")?;
+        Ok(Arc::new(HostEvent::open(handle, &self.memory)?))
+    }
+
+    fn limit(&self, limit: i32) -> Result<usize> {
+        self.limits.get(limit)
+    }
+
+    fn set_limit(&self, limit: i32, value: usize) -> Result<()> {
+        self.limits.set(limit, value)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.engine().captures.collect(&self.graph_blocks);
+        self.engine().captures.check_device("synchronize")?;
+        self.wait()?;
+        self.engine().default_queue.take_failure()
+    }
+}
+
+/// Checks that the system has memory that processes can share.
+fn check_shares(call: &'static str) -> Result<()> {
+    if cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    Err(Error::unsupported(call, "the host backend shares memory and events on Linux only"))
+}
