@@ -7,7 +7,7 @@ use crate::harness::{Outcome, tests};
 use gpuarray::array::functions;
 use gpuarray::{CaptureMode, ErrorKind, EventOptions, Stream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 tests![
     an_event_of_a_capture_is_not_waited_for needs [Graphs],
@@ -15,6 +15,7 @@ tests![
     captures_do_not_become_one needs [Graphs],
     the_default_stream_does_nothing_during_a_capture_that_it_waits_for needs [Graphs],
     waiting_for_the_device_ends_a_capture needs [Graphs],
+    captured_work_waits_once_for_a_busy_stream needs [Graphs],
     a_relaxed_capture_ends_on_any_thread needs [Graphs],
     a_capture_that_is_spoilt_lets_its_memory_go needs [Graphs],
     what_threads_queue_runs_or_is_captured_once needs [Graphs],
@@ -116,6 +117,52 @@ fn waiting_for_the_device_ends_a_capture(context: &Context) -> Outcome {
     expect_error(context.device.synchronize(), KIND, &["captur"])?;
     check_spoilt(context, &stream)?;
     context.device.synchronize()?;
+    Ok(())
+}
+
+/// Memory that a stream wrote long ago is used in a capture while other threads keep that stream busy.
+fn captured_work_waits_once_for_a_busy_stream(context: &Context) -> Outcome {
+    const THREADS: usize = 4;
+    // More than a queue holds, and less than are queued until it happens to be empty.
+    const MOST: usize = 50_000;
+    let (stream, busy) = (context.stream()?, context.stream()?);
+    let mut x = numbers(context, &busy, 9)?;
+    let mut both = x.on(&stream)?;
+    let others: Vec<_> =
+        (0..THREADS).map(|_| numbers(context, &busy, 1 << 16)).collect::<Result<_, _>>()?;
+    let (is_done, additions) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let graph = std::thread::scope(|scope| {
+        let (is_done, additions) = (&is_done, &additions);
+        let adding: Vec<_> = others
+            .into_iter()
+            .map(|mut other| {
+                scope.spawn(move || {
+                    while !is_done.load(Ordering::Acquire) {
+                        other.update_scalar(functions::Add, 1)?;
+                        additions.fetch_add(1, Ordering::AcqRel);
+                    }
+                    gpuarray::Result::Ok(())
+                })
+            })
+            .collect();
+        let graph = capture(&stream, || {
+            while additions.load(Ordering::Acquire) < 100 {
+                std::thread::yield_now();
+            }
+            let before = additions.load(Ordering::Acquire);
+            both.update_scalar(functions::Add, 1)?;
+            let further = additions.load(Ordering::Acquire) - before;
+            assert!(further < MOST, "it waited for {further} additions that were queued later");
+            // Of memory that one operation reads and writes, too.
+            let sum = (&both + &both)?;
+            both.assign(&sum)
+        });
+        is_done.store(true, Ordering::Release);
+        adding.into_iter().try_for_each(|it| it.join().expect("no panic")).and(graph)
+    })?;
+    replay(&graph, &stream)?;
+    assert_eq!(x.to_vec()?, (0..9).map(|it| 2 * (it + 1)).collect::<Vec<_>>());
+    x.update_scalar(functions::Add, 1)?;
     Ok(())
 }
 

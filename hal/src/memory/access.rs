@@ -24,7 +24,7 @@
 
 use super::DeviceMemory;
 use super::order::Access;
-use super::usage::{ReleasedStreams, SharedUses, Usage, lost};
+use super::usage::{ReleasedStreams, SharedUses, Usage, WaitedUses, lost};
 use crate::attempt;
 use crate::error::Result;
 use crate::locks::{NoCaptureBegins, RankedGuard};
@@ -105,14 +105,15 @@ impl<'a> LockedUses<'a> {
         stream: &Arc<dyn Stream>,
         uses: &[Use<'a>],
         by_graph: bool,
+        waited: &mut WaitedUses,
     ) -> Result<Option<Arc<dyn Stream>>> {
         for &(memory, access) in uses {
             let usage = &memory.usage;
             let lock = self.locks.iter_mut().find(|(locked, _)| std::ptr::eq(*locked, usage));
             // Memory that a parent process allocated has no lock here.
             let Some((_, shared_uses)) = lock else { continue };
-            let waits =
-                usage.order(shared_uses, memory, stream, access, by_graph, &mut self.released)?;
+            let notes = (&mut *waited, &mut self.released);
+            let waits = usage.order(shared_uses, memory, stream, access, by_graph, notes)?;
             if waits.is_some() {
                 return Ok(waits);
             }
@@ -253,9 +254,10 @@ impl<'a> AccessGuard<'a> {
         }
         let is_waited_for = is_waited_for();
         let mut waits = 0;
+        let mut waited = WaitedUses::default();
         loop {
             let mut locked = LockedUses::lock(uses);
-            let mut first = locked.order(stream, uses, by_graph)?;
+            let mut first = locked.order(stream, uses, by_graph, &mut waited)?;
             if first.is_none() && is_waited_for {
                 let most = if stream.supports_queries() { MOST_WAITS } else { 1 };
                 if waits < most && !is_settled(stream.as_ref())? {

@@ -10,8 +10,9 @@ use crate::event::EventOptions;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
 use crate::stream::Stream;
+use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Set once the memory is used by more than one stream, or freed.
 const SHARED: u32 = 1 << 31;
@@ -30,6 +31,44 @@ pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
 /// The uses of one memory since it became shared; `None` while all are those of the stream that allocated it.
 pub(super) type SharedUses = Option<Uses<Arc<dyn Stream>>>;
 
+/// What the host has waited for while one operation is being ordered: all uses of a memory on a stream, of which
+/// others may go on for ever.
+#[derive(Default)]
+pub(super) struct WaitedUses(SmallVec<[WaitedUse; 2]>);
+
+struct WaitedUse {
+    usage: *const Usage,
+    stream: u64,
+    /// The memory's number of uses at that time, and since then by this operation.
+    count: u64,
+}
+
+impl WaitedUses {
+    /// True if no use of the memory has been added since the host began to wait for the stream.
+    fn cover(&self, usage: &Usage, stream: u64) -> bool {
+        let count = usage.count.load(Ordering::Relaxed);
+        self.0
+            .iter()
+            .any(|it| std::ptr::eq(it.usage, usage) && it.stream == stream && it.count == count)
+    }
+
+    /// Notes that the host will wait for a stream, before anything waits and when the lock is released.
+    fn add(&mut self, usage: &Usage, stream: u64) {
+        self.0.retain(|it| !(std::ptr::eq(it.usage, usage) && it.stream == stream));
+        self.0.push(WaitedUse { usage, stream, count: usage.count.load(Ordering::Relaxed) });
+    }
+
+    /// Counts a use by the operation itself, whose work is not queued yet.
+    fn count_own(&mut self, usage: &Usage) {
+        let count = usage.count.fetch_add(1, Ordering::Relaxed);
+        for it in &mut self.0 {
+            if std::ptr::eq(it.usage, usage) && it.count == count {
+                it.count += 1;
+            }
+        }
+    }
+}
+
 /// The streams that use one memory.
 pub(super) struct Usage {
     /// The number of uses inside the fast path, and the flags [`SHARED`], [`FREED`] and [`DEFERRED`].
@@ -38,6 +77,8 @@ pub(super) struct Usage {
     allocation_stream_id: u64,
     /// Locked while a use of shared memory is ordered and queued.
     uses: Ranked<SharedUses, ORDERING>,
+    /// How many have been added to `uses`; changed under its lock.
+    count: AtomicU64,
     /// The number of [`GraphHold`](super::GraphHold)s.
     graphs: AtomicU32,
 }
@@ -49,6 +90,7 @@ impl Usage {
             allocation_stream_id: allocation_stream.id(),
             allocation_stream,
             uses: Ranked::new(None),
+            count: AtomicU64::new(0),
             graphs: AtomicU32::new(0),
         }
     }
@@ -93,7 +135,7 @@ impl Usage {
     }
 
     /// Orders a use on `stream` behind the uses that it conflicts with, whose lock the caller has.
-    /// Returns a stream that the host has to wait for first, if there is one.
+    /// Returns a stream that the host has to wait for first, if there is one that it has not `waited` for.
     pub(super) fn order(
         &self,
         shared_uses: &mut SharedUses,
@@ -101,7 +143,7 @@ impl Usage {
         stream: &Arc<dyn Stream>,
         access: Access,
         by_graph: bool,
-        released: &mut ReleasedStreams,
+        (waited, released): (&mut WaitedUses, &mut ReleasedStreams),
     ) -> Result<Option<Arc<dyn Stream>>> {
         let state = self.state.load(Ordering::Acquire);
         if state & FREED != 0 && !(by_graph && state & DEFERRED != 0) {
@@ -109,7 +151,10 @@ impl Usage {
         }
         let uses = shared_uses.get_or_insert_with(|| Uses::of(self.allocation_stream.clone()));
         for earlier in uses.behind(stream, access) {
-            if !queue_wait(memory.device.as_ref(), stream, &earlier)? {
+            if !waited.cover(self, earlier.id())
+                && !queue_wait(memory.device.as_ref(), stream, &earlier)?
+            {
+                waited.add(self, earlier.id());
                 return Ok(Some(earlier));
             }
         }
@@ -121,6 +166,7 @@ impl Usage {
             };
             uses.forget_readers(is_done, released);
         }
+        waited.count_own(self);
         match stream.for_memory() {
             Some(remembered) => uses.add(&remembered, access, released),
             None => uses.add(stream, access, released),
