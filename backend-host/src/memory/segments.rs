@@ -5,8 +5,9 @@
 //! its handle, which is used only if the block is exported. So a process that opens a block maps no
 //! byte of another one.
 //!
-//! A freed block serves later requests. One that was exported does not: its pages are freed, and
-//! its range is used no more, so a process that still maps it sees zeros and never another block.
+//! A freed block serves later requests; a few small ones wait for one of the same size as they are.
+//! A block that was exported does not: its pages are freed, and its range is used no more, so a
+//! process that still maps it sees zeros and never another block.
 
 use super::block::block_size;
 use crate::sharing::handle::{Handle, Kind};
@@ -20,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const COMMON: usize = 64 << 20;
 /// Blocks from this size on have a segment of their own.
 const OWN: usize = 4 << 20;
+/// Freed blocks that span fewer pages wait as they are, and so many of a size.
+const WAITING_SPANS: usize = 17;
+const MOST_WAITING: usize = 16;
 
 /// A range of a common segment that no block uses.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +57,15 @@ struct Block {
     /// Those of its pages and the page in front of them.
     span: usize,
     home: Home,
-    exported: Option<IpcHandle>,
+    exported: Option<Box<IpcHandle>>,
+    /// Freed, and waiting for a request.
+    is_waiting: bool,
+}
+
+impl Block {
+    fn new(bytes: usize, span: usize, home: Home) -> Block {
+        Block { bytes, span, home, exported: None, is_waiting: false }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -62,8 +74,10 @@ struct State {
     /// Free ranges of common segments by address, and the same by size.
     free: BTreeMap<usize, FreeRange>,
     by_size: BTreeSet<(usize, usize)>,
-    /// Blocks in use by address.
+    /// Blocks in use and waiting ones by address.
     blocks: BTreeMap<usize, Block>,
+    /// Addresses of waiting blocks by the pages that they span.
+    waiting: [Vec<usize>; WAITING_SPANS],
     /// Free segments of large blocks by size.
     own: BTreeMap<usize, Vec<Segment>>,
     /// Bytes of free pages.
@@ -109,6 +123,7 @@ impl Segments {
             |start: usize, bytes: usize| (address - start < bytes).then_some((start as u64, bytes));
         let state = self.state.lock();
         let own = state.blocks.range(..=address).next_back();
+        let own = own.filter(|(_, block)| !block.is_waiting);
         let found = own.and_then(|(&start, block)| inside(start, block.bytes));
         drop(state);
         found.or_else(|| {
@@ -157,7 +172,8 @@ impl State {
         let page = page_size();
         let span = bytes.max(1).checked_next_multiple_of(page)?.checked_add(page)?;
         if span <= OWN
-            && let Some(address) = self.carve(bytes, span)
+            && let Some(address) =
+                self.take_waiting(bytes, span).or_else(|| self.carve(bytes, span))
         {
             return Some(address);
         }
@@ -174,8 +190,43 @@ impl State {
         };
         let address = segment.base() + page;
         self.blocks
-            .insert(address, Block { bytes, span, home: Home::Own(segment), exported: None });
+            .insert(address, Block::new(bytes, span, Home::Own(segment)));
         Some(address)
+    }
+
+    /// A freed block that spans as many pages.
+    fn take_waiting(&mut self, bytes: usize, span: usize) -> Option<usize> {
+        let address = self.waiting.get_mut(span / page_size())?.pop()?;
+        let block = self.blocks.get_mut(&address)?;
+        block.bytes = bytes;
+        block.is_waiting = false;
+        self.kept -= span;
+        Some(address)
+    }
+
+    /// Lets a small block that nobody else has seen wait for a request; returns false for others,
+    /// and where enough wait.
+    fn keep_waiting(&mut self, address: usize, limit: usize) -> bool {
+        let Some(block) = self.blocks.get_mut(&address) else { return false };
+        let Some(waiting) = self.waiting.get_mut(block.span / page_size()) else { return false };
+        let fits = self.kept + block.span <= limit && waiting.len() < MOST_WAITING;
+        if !fits || block.exported.is_some() || matches!(block.home, Home::Own(_)) {
+            return false;
+        }
+        block.is_waiting = true;
+        self.kept += block.span;
+        waiting.push(address);
+        true
+    }
+
+    /// Frees the waiting blocks; their pages stay.
+    fn free_waiting(&mut self) {
+        for address in std::mem::take(&mut self.waiting).into_iter().flatten() {
+            if let Some(block) = self.blocks.remove(&address) {
+                self.kept -= block.span;
+                self.free_block(address, block, usize::MAX);
+            }
+        }
     }
 
     /// A block in the smallest free range of a common segment that it fits.
@@ -199,7 +250,7 @@ impl State {
         common.live += 1;
         let address = start + page_size();
         self.blocks
-            .insert(address, Block { bytes, span, home: Home::Common(base), exported: None });
+            .insert(address, Block::new(bytes, span, Home::Common(base)));
         Some(address)
     }
 
@@ -217,8 +268,19 @@ impl State {
     }
 
     fn free(&mut self, address: usize, limit: usize) -> bool {
-        let Some(block) = self.blocks.remove(&address) else { return false };
-        let fits = self.kept + block.span <= limit;
+        if self.blocks.get(&address).is_none_or(|block| block.is_waiting) {
+            return false;
+        }
+        if !self.keep_waiting(address, limit)
+            && let Some(block) = self.blocks.remove(&address)
+        {
+            self.free_block(address, block, limit);
+        }
+        true
+    }
+
+    fn free_block(&mut self, address: usize, block: Block, limit: usize) {
+        let fits = self.kept.saturating_add(block.span) <= limit;
         let base = match block.home {
             Home::Own(segment) => {
                 if block.exported.is_some() {
@@ -228,12 +290,12 @@ impl State {
                     self.kept += block.span;
                     self.own.entry(block.span).or_default().push(segment);
                 }
-                return true;
+                return;
             }
             Home::Common(base) => base,
         };
         let start = address - page_size();
-        let Some(common) = self.common.get_mut(&base) else { return true };
+        let Some(common) = self.common.get_mut(&base) else { return };
         common.live -= 1;
         let keeps_pages = fits && block.exported.is_none();
         if !keeps_pages {
@@ -246,7 +308,6 @@ impl State {
             self.merge_free(base, start, FreeRange { bytes: block.span, with_pages });
         }
         self.drop_common_if_idle(base);
-        true
     }
 
     /// Puts a free range back, as one with its free neighbours in the same segment.
@@ -289,6 +350,7 @@ impl State {
 
     fn release(&mut self, bytes: usize) -> usize {
         let before = self.kept;
+        self.free_waiting();
         let freed = |state: &State| before - state.kept;
         while freed(self) < bytes {
             let Some(mut entry) = self.own.last_entry() else { break };
@@ -318,7 +380,10 @@ impl State {
 
     fn export(&mut self, call: &'static str, address: usize, kind: Kind) -> Result<IpcHandle> {
         let found = self.blocks.range_mut(..=address).next_back();
-        let Some((&start, block)) = found.filter(|(start, block)| address - **start < block.bytes)
+        let is_inside = |start: usize, block: &Block| {
+            !block.is_waiting && address - start < block.bytes
+        };
+        let Some((&start, block)) = found.filter(|(start, block)| is_inside(**start, block))
         else {
             return Err(Error::invalid(
                 call,
@@ -328,8 +393,8 @@ impl State {
                 ),
             ));
         };
-        if let Some(handle) = block.exported {
-            return Ok(handle);
+        if let Some(handle) = &block.exported {
+            return Ok(**handle);
         }
         let segment = match &block.home {
             Home::Own(segment) => segment,
@@ -354,7 +419,7 @@ impl State {
         segment.write(offset - page_size(), &handle.0).map_err(|error| {
             Error::unsupported(call, format!("the handle cannot be written: {error}"))
         })?;
-        block.exported = Some(handle);
+        block.exported = Some(Box::new(handle));
         Ok(handle)
     }
 }

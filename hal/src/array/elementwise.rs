@@ -9,7 +9,7 @@ use crate::function::{BinaryFunction, Function, UnaryFunction};
 use crate::iteration::simplify;
 use crate::layout::{Layout, broadcast_shapes, dense_layout, shape_text};
 use crate::memory::{Access, AccessGuard, Use};
-use crate::operation::{Elementwise, Input, Operand, Operation, Shape, Strides};
+use crate::operation::{Description, Elementwise, Input, Operand, Operation, Shape, Strides};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -339,7 +339,8 @@ impl Array {
             let inputs = inputs(function, compute, arguments, along)?;
             Elementwise { function, compute, shape, inputs, output }
         };
-        let operation = Operation::new(operation)?;
+        let mut description = Description::Elementwise(operation);
+        let operation = Operation::seal(&mut description)?;
         self.stream().wait_for_room();
         let guard = AccessGuard::acquire(self.stream(), &uses)?;
         if is_new {
@@ -348,7 +349,7 @@ impl Array {
         // SAFETY: layouts lie inside their memories, shapes agree after broadcasting, the
         // output repeats no element and overlaps no input except as the same view, and the
         // guard has ordered this work behind all that conflicts with it.
-        unsafe { self.stream().execute(&operation) }
+        unsafe { self.stream().execute(operation) }
     }
 }
 

@@ -5,11 +5,11 @@ use super::promote::check_same_kind;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction};
-use crate::iteration::simplify;
+use crate::iteration::{Moves, simplify};
 use crate::layout::{Layout, Order, shape_text};
 use crate::memory::{Access, AccessGuard, Use};
-use crate::operation::{Indexed, Mapped, Operation, Reduce, Shape, Strides};
-use smallvec::SmallVec;
+use crate::operation::{Description, Indexed, Mapped, Operation, Reduce, Shape, Strides};
+use smallvec::{SmallVec, smallvec};
 
 impl Array {
     /// Combines the elements along `axes` (all axes without it) in the type `compute`, into
@@ -79,18 +79,16 @@ impl Array {
         if output.size() == 0 {
             return Ok(());
         }
-        // Strides of the output along the axes of the input.
-        let keeps_axes = output.ndim() == self.ndim();
-        let mut along = output.strides().iter();
-        let mut stride = |is_reduced: bool| {
-            let own = if is_reduced && !keeps_axes { None } else { along.next() };
-            if is_reduced { 0 } else { own.copied().unwrap_or(0) }
-        };
-        let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
-        strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
         let inputs: SmallVec<[&Array; 2]> = [Some(self), factor].into_iter().flatten().collect();
-        strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
-        let (shape, moved) = simplify(self.shape(), &mut strides);
+        let is_flat = reduced.iter().all(|&is_reduced| is_reduced)
+            && inputs.iter().all(|array| array.layout.is_c_contiguous());
+        let (shape, strides, moved) = if is_flat {
+            let along = |array: &&Array| smallvec![array.dtype.size() as isize];
+            let strides = std::iter::once(smallvec![0]).chain(inputs.iter().map(along)).collect();
+            (smallvec![self.size()], strides, smallvec![0; inputs.len() + 1])
+        } else {
+            self.reduction_axes(reduced, &inputs, output)
+        };
         let mut ways = strides.into_iter().zip(moved);
         let mut operand = |array: &Array| {
             let (strides, moved) = ways.next().unwrap_or_default();
@@ -101,9 +99,30 @@ impl Array {
             None => Mapped::Identity(operand(self)),
             Some(factor) => Mapped::Product(operand(self), operand(factor)),
         };
-        let operation =
-            Operation::new(Reduce { reduction, compute, shape, input, output: output_operand })?;
-        output.queue(&operation, &inputs)
+        let reduce = Reduce { reduction, compute, shape, input, output: output_operand };
+        output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
+    }
+
+    /// Returns the extents of a reduction, and the strides and the move of the output and of each
+    /// input, simplified.
+    fn reduction_axes(
+        &self,
+        reduced: &[bool],
+        inputs: &[&Array],
+        output: &Array,
+    ) -> (Shape, SmallVec<[Strides; 3]>, Moves) {
+        // Strides of the output along the axes of the input.
+        let keeps_axes = output.ndim() == self.ndim();
+        let mut along = output.strides().iter();
+        let mut stride = |is_reduced: bool| {
+            let own = if is_reduced && !keeps_axes { None } else { along.next() };
+            if is_reduced { 0 } else { own.copied().unwrap_or(0) }
+        };
+        let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
+        strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
+        strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
+        let (shape, moved) = simplify(self.shape(), &mut strides);
+        (shape, strides, moved)
     }
 
     /// Stores the elements in `output`, on its stream.

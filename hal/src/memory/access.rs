@@ -122,10 +122,10 @@ impl<'a> LockedUses<'a> {
     }
 }
 
-/// How a guard excludes other uses.
+/// How a guard excludes other uses. Locks lie in a box, for each operation moves its guard.
 enum GuardState<'a> {
     Fast(FastPath<'a>),
-    Locked(LockedUses<'a>),
+    Locked(Box<LockedUses<'a>>),
 }
 
 /// Holds the uses of several allocations by one operation while its work is queued. Dropping it lets
@@ -272,7 +272,7 @@ impl<'a> AccessGuard<'a> {
                     // Captures of other streams may begin during the wait.
                     locked.no_capture_begins = None;
                 }
-                return Ok(AccessGuard { _queueing: queueing, state: GuardState::Locked(locked) });
+                return Ok(AccessGuard { _queueing: queueing, state: GuardState::Locked(Box::new(locked)) });
             };
             drop(locked);
             first.synchronize()?;

@@ -293,6 +293,7 @@ described!(Elementwise Reduce Scan Gather Scatter Sequence Random Nonzero Sort M
 
 /// A builtin operation that has been checked.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(transparent)]
 pub struct Operation(Description);
 
 impl Operation {
@@ -308,6 +309,19 @@ impl Operation {
         let mut operation = Operation(description.into());
         operation.0.check()?;
         Ok(operation)
+    }
+
+    /// Does what [`Operation::new`] documents, where the description lies: to move one takes longer
+    /// than to check it.
+    ///
+    /// # Errors
+    /// Those of [`Operation::new`].
+    #[inline]
+    pub fn seal(description: &mut Description) -> Result<&Self> {
+        description.check()?;
+        // SAFETY: an operation has the layout of its description (`repr(transparent)`), which is
+        // borrowed for as long, so that nothing changes it.
+        Ok(unsafe { &*std::ptr::from_ref(description).cast::<Operation>() })
     }
 
     /// Returns what the operation does.
