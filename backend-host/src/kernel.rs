@@ -265,8 +265,10 @@ impl Kernel for HostKernel {
         Ok(match attribute {
             A::MAX_THREADS_PER_BLOCK => self.kernel.most_threads() as i32,
             A::SHARED_SIZE_BYTES => self.kernel.static_shared_bytes() as i32,
+            // As drivers have it: that of the module, whichever the kernel reads.
+            A::CONST_SIZE_BYTES => self.kernel.constant_bytes() as i32,
             // A thread's local memory is a stack that grows, and no bytes are set aside for it.
-            A::CONST_SIZE_BYTES | A::LOCAL_SIZE_BYTES | KernelAttribute(7) => 0,
+            A::LOCAL_SIZE_BYTES | KernelAttribute(7) => 0,
             // The general registers of the processor.
             A::NUM_REGS => {
                 if cfg!(target_arch = "x86_64") {

@@ -24,11 +24,12 @@ extern "C++" {
 
 // Qualifiers that only the compiler driver understands: it takes them out of the preprocessed text.
 // `__gpuarray_global__` is where a kernel is declared; `__gpuarray_bounds__(threads, blocks)` holds
-// its launch bounds; `__gpuarray_variable__` is where a variable or function of the device is declared.
+// its launch bounds; `__gpuarray_variable__` is where a variable or function of the device is declared,
+// `__gpuarray_constant__` one in constant memory.
 #define __global__ __gpuarray_global__
 #define __launch_bounds__(...) __gpuarray_bounds__(__VA_ARGS__)
 #define __device__ __gpuarray_variable__
-#define __constant__ __gpuarray_variable__
+#define __constant__ __gpuarray_constant__
 #define __managed__ __gpuarray_variable__
 
 // Memory of a block: of the thread that runs it. A definition is static shared memory; a declaration
@@ -57,7 +58,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 3;
+constexpr unsigned VERSION = 4;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -69,8 +70,9 @@ typedef unsigned long long Lanes;
 // writes each lane's result to the lane's record. It must not call the executor.
 typedef void Combine(void* const* records, Lanes lanes);
 
-// Why a kernel stops: the executor's errors tell them apart.
-enum Trap : unsigned { TRAP = 1, ASSERT = 2, UNSUPPORTED = 3 };
+// Why a kernel stops: the executor's errors tell them apart. ENDING: it called a function that ends the
+// process, whose name is the message; where is not known.
+enum Trap : unsigned { TRAP = 1, ASSERT = 2, UNSUPPORTED = 3, ENDING = 4 };
 
 // The functions of the executor. `thread` is the linear index of the calling thread in its block.
 // `file` and `line` say where the program waits, for errors and for forms without a mask.
@@ -343,6 +345,10 @@ extern "C" {
 extern __attribute__((visibility("default"))) const gpuarray_abi::Unit gpuarray_unit;
 const gpuarray_abi::Unit gpuarray_unit = {gpuarray_abi::VERSION, GPUARRAY_WARP_SIZE,
                                           &gpuarray_abi::executor, gpuarray_abi::local_address};
+// What the driver links in place of functions that end the process.
+[[noreturn]] void gpuarray_ending(const char* name) {
+    gpuarray_abi::trap(gpuarray_abi::ENDING, name, nullptr, 0);
+}
 }
 
 // For each kernel that a text defines, and for each name expression, the driver appends to the

@@ -2,13 +2,14 @@
 
 use std::ffi::{c_char, c_void};
 
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
 
 pub(crate) const TRAP: u32 = 1;
 pub(crate) const ASSERT: u32 = 2;
+pub(crate) const ENDING: u32 = 4;
 
 #[repr(C)]
 #[derive(Debug)]

@@ -19,6 +19,7 @@ mod unit;
 
 pub(crate) use block::{Launch, begin_block};
 pub(crate) use calls::CHECKED_EXECUTOR;
+pub(crate) use heap::{hold_heap, let_heap_go};
 pub(crate) use lines::folder_option;
 pub use memory::fill_uninitialised;
 pub(crate) use turn::Turn;

@@ -4,6 +4,7 @@ mod flags;
 
 use crate::check;
 use crate::declarations;
+use crate::endings;
 use crate::error::{Error, Result};
 use crate::grid::MOST_SHARED_BYTES;
 use crate::headers;
@@ -262,6 +263,7 @@ impl Compiler {
         let libraries = self.toolchain.libraries(symbols.libraries());
         arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
         let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;
+        defined.push_str(&endings::definitions(&symbols));
         if !defined.is_empty() {
             defined.push_str(".section .note.GNU-stack,\"\",%progbits\n");
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));

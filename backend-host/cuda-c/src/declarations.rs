@@ -3,10 +3,12 @@
 //! The qualifiers of CUDA are macros for reserved words (`gpuarray_abi.h`). Here they are found in the
 //! preprocessed text, taken out of it, and answered by declarations behind it.
 
+mod constants;
 mod reader;
 
 use crate::regions::Forms;
 use crate::tokens::Tokens;
+pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
 use std::borrow::Cow;
@@ -30,7 +32,7 @@ pub(crate) struct Unit {
 pub(crate) fn unit(preprocessed: &str, names: &[&str], has_forms: bool) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     check(&tokens)?;
-    let Declarations { kernels, template_bounds, all, edits } = reader::read(&tokens);
+    let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(&tokens);
     let mut forms = if has_forms { Forms::of(&tokens, &all) } else { Forms::default() };
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
@@ -67,6 +69,7 @@ pub(crate) fn unit(preprocessed: &str, names: &[&str], has_forms: bool) -> Resul
         let form = forms.name_of(address).map_or(String::new(), |form| format!(", (&{form})"));
         let _ = writeln!(text, "::gpuarray_abi::entry<(&{address}){form}>({{{bounds}}});");
     }
+    constants::append(&mut text, &constants);
     Ok(Unit { text, has_forms })
 }
 

@@ -4,7 +4,7 @@ use crate::abi::{self, Combine, Executor, Lanes};
 use crate::block::{GRID_BARRIER, MOST_THREADS, text_of};
 use crate::context::{StackPointer, Target};
 use crate::error::FailureKind;
-use crate::worker::{enter, exit, fail, is_cooperative, running, step, wait};
+use crate::worker::{enter, exit, fail, is_cooperative, is_running, running, step, wait};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The table that each unit gets when it is loaded.
@@ -181,6 +181,10 @@ unsafe extern "C" fn trap(
     line: u32,
 ) -> ! {
     let worker = running();
+    if !is_running(worker) {
+        // The destructor of a variable, which runs when the unit goes: there is no launch to end.
+        std::process::abort();
+    }
     // SAFETY: the worker is this thread's; the texts are the unit's.
     unsafe {
         enter(worker);
@@ -192,10 +196,16 @@ unsafe extern "C" fn trap(
             abi::ASSERT => (FailureKind::Assert, format!("assertion {what:?} failed")),
             abi::TRAP if what.is_empty() => (FailureKind::Trap, "__trap() was called".to_owned()),
             abi::TRAP => (FailureKind::Trap, what),
+            abi::ENDING => {
+                (FailureKind::Trap, format!("{what} was called, which would end the process,"))
+            }
             _ => (FailureKind::Unsupported, what),
         };
         let thread = thread as usize % MOST_THREADS;
-        let message = format!("{what} in thread {thread} at {}", text_of((file, line)));
+        let mut message = format!("{what} in thread {thread}");
+        if !file.is_null() {
+            message = format!("{message} at {}", text_of((file, line)));
+        }
         fail(worker, kind, message)
     }
 }

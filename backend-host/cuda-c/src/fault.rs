@@ -6,6 +6,7 @@
 
 use crate::context::leave;
 use crate::error::FailureKind;
+use crate::fork::OfProcess;
 use crate::worker::{Fault, Worker};
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -13,8 +14,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-const SIGNALS: [c_int; 5] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+const SIGNALS: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
 /// Threads that run kernels. Those beyond have no protection.
 const MOST_WORKERS: usize = 4096;
@@ -127,7 +128,7 @@ impl Before {
 
 /// Makes sure that faults come here first: other parts of the process install handlers, too.
 pub(crate) fn watch() {
-    static INSTALLING: Mutex<()> = Mutex::new(());
+    static INSTALLING: OfProcess<Mutex<()>> = OfProcess::new();
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     let is_ours = |signal: c_int| {
         // SAFETY: the structure is plain data, which the call fills.
@@ -141,7 +142,7 @@ pub(crate) fn watch() {
     if INSTALLED.load(Ordering::Acquire) && is_ours(libc::SIGSEGV) {
         return;
     }
-    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _installing = INSTALLING.get().lock().unwrap_or_else(PoisonError::into_inner);
     for (signal, before) in SIGNALS.into_iter().zip(&BEFORE) {
         if is_ours(signal) {
             continue;
@@ -160,6 +161,18 @@ pub(crate) fn watch() {
         }
     }
     INSTALLED.store(true, Ordering::Release);
+}
+
+/// Leaves the calling thread's place alone in the table: a forked child has no other threads, and those
+/// that it starts may be known by the numbers of the parent's. Called by the handler of a fork.
+pub(crate) fn forget_other_threads() {
+    let thread = this_thread();
+    for slot in &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)] {
+        if slot.thread.load(Ordering::Acquire) != thread {
+            slot.worker.store(ptr::null_mut(), Ordering::Release);
+            slot.thread.store(0, Ordering::Release);
+        }
+    }
 }
 
 /// The worker of the calling thread, if it has one.
@@ -204,8 +217,8 @@ impl Interrupted {
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the system passes valid structures.
     let code = unsafe { (*info).si_code };
-    // A signal that a process has sent is no fault.
-    if code > 0
+    // A signal that a process has sent is no fault, but for what `abort` sends to its own thread.
+    if (code > 0 || signal == libc::SIGABRT && code == libc::SI_TKILL)
         && let Some(worker) = worker_in_kernel()
     {
         // SAFETY: the worker is this thread's, and the code of its kernel was interrupted.
@@ -307,6 +320,10 @@ pub(crate) fn describe(fault: &Fault) -> (FailureKind, String) {
             (FailureKind::Trap, "an integer division by zero, or one that overflows".to_owned())
         }
         libc::SIGILL | libc::SIGTRAP => (FailureKind::Trap, "a trap".to_owned()),
+        libc::SIGABRT => {
+            let what = "the end of the process, by abort, std::terminate or an exception";
+            (FailureKind::Trap, what.to_owned())
+        }
         signal => (FailureKind::Trap, format!("signal {signal}")),
     }
 }

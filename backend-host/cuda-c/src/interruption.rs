@@ -6,12 +6,13 @@
 //! only, which holds no lock of the system; elsewhere it waits for the next barrier or signal.
 
 use crate::fault::{Interrupted, registered_worker};
+use crate::fork::{self, OfProcess};
 use crate::worker::{Worker, ask};
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ const SIGNAL: c_int = libc::SIGURG;
 pub(crate) struct Watched {
     watch: &'static Watch,
     number: u64,
+    generation: u32,
 }
 
 /// The launches of the process.
@@ -49,7 +51,7 @@ struct State {
 impl Watched {
     /// Has the calling thread asked about the launch that it begins.
     pub(crate) fn new() -> Watched {
-        let watch = watch();
+        let (generation, watch) = (fork::generation(), WATCH.get());
         let mut state = watch.lock();
         state.count += 1;
         let number = state.count;
@@ -64,13 +66,16 @@ impl Watched {
         if state.sleeps {
             watch.wakes.notify_one();
         }
-        Watched { watch, number }
+        Watched { watch, number, generation }
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.watch.lock().launches.retain(|(_, number)| *number != self.number);
+        // In a forked child a thread of the parent may have had the lock.
+        if self.generation == fork::generation() {
+            self.watch.lock().launches.retain(|(_, number)| *number != self.number);
+        }
     }
 }
 
@@ -104,35 +109,8 @@ impl Watch {
     }
 }
 
-/// The launches of this process: a forked child has none, and no thread that looks at them.
-fn watch() -> &'static Watch {
-    static WATCH: AtomicPtr<Watch> = AtomicPtr::new(ptr::null_mut());
-    static FORKS: Once = Once::new();
-    extern "C" fn forget() {
-        WATCH.store(ptr::null_mut(), Ordering::Release);
-    }
-    FORKS.call_once(|| {
-        // SAFETY: the function only writes an atomic variable.
-        unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-    });
-    let known = WATCH.load(Ordering::Acquire);
-    // SAFETY: what is stored is never freed.
-    if let Some(watch) = unsafe { known.as_ref() } {
-        return watch;
-    }
-    let new = Box::into_raw(Box::<Watch>::default());
-    match WATCH.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: it is never freed from now on.
-        Ok(_) => unsafe { &*new },
-        Err(other) => {
-            // SAFETY: nobody has seen the new one, and the other is never freed.
-            unsafe {
-                drop(Box::from_raw(new));
-                &*other
-            }
-        }
-    }
-}
+/// A forked child has no launches, and no thread that looks at them.
+static WATCH: OfProcess<Watch> = OfProcess::new();
 
 pub(crate) fn this_thread() -> libc::pthread_t {
     // SAFETY: the call has no preconditions.

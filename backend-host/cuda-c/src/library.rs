@@ -1,20 +1,22 @@
 //! A compiled unit in the process: its kernels and variables.
 
+mod opening;
+
 use crate::abi::{self, Entry, Unit};
 use crate::check::{self, CHECKED_EXECUTOR};
+use crate::declarations::CONSTANT_PREFIX;
 use crate::error::{Error, Result};
 use crate::executor::EXECUTOR;
-use crate::grid::{MOST_SHARED_BYTES, Schedule};
+use crate::grid::{self, Initialiser, MOST_SHARED_BYTES, Schedule};
+use crate::initialisers;
 use crate::shared_use;
 use crate::symbols::{Symbol, Symbols};
-use crate::temporary::Folder;
 use object::SymbolKind;
+use opening::open;
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::fmt;
-use std::fs;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 /// The symbol of the storage of dynamic shared memory.
@@ -31,6 +33,8 @@ pub struct Library {
     /// The names of the entries that the compilation's `names` asked for, in order.
     names: Vec<String>,
     warp_size: u32,
+    /// Bytes of all constants.
+    constant_bytes: u64,
     /// Offsets and bytes of static shared memory in thread-local memory.
     shared: Vec<(u64, u64)>,
     /// The offset of dynamic shared memory.
@@ -77,7 +81,8 @@ impl Library {
     /// Loads what a [`Compiler`](crate::Compiler) made.
     ///
     /// # Errors
-    /// `NotAUnit` for other bytes, for a unit of another version, and where the system's loader fails.
+    /// `NotAUnit` for other bytes, for a unit of another version, where the system's loader fails, and where the
+    /// initialiser of a variable does.
     ///
     /// # Safety
     /// The bytes are the code of a trusted compilation: loading runs what is in them.
@@ -86,8 +91,9 @@ impl Library {
         let Some(root) = symbols.find("gpuarray_unit").cloned() else {
             return Err(Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned()));
         };
+        let (bytes, initialisers) = initialisers::take(bytes)?;
         // SAFETY: the caller trusts the code.
-        let handle = unsafe { open(bytes) }?;
+        let handle = unsafe { open(&bytes) }?;
         // SAFETY: the symbol is a `Unit`; its version is looked at before the rest.
         let unit: *const Unit = unsafe {
             *handle
@@ -105,7 +111,7 @@ impl Library {
             )));
         }
         // SAFETY: the unit is loaded there, and nothing runs in it yet.
-        let checked = unsafe { check::Unit::of(&symbols, bytes, base) };
+        let checked = unsafe { check::Unit::of(&symbols, &bytes, base) };
         let executor = if checked.is_some() { &CHECKED_EXECUTOR } else { &EXECUTOR };
         // SAFETY: the variable is the unit's, and nothing runs in it yet.
         unsafe { *unit.executor = executor };
@@ -122,6 +128,8 @@ impl Library {
                 .collect(),
             names: Vec::new(),
             warp_size: unit.warp_size,
+            // SAFETY: the unit is loaded there.
+            constant_bytes: unsafe { constant_bytes(&symbols, base) },
             shared: static_shared(&symbols).map(|it| (it.value, it.bytes)).collect(),
             dynamic_shared: symbols.find(DYNAMIC_SHARED).map(|it| it.value),
             local: unit.local,
@@ -131,6 +139,16 @@ impl Library {
             checked,
             _handle: handle,
         };
+        if initialisers.count() > 0 {
+            let first = base.wrapping_add(initialisers.start as usize) as *const Initialiser;
+            // SAFETY: the library's own table says so, and the loader has filled in the addresses.
+            let initialised = unsafe {
+                let functions = std::slice::from_raw_parts(first, initialisers.count());
+                grid::initialise(&library, functions)
+            };
+            initialised
+                .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))?;
+        }
         for number in 0.. {
             let Some(entry) = symbols.find(&format!("gpuarray_entry_{number}")) else { break };
             let address = base.wrapping_add(entry.value as usize) as *const Entry;
@@ -258,6 +276,11 @@ impl Library {
         self.warp_size
     }
 
+    /// Bytes of constant memory that the constants of the unit take one behind the other.
+    pub(crate) fn constant_bytes(&self) -> u64 {
+        self.constant_bytes
+    }
+
     /// The layout of a unit with checks.
     pub(crate) fn checked(&self) -> Option<&check::Unit> {
         self.checked.as_ref()
@@ -325,6 +348,18 @@ fn static_shared_of(symbols: &Symbols) -> HashMap<&str, u64> {
     all.filter_map(|it| Some((it.name.strip_prefix(shared_use::PREFIX)?, it.bytes))).collect()
 }
 
+/// # Safety
+/// The library is loaded at `base`.
+unsafe fn constant_bytes(symbols: &Symbols, base: usize) -> u64 {
+    let sizes = (0..).map_while(|number| symbols.find(&format!("{CONSTANT_PREFIX}{number}")));
+    sizes.fold(0, |end: u64, symbol| {
+        // SAFETY: the driver has written two words there.
+        let [bytes, alignment] =
+            unsafe { *(base.wrapping_add(symbol.value as usize) as *const [u64; 2]) };
+        end.next_multiple_of(alignment.max(1)) + bytes
+    })
+}
+
 fn by_address(symbols: &Symbols, base: usize) -> HashMap<usize, Vec<&str>> {
     let mut names: HashMap<usize, Vec<&str>> = HashMap::new();
     for symbol in symbols.defined.iter().filter(|it| it.kind != SymbolKind::Tls) {
@@ -341,57 +376,4 @@ fn variables(symbols: &Symbols, base: usize) -> HashMap<String, (usize, usize)> 
         .filter(|it| it.kind == SymbolKind::Data && it.bytes > 0 && !is_own(&it.name))
         .map(|it| (it.name.clone(), (base.wrapping_add(it.value as usize), it.bytes as usize)))
         .collect()
-}
-
-/// Loads a library from bytes, under a path that no other one has: the system's loader knows
-/// libraries by their paths.
-///
-/// # Safety
-/// The code is trusted.
-unsafe fn open(bytes: &[u8]) -> Result<libloading::Library> {
-    let folder = Folder::new()?;
-    let path = folder.path.join("unit.so");
-    fs::write(&path, bytes).map_err(|error| folder.failed(&error))?;
-    // SAFETY: the caller's promise.
-    unsafe { load(&path) }.or_else(|error| {
-        // A folder for temporary files may forbid code.
-        // SAFETY: the caller's promise.
-        unsafe { open_in_memory(bytes, &folder) }.unwrap_or(Err(error))
-    })
-}
-
-/// # Safety
-/// The code is trusted.
-unsafe fn load(path: &Path) -> Result<libloading::Library> {
-    // SAFETY: the caller's promise.
-    unsafe { libloading::Library::new(path) }
-        .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))
-}
-
-/// Loads from a file in memory; `None` where the system has none.
-///
-/// # Safety
-/// The code is trusted.
-#[cfg(target_os = "linux")]
-unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<libloading::Library>> {
-    use std::io::Write as _;
-    use std::os::fd::{AsRawFd as _, FromRawFd as _};
-    // SAFETY: the name is a C string.
-    let descriptor = unsafe { libc::memfd_create(c"unit".as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return None;
-    }
-    // SAFETY: the descriptor is new and this object's.
-    let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
-    file.write_all(bytes).ok()?;
-    // A link in the folder makes the path unlike others.
-    let link = folder.path.join("memory.so");
-    std::os::unix::fs::symlink(format!("/proc/self/fd/{}", file.as_raw_fd()), &link).ok()?;
-    // SAFETY: the caller's promise.
-    Some(unsafe { load(&link) })
-}
-
-#[cfg(not(target_os = "linux"))]
-unsafe fn open_in_memory(_: &[u8], _: &Folder) -> Option<Result<libloading::Library>> {
-    None
 }

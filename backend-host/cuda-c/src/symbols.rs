@@ -87,6 +87,11 @@ impl Symbols {
         Ok(symbols)
     }
 
+    /// True for a function or variable that is declared only.
+    pub(crate) fn is_undefined(&self, name: &str) -> bool {
+        self.undefined.iter().any(|it| it.0 == name)
+    }
+
     /// Names of thread-local variables that are declared only.
     pub(crate) fn undefined_thread_local(&self) -> impl Iterator<Item = &str> {
         let names = self.undefined.iter().filter(|(_, kind)| *kind == SymbolKind::Tls);

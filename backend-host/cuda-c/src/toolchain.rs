@@ -1,6 +1,7 @@
 //! The system's C++ compiler.
 
 use crate::error::{Error, Result};
+use crate::fork::OfProcess;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -28,12 +29,13 @@ impl Toolchain {
     /// # Errors
     /// `NoCompiler` that says what was looked for.
     pub(crate) fn find(packages: &[PathBuf]) -> Result<Toolchain> {
-        static FOUND: Mutex<Option<(Option<String>, Toolchain)>> = Mutex::new(None);
+        type Found = Mutex<Option<(Option<String>, Toolchain)>>;
+        static FOUND: OfProcess<Found> = OfProcess::new();
         let chosen = match is_trusted() {
             true => std::env::var("CXX").ok().filter(|it| !it.trim().is_empty()),
             false => Some("/usr/bin/c++".to_owned()),
         };
-        let mut found = FOUND.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut found = FOUND.get().lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((of, toolchain)) = &*found
             && *of == chosen
         {

@@ -90,6 +90,12 @@ pub(crate) fn running() -> *mut Worker {
     CURRENT.with(Cell::get)
 }
 
+/// True if a launch runs on the calling thread, whose worker this is, or null.
+pub(crate) fn is_running(worker: *mut Worker) -> bool {
+    // SAFETY: the thread's worker lives as long as it.
+    unsafe { worker.as_ref() }.is_some_and(|worker| !worker.grid.is_null())
+}
+
 /// The worker of the calling thread.
 fn current() -> *mut Worker {
     CURRENT.with(|current| {
@@ -133,7 +139,7 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
         if (*worker).in_kernel.load(Ordering::Relaxed) || !(*worker).grid.is_null() {
             return Err(Error::Kernel(Failure {
                 kind: FailureKind::Unsupported,
-                message: format!("kernel {} was launched by a kernel", grid.name),
+                message: format!("{} was launched by a kernel", grid.what()),
             }));
         }
         let first = (*worker).take_fiber()?;
@@ -202,9 +208,7 @@ impl Worker {
             self.reset(index);
             self.free.push(index as u32);
         }
-        let Index { x, y, z } = self.index;
-        failure.message =
-            format!("kernel {} failed in block ({x}, {y}, {z}): {}", grid.name, failure.message);
+        failure.message = grid.describe(self.index, &failure.message);
         Err(Error::Kernel(failure))
     }
 

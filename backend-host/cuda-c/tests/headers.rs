@@ -23,7 +23,12 @@ fn compile(file: &str, options: &[&str], output: Option<&Path>) -> String {
     let mut command = Command::new(words.next().expect("a compiler"));
     command.args(words).args(["-x", "c++", "-std=c++17", "-fno-math-errno", "-fno-builtin-printf"]);
     // What the driver takes out of a program's text.
-    command.args(["-D__gpuarray_global__=", "-D__gpuarray_variable__=", "-pthread"]);
+    command.args([
+        "-D__gpuarray_global__=",
+        "-D__gpuarray_variable__=",
+        "-D__gpuarray_constant__=",
+        "-pthread",
+    ]);
     // The driver's preprocessor runs without optimisation, for which the system's headers define functions.
     command.arg("-U__OPTIMIZE__");
     command.arg("-I").arg(crate_folder().join("include"));

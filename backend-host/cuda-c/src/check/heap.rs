@@ -2,7 +2,9 @@
 
 use super::Allocation;
 use super::memory::fill_uninitialised;
+use crate::fork;
 use std::alloc::{Layout, alloc, dealloc};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -32,7 +34,24 @@ static HEAP: Mutex<Heap> = Mutex::new(Heap {
 });
 
 fn heap() -> MutexGuard<'static, Heap> {
+    fork::watch();
     HEAP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    /// The heap while the thread forks the process, so that the child finds it whole.
+    static HELD: Cell<Option<MutexGuard<'static, Heap>>> = const { Cell::new(None) };
+}
+
+/// Keeps the heap from other threads while the calling one forks the process.
+pub(crate) fn hold_heap() {
+    let _ =
+        HELD.try_with(|held| held.set(Some(HEAP.lock().unwrap_or_else(PoisonError::into_inner))));
+}
+
+/// Ends that, in the parent and in the child.
+pub(crate) fn let_heap_go() {
+    let _ = HELD.try_with(|held| drop(held.take()));
 }
 
 /// Allocates; null if there is no memory.

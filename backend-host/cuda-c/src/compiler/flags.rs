@@ -90,6 +90,8 @@ impl Compiler {
             "-fno-stack-protector",
             // A reference from one function to another can be told from one within it.
             "-ffunction-sections",
+            // An exception of the system's library ends where the unit begins.
+            "-fno-asynchronous-unwind-tables",
             "-pipe",
         ];
         match (options.debug, self.language.checked, self.optimization) {
@@ -102,7 +104,7 @@ impl Compiler {
                     // The passes that cost little.
                     Optimization::Compilation => "-Og",
                 };
-                all.extend([level, "-fno-asynchronous-unwind-tables"]);
+                all.push(level);
             }
         }
         if !self.toolchain.is_clang {

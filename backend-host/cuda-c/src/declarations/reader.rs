@@ -1,5 +1,6 @@
 //! The declarations of a text, one after the other: which are kernels, and what is taken out.
 
+use super::constants::{self, Constant};
 use crate::tokens::Tokens;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,6 +8,7 @@ use std::ops::Range;
 const GLOBAL: &str = "__gpuarray_global__";
 const BOUNDS: &str = "__gpuarray_bounds__";
 const VARIABLE: &str = "__gpuarray_variable__";
+const CONSTANT: &str = "__gpuarray_constant__";
 
 /// A kernel that a text defines.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +42,7 @@ pub(super) struct Declarations {
     pub(super) kernels: Vec<Kernel>,
     /// The bounds of templates of kernels that are numbers: names of templates do not tell them.
     pub(super) template_bounds: HashMap<String, String>,
+    pub(super) constants: Vec<Constant>,
     /// All declarations outside of classes and functions.
     pub(super) all: Vec<Declared>,
     /// Bytes of the text to replace, in order.
@@ -131,7 +134,7 @@ impl Reader<'_, '_> {
     fn blank(&mut self, begin: usize, end: usize) {
         for index in begin..end {
             match self.tokens.at(index) {
-                GLOBAL | VARIABLE => self.replace(index, index, ""),
+                GLOBAL | VARIABLE | CONSTANT => self.replace(index, index, ""),
                 BOUNDS => self.replace(index, self.tokens.partner(index + 1).unwrap_or(index), ""),
                 _ => {}
             }
@@ -188,10 +191,18 @@ impl Reader<'_, '_> {
         } else if parameters.is_none() && !has("extern") {
             // Kept although no function may read or write it: the host does.
             for index in begin..end {
-                if tokens.at(index) == VARIABLE {
+                if matches!(tokens.at(index), VARIABLE | CONSTANT) {
                     self.replace(index, index, "__attribute__((__used__))");
                     break;
                 }
+            }
+            if has(CONSTANT) {
+                let names = constants::names(tokens, begin, end);
+                let own = names
+                    .into_iter()
+                    .map(|name| Constant { namespaces: self.namespaces(), name: name.to_owned() });
+                let own: Vec<_> = own.collect();
+                self.found.constants.extend(own);
             }
         }
         self.blank(begin, end);
@@ -235,20 +246,22 @@ impl Reader<'_, '_> {
             Some(text(index + 2, close - 1).to_owned())
         });
         Kernel {
-            namespaces: self
-                .scopes
-                .iter()
-                .filter_map(|scope| match scope {
-                    Scope::Namespace(opening) => Some(opening.clone()),
-                    Scope::Linkage(_) => None,
-                })
-                .collect(),
+            namespaces: self.namespaces(),
             name: text(first, open - 1).replace('\n', " "),
             parameters: self.without_defaults(open + 1, close),
             is_extern_c,
             is_instance: is_template,
             bounds: bounds.unwrap_or_default(),
         }
+    }
+
+    /// The namespaces that the current declaration is in.
+    fn namespaces(&self) -> Vec<String> {
+        let opening = |scope: &Scope| match scope {
+            Scope::Namespace(opening) => Some(opening.clone()),
+            Scope::Linkage(_) => None,
+        };
+        self.scopes.iter().filter_map(opening).collect()
     }
 
     /// The opening parenthesis of a function's parameters; `None` for another declaration.
@@ -340,7 +353,7 @@ impl Reader<'_, '_> {
             };
             if !is_default {
                 for index in at..=last {
-                    if tokens.at(index) != VARIABLE {
+                    if !matches!(tokens.at(index), VARIABLE | CONSTANT) {
                         text.push_str(tokens.at(index));
                         text.push(' ');
                     }

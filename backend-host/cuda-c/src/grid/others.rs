@@ -50,7 +50,7 @@ impl Grid<'_> {
             if self.is_to_end() {
                 self.stop(Error::Kernel(Failure {
                     kind: FailureKind::Interrupted,
-                    message: format!("kernel {} was interrupted", self.name),
+                    message: format!("{} was interrupted", self.what()),
                 }));
             }
             others = self.others();

@@ -140,7 +140,7 @@ impl<'a> Program<'a> {
     /// `static const int name = ...;`
     fn add_constant(&mut self, tokens: &Tokens<'a>, range: Range<usize>) {
         let is_number = |word: &str| {
-            matches!(word, "static" | "__gpuarray_variable__" | "inline")
+            matches!(word, "static" | "__gpuarray_variable__" | "__gpuarray_constant__" | "inline")
                 || is_keyword(word)
                 || super::words::is_integer(word)
         };

@@ -1,0 +1,93 @@
+//! The constants of a text: their names, and what tells the executor their sizes.
+
+use crate::tokens::Tokens;
+use std::fmt::Write as _;
+
+/// What the sizes of a constant have in front of their number as a symbol: its bytes and its alignment.
+pub(crate) const PREFIX: &str = "gpuarray_constant_";
+
+/// A variable in constant memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Constant {
+    /// The namespaces to open, from the outside.
+    pub(super) namespaces: Vec<String>,
+    pub(super) name: String,
+}
+
+/// The names of the variables that are declared between `begin` and the `;` at `end`; none of a template's, and
+/// none where it is not certain what is a name.
+pub(super) fn names<'a>(tokens: &Tokens<'a>, begin: usize, end: usize) -> Vec<&'a str> {
+    let (mut names, mut name) = (Vec::new(), None);
+    let mut at = begin;
+    while at < end {
+        match tokens.at(at) {
+            "template" | "(" => return Vec::new(),
+            "__attribute__" | "__attribute" | "alignas" | "decltype" | "__typeof__" => {
+                at = tokens.partner(at + 1).unwrap_or(end);
+            }
+            "[" | "{" => at = tokens.partner(at).unwrap_or(end),
+            "<" => {
+                let Some(close) = angle_end(tokens, at, end) else { return Vec::new() };
+                at = close;
+            }
+            "=" => {
+                let Some(next) = initialiser_end(tokens, at, end) else { return Vec::new() };
+                at = next - 1;
+            }
+            "," => names.extend(name.take()),
+            word if tokens.is_word(at) => name = Some(word),
+            _ => {}
+        }
+        at += 1;
+    }
+    names.extend(name);
+    names
+}
+
+/// The `>` that closes the arguments of a template.
+fn angle_end(tokens: &Tokens<'_>, open: usize, end: usize) -> Option<usize> {
+    let mut depth = 0;
+    for at in open..end {
+        match tokens.at(at) {
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            "(" | "{" | "=" | ";" => return None,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The `,` or the end behind the value of a variable; `None` where a `,` may belong to a template's arguments.
+fn initialiser_end(tokens: &Tokens<'_>, equals: usize, end: usize) -> Option<usize> {
+    let (mut at, mut has_angle) = (equals + 1, false);
+    while at < end {
+        match tokens.at(at) {
+            "," => return (!has_angle).then_some(at),
+            "<" => has_angle = true,
+            "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(end),
+            _ => {}
+        }
+        at += 1;
+    }
+    Some(end)
+}
+
+/// Appends the sizes of constants.
+pub(super) fn append(text: &mut String, constants: &[Constant]) {
+    for (number, Constant { namespaces, name }) in constants.iter().enumerate() {
+        let _ = write!(text, "\n# 1 \"constant {name}\"\n");
+        for namespace in namespaces {
+            let _ = write!(text, "{namespace} {{ ");
+        }
+        let _ = write!(
+            text,
+            "static const unsigned long {PREFIX}{number}[2] __asm__(\"{PREFIX}{number}\") \
+             __attribute__((used)) = {{sizeof({name}), alignof(decltype({name}))}};"
+        );
+        let _ = writeln!(text, "{}", " }".repeat(namespaces.len()));
+    }
+}

@@ -1,0 +1,37 @@
+//! Functions that end the process, or the thread that runs a block: where a kernel calls one, its launch
+//! ends with an error instead.
+
+use crate::symbols::Symbols;
+use std::fmt::Write as _;
+
+/// The functions by their symbols, and as messages name them.
+const ENDINGS: [(&str, &str); 8] = [
+    ("abort", "abort"),
+    ("exit", "exit"),
+    ("_exit", "_exit"),
+    ("_Exit", "_Exit"),
+    ("quick_exit", "quick_exit"),
+    ("pthread_exit", "pthread_exit"),
+    ("thrd_exit", "thrd_exit"),
+    ("_ZSt9terminatev", "std::terminate"),
+];
+
+/// Jumps to the function of the unit's headers that ends a launch, with the address of a name as its argument.
+#[cfg(target_arch = "x86_64")]
+const JUMP: &str = "lea 1f(%rip), %rdi\njmp gpuarray_ending\n";
+#[cfg(target_arch = "aarch64")]
+const JUMP: &str = "adrp x0, 1f\nadd x0, x0, :lo12:1f\nb gpuarray_ending\n";
+
+/// Returns assembler text that defines those of the functions that an object file calls.
+pub(crate) fn definitions(symbols: &Symbols) -> String {
+    let mut text = String::new();
+    for (symbol, name) in ENDINGS.into_iter().filter(|it| symbols.is_undefined(it.0)) {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            ".text\n.globl {symbol}\n.hidden {symbol}\n.type {symbol}, %function\n{symbol}:\n{JUMP}\
+             .section .rodata\n1: .asciz \"{name}\"\n"
+        );
+    }
+    text
+}

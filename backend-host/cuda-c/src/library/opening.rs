@@ -1,0 +1,59 @@
+//! Loading of a library's bytes by the system.
+
+use crate::error::{Error, Result};
+use crate::temporary::Folder;
+use std::fs;
+use std::path::Path;
+
+/// Loads a library from bytes, under a path that no other one has: the system's loader knows
+/// libraries by their paths.
+///
+/// # Safety
+/// The code is trusted.
+pub(super) unsafe fn open(bytes: &[u8]) -> Result<libloading::Library> {
+    let folder = Folder::new()?;
+    let path = folder.path.join("unit.so");
+    fs::write(&path, bytes).map_err(|error| folder.failed(&error))?;
+    // SAFETY: the caller's promise.
+    unsafe { load(&path) }.or_else(|error| {
+        // A folder for temporary files may forbid code.
+        // SAFETY: the caller's promise.
+        unsafe { open_in_memory(bytes, &folder) }.unwrap_or(Err(error))
+    })
+}
+
+/// # Safety
+/// The code is trusted.
+unsafe fn load(path: &Path) -> Result<libloading::Library> {
+    // SAFETY: the caller's promise.
+    unsafe { libloading::Library::new(path) }
+        .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))
+}
+
+/// Loads from a file in memory; `None` where the system has none.
+///
+/// # Safety
+/// The code is trusted.
+#[cfg(target_os = "linux")]
+unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<libloading::Library>> {
+    use std::io::Write as _;
+    use std::os::fd::{AsRawFd as _, FromRawFd as _};
+    // SAFETY: the name is a C string.
+    let descriptor = unsafe { libc::memfd_create(c"unit".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is new and this object's.
+    let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
+    file.write_all(bytes).ok()?;
+    // A link in the folder makes the path unlike others.
+    let link = folder.path.join("memory.so");
+    std::os::unix::fs::symlink(format!("/proc/self/fd/{}", file.as_raw_fd()), &link).ok()?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { load(&link) })
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn open_in_memory(_: &[u8], _: &Folder) -> Option<Result<libloading::Library>> {
+    None
+}
