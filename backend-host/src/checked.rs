@@ -10,11 +10,11 @@ use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
 use cuda_c::{Allocation, Library, Memory, Shape};
 use hal::checking::{self, Checks};
-use hal::poison::Unpoisoned as _;
+use hal::process::ProcessMutex;
 use hal::{Error, Parameter, Result};
 use std::ffi::c_void;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// What a module was compiled from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,12 +63,12 @@ pub(crate) struct CheckedCode {
     text: Option<ModuleText>,
     compiled: OnceLock<Result<Arc<Library>>>,
     /// Held while the variables of the second library are in use.
-    variables: Mutex<()>,
+    variables: ProcessMutex<()>,
 }
 
 impl CheckedCode {
     pub(crate) fn new(text: Option<ModuleText>) -> CheckedCode {
-        CheckedCode { text, compiled: OnceLock::new(), variables: Mutex::new(()) }
+        CheckedCode { text, compiled: OnceLock::new(), variables: ProcessMutex::default() }
     }
 
     /// The library with checks of a module whose own has none.
@@ -138,7 +138,7 @@ pub(crate) unsafe fn run(
     match is_own {
         true => run(),
         false => {
-            let _own = code.checked().variables.lock().unpoisoned();
+            let _own = code.checked().variables.lock();
             // SAFETY: the lock keeps other launches away, and the program has ordered its uses of the
             // module's variables around this launch.
             unsafe {

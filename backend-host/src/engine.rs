@@ -1,7 +1,7 @@
 //! Threads and queues, and waiting for what is queued.
 
 use crate::capture::Captures;
-use crate::failure::KernelFailure;
+use crate::failures::Failures;
 use crate::queue::{Mark, Queue, Room};
 use hal::poison::Unpoisoned as _;
 use hal::{Result, process};
@@ -22,8 +22,7 @@ pub(crate) struct Engine {
     other_pending: Arc<AtomicUsize>,
     /// What decides whether a thread may wait for room in a queue.
     pub(crate) room: Arc<Room>,
-    /// What a queued kernel has failed with.
-    pub(crate) kernel_failure: Arc<KernelFailure>,
+    failures: Arc<Failures>,
     /// The captures under way.
     pub(crate) captures: Captures,
     streams: Mutex<Vec<(bool, Weak<Queue>)>>,
@@ -33,16 +32,16 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new() -> Engine {
         let default_pending = Arc::new(AtomicUsize::new(0));
-        let kernel_failure = Arc::new(KernelFailure::default());
+        let failures = Arc::new(Failures::default());
         Engine {
             generation: process::generation(),
-            default_queue: Queue::new(default_pending.clone(), kernel_failure.clone()),
+            default_queue: Queue::new(default_pending.clone(), failures.clone()),
             blocking_pending: Arc::default(),
             default_pending,
             turn: Arc::default(),
             other_pending: Arc::default(),
             room: Arc::default(),
-            kernel_failure,
+            failures,
             captures: Captures::default(),
             streams: Mutex::default(),
             pool: OnceLock::new(),
@@ -129,7 +128,7 @@ impl Engine {
 
     pub(crate) fn new_queue(&self, blocking: bool) -> Arc<Queue> {
         let pending = if blocking { &self.blocking_pending } else { &self.other_pending };
-        let queue = Queue::new(pending.clone(), self.kernel_failure.clone());
+        let queue = Queue::new(pending.clone(), self.failures.clone());
         let mut streams = self.streams.lock().unpoisoned();
         if streams.len() == streams.capacity() {
             // A reference to a stream that is gone holds its memory: before the list grows, those

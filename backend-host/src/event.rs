@@ -28,7 +28,7 @@ pub(crate) struct Record {
 enum Recorded {
     Never,
     /// The stream was idle, so the mark was reached when it was made.
-    At(Instant),
+    At(Instant, Mark),
     Queued(Record),
     /// In captured work.
     Captured(CapturedMark),
@@ -153,12 +153,12 @@ impl HostEvent {
         ))
     }
 
-    /// Records that the mark is reached already.
-    pub(crate) fn set_reached(&self) {
+    /// Records a mark that is reached already.
+    pub(crate) fn set_reached(&self, mark: Mark) {
         if let Some(shared) = &self.shared {
             return shared.reach(shared.begin());
         }
-        *self.lock() = Recorded::At(Instant::now());
+        *self.lock() = Recorded::At(Instant::now(), mark);
     }
 
     /// Records a mark in queued work.
@@ -200,10 +200,12 @@ impl HostEvent {
         }
     }
 
-    /// Reports the failure of a kernel, once, if work was queued before the event.
+    /// Reports the failure of a kernel, once, if the event was recorded.
     fn take_kernel_failure(&self) -> Result<()> {
         match &*self.lock() {
-            Recorded::Queued(record) => record.mark.take_kernel_failure(),
+            Recorded::Queued(Record { mark, .. }) | Recorded::At(_, mark) => {
+                mark.take_kernel_failure()
+            }
             _ => Ok(()),
         }
     }
@@ -215,7 +217,7 @@ impl HostEvent {
         }
         match &*self.lock() {
             Recorded::Never => Err(Error::handle("event", "the event was never recorded")),
-            Recorded::At(time) => Ok(*time),
+            Recorded::At(time, _) => Ok(*time),
             Recorded::Captured(_) => Err(Refusal::CapturedEvent.of("event")),
             Recorded::Queued(record) => record.time.get().copied().ok_or_else(|| {
                 Error::new(
@@ -241,14 +243,22 @@ unsafe impl Event for HostEvent {
 
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
-            self.check_process()?;
-            match self.pending() {
-                None => Ok(true),
-                Some(Pending::Here(_)) => Ok(false),
-                Some(Pending::Shared(shared, number)) => shared.query(number),
-                Some(Pending::Captured(mark)) => Err(mark.spoil("query")),
+            let has_run = self.has_run()?;
+            if has_run {
+                self.take_kernel_failure()?;
             }
+            Ok(has_run)
         })
+    }
+
+    fn has_run(&self) -> Result<bool> {
+        self.check_process()?;
+        match self.pending() {
+            None => Ok(true),
+            Some(Pending::Here(_)) => Ok(false),
+            Some(Pending::Shared(shared, number)) => shared.query(number),
+            Some(Pending::Captured(mark)) => Err(mark.spoil("query")),
+        }
     }
 
     fn synchronize(&self) -> Result<()> {

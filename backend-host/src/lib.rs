@@ -10,7 +10,7 @@ mod config;
 mod device;
 mod engine;
 mod event;
-mod failure;
+mod failures;
 mod graph;
 mod kernel;
 mod memory;

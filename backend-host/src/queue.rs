@@ -1,17 +1,18 @@
 //! The work of one stream: tasks that a thread of the stream runs in order, and counters by
 //! which others wait for a place in that order.
 
-use crate::failure::KernelFailure;
+use crate::failures::{Cause, Failures};
 use hal::poison::Unpoisoned as _;
 use hal::{Error, ErrorKind, Result, Status, backlog, interruption, process};
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// A piece of queued work. It fails by returning an error, which the stream keeps.
+/// A piece of queued work. It fails by returning an error, which is kept until a call about the stream
+/// reports it.
 pub(crate) type Task = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// As many waiting tasks as a queue should have: who adds more waits for room.
@@ -72,7 +73,6 @@ impl Drop for Counted {
 struct State {
     tasks: VecDeque<Task>,
     has_worker: bool,
-    failure: Option<Error>,
 }
 
 /// Tasks in order, and how many of them have run.
@@ -81,15 +81,15 @@ pub(crate) struct Queue {
     changed: Condvar,
     /// Told when [`ROOM`] tasks are left.
     has_room: Condvar,
-    /// True while a failure waits to be reported.
-    failed: AtomicBool,
     submitted: AtomicU64,
     completed: AtomicU64,
     generation: u32,
     /// Counts the tasks of all queues of a kind that are still to run.
     pending: Arc<AtomicUsize>,
-    /// That of the device, whose kernels run on all queues.
-    kernel_failure: Arc<KernelFailure>,
+    /// What the queue's failures are kept under.
+    number: u64,
+    /// Those of the device, whose kernels run on all queues.
+    failures: Arc<Failures>,
 }
 
 impl fmt::Debug for Queue {
@@ -99,17 +99,17 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(pending: Arc<AtomicUsize>, kernel_failure: Arc<KernelFailure>) -> Arc<Queue> {
+    pub(crate) fn new(pending: Arc<AtomicUsize>, failures: Arc<Failures>) -> Arc<Queue> {
         Arc::new(Queue {
-            state: Mutex::new(State { tasks: VecDeque::new(), has_worker: false, failure: None }),
+            state: Mutex::new(State { tasks: VecDeque::new(), has_worker: false }),
             changed: Condvar::new(),
             has_room: Condvar::new(),
-            failed: AtomicBool::new(false),
             submitted: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             generation: process::generation(),
             pending,
-            kernel_failure,
+            number: hal::stream::unique_id(),
+            failures,
         })
     }
 
@@ -148,17 +148,17 @@ impl Queue {
 
     /// Reports the failure of an earlier task, once, or that of a kernel on another queue.
     pub(crate) fn take_failure(&self) -> Result<()> {
-        let of_device = self.kernel_failure.take();
-        self.take_own_failure().and(of_device)
+        self.failures.take(self.number)
     }
 
-    fn take_own_failure(&self) -> Result<()> {
-        if !self.failed.load(Ordering::Acquire) || self.generation != process::generation() {
-            return Ok(());
-        }
-        let mut state = self.lock();
-        self.failed.store(false, Ordering::Release);
-        state.failure.take().map_or(Ok(()), Err)
+    /// Reports the failure of a kernel, once.
+    pub(crate) fn take_kernel_failure(&self) -> Result<()> {
+        self.failures.take_of_kernel(self.number)
+    }
+
+    /// Keeps the failure of a kernel among the tasks.
+    pub(crate) fn keep_kernel_failure(&self, error: Error) {
+        self.failures.keep(self.number, Cause::Kernel, error);
     }
 
     /// Puts a task behind all others and makes sure that a thread runs it.
@@ -230,12 +230,10 @@ impl Queue {
                         "a queued function panicked",
                     ))
                 });
-                state = self.lock();
                 if let Err(error) = result {
-                    log::warn!("work on a stream failed: {error}");
-                    state.failure.get_or_insert(error);
-                    self.failed.store(true, Ordering::Release);
+                    self.failures.keep(self.number, Cause::Stream, error);
                 }
+                state = self.lock();
                 // Whoever sees the task completed finds it pending no longer.
                 self.pending.fetch_sub(1, Ordering::AcqRel);
                 let full = self.backlog() == LIMIT;
@@ -291,6 +289,12 @@ impl Queue {
     }
 }
 
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.failures.forget(self.number);
+    }
+}
+
 /// A place in the work of a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
@@ -306,7 +310,7 @@ impl Mark {
 
     /// Reports the failure of a kernel of the device, once.
     pub(crate) fn take_kernel_failure(&self) -> Result<()> {
-        self.queue.kernel_failure.take()
+        self.queue.take_kernel_failure()
     }
 
     /// Waits for that.

@@ -49,6 +49,15 @@ pub unsafe trait Event: Send + Sync + Debug {
     /// A failure of that work; `InvalidHandle` after a reset of the device.
     fn query(&self) -> Result<bool>;
 
+    /// Returns what [`Event::query`] does, but for a failure of the work that is reported once: it is left
+    /// to a call of the program.
+    ///
+    /// # Errors
+    /// As for [`Event::query`].
+    fn has_run(&self) -> Result<bool> {
+        self.query()
+    }
+
     /// Returns false on runtimes where [`Event::query`] never returns true, however much time
     /// passes. There only [`Event::synchronize`] tells when work is done.
     fn supports_queries(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::numpy_array;
 use crate::stream::stream_argument;
 use gpuarray::hal::HostRange;
 use gpuarray::hal::operation::Strides;
-use gpuarray::memory::{Access, AccessGuard, DeviceMemory, Use};
+use gpuarray::memory::{Access, AccessGuard, DeviceMemory, GraphObject, Use};
 use gpuarray::{Array, DType, Device, Direction, Error, Layout, Scalar, Stream, Transfer};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -71,10 +71,21 @@ impl DeviceAddress {
     }
 }
 
+/// What the graph of a captured copy keeps of the objects that Python passed; `None` for a copy that is
+/// waited for, which no graph contains.
+pub(crate) fn kept<const N: usize>(
+    objects: [&Bound<'_, PyAny>; N],
+    wait: bool,
+) -> Option<GraphObject> {
+    (!wait).then(|| Arc::new(objects.map(|object| object.clone().unbind())) as GraphObject)
+}
+
+/// Queues a copy between the memories of two objects.
 pub(crate) fn queue(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
     uses: &[Option<Use<'_>>],
+    objects: [&Bound<'_, PyAny>; 2],
     transfer: Transfer,
 ) -> PyResult<()> {
     if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
@@ -84,9 +95,11 @@ pub(crate) fn queue(
     if transfer.wait {
         crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
+    let kept = kept(objects, transfer.wait);
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire_for_transfer(stream, &uses, &transfer)?;
+        kept.map_or(Ok(()), |kept| stream.keep_object(&kept))?;
         // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
         // the program vouches, as with every GPU library. Host memory is kept by the caller,
         // and by the backend's rule that pageable memory is copied before the call returns.
@@ -114,7 +127,7 @@ pub(crate) fn copy_to_device(
         block.bytes,
         wait,
     );
-    queue(py, &stream, &[to.access(Access::Write)], transfer)
+    queue(py, &stream, &[to.access(Access::Write)], [dest, src], transfer)
 }
 
 /// Copies ranges of host memory, of which each is an address and a number of bytes, to device memory, where they
@@ -160,7 +173,7 @@ pub(crate) fn copy_to_host(
         block.bytes,
         wait,
     );
-    queue(py, &stream, &[from.access(Access::Read)], transfer)
+    queue(py, &stream, &[from.access(Access::Read)], [dest, src], transfer)
 }
 
 /// Copies inside device memory; with `wait`, returns when it has arrived.
@@ -178,7 +191,8 @@ pub(crate) fn copy_on_device(
     let stream = stream_argument(stream, &current_device()?)?;
     let transfer =
         Transfer::linear(Direction::DeviceToDevice, to.address, from.address, size, wait);
-    queue(py, &stream, &[to.access(Access::Write), from.access(Access::Read)], transfer)
+    let uses = [to.access(Access::Write), from.access(Access::Read)];
+    queue(py, &stream, &uses, [dest, src], transfer)
 }
 
 /// Copies from one device's memory to another's; with `wait`, returns when it has arrived.

@@ -33,9 +33,11 @@ impl Mark {
     fn is_reached(&self) -> bool {
         // After a failure there is nothing left to wait for.
         match self {
-            Mark::Event(event) => !matches!(event.query(), Ok(false)) || !event.supports_queries(),
+            Mark::Event(event) => {
+                !matches!(event.has_run(), Ok(false)) || !event.supports_queries()
+            }
             Mark::Idle(stream) => {
-                !matches!(stream.query(), Ok(false)) || !stream.supports_queries()
+                !matches!(stream.has_run(), Ok(false)) || !stream.supports_queries()
             }
         }
     }
@@ -78,7 +80,7 @@ fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
     if streams.iter().any(captures) {
         return None;
     }
-    streams.retain(|stream| matches!(stream.query(), Ok(false)));
+    streams.retain(|stream| matches!(stream.has_run(), Ok(false)));
     Some(streams)
 }
 

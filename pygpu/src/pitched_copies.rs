@@ -1,6 +1,6 @@
 //! Copies of rows and slices with a row pitch: what `Memcpy2D` and `Memcpy3D` do.
 
-use crate::copies::{DeviceAddress, queue};
+use crate::copies::{DeviceAddress, kept, queue};
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
@@ -166,9 +166,11 @@ fn copy_array<'py>(
     if wait {
         crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
+    let kept = kept([&dest.0, &src.0], wait);
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
+        kept.map_or(Ok(()), |kept| stream.keep_object(&kept))?;
         // SAFETY: the sides were checked against their memory; the arrays are those of the arguments.
         unsafe { stream.copy_array(&copy) }
     })
@@ -228,5 +230,5 @@ pub(crate) fn copy_rows<'py>(
         source_slice: from_span.slice,
         wait,
     };
-    queue(py, &stream, &uses, transfer)
+    queue(py, &stream, &uses, [&dest.0, &src.0], transfer)
 }

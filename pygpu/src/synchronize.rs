@@ -36,7 +36,7 @@ pub(crate) fn launch_may_block(stream: &dyn Stream) -> Result<bool> {
 #[cold]
 fn has_caught_up(stream: &dyn Stream) -> Result<bool> {
     // A query would end the capture of a stream.
-    let caught_up = !stream.is_capturing()? && stream.query()?;
+    let caught_up = !stream.is_capturing()? && stream.has_run()?;
     if caught_up {
         LAUNCHES.store(0, Ordering::Relaxed);
     }
@@ -181,7 +181,7 @@ pub(crate) fn wait_before_copy(
 ) -> PyResult<()> {
     let is_own = uses.iter().all(|(memory, _)| memory.is_used_only_on(stream.as_ref()));
     // A capturing stream can neither be queried nor synchronised, and refuses the copy.
-    if stream.is_capturing().or_raise()? || (is_own && stream.query().or_raise()?) {
+    if stream.is_capturing().or_raise()? || (is_own && stream.has_run().or_raise()?) {
         return Ok(());
     }
     py.detach(|| {

@@ -5,12 +5,12 @@ use crate::current_device::current_device;
 use crate::deferred_drop::DeferredDrop;
 use crate::errors::{OrRaise, to_python};
 use gpuarray::hal::poison::Unpoisoned as _;
-use gpuarray::memory::Access;
+use gpuarray::memory::{Access, GraphObject};
 use gpuarray::texture::{
     AddressMode, ArrayShape, ChannelFormat, Sampling, SurfaceObject, TexelFormat, TextureArray,
     TextureObject, TextureResource,
 };
-use gpuarray::{Device, Direction, Error, Feature, Module, Stream, Transfer};
+use gpuarray::{Device, Direction, Error, Feature, Module, Result, Stream, Transfer};
 use pyo3::prelude::*;
 use std::any::Any;
 use std::collections::HashMap;
@@ -187,6 +187,16 @@ pub(crate) fn surface_of_array(array: &Bound<'_, PyTextureArray>) -> PyResult<Py
 pub(crate) struct Bindings(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
 
 impl Bindings {
+    /// Has the graph of a capture that the stream is part of keep what the variables stand for, whatever that
+    /// is when the graph is launched.
+    pub(crate) fn keep_for_graph(self: &Arc<Self>, stream: &Arc<dyn Stream>) -> Result<()> {
+        if self.0.lock().unpoisoned().is_empty() {
+            return Ok(());
+        }
+        let own: GraphObject = self.clone();
+        stream.keep_object(&own)
+    }
+
     /// Writes an object's number to a variable, behind all work that may read the one before.
     pub(crate) fn bind(
         &self,

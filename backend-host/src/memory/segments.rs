@@ -189,8 +189,7 @@ impl State {
                 .ok()?,
         };
         let address = segment.base() + page;
-        self.blocks
-            .insert(address, Block::new(bytes, span, Home::Own(segment)));
+        self.blocks.insert(address, Block::new(bytes, span, Home::Own(segment)));
         Some(address)
     }
 
@@ -249,8 +248,7 @@ impl State {
         let (&base, common) = self.common.range_mut(..=start).next_back()?;
         common.live += 1;
         let address = start + page_size();
-        self.blocks
-            .insert(address, Block::new(bytes, span, Home::Common(base)));
+        self.blocks.insert(address, Block::new(bytes, span, Home::Common(base)));
         Some(address)
     }
 
@@ -380,11 +378,9 @@ impl State {
 
     fn export(&mut self, call: &'static str, address: usize, kind: Kind) -> Result<IpcHandle> {
         let found = self.blocks.range_mut(..=address).next_back();
-        let is_inside = |start: usize, block: &Block| {
-            !block.is_waiting && address - start < block.bytes
-        };
-        let Some((&start, block)) = found.filter(|(start, block)| is_inside(**start, block))
-        else {
+        let is_inside =
+            |start: usize, block: &Block| !block.is_waiting && address - start < block.bytes;
+        let Some((&start, block)) = found.filter(|(start, block)| is_inside(**start, block)) else {
             return Err(Error::invalid(
                 call,
                 format!(

@@ -45,15 +45,21 @@ impl HostStream {
         }
     }
 
-    /// Queues a launch, or records it where the stream captures. Whoever waits next for the device
-    /// reports what a queued launch fails with.
+    /// Queues a launch, or records it where the stream captures. Whoever waits or asks next reports what
+    /// a queued launch fails with.
     pub(super) fn queue_launch(
         &self,
         work: impl Fn() -> Result<()> + Send + Sync + 'static,
     ) -> Result<()> {
         let Some(work) = self.record_work("launch", Box::new(work))? else { return Ok(()) };
-        let failure = self.device.engine().kernel_failure.clone();
-        self.submit(Box::new(move || work().inspect_err(|error| failure.keep(error))))
+        let queue = Arc::downgrade(self.queue());
+        self.submit(Box::new(move || {
+            // The queue outlives its tasks.
+            if let (Err(error), Some(queue)) = (work(), queue.upgrade()) {
+                queue.keep_kernel_failure(error);
+            }
+            Ok(())
+        }))
     }
 
     /// Refuses what a graph cannot repeat while the stream captures.

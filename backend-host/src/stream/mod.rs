@@ -13,7 +13,7 @@ use crate::event::{HostEvent, Pending, Record};
 use crate::queue::{Counted, Mark, Queue, Task};
 use crate::texture;
 use crate::transfer;
-use hal::memory::Use;
+use hal::memory::{GraphObject, Use};
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
@@ -152,14 +152,22 @@ unsafe impl Stream for HostStream {
 
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
-            Ok(match &self.kind {
-                Kind::Default => self.device.engine().default_has_run(),
-                // The work of a parent's stream never runs in a forked child.
-                Kind::Own { queue, .. } => {
-                    queue.check_process()?;
-                    self.capture().is_none() && queue.is_idle()
-                }
-            })
+            let has_run = self.has_run()?;
+            if has_run {
+                self.queue().take_kernel_failure()?;
+            }
+            Ok(has_run)
+        })
+    }
+
+    fn has_run(&self) -> Result<bool> {
+        Ok(match &self.kind {
+            Kind::Default => self.device.engine().default_has_run(),
+            // The work of a parent's stream never runs in a forked child.
+            Kind::Own { queue, .. } => {
+                queue.check_process()?;
+                self.capture().is_none() && queue.is_idle()
+            }
         })
     }
 
@@ -190,7 +198,7 @@ unsafe impl Stream for HostStream {
                 Kind::Own { queue, .. } => queue.is_idle(),
             };
             if at_once {
-                event.set_reached();
+                event.set_reached(self.mark());
                 return Ok(());
             }
             if let Some(shared) = event.shared() {
@@ -288,7 +296,7 @@ unsafe impl Stream for HostStream {
                 // SAFETY: the caller's promise.
                 unsafe { transfer::copy(&transfer, &|| self.device.pool()) };
                 return match transfer.direction {
-                    Direction::DeviceToHost => self.device.engine().kernel_failure.take(),
+                    Direction::DeviceToHost => self.queue().take_failure(),
                     _ => Ok(()),
                 };
             }
@@ -376,6 +384,13 @@ unsafe impl Stream for HostStream {
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         if let Some(capture) = self.capture() {
             capture.keep_uses(uses);
+        }
+        Ok(())
+    }
+
+    fn keep_object(&self, object: &GraphObject) -> Result<()> {
+        if let Some(capture) = self.capture() {
+            capture.keep(|memory| memory.add_object(object));
         }
         Ok(())
     }

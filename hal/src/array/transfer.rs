@@ -3,7 +3,7 @@
 use super::Array;
 use crate::error::{Error, Result};
 use crate::layout::shape_text;
-use crate::memory::{Access, AccessGuard};
+use crate::memory::{Access, AccessGuard, GraphObject};
 use crate::stream::{Direction, Transfer};
 
 impl Array {
@@ -18,7 +18,24 @@ impl Array {
     /// The bytes can be read, and stay so and unchanged until the copy has run.
     pub unsafe fn upload(&self, source: *const u8, wait: bool) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.note(unsafe { self.transfer(Direction::HostToDevice, source as u64, wait) })
+        unsafe { self.upload_from(source, wait, None) }
+    }
+
+    /// Does what [`Array::upload`] documents. Where the copy is captured, its graphs keep `owner`.
+    ///
+    /// # Errors
+    /// As for [`Array::upload`].
+    ///
+    /// # Safety
+    /// As for [`Array::upload`].
+    pub unsafe fn upload_from(
+        &self,
+        source: *const u8,
+        wait: bool,
+        owner: Option<&GraphObject>,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.note(unsafe { self.transfer(Direction::HostToDevice, source as u64, wait, owner) })
     }
 
     /// Copies the array's bytes to host memory, in the memory order of this array.
@@ -31,12 +48,36 @@ impl Array {
     /// them until then.
     pub unsafe fn download(&self, destination: *mut u8, wait: bool) -> Result<()> {
         // SAFETY: the caller's promise.
-        self.note(unsafe { self.transfer(Direction::DeviceToHost, destination as u64, wait) })
+        unsafe { self.download_to(destination, wait, None) }
+    }
+
+    /// Does what [`Array::download`] documents. Where the copy is captured, its graphs keep `owner`.
+    ///
+    /// # Errors
+    /// As for [`Array::download`].
+    ///
+    /// # Safety
+    /// As for [`Array::download`].
+    pub unsafe fn download_to(
+        &self,
+        destination: *mut u8,
+        wait: bool,
+        owner: Option<&GraphObject>,
+    ) -> Result<()> {
+        let destination = destination as u64;
+        // SAFETY: the caller's promise.
+        self.note(unsafe { self.transfer(Direction::DeviceToHost, destination, wait, owner) })
     }
 
     /// # Safety
     /// As for `upload` and `download`.
-    unsafe fn transfer(&self, direction: Direction, host: u64, wait: bool) -> Result<()> {
+    unsafe fn transfer(
+        &self,
+        direction: Direction,
+        host: u64,
+        wait: bool,
+        owner: Option<&GraphObject>,
+    ) -> Result<()> {
         if !self.layout.is_packed() {
             return Err(Error::invalid(
                 "transfer",
@@ -59,6 +100,7 @@ impl Array {
         self.stream().wait_for_room();
         let _guard =
             AccessGuard::acquire_for_transfer(self.stream(), &[(&self.memory, access)], &transfer)?;
+        owner.map_or(Ok(()), |owner| self.stream().keep_object(owner))?;
         // SAFETY: the array's bytes are one block inside its memory, the guard orders the
         // work, and the caller vouches for the host's bytes.
         unsafe { self.stream().transfer(&transfer) }

@@ -4,7 +4,7 @@ use super::Call;
 use crate::device::{Device, DeviceId};
 use crate::error::Result;
 use crate::event::Event;
-use crate::memory::Use;
+use crate::memory::{GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{
@@ -102,6 +102,10 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.call(Call::Query, |s| s.query())
     }
 
+    fn has_run(&self) -> Result<bool> {
+        self.0.call(Call::Query, |s| s.has_run())
+    }
+
     fn supports_queries(&self) -> bool {
         self.0.with(|s| s.supports_queries())
     }
@@ -189,6 +193,10 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
 
     fn is_capturing(&self) -> Result<bool> {
         self.0.with(|s| s.is_capturing())
+    }
+
+    fn keep_object(&self, object: &GraphObject) -> Result<()> {
+        self.0.with(|s| s.keep_object(object))
     }
 
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {

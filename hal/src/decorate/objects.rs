@@ -71,6 +71,10 @@ unsafe impl Event for Decorated<dyn Event> {
         self.call(Call::Query, |e| e.query())
     }
 
+    fn has_run(&self) -> Result<bool> {
+        self.call(Call::Query, |e| e.has_run())
+    }
+
     fn supports_queries(&self) -> bool {
         self.inner.supports_queries()
     }

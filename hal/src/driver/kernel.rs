@@ -10,7 +10,9 @@ use super::stream::DriverStream;
 use super::vendor::Lasting;
 use crate::device::DeviceAttribute;
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::GraphObject;
 use crate::module::{Kernel, KernelAttribute, LaunchConfig, LaunchLimits, Parameter};
+use crate::queueing::some_may_capture;
 use crate::status::Status;
 use crate::stream::Stream;
 use std::any::Any;
@@ -86,6 +88,16 @@ impl DriverKernel {
                 self.name
             ),
         )
+    }
+
+    /// Has the graph of a capture that the stream is part of keep the code.
+    #[inline]
+    fn keep_code(&self, stream: &DriverStream) -> Result<()> {
+        if !some_may_capture() {
+            return Ok(());
+        }
+        let code: GraphObject = self.module.clone();
+        stream.keep_object(&code)
     }
 
     /// The error of a launch, with what is too large if that is the reason.
@@ -205,7 +217,10 @@ impl Kernel for DriverKernel {
             let arguments = arguments.as_ptr().cast_mut();
             launch(&context.driver.calls, self.handle, stream.raw(), config, arguments)
         };
-        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
+        if code != Status::SUCCESS {
+            return Err(self.launch_error(code, config));
+        }
+        self.keep_code(stream)
     }
 
     unsafe fn launch_cooperative(
@@ -238,7 +253,7 @@ impl Kernel for DriverKernel {
             )
         };
         match code {
-            Status::SUCCESS => Ok(()),
+            Status::SUCCESS => self.keep_code(stream),
             code => Err(self.cooperative_launch_error(code, config)),
         }
     }

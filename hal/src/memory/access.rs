@@ -41,7 +41,7 @@ const MOST_WAITS: u32 = 4;
 /// refused where it is queued. A failure of the stream's work is the caller's to report: only the
 /// first call that notices one says what it was.
 fn is_settled(stream: &dyn Stream) -> Result<bool> {
-    Ok(stream.is_capturing()? || stream.query()?)
+    Ok(stream.is_capturing()? || stream.has_run()?)
 }
 
 /// Waits for the work of a stream before a copy of pageable memory is queued on it. CUDA's driver
@@ -272,7 +272,10 @@ impl<'a> AccessGuard<'a> {
                     // Captures of other streams may begin during the wait.
                     locked.no_capture_begins = None;
                 }
-                return Ok(AccessGuard { _queueing: queueing, state: GuardState::Locked(Box::new(locked)) });
+                return Ok(AccessGuard {
+                    _queueing: queueing,
+                    state: GuardState::Locked(Box::new(locked)),
+                });
             };
             drop(locked);
             first.synchronize()?;

@@ -9,9 +9,10 @@ use crate::error::Result;
 use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};
 use crate::process::ProcessMutex;
 use crate::stream::Stream;
+use std::any::Any;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -93,7 +94,20 @@ impl GraphBlocks {
     }
 }
 
-/// The memory of one capture.
+/// Something that captured work needs besides memory of the device: code, or memory of the host.
+pub type GraphObject = Arc<dyn Any + Send + Sync>;
+
+/// Objects, each once.
+#[derive(Default)]
+struct Objects(HashMap<usize, GraphObject>);
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} objects", self.0.len())
+    }
+}
+
+/// What one capture uses.
 #[derive(Debug)]
 pub struct CapturedMemory {
     device: Arc<GraphBlocks>,
@@ -102,6 +116,7 @@ pub struct CapturedMemory {
     blocks: Ranked<Vec<u64>, LEAF>,
     /// What its operations use, by the object's address.
     uses: Ranked<HashMap<usize, GraphHold>, KEPT>,
+    objects: Ranked<Objects, LEAF>,
 }
 
 impl CapturedMemory {
@@ -112,6 +127,7 @@ impl CapturedMemory {
             epoch: device.owner.epoch(),
             blocks: Ranked::default(),
             uses: Ranked::default(),
+            objects: Ranked::default(),
         }
     }
 
@@ -148,6 +164,12 @@ impl CapturedMemory {
         }
     }
 
+    /// Keeps an object.
+    pub fn add_object(&self, object: &GraphObject) {
+        let address = Arc::as_ptr(object).addr();
+        self.objects.lock().0.entry(address).or_insert_with(|| object.clone());
+    }
+
     /// Returns true if nothing but this keeps the stream of this number, on which the capture
     /// began: its program has dropped it.
     pub fn is_abandoned(&self, stream: u64) -> bool {
@@ -179,15 +201,18 @@ pub struct GraphUses {
     /// Held while the graph is launched, which drivers do not allow on two threads at once.
     launching: Ranked<(), LAUNCHING>,
     holds: Vec<GraphHold>,
+    #[allow(dead_code, reason = "held for the captured work")]
+    objects: Objects,
 }
 
 impl GraphUses {
-    /// Returns everything that captured work uses, once the capture has ended. The blocks stay those
+    /// Returns everything else that captured work uses, once the capture has ended. The blocks stay those
     /// of `memory`.
     pub fn take(memory: Option<&CapturedMemory>) -> GraphUses {
         let take = |it: &CapturedMemory| std::mem::take(&mut *it.uses.lock()).into_values();
         let holds = memory.map(take).into_iter().flatten().collect();
-        GraphUses { launching: Ranked::new(()), holds }
+        let objects = memory.map(|it| std::mem::take(&mut *it.objects.lock()));
+        GraphUses { launching: Ranked::new(()), holds, objects: objects.unwrap_or_default() }
     }
 
     /// Orders a launch on `stream` behind all work that it conflicts with, and calls `queue`, which

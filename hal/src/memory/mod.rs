@@ -12,7 +12,7 @@ mod usage;
 
 pub(crate) use access::settle;
 pub use access::{AccessGuard, Use};
-pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphUses};
+pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
 pub use hold::GraphHold;
 pub use order::Access;
 pub use pinned::{PinnedMemory, RegisteredMemory};

@@ -162,7 +162,7 @@ impl Usage {
             // Memory that is read for long would keep all the streams there ever were:
             // those that only this list holds, and that are done, need not be waited for.
             let is_done = |reader: &Arc<dyn Stream>| {
-                Arc::strong_count(reader) == 1 && matches!(reader.query(), Ok(true))
+                Arc::strong_count(reader) == 1 && matches!(reader.has_run(), Ok(true))
             };
             uses.forget_readers(is_done, released);
         }
@@ -312,7 +312,7 @@ fn queue_wait(
     later: &Arc<dyn Stream>,
     earlier: &Arc<dyn Stream>,
 ) -> Result<bool> {
-    if later.id() == earlier.id() || earlier.query()? {
+    if later.id() == earlier.id() || earlier.has_run()? {
         return Ok(true);
     }
     match (later.is_capturing()?, earlier.is_capturing()?) {

@@ -9,7 +9,7 @@ pub use transfer::{Direction, HostRange, Transfer};
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::memory::Use;
+use crate::memory::{GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::texture::ArrayCopy;
@@ -117,6 +117,15 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// # Errors
     /// A failure of that work; the driver's, while the stream captures.
     fn query(&self) -> Result<bool>;
+
+    /// Returns what [`Stream::query`] does, but for a failure of the work that is reported once: it is left
+    /// to a call of the program.
+    ///
+    /// # Errors
+    /// As for [`Stream::query`].
+    fn has_run(&self) -> Result<bool> {
+        self.query()
+    }
 
     /// Returns false on runtimes where [`Stream::query`] never returns true, however much time
     /// passes. There only [`Stream::synchronize`] tells when work is done.
@@ -295,6 +304,17 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// The driver's.
     fn is_capturing(&self) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Keeps an object until every graph that is made of the capture under way is gone: what captured work
+    /// needs besides memory of the device. Does nothing on a stream that does not capture. The caller
+    /// holds an [`AccessGuard`](crate::memory::AccessGuard) of the work, so that no capture begins or ends.
+    ///
+    /// # Errors
+    /// The driver's, if it cannot tell whether the stream captures.
+    fn keep_object(&self, object: &GraphObject) -> Result<()> {
+        let _ = object;
+        Ok(())
     }
 
     /// Keeps memory until every graph that is made of the capture under way is gone. Does nothing

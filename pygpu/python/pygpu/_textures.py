@@ -101,8 +101,8 @@ class TextureReference:
     What is set takes effect when the call returns, which waits for the device's work. The read mode
     is that of the variable's declaration: ``cudaReadModeElementType`` or
     ``cudaReadModeNormalizedFloat``; only a reference without a module takes it from the flags.
-    Reading by a texture is not ordered behind other streams' work on the memory, and a graph keeps
-    no texture.
+    Reading by a texture is not ordered behind other streams' work on the memory. A graph keeps what
+    is bound to the references of its kernels' modules.
 
     Raises
     ------

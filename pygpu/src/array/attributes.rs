@@ -252,12 +252,12 @@ impl GPUArray {
 /// way takes less time than the reader's wait for a stream. Asks the driver at most twice.
 fn done_soon(stream: &dyn Stream) -> gpuarray::Result<bool> {
     const MOMENT: Duration = Duration::from_micros(30);
-    if stream.query()? {
+    if stream.has_run()? {
         return Ok(true);
     }
     let start = Instant::now();
     while start.elapsed() < MOMENT {
         std::hint::spin_loop();
     }
-    stream.query()
+    stream.has_run()
 }

@@ -2,6 +2,7 @@
 
 use super::{Content, GPUArray, wrap_new};
 use crate::allocator::ResultAllocator;
+use crate::copies::kept;
 use crate::current_device::{CurrentDevice, current_device};
 use crate::errors::OrRaise;
 use crate::numpy_array::{self, HostArray};
@@ -48,7 +49,7 @@ fn copy(
     let (memory, stream) = (array.memory(), array.stream());
     let is_short = bytes < RELEASE_FROM_BYTES
         && memory.is_used_only_on(stream.as_ref())
-        && stream.query().or_raise()?;
+        && stream.has_run().or_raise()?;
     if is_short {
         return copy().or_raise();
     }
@@ -60,20 +61,22 @@ fn copy(
 
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(numpy_array::data(from));
+    let kept = kept([from.as_any()], wait);
     copy(py, array, numpy_array::nbytes(from), (Access::Write, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: the host array has as many bytes in the same order, and is kept until the
         // call returns; without `wait` the backend copies pageable memory before it returns.
-        unsafe { array.upload(pointer, wait) }
+        unsafe { array.upload_from(pointer, wait, kept.as_ref()) }
     })
 }
 
 fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(numpy_array::data(to));
+    let kept = kept([to.as_any()], wait);
     copy(py, array, numpy_array::nbytes(to), (Access::Read, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: as for `upload`.
-        unsafe { array.download(pointer, wait) }
+        unsafe { array.download_to(pointer, wait, kept.as_ref()) }
     })
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct Function {
     home: CurrentDevice,
     formats: Formats,
     /// What the texture references of its module stand for.
-    _bindings: Arc<Bindings>,
+    bindings: Arc<Bindings>,
 }
 
 impl Function {
@@ -70,7 +70,7 @@ impl Function {
         bindings: Arc<Bindings>,
     ) -> Function {
         let kernel = DeferredDrop::new(&home.device, kernel);
-        Function { kernel, home, formats: Formats::new(), _bindings: bindings }
+        Function { kernel, home, formats: Formats::new(), bindings }
     }
 
     fn launch(
@@ -82,7 +82,10 @@ impl Function {
     ) -> PyResult<()> {
         // SAFETY: the program vouches for what its kernel does, as with every GPU library;
         // number and sizes of the arguments are checked where the driver tells them.
-        let queue = || unsafe { list.launch(self.kernel.as_ref(), config, stream, false) };
+        let queue = || {
+            unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }?;
+            self.bindings.keep_for_graph(stream)
+        };
         let tried = match synchronize::launch_may_block(stream.as_ref()).or_raise()? {
             true => None,
             false => attempt(queue),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from device import BACKEND
@@ -59,18 +61,61 @@ def test_what_waits_for_a_kernel_reports_its_failure(wait, flags):
 
 
 @pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
-def test_a_failure_is_reported_once_by_the_stream_and_once_by_another_call():
+@pytest.mark.parametrize("flags", [0, 1])
+def test_a_failure_is_reported_once_whoever_asks_first(flags):
     fail = SourceModule(TRAP).get_function("fail")
-    x, stream = gpuarray.zeros(4, np.int32), driver.Stream()
-    for wait in (x.get, driver.Context.synchronize):
+    x, stream, other = gpuarray.zeros(4, np.int32), driver.Stream(flags), driver.Stream(1)
+    event, late = driver.Event(), driver.Event()
+    host = driver.pagelocked_empty(4, np.int32)
+
+    def ask(query):
+        while not query():
+            time.sleep(0.001)
+
+    calls = {
+        "get": x.get,
+        "context": driver.Context.synchronize,
+        "stream": stream.synchronize,
+        "event": event.synchronize,
+        "is_done": lambda: ask(stream.is_done),
+        "query": lambda: ask(event.query),
+        "later event": lambda: late.record(stream).synchronize(),
+        "another stream": lambda: (other.wait_for_event(event), other.synchronize()),
+        "page-locked": lambda: (x.get_async(stream, host), stream.synchronize()),
+    }
+    for name, report in calls.items():
         fail(x, block=(1, 1, 1), stream=stream)
-        for report in (wait, stream.synchronize):
-            with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
-                report()
-        wait()
-        stream.synchronize()
+        event.record(stream)
+        with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
+            report()
+        for call in calls.values():
+            call()
+        assert (x + 1).get().tolist() == [1] * 4, name
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
+def test_the_failures_of_two_streams_are_both_reported():
+    fail = SourceModule(TRAP).get_function("fail")
+    x = gpuarray.zeros(4, np.int32)
+    first, second, event = driver.Stream(1), driver.Stream(1), driver.Event()
+    fail(x, block=(1, 1, 1), stream=first)
+    fail(x, block=(1, 1, 1), stream=second)
+    event.record(second)
+    for wait in (first.synchronize, event.synchronize):
+        with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
+            wait()
+    second.synchronize()
+    driver.Context.synchronize()
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
+def test_what_is_freed_behind_a_failed_kernel_leaves_the_report_to_the_program():
+    # A thread frees page-locked memory behind the work, and asks the stream for that.
+    fail = SourceModule(TRAP).get_function("fail")
+    x, stream = gpuarray.zeros(4, np.int32), driver.Stream(1)
+    host = driver.pagelocked_empty(1 << 16, np.uint8)
     fail(x, block=(1, 1, 1), stream=stream)
+    del host
+    time.sleep(0.2)
     with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
         stream.synchronize()
-    driver.Context.synchronize()
-    assert (x + 1).get().tolist() == [1] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 
 import numpy as np
 import pytest
@@ -357,3 +358,61 @@ def test_a_graph_outlives_what_it_was_made_of():
     del graph
     assert total.get() == 8000
     assert all((other.get() == 0).all() for other in others)
+
+
+def test_a_graph_keeps_the_host_memory_of_its_copies():
+    stream = driver.Stream(1)
+    x = gpuarray.zeros((8, 16), np.int32).on(stream)
+    rows, plain = gpuarray.zeros((8, 16), np.int32), driver.mem_alloc(512)
+
+    def recorded():
+        upload = driver.pagelocked_empty((8, 16), np.int32)
+        download = driver.pagelocked_empty((8, 16), np.int32)
+        locked = driver.register_host_memory(driver.aligned_zeros((8, 16), np.int32))
+        second = driver.pagelocked_empty((8, 16), np.int32)
+        upload[:], locked[:] = 3, 4
+        copy = driver.Memcpy2D()
+        copy.set_src_host(second)
+        copy.set_dst_device(rows.gpudata)
+        copy.src_pitch = copy.dst_pitch = copy.width_in_bytes = 64
+        copy.height = 8
+        second[:] = 5
+        driver.Context.synchronize()
+        with stream.capture() as graph:
+            x.set_async(upload, stream=stream)
+            x.get_async(stream, download)
+            driver.memcpy_htod_async(plain, locked, stream)
+            copy(stream)
+        kept = [weakref.ref(it.base) for it in (upload, download, locked, second)]
+        return graph, kept, download.ctypes.data
+
+    graph, kept, address = recorded()
+    # What is allocated now would lie where the graph's memory was.
+    others = [driver.pagelocked_zeros((8, 16), np.int32) for _ in range(8)]
+    assert address not in [other.ctypes.data for other in others]
+    graph.launch(stream)
+    stream.synchronize()
+    assert (x.get() == 3).all()
+    assert (rows.get() == 5).all()
+    assert (driver.from_device(plain, (8, 16), np.int32) == 4).all()
+    assert not any(other.any() for other in others)
+    assert all(it() is not None for it in kept)
+    del graph
+    assert all(it() is None for it in kept)
+
+
+def test_a_graph_keeps_the_code_of_its_kernels():
+    stream = driver.Stream(1)
+    x = gpuarray.zeros(4, np.int32).on(stream)
+
+    def recorded():
+        kernel = SourceModule(SOURCE).get_function("add")
+        driver.Context.synchronize()
+        with stream.capture() as graph:
+            kernel(x, np.int32(7), block=(4, 1, 1), stream=stream)
+        return graph
+
+    graph = recorded()
+    for times in (1, 2):
+        graph.launch(stream)
+        assert x.get().tolist() == [7 * times] * 4

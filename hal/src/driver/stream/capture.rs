@@ -4,10 +4,12 @@ use super::DriverStream;
 use super::graph::DriverGraph;
 use crate::driver::errors::optional;
 use crate::error::{Error, Result};
+use crate::memory::CapturedMemory;
 use crate::queueing::begin_alone;
 use crate::status::Status;
 use crate::stream::{CaptureMode, Stream, Transfer};
 use std::ffi::c_int;
+use std::sync::Arc;
 
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` and `_WRONG_THREAD`; HIP's are the same.
 const UNMATCHED: c_int = 903;
@@ -31,6 +33,14 @@ impl DriverStream {
             Some(0) => Some(self.device().open_captures.number_of(self.id()).unwrap_or(0)),
             number => number,
         })
+    }
+
+    /// What keeps things for the graph of the capture that the stream is part of.
+    pub(super) fn captured_memory(&self) -> Result<Option<Arc<CapturedMemory>>> {
+        let Some(capture) = self.capture_number()? else { return Ok(None) };
+        let _scope = self.enter()?;
+        let captures = &self.device().open_captures;
+        captures.memory_of(self.handle, &self.unattached, capture).map(Some)
     }
 
     pub(in crate::driver) fn begin(&self, mode: CaptureMode) -> Result<()> {

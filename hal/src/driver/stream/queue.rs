@@ -9,7 +9,7 @@ use crate::driver::errors::optional;
 use crate::driver::{device, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::memory::Use;
+use crate::memory::{GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{
@@ -311,13 +311,12 @@ unsafe impl Stream for DriverStream {
     }
 
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
-        if let Some(capture) = self.capture_number()? {
-            let _scope = self.enter()?;
-            self.device
-                .open_captures
-                .memory_of(self.handle, &self.unattached, capture)?
-                .add_uses(uses);
-        }
+        self.captured_memory()?.inspect(|kept| kept.add_uses(uses));
+        Ok(())
+    }
+
+    fn keep_object(&self, object: &GraphObject) -> Result<()> {
+        self.captured_memory()?.inspect(|kept| kept.add_object(object));
         Ok(())
     }
 
