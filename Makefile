@@ -88,7 +88,8 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize \
-  test-rust test-double test-python test-pycuda test-packages test-pycuda-here $(addprefix test-pycuda-,host \
+  test-rust test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
+  test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \
   hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
@@ -97,12 +98,14 @@ demo: $(VENV)/.installed
 	$(PY) -m pygpu run examples/photograph.py
 	$(CARGO) run --quiet --release --example glue
 
-# What is built first is built at the same time; then each suite prints its own closing line.
+# What is built first is built at the same time; then the suites run side by side, the longest
+# first, so that no processor waits, and each prints its own closing line when it ends.
 test:
 	+$(MAKE) --no-print-directory -j2 prepare
-	+$(MAKE) --no-print-directory test-rust
-	+$(MAKE) --no-print-directory -j2 --output-sync=target test-double test-pycuda
-	+$(MAKE) --no-print-directory test-python
+	+$(MAKE) --no-print-directory -j3 --output-sync=target suites
+
+.PHONY: suites
+suites: test-python test-rust test-double test-pycuda
 
 # Tests of kernels without a fault, in which checks find none.
 CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
@@ -119,12 +122,13 @@ test-all:
 prepare: test-programs $(MODULE) double $(PYCUDA_TESTS)
 
 .PHONY: test-programs
-test-programs: $(VENV)/.requirements
+test-programs:
 	$(CARGO) test --quiet --workspace $(NO_BENCHES) --no-run
 
 # NVRTC and hipRTC compile without a GPU; the former is found among the virtual environment's
-# packages, and Debian's ROCm and clang are fetched into the target folder.
-COMPILERS = PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
+# packages, and Debian's ROCm and clang are fetched into the target folder. Where a test makes a
+# double of its own, that keeps what it compiles with the others.
+COMPILERS = $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
 
 test-rust: $(VENV)/.requirements
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast
@@ -168,9 +172,15 @@ double-sticky-hip:
 	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
 # On the host; on the doubles, what is about drivers.
-test-python: $(MODULE) double
+test-python: $(addprefix test-python-,host hip cuda)
+
+test-python-host: $(MODULE) double
 	$(PYTEST) tests/python
+
+test-python-hip: $(MODULE) double
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYTEST) $(HIP_TESTS)
+
+test-python-cuda: $(MODULE) double
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYTEST) $(CUDA_TESTS)
 
 PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
@@ -254,8 +264,8 @@ $(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES)
 	@touch $@
 
 $(VENV)/.requirements: requirements-dev.txt Makefile | $(PY)
-	$(PIP) install -r requirements-dev.txt
-	$(PIP) install --no-deps '$(PHOTOGRAPH)'
+	$(PIP) install --no-compile -r requirements-dev.txt
+	$(PIP) install --no-compile --no-deps '$(PHOTOGRAPH)'
 	@touch $@
 
 # Debian keeps the part of `venv` that puts pip in (ensurepip) in a package of its own.

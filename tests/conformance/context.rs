@@ -15,6 +15,7 @@ pub(crate) struct Context {
     pub(crate) device: Arc<dyn Device>,
     second: fn(&dyn Backend) -> Result<Arc<dyn Device>>,
     capabilities: Vec<Capability>,
+    takes_all: bool,
 }
 
 impl Context {
@@ -25,12 +26,25 @@ impl Context {
     ) -> Result<Context> {
         let device = backend.device(0)?;
         gate::prepare(&device, capabilities.contains(&Capability::ConcurrentHostFunctions))?;
-        Ok(Context { backend, device, second, capabilities: capabilities.to_vec() })
+        let is_double = capabilities.contains(&Capability::Double);
+        let takes_all = !is_double || std::env::var_os("PYGPU_TEST_ALL").is_some();
+        Ok(Context { backend, device, second, capabilities: capabilities.to_vec(), takes_all })
     }
 
     /// True if the backend can do what a test asks for in passing.
     pub(crate) fn can(&self, capability: impl Into<Capability>) -> bool {
         self.capabilities.contains(&capability.into())
+    }
+
+    /// True if a test takes the case with this number: all of them, but on a double, on which each
+    /// takes a run of the C++ compiler, one in three without `PYGPU_TEST_ALL`.
+    pub(crate) fn takes(&self, number: usize) -> bool {
+        self.takes_all || number.is_multiple_of(3)
+    }
+
+    /// False on a double without `PYGPU_TEST_ALL`.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.takes_all
     }
 
     /// A device that is not the first one.

@@ -48,7 +48,7 @@ fn arithmetic_agrees_with_the_reference_in_every_type(context: &Context) -> Outc
         assert_eq!(z.to_vec()?, vec![T::ONE; 120]);
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 2, check(context));
     Ok(())
 }
 
@@ -147,13 +147,16 @@ fn real_functions_agree_with_the_reference(context: &Context) -> Outcome {
         (Ceil, f64::ceil, -4.0, 4.0),
         (Rint, f64::round_ties_even, -4.0, 4.0),
     ];
-    for (function, reference, low, high) in TABLE {
+    for (number, (function, reference, low, high)) in TABLE.into_iter().enumerate() {
         let values: Vec<f64> = (0..=64).map(|i| low + (high - low) * f64::from(i) / 64.0).collect();
         let expected: Vec<f64> = values.iter().map(|&x| reference(x)).collect();
         let found = context.array(&[65], &values)?.untyped().unary(function)?;
         let found = DeviceArray::<f64>::from_untyped(found)?.to_vec()?;
         for ((x, a), b) in values.iter().zip(&found).zip(&expected) {
             assert!((a - b).abs() <= 1e-14 * b.abs().max(1.0), "{function:?}({x}) = {a}, not {b}");
+        }
+        if !context.takes(number) {
+            continue;
         }
         let single: Vec<f32> = values.iter().map(|&x| x as f32).collect();
         let found = context.array(&[65], &single)?.untyped().unary(function)?;
@@ -220,14 +223,16 @@ fn bits_are_combined_in_every_integer_type(context: &Context) -> Outcome {
         Ok(())
     }
     check(context, true, false)?;
-    check(context, 0x55i8, -3)?;
-    check(context, 0x1234i16, -3)?;
     check(context, 0x1234_5678i32, -3)?;
-    check(context, 0x1234_5678_9abc_def0i64, -3)?;
     check(context, 0xa5u8, 0x0f)?;
-    check(context, 0xa5a5u16, 0x0ff0)?;
-    check(context, 0xa5a5_5a5au32, 0x0ff0_f00f)?;
-    check(context, 0xa5a5_5a5a_a5a5_5a5au64, u64::MAX << 7)?;
+    if context.takes_all() {
+        check(context, 0x55i8, -3)?;
+        check(context, 0x1234i16, -3)?;
+        check(context, 0x1234_5678_9abc_def0i64, -3)?;
+        check(context, 0xa5a5u16, 0x0ff0)?;
+        check(context, 0xa5a5_5a5au32, 0x0ff0_f00f)?;
+        check(context, 0xa5a5_5a5a_a5a5_5a5au64, u64::MAX << 7)?;
+    }
     Ok(())
 }
 
@@ -253,7 +258,10 @@ fn bits_are_shifted_in_every_integer_type(context: &Context) -> Outcome {
             })*
         };
     }
-    check!(i8 i16 i32 i64 u8 u16 u32 u64);
+    check!(i8 i64 u16 u32);
+    if context.takes_all() {
+        check!(i16 i32 u8 u64);
+    }
     Ok(())
 }
 
@@ -276,7 +284,7 @@ fn comparisons_give_truth_values(context: &Context) -> Outcome {
         }
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 0, check(context));
     let nan = [f64::NAN];
     assert_eq!(apply::<f64, bool>(context, Equal, &nan, &nan)?, [false]);
     assert_eq!(apply::<f64, bool>(context, NotEqual, &nan, &nan)?, [true]);

@@ -28,7 +28,7 @@ fn take_picks_in_every_type(context: &Context) -> Outcome {
         assert_eq!(found.to_vec()?, [0, 19, 7, 19, 0, 7].map(|place| host[place]));
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 2, check(context));
     Ok(())
 }
 
@@ -95,7 +95,7 @@ fn put_stores_at_the_places_named(context: &Context) -> Outcome {
         assert_eq!(array.to_vec()?, host);
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 0, check(context));
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn sequences_count_in_every_type(context: &Context) -> Outcome {
         }
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 1, check(context));
     let down = DeviceArray::<f64>::sequence(&context.device, 1.0, -0.25, 6)?;
     assert_eq!(down.to_vec()?, [1.0, 0.75, 0.5, 0.25, 0.0, -0.25]);
     Ok(())

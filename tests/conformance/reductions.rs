@@ -41,7 +41,7 @@ fn sums_and_products_agree_with_the_reference_in_every_type(context: &Context) -
         }
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 1, check(context));
     Ok(())
 }
 
@@ -60,7 +60,7 @@ fn any_and_all_agree_with_the_reference_in_every_type(context: &Context) -> Outc
         }
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 2, check(context));
     Ok(())
 }
 
@@ -218,7 +218,7 @@ fn dot_products_agree_with_the_reference_in_every_type(context: &Context) -> Out
         assert!(found.near(total) || is_half, "{found:?}, not {total:?}");
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 0, check(context));
     Ok(())
 }
 
@@ -252,7 +252,7 @@ fn running_values_agree_with_the_reference_in_every_type(context: &Context) -> O
         assert_near(&product.to_vec()?, &running(T::ONE, T::times)[..5]);
         Ok(())
     }
-    for_every_type!(check(context));
+    for_every_type!(context from 1, check(context));
     Ok(())
 }
 

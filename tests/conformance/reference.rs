@@ -109,17 +109,31 @@ impl Reference for bool {
     }
 }
 
-/// Calls a generic function for every element type.
+/// Calls a generic function for every element type, or for those that `Context::takes`, whose
+/// numbers begin at `first`.
 macro_rules! for_every_type {
     ($function:ident($($argument:expr),*)) => {
-        gpuarray::hal::dtypes!(for_every_type @rows $function [$($argument),*])
+        gpuarray::hal::dtypes!(for_every_type @rows (|_| true, 0) $function [$($argument),*])
     };
-    (@rows $function:ident $arguments:tt $(
+    ($context:ident from $first:literal, $function:ident($($argument:expr),*)) => {
+        gpuarray::hal::dtypes!(
+            for_every_type @rows (|number| $context.takes(number), $first) $function [$($argument),*]
+        )
+    };
+    (@rows ($takes:expr, $first:literal) $function:ident $arguments:tt $(
         $(#[doc = $doc:literal])+
         $variant:ident $name:literal $kind:ident $rust:ty [$zero:expr, $one:expr]
             c($value:literal, $stored:literal, $functions:literal) $working:ident $use:ident;
     )*) => {{
-        $(for_every_type!(@call $function $arguments $rust);)*
+        let takes = $takes;
+        let mut number: usize = $first;
+        $(
+            if takes(number) {
+                for_every_type!(@call $function $arguments $rust);
+            }
+            number += 1;
+        )*
+        let _ = number;
     }};
     (@call $function:ident [$($argument:expr),*] $rust:ty) => {
         $function::<$rust>($($argument),*)?

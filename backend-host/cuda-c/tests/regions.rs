@@ -83,12 +83,14 @@ fn compare(kernel: &Kernel, tree: &Tree, random: &mut Random, text: &str) {
 
 #[test]
 fn random_kernels_compute_what_the_model_does() {
-    search(Optimization::Compilation, 1, 8, 30);
+    let texts = if std::env::var_os("PYGPU_TEST_ALL").is_some() { 40 } else { 4 };
+    search(Optimization::Compilation, 1, texts, 30);
 }
 
 #[test]
 fn random_kernels_compute_what_the_model_does_in_vectors() {
-    search(Optimization::Speed, 2, 2, 16);
+    let texts = if std::env::var_os("PYGPU_TEST_ALL").is_some() { 20 } else { 1 };
+    search(Optimization::Speed, 2, texts, 16);
 }
 
 /// Loops whose counters may wrap: each thread runs them as a whole, or in rounds with the others.
