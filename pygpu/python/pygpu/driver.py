@@ -147,12 +147,14 @@ from ._texture_copies import (
     make_multichannel_2d_array,
     matrix_to_array,
     matrix_to_texref,
+    np_to_array,
+)
+from ._texture_rows import (
     memcpy_atoa,
     memcpy_atod,
     memcpy_atoh,
     memcpy_dtoa,
     memcpy_htoa,
-    np_to_array,
     py_memcpy_atoh,
     py_memcpy_htoa,
 )
