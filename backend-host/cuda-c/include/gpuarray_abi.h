@@ -232,10 +232,21 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     static constexpr Parameter parameters[] = {{sizeof(A), alignof(A)}..., {0, 0}};
     static constexpr unsigned count = sizeof...(A);
 
+    template <bool has_regions>
     static inline void threads(const Launch* launch, const uint3* index, unsigned first, A... a) {
         const uint3 block = launch->block;
         set_block(launch, index);
         suspended = false;
+        if constexpr (has_regions) {
+            // What seldom runs is compiled once, and not as a loop. The compiler does not know what is called.
+            auto called = kernel;
+            __asm__("" : "+r"(called));
+            loop(block, first, [&]() __attribute__((always_inline)) { called(a...); });
+        } else {
+            alone(block, first, a...);
+        }
+    }
+    static inline __attribute__((always_inline)) void alone(uint3 block, unsigned first, A... a) {
 #ifdef GPUARRAY_QUICK
         // One copy is compiled sooner.
         loop(block, first, [&]() __attribute__((always_inline)) { kernel(a...); });
@@ -269,12 +280,13 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
             }
         }
     }
-    template <unsigned long... I>
+    template <bool has_regions, unsigned long... I>
     static inline void call(const Launch* launch, const uint3* index, unsigned first, Indices<I...>) {
-        threads(launch, index, first, *static_cast<A*>(launch->arguments[I])...);
+        threads<has_regions>(launch, index, first, *static_cast<A*>(launch->arguments[I])...);
     }
+    template <bool has_regions>
     static void run(const Launch* launch, const uint3* index, unsigned first) {
-        call(launch, index, first, Range<sizeof...(A)>());
+        call<has_regions>(launch, index, first, Range<sizeof...(A)>());
     }
 };
 template <auto kernel, class... A>
@@ -307,23 +319,32 @@ struct Bounds {
     unsigned threads = 0, blocks = 0, cluster = 0;
 };
 
+template <auto kernel, bool has_regions>
+constexpr Entry of_kernel(Bounds bounds, const volatile void* address, const char* name) {
+    using K = Kernel<kernel, decltype(kernel)>;
+    return {K::template run<has_regions>, nullptr, address, name, K::parameters, K::count, bounds.threads,
+            bounds.blocks};
+}
+
 // An entry under the name that the mangled symbol has; and that of a kernel that is extern "C".
 template <auto named> static inline Entry entry(Bounds bounds) {
     if constexpr (IsKernel<decltype(named)>::value) {
-        using K = Kernel<named, decltype(named)>;
-        return {K::run, nullptr, reinterpret_cast<const volatile void*>(named), nullptr, K::parameters,
-                K::count, bounds.threads, bounds.blocks};
+        return of_kernel<named, false>(bounds, reinterpret_cast<const volatile void*>(named), nullptr);
     } else {
         return {nullptr, nullptr, named, nullptr, nullptr, 0, 0, 0};
     }
 }
 template <auto kernel> constexpr Entry entry(Bounds bounds, const char* name) {
-    using K = Kernel<kernel, decltype(kernel)>;
-    return {K::run, nullptr, nullptr, name, K::parameters, K::count, bounds.threads, bounds.blocks};
+    return of_kernel<kernel, false>(bounds, nullptr, name);
 }
 // The same for a kernel with a second form.
-template <auto kernel, auto regions, class... Name> static inline Entry entry(Bounds bounds, Name... name) {
-    Entry made = entry<kernel>(bounds, name...);
+template <auto kernel, auto regions> static inline Entry entry(Bounds bounds) {
+    Entry made = of_kernel<kernel, true>(bounds, reinterpret_cast<const volatile void*>(kernel), nullptr);
+    made.regions = Regions<regions, decltype(kernel)>::run;
+    return made;
+}
+template <auto kernel, auto regions> constexpr Entry entry(Bounds bounds, const char* name) {
+    Entry made = of_kernel<kernel, true>(bounds, nullptr, name);
     made.regions = Regions<regions, decltype(kernel)>::run;
     return made;
 }

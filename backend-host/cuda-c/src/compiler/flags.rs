@@ -111,6 +111,8 @@ impl Compiler {
             // Thread-local variables of other objects need no initialisation; templates' variables
             // do not keep the library loaded; functions of the device are inlined as on a GPU.
             all.extend(["-fno-extern-tls-init", "-fno-gnu-unique"]);
+            // A call of `memcpy` costs more than the few elements of a row.
+            all.push("-fno-tree-loop-distribute-patterns");
             all.extend([
                 "--param=max-inline-insns-auto=200",
                 "--param=max-inline-insns-single=400",
