@@ -11,10 +11,12 @@ use crate::headers;
 use crate::library::{DYNAMIC_SHARED, GUARD_BYTES};
 use crate::options::Options;
 use crate::precompiled;
+use crate::regions;
 use crate::shared_use;
 use crate::symbols::Symbols;
 use crate::temporary::Folder;
 use crate::toolchain::Toolchain;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -232,8 +234,6 @@ impl Compiler {
     /// As [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
-        let has_forms = self.regions && !self.language.checked && !source.options.debug;
-        let unit = declarations::unit(&source.text, &names, has_forms).map_err(Error::Refused)?;
         let folder = Folder::new()?;
         let object = folder.file("unit.o");
         let mut arguments = self.code_options(&source.options);
@@ -241,17 +241,24 @@ impl Compiler {
         let language = self.toolchain.preprocessed_language();
         arguments.extend(["-x", language, "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
-        let compile = |unit: declarations::Unit| {
-            self.run(&folder, &arguments, &precompiled::found(unit.text, &source.language))
-        };
-        let compiled = match (unit.has_forms, compile(unit)) {
-            // The reason is the program's, or that of a second form: what it says is about the program.
-            (true, Err(Error::Refused(log))) => {
-                log::debug!("compiled again without second forms of kernels: {log}");
-                compile(declarations::unit(&source.text, &names, false).map_err(Error::Refused)?)
+        let has_forms = self.regions && !self.language.checked && !source.options.debug;
+        let mut without = has_forms.then(HashSet::new);
+        let compiled = loop {
+            let unit = declarations::unit(&source.text, &names, without.as_ref());
+            let unit = unit.map_err(Error::Refused)?;
+            let text = precompiled::found(unit.text, &source.language);
+            match self.run(&folder, &arguments, &text) {
+                // Kernels whose second forms are refused go without, and then all: what the compiler
+                // says in the end is about the program's own text.
+                Err(Error::Refused(log)) if unit.has_forms => {
+                    log::debug!("compiled again without second forms of kernels: {log}");
+                    let named = regions::named_in(&log);
+                    let is_first = without.is_some_and(|it| it.is_empty());
+                    without = Some(named).filter(|it| is_first && !it.is_empty());
+                }
+                compiled => break compiled?,
             }
-            (_, compiled) => compiled,
-        }?;
+        };
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
         let symbols = Symbols::of(&bytes)?;
         let library = folder.file("unit.so");

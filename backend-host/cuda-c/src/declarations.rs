@@ -12,7 +12,7 @@ pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// A preprocessed text as a C++ compiler takes it.
@@ -25,15 +25,20 @@ pub(crate) struct Unit {
 
 /// Returns a preprocessed text without CUDA's qualifiers, and with the entries
 /// behind it. `names` are expressions that name kernels and variables; their entries
-/// follow those of the text's own kernels. With `has_forms`, kernels have second forms where they can.
+/// follow those of the text's own kernels. With `without`, kernels have second forms where they can, but
+/// for those of these names.
 ///
 /// # Errors
 /// A message with file and line for what no unit can have.
-pub(crate) fn unit(preprocessed: &str, names: &[&str], has_forms: bool) -> Result<Unit, String> {
+pub(crate) fn unit(
+    preprocessed: &str,
+    names: &[&str],
+    without: Option<&HashSet<String>>,
+) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     check(&tokens)?;
     let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(&tokens);
-    let mut forms = if has_forms { Forms::of(&tokens, &all) } else { Forms::default() };
+    let mut forms = without.map_or_else(Forms::default, |it| Forms::of(&tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
     for (token, form) in std::mem::take(&mut forms.texts) {

@@ -9,7 +9,7 @@
 //! It is generated from the tokens of the preprocessed text, behind the kernel, which stays as it is. A
 //! kernel of which not all is known has no second form: a name that may stand for something that waits, a type or a
 //! statement that is not read with certainty. What is taken for the same in all threads is `const` in their loops,
-//! so that the compiler refuses what was not understood; then the text is compiled without second forms.
+//! so that the compiler refuses what was not understood; then the text is compiled without that second form.
 
 mod access;
 mod assigned;
@@ -21,6 +21,7 @@ mod lexemes;
 mod locals;
 mod program;
 mod purity;
+mod rows;
 mod statements;
 mod strides;
 #[cfg(test)]
@@ -50,8 +51,12 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Returns the second forms of all kernels of a text that have one.
-    pub(crate) fn of(tokens: &Tokens<'_>, declared: &[Declared]) -> Forms {
+    /// Returns the second forms of all kernels of a text that have one, but for those of some names.
+    pub(crate) fn of(
+        tokens: &Tokens<'_>,
+        declared: &[Declared],
+        without: &HashSet<String>,
+    ) -> Forms {
         let program = Program::of(tokens, declared);
         let mut forms = Forms::default();
         if program.hides_waits {
@@ -62,7 +67,8 @@ impl Forms {
         for kernel in kernels() {
             *counts.entry(name(tokens, kernel)).or_default() += 1;
         }
-        for kernel in kernels().filter(|it| counts[name(tokens, it)] == 1) {
+        let is_single = |name: &str| counts[name] == 1 && !without.contains(name);
+        for kernel in kernels().filter(|it| is_single(name(tokens, it))) {
             if let Some(text) = form(tokens, kernel, &program) {
                 forms.texts.push((kernel.range.end - 1, text));
                 forms.names.insert(name(tokens, kernel).to_owned());
@@ -84,6 +90,13 @@ impl Forms {
         let is_known = !own.is_empty() && self.names.contains(own);
         is_known.then(|| format!("{}{PREFIX}{own}{}", &kernel[..start], &kernel[template..]))
     }
+}
+
+/// The names of kernels whose second forms a compiler's messages are about.
+pub(crate) fn named_in(messages: &str) -> HashSet<String> {
+    let is_end = |it: char| !(it.is_alphanumeric() || matches!(it, '_' | '$'));
+    let names = messages.split(PREFIX).skip(1);
+    names.map(|it| it.split(is_end).next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The word in front of a kernel's parameters; for a specialisation another token.
@@ -125,8 +138,12 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
         return None;
     }
     let keeps_order = program.has_order(words);
+    let is_value = |name: &str, whole: bool| {
+        values.iter().any(|it| it.name == name && (it.is_whole || !whole))
+    };
     let context = Context {
-        is_constant: &|it| values.contains(&it) || program.is_constant(it),
+        is_constant: &|it| is_value(it, false) || program.is_constant(it),
+        is_whole_constant: &|it| is_value(it, true) || program.is_whole_constant(it),
         is_pure_function: &|it| program.is_pure_function(it),
         keeps_order,
         has_operators: program.has_operators,
@@ -141,7 +158,10 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
         Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread, program.asks_unseen());
     writer.body();
     let body = writer.text;
-    let mut text = String::from("\n# 1 \"second form\" 3\n");
+    let place = tokens.place(end - 1);
+    let (file, line) = place.rsplit_once(':')?;
+    // What the compiler says of a second form it says of a file that another one includes.
+    let mut text = format!("\n# 1 \"{PREFIX}{name}\" 1 3\n");
     for token in template_head(tokens, header) {
         let _ = write!(text, "{} ", tokens.at(token));
     }
@@ -157,10 +177,8 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
             let _ = write!(text, ", {}", words.join(" "));
         }
     }
-    let _ = write!(text, ") {{\n{body}}}\n");
-    let place = tokens.place(end - 1);
-    let (file, line) = place.rsplit_once(':')?;
-    let _ = writeln!(text, "# {line} \"{file}\"");
+    let _ = write!(text, ") {{\n# {line} \"{file}\" 1 3\n{body}}}\n");
+    let _ = writeln!(text, "# 2 \"{PREFIX}{name}\" 2 3\n# {line} \"{file}\" 2");
     Some(text)
 }
 
@@ -198,8 +216,17 @@ fn template_head(tokens: &Tokens<'_>, header: Range<usize>) -> Range<usize> {
     start..start
 }
 
+/// A parameter of a template that is a value.
+struct TemplateValue<'a> {
+    name: &'a str,
+    is_whole: bool,
+}
+
 /// The template's parameters that are values; `None` for a template of a kind that is not read.
-fn template_values<'a>(tokens: &Tokens<'a>, header: Range<usize>) -> Option<Vec<&'a str>> {
+fn template_values<'a>(
+    tokens: &Tokens<'a>,
+    header: Range<usize>,
+) -> Option<Vec<TemplateValue<'a>>> {
     let head = template_head(tokens, header);
     let mut values = Vec::new();
     if head.is_empty() {
@@ -215,7 +242,9 @@ fn template_values<'a>(tokens: &Tokens<'a>, header: Range<usize>) -> Option<Vec<
         let end = part.iter().position(|&it| tokens.at(it) == "=").unwrap_or(part.len());
         let (&first, &last) = (part.first()?, part[..end].last()?);
         if !matches!(tokens.at(first), "typename" | "class") {
-            values.push(tokens.at(last));
+            let specifiers = &part[..end - 1];
+            let is_whole = specifiers.iter().all(|&it| words::is_integer(tokens.at(it)));
+            values.push(TemplateValue { name: tokens.at(last), is_whole });
         }
     }
     Some(values)

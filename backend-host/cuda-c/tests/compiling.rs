@@ -123,6 +123,10 @@ fn the_compiler_says_where_it_stumbles() {
     let log = refused("__global__ void f(int *a)\n{\n    a[0] = nowhere;\n}\n", &[]);
     // GCC says "was not declared", clang "use of undeclared identifier".
     assert!(log.contains("mine.cu:3: error: ") && log.contains("'nowhere'"), "{log}");
+    // Of what is compiled beside the program's own text nothing is said.
+    let log = refused("__global__ void f(int *a) {\n__syncthreads();\na[0] = nowhere;\n}\n", &[]);
+    assert_eq!(log.matches("mine.cu:3: error: ").count(), 1, "{log}");
+    assert!(!log.contains("gpuarray"), "{log}");
     let log = refused("\n#include \"absent.h\"\n", &[]);
     assert!(log.contains("mine.cu:2") && log.contains("absent.h"), "{log}");
     let log = refused("__device__ int g(); __global__ void f(int *a) { a[0] = g(); }", &[]);

@@ -7,6 +7,8 @@
 mod kernel;
 #[path = "regions/model.rs"]
 mod model;
+#[path = "regions/rows.rs"]
+mod rows;
 #[path = "regions/text.rs"]
 mod text;
 mod units;

@@ -119,3 +119,30 @@ fn a_value_that_only_one_thread_assigns_is_that_of_all() {
         2 * v + 3 * it
     }));
 }
+
+#[test]
+fn a_kernel_whose_second_form_is_refused_leaves_it_to_the_others() {
+    // The compiler knows that values of this type do not move.
+    let text = r#"
+struct Pinned { long one, two; __device__ Pinned() : one(threadIdx.x), two(3) {} };
+extern "C" __global__ void refused(int *a, int n) {
+    Pinned p;
+    __syncthreads();
+    a[threadIdx.x] = p.one + p.two;
+}
+extern "C" __global__ void taken(int *a, int n) {
+    __shared__ int s[64];
+    s[threadIdx.x] = a[threadIdx.x];
+    __syncthreads();
+    a[threadIdx.x] = s[(threadIdx.x + 1) % n];
+}
+"#;
+    let library = units::load(text);
+    let find = |name: &str| Kernel::find(&library, name).expect("the kernel");
+    assert!(!find("refused").has_regions() && find("taken").has_regions());
+    let mut array = vec![0; THREADS as usize];
+    units::run(&library, "refused", 1, THREADS, &mut array);
+    units::run(&library, "taken", 1, THREADS, &mut array);
+    let expected = |it: u32| ((it + 1) % THREADS + 3) as i32;
+    assert_eq!(array, (0..THREADS).map(expected).collect::<Vec<_>>());
+}

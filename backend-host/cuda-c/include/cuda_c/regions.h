@@ -65,20 +65,97 @@ template <class T> struct Rounds {
     bool has_all() const { return T(most + shift) < end && !is_empty; }
     bool has_some() const { return T(least + shift) < end && !is_empty; }
     void next() { shift += by; }
-    // Asks for the elements of a later round, so that memory is there by then: rounds are far apart, and
-    // processors do not expect them across pages.
-    template <class Element> void ask(const Element* elements, unsigned threads) const {
-        const unsigned long first = (unsigned long)least + shift + 2 * by;
-        if (first >= (unsigned long)end) return;
-        const unsigned long address = (unsigned long)elements + first * sizeof(Element);
-        for (unsigned long at = 0; at < threads * sizeof(Element); at += 64) {
-            __builtin_prefetch((const void*)(address + at));
-        }
-    }
 
   private:
     // Three of these can be added up.
     static constexpr unsigned long LIMIT = (~0ul >> (8 * (sizeof(unsigned long) - sizeof(T)))) / 8;
+};
+
+// What an operand of a comparison is converted to.
+template <class A, class B>
+static inline __attribute__((always_inline)) decltype(A(0) + B(0)) compared(A operand, B) {
+    return static_cast<decltype(A(0) + B(0))>(operand);
+}
+// True if a value is another one plus a number of threads, and did not wrap on the way. Numbers that are not whole
+// are not asked.
+template <class T> static inline __attribute__((always_inline)) bool counts(T first, T last, unsigned threads) {
+    return !(T(3) / T(2) == T(1)) || (last >= first && (unsigned long)last - (unsigned long)first == threads);
+}
+// True if the threads that meet a comparison of such values are known.
+template <class T> constexpr bool is_clipped(T) { return T(3) / T(2) == T(1); }
+
+// Neighbouring threads of a row, and those of them that meet comparisons of a value that counts; it is told by
+// that of the first thread.
+struct Row {
+    const unsigned first, threads;
+    unsigned begin, end;
+    Row(unsigned begin, unsigned end) : first(begin), threads(end - begin), begin(begin), end(end) {}
+    template <class T> void less(T value, T bound) { at_most(below(value, bound)); }
+    template <class T> void less_or_equal(T value, T bound) { at_most(up_to(value, bound)); }
+    template <class T> void greater(T value, T bound) {
+        if (is_clipped(bound)) from(up_to(value, bound));
+    }
+    template <class T> void greater_or_equal(T value, T bound) {
+        if (is_clipped(bound)) from(below(value, bound));
+    }
+    template <class T> void equal(T value, T bound) {
+        greater_or_equal(value, bound);
+        less_or_equal(value, bound);
+    }
+
+  private:
+    void at_most(unsigned count) { end = first + count < end ? first + count : end; }
+    void from(unsigned count) { begin = first + count > begin ? first + count : begin; }
+    // How many threads have values below a bound, and how many of them the bound or less.
+    template <class T> unsigned below(T value, T bound) const {
+        return !is_clipped(bound) ? threads : bound <= value ? 0 : count(value, bound);
+    }
+    template <class T> unsigned up_to(T value, T bound) const {
+        if (!is_clipped(bound)) return threads;
+        if (bound < value) return 0;
+        const unsigned below = count(value, bound);
+        return below < threads ? below + 1 : threads;
+    }
+    template <class T> unsigned count(T value, T bound) const {
+        const unsigned long count = (unsigned long)bound - (unsigned long)value;
+        return count < threads ? (unsigned)count : threads;
+    }
+};
+
+// Asks memory for a row of elements some iterations of a loop before they are read or written, where it is as far
+// from iteration to iteration as processors do not expect by themselves.
+struct Ahead {
+    // Steps in bytes that are far, and rows that the first cache can wait for.
+    static constexpr long FAR = 4096;
+    static constexpr unsigned long SHORT = 256;
+    unsigned long row = ~0ul;
+    long index = 0, step = 0;
+    // The index at which a row's elements begin, of the first row in each iteration.
+    void see(unsigned long at, long begin) {
+        if (at > row) return;
+        step = at == row ? begin - index : 0;
+        row = at;
+        index = begin;
+    }
+    template <unsigned long BYTES, bool WRITES>
+    void ask(unsigned long elements, long begin, const Row& threads) const {
+        if (step * (long)BYTES < FAR && step * (long)BYTES > -FAR) return;
+        if ((threads.end - threads.begin) * BYTES <= SHORT) {
+            ask_for<BYTES, WRITES, 3>(elements, begin + 2 * step, threads);
+        } else {
+            ask_for<BYTES, WRITES, 2>(elements, begin + 4 * step, threads);
+        }
+    }
+
+  private:
+    template <unsigned long BYTES, bool WRITES, int NEAR>
+    static void ask_for(unsigned long elements, long begin, const Row& threads) {
+        const unsigned long first = elements + (unsigned long)begin * BYTES;
+        const unsigned long end = first + threads.end * BYTES;
+        for (unsigned long at = (first + threads.begin * BYTES) & ~63ul; at < end; at += 64) {
+            __builtin_prefetch((const void*)at, WRITES, NEAR);
+        }
+    }
 };
 
 static inline __attribute__((always_inline)) void set_thread(unsigned x, unsigned y, unsigned z) {

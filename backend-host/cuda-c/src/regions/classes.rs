@@ -4,6 +4,7 @@ use super::access::Access;
 use super::facts::{facts, is_outer};
 use super::lexemes::{Lexemes, NONE};
 use super::purity::{is_plain, may_fault};
+use super::rows::Guard;
 use super::statements::{Body, Local, Loop, Node, What};
 use super::strides::Strided;
 use super::words::{INDICES, is_integer, is_specifier};
@@ -47,12 +48,17 @@ pub(super) struct Classes {
     pub(super) strided: Vec<Strided>,
     /// True for locals that are declared between loops over threads, or are parameters.
     pub(super) is_outer: Vec<bool>,
+    /// Indices of elements that count up by one from a thread to its neighbour along x.
+    pub(super) counting: Vec<Range<usize>>,
+    pub(super) guards: Vec<Guard>,
 }
 
 /// What is known of a kernel's surroundings.
 pub(super) struct Context<'c> {
     /// True for constants of the program and of the template.
     pub(super) is_constant: &'c dyn Fn(&str) -> bool,
+    /// True for those of them that are integers.
+    pub(super) is_whole_constant: &'c dyn Fn(&str) -> bool,
     /// True for functions of the language whose result depends on values alone.
     pub(super) is_pure_function: &'c dyn Fn(&str) -> bool,
     /// True if no statement's threads may be parted but at barriers.
@@ -76,6 +82,8 @@ pub(super) fn classes(
             writes: Vec::new(),
             strided: Vec::new(),
             is_outer: body.locals.iter().map(|it| it.is_parameter).collect(),
+            counting: Vec::new(),
+            guards: Vec::new(),
         },
         conditions: Vec::new(),
         steps: Vec::new(),
@@ -188,6 +196,8 @@ impl<'s> Sorter<'s, '_, '_> {
             let counter = self.found.strided[number].counter;
             self.found.of[counter] = Class::Counter;
         }
+        self.found.counting = self.counting();
+        self.found.guards = self.guards();
     }
 
     /// True if all that is done with a variable is to read it, and to assign to it between loops over threads.

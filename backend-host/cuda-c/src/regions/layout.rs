@@ -1,5 +1,7 @@
 //! Which statements of a kernel become a loop over threads, and what is around those loops.
 
+mod parts;
+
 use super::access::Access;
 use super::assigned::is_assigned;
 use super::classes::{Class, Classes};
@@ -43,6 +45,16 @@ pub(super) struct Region<'n> {
     pub(super) nodes: Vec<&'n Node>,
     /// True if threads return in it while others go on behind it.
     pub(super) loses_threads: bool,
+    /// Runs of its statements, each of which is a loop over threads.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Statements of a region.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) nodes: Range<usize>,
+    /// The number of the guard, if it is one statement that threads of a row can skip together.
+    pub(super) guard: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +83,9 @@ pub(super) fn layout<'n>(
     }
     let mut layout = Layout { items, regions, kept: BTreeSet::new() };
     layout.kept = kept(lexemes, body, classes, &layout.regions)?;
+    for region in &mut layout.regions {
+        region.parts = parts::parts(lexemes, body, classes, &layout.kept, &region.nodes);
+    }
     Some(layout)
 }
 

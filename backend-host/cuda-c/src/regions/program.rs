@@ -45,7 +45,8 @@ pub(super) struct Program<'a> {
     pub(super) hides_waits: bool,
     /// Functions, and whether all of that name take values and pointers alone.
     functions: HashMap<&'a str, bool>,
-    constants: HashSet<&'a str>,
+    /// Constants, and whether they are integers.
+    constants: HashMap<&'a str, bool>,
     /// Names that are declared somewhere, and may hide the language's.
     names: HashSet<&'a str>,
     /// True if something outside of kernels asks for the thread's index, or may without its name being written.
@@ -139,18 +140,22 @@ impl<'a> Program<'a> {
 
     /// `static const int name = ...;`
     fn add_constant(&mut self, tokens: &Tokens<'a>, range: Range<usize>) {
-        let is_number = |word: &str| {
-            matches!(word, "static" | "__gpuarray_variable__" | "__gpuarray_constant__" | "inline")
-                || is_keyword(word)
+        let qualifiers = ["static", "inline", "const", "constexpr"];
+        let of_device = ["__gpuarray_variable__", "__gpuarray_constant__"];
+        let is_whole = |word: &str| {
+            qualifiers.contains(&word)
+                || of_device.contains(&word)
                 || super::words::is_integer(word)
         };
+        let is_number = |word: &str| is_whole(word) || is_keyword(word);
         let Some(equals) = range.clone().find(|&it| tokens.at(it) == "=") else { return };
         let Some(at) = equals.checked_sub(1).filter(|it| range.contains(it)) else { return };
         let mut specifiers = range.start..at;
         let is_const = specifiers.clone().any(|it| matches!(tokens.at(it), "const" | "constexpr"));
         let has_more = (equals..range.end).any(|it| tokens.at(it) == ",");
-        if is_const && !has_more && specifiers.all(|it| is_number(tokens.at(it))) {
-            self.constants.insert(tokens.at(at));
+        if is_const && !has_more && specifiers.clone().all(|it| is_number(tokens.at(it))) {
+            let is_whole = specifiers.all(|it| is_whole(tokens.at(it)));
+            self.constants.insert(tokens.at(at), is_whole);
         }
     }
 
@@ -181,7 +186,11 @@ impl<'a> Program<'a> {
     }
 
     pub(super) fn is_constant(&self, word: &str) -> bool {
-        self.constants.contains(word)
+        self.constants.contains_key(word)
+    }
+
+    pub(super) fn is_whole_constant(&self, word: &str) -> bool {
+        self.constants.get(word).is_some_and(|&it| it)
     }
 
     /// True for functions of the language whose result depends on values alone.

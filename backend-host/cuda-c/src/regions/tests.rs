@@ -1,20 +1,25 @@
 //! Which kernels have a second form. Texts are as the preprocessor leaves them.
 
 use super::program::waits;
-use crate::declarations::unit;
+use crate::declarations::{Unit, unit};
 use crate::tokens::Tokens;
 use crate::{Compiler, Language, Source};
 use std::collections::HashSet;
 
 /// True if a kernel of a text has a second form.
 fn has_form(text: &str) -> bool {
+    of(text).has_forms
+}
+
+/// A text with second forms.
+fn of(text: &str) -> Unit {
     let words = [
         ("__global__", "__gpuarray_global__"),
         ("__device__", "__gpuarray_variable__"),
         ("__shared__", "thread_local"),
     ];
     let text = words.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-    unit(&format!("# 1 \"kernel.cu\"\n{text}"), &[], true).expect("a unit").has_forms
+    unit(&format!("# 1 \"kernel.cu\"\n{text}"), &[], Some(&HashSet::new())).expect("a unit")
 }
 
 /// A kernel with a body, behind a text.
@@ -117,6 +122,97 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
     ] {
         let text = kernel("__device__ int f(int x) { return x + threadIdx.x; }", body);
         assert!(!has_form(&text), "{body}");
+    }
+}
+
+#[test]
+fn indices_that_count_are_computed_in_front_of_rows() {
+    let counts = |index: &str, body: &str| {
+        let body = format!(
+            "int b = blockIdx.x * 32 + t, c = n * b; float f = n; s[t] = 1; __syncthreads(); {body}"
+        );
+        let text = of(&kernel(
+            "const int N = 3; const float F = 3;",
+            &format!("{body} a[{index}] = s[0];"),
+        ))
+        .text;
+        assert!(text.contains("gpuarray_regions_k"), "{text}");
+        text.contains("const long gpuarray_i0 = ")
+    };
+    for index in [
+        "n * 4 + t",
+        "threadIdx.x + n",
+        "b",
+        "(b) - n + N",
+        "(size_t)b + threadIdx.y",
+        "unsigned(t + n) + (n << 2)",
+        "((threadIdx.x - (n & 3)))",
+    ] {
+        assert!(counts(index, ""), "{index}");
+    }
+    for index in [
+        "t",
+        "threadIdx.x",
+        "c",
+        "2 * t",
+        "n - t",
+        "t + b",
+        "t & n",
+        "t + n & 7",
+        "t << 1",
+        "-t",
+        "~t",
+        "s[t]",
+        "t % n",
+        "(int)(t + f)",
+        "(int)(t + 0.5f)",
+        "(int)(t + F)",
+        "n ? t : b",
+        "min(t, n)",
+        "n",
+        "(bool)b",
+    ] {
+        assert!(!counts(index, ""), "{index}");
+    }
+}
+
+#[test]
+fn threads_of_a_row_skip_statements_together() {
+    let found = |condition: &str| {
+        let text = of(&kernel(
+            "",
+            &format!("s[t] = n; if ({condition}) s[t] = 1; __syncthreads(); a[t] = s[n - t];"),
+        ))
+        .text;
+        assert!(text.contains("gpuarray_regions_k"), "{text}");
+        let methods = ["less(", "less_or_equal(", "greater(", "greater_or_equal(", "equal("];
+        let all = methods.iter().map(|it| text.matches(&format!("gpuarray_met.{it}")).count());
+        (all.collect::<Vec<_>>(), text.matches("continue;").count())
+    };
+    for (condition, methods, rows) in [
+        ("t < n", [1, 0, 0, 0, 0], 0),
+        ("n < t", [0, 0, 1, 0, 0], 0),
+        ("t + n >= 3 && n * 2 >= t && a[t]", [0, 1, 0, 1, 0], 0),
+        ("((0 == t)) && threadIdx.y == n", [0, 0, 0, 0, 1], 1),
+        ("a[t] && t < n", [0; 5], 0),
+        ("t < n || n > 3", [0; 5], 0),
+        ("t != n", [0; 5], 0),
+        ("t * 2 < n", [0; 5], 0),
+        ("n < t == t < 3", [0; 5], 0),
+        ("(t & 3) < n", [0; 5], 0),
+        ("t < s[0]", [0; 5], 0),
+    ] {
+        assert_eq!(found(condition), (methods.to_vec(), rows), "{condition}");
+    }
+    // A local would have to outlive the loop, or threads may wait for each other.
+    for body in [
+        "int k = a[t]; if (t < n) s[t] = k; __syncthreads();",
+        "int k = a[t], *p = &k; s[t] = *p; if (t < n) s[t] = 1; __syncthreads();",
+        "atomicAdd(a, 1); if (t < n) s[t] = 1; __syncthreads();",
+        "if (t < n) return; __syncthreads(); s[t] = 1;",
+    ] {
+        let text = of(&kernel("", body)).text;
+        assert!(text.contains("gpuarray_regions_k") && !text.contains("_met.less("), "{body}");
     }
 }
 

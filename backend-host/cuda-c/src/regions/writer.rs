@@ -2,14 +2,18 @@
 
 mod output;
 mod rounds;
+mod rows;
 mod threads;
 
 use super::classes::{Class, Classes, Write};
 use super::facts::facts;
 use super::layout::{Item, Layout, is_number};
 use super::lexemes::{Lexemes, NONE};
+use super::rows::Guard;
 use super::statements::{Body, Local, Loop, Node, What};
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use threads::Threads;
 
 /// What is written of a kernel.
 pub(super) struct Writer<'w, 't, 'a> {
@@ -22,6 +26,12 @@ pub(super) struct Writer<'w, 't, 'a> {
     /// True if functions that ask for a thread's index are called without their names being written.
     pub(super) asks_unseen: bool,
     pub(super) text: String,
+    /// Where an index begins that is computed in front of the row, where it ends, and its number.
+    indices: HashMap<usize, (usize, usize)>,
+    /// How many loops with barriers are around what is written.
+    depth: usize,
+    /// How many rows of elements are asked for in advance.
+    aheads: usize,
     /// The file and line that the compiler takes the next character for, and the token before it.
     place: String,
     last_token: Option<usize>,
@@ -37,6 +47,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         asks_unseen: bool,
     ) -> Writer<'w, 't, 'a> {
         let (text, place, last_token) = (String::new(), String::new(), None);
+        let indices = HashMap::new();
         Writer {
             lexemes,
             body,
@@ -45,6 +56,9 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
             knows_no_thread,
             asks_unseen,
             text,
+            indices,
+            depth: 0,
+            aheads: 0,
             place,
             last_token,
         }
@@ -102,8 +116,11 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
                  ::gpuarray_abi::keep(gpuarray_p{id}[gpuarray_t], {name});"
             );
         }
+        let begin = self.text.len();
         self.items(&self.layout.items);
         self.put("return true;\n");
+        let aheads = (0..self.aheads).map(|it| format!("::gpuarray_abi::Ahead gpuarray_a{it};\n"));
+        self.text.insert_str(begin, &aheads.collect::<String>());
     }
 
     fn has_type(&self, id: usize) -> bool {
@@ -145,7 +162,11 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
                     self.items(other);
                     self.put("}\n");
                 }
-                Item::Loop { node, body } => self.outer_loop(node, body),
+                Item::Loop { node, body } => {
+                    self.depth += 1;
+                    self.outer_loop(node, body);
+                    self.depth -= 1;
+                }
                 Item::Block(inner) => {
                     self.put("{\n");
                     self.items(inner);
@@ -246,24 +267,39 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     }
 
     fn region(&mut self, number: usize) {
-        let region = &self.layout.regions[number];
-        let (used, declared) = self.locals_of(&region.nodes);
+        let layout = self.layout;
+        let region = &layout.regions[number];
+        for part in &region.parts {
+            let nodes = &region.nodes[part.nodes.clone()];
+            let guard = part.guard.map(|it| &self.classes.guards[it]);
+            self.part(number, nodes, guard);
+        }
+        if region.loses_threads {
+            self.put("if (!gpuarray_left) return true;\n");
+        }
+    }
+
+    /// A loop over threads of some statements.
+    fn part(&mut self, number: usize, nodes: &[&Node], guard: Option<&Guard>) {
+        let (used, declared) = self.locals_of(nodes);
+        let known = used.union(&declared).copied().collect();
+        let calls = self.calls(nodes);
         self.put("{\n");
         self.name_uniform(&used);
-        self.threads(number, &used.union(&declared).copied().collect(), &|it| {
+        let asks = self.depth > 0;
+        let threads = Threads { known: &known, declares: None, nodes, guard, asks, calls };
+        self.threads(&threads, &|it| {
             it.put("{\n");
-            for node in &region.nodes {
-                it.statement(node, number);
+            match guard {
+                Some(guard) => it.guarded(guard),
+                None => nodes.iter().for_each(|node| it.statement(node, number)),
             }
             it.put("}\n");
-            if region.nodes.iter().any(|it| facts(it).returns) {
+            if nodes.iter().any(|it| facts(it).returns) {
                 let _ = writeln!(it.text, "gpuarray_next_{number}:;");
             }
         });
         self.put("}\n");
-        if region.loses_threads {
-            self.put("if (!gpuarray_left) return true;\n");
-        }
     }
 
     /// A statement of a loop over threads.

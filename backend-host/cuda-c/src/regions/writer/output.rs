@@ -10,10 +10,20 @@ impl Writer<'_, '_, '_> {
         self.last_token = None;
     }
 
-    /// The program's own text, on its own lines, with another name in place of one lexeme.
+    /// The program's own text, on its own lines, with another name in place of one lexeme, and with the
+    /// indices that are computed already.
     pub(super) fn slice(&mut self, range: Range<usize>, renamed: Option<(usize, &str)>) {
         let tokens = self.lexemes.tokens;
+        let mut next = range.start;
         for index in range {
+            if index < next {
+                continue;
+            }
+            if let Some(&(end, number)) = self.indices.get(&index) {
+                let _ = write!(self.text, "gpuarray_i{number} + gpuarray_x");
+                (next, self.last_token) = (end, None);
+                continue;
+            }
             let own = renamed.filter(|(at, _)| *at == index).map(|(_, name)| name);
             for token in self.lexemes.tokens_of(index) {
                 let is_behind = self.last_token.is_some_and(|it| {

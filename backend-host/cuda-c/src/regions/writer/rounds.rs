@@ -1,9 +1,8 @@
 //! Loops that are run in rounds.
 
-use super::super::classes::Class;
-use super::super::statements::Node;
 use super::super::strides::Strided;
 use super::Writer;
+use super::threads::Threads;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -31,6 +30,19 @@ impl Writer<'_, '_, '_> {
             it.put(";\n");
         };
         let body = |it: &mut Self| region.nodes.iter().for_each(|node| it.statement(node, number));
+        let calls = self.calls(&region.nodes);
+        let shifted = |it: &mut Self| make(it, " + gpuarray_rounds.shift");
+        let in_rounds = Threads {
+            known: &in_body,
+            declares: Some((first, &shifted)),
+            nodes: &region.nodes,
+            guard: None,
+            asks: true,
+            calls,
+        };
+        let in_last = Threads { asks: false, ..in_rounds };
+        let as_whole = Threads { declares: None, nodes: &[], ..in_last };
+        let of_first = Threads { known: &in_first, ..as_whole };
         self.put("{\n");
         self.name_uniform(&used);
         let _ = write!(self.text, "::gpuarray_abi::Rounds<gpuarray_T{counter}> gpuarray_rounds(");
@@ -39,28 +51,20 @@ impl Writer<'_, '_, '_> {
         self.put(", ");
         self.slice(by.clone(), None);
         self.put(");\n");
-        self.threads(number, &in_first, &|it| {
+        self.threads(&of_first, &|it| {
             make(it, "");
             let _ = writeln!(it.text, "gpuarray_rounds.add({name});");
         });
         self.put("if (gpuarray_rounds.is_plain()) {\nfor (; gpuarray_rounds.has_all(); gpuarray_rounds.next()) {\n");
-        for pointer in self.indexed_by(*counter, &region.nodes) {
-            let name = &self.body.locals[pointer].name;
-            let _ = writeln!(self.text, "gpuarray_rounds.ask({name}, gpuarray_threads);");
-        }
-        self.threads(number, &in_body, &|it| {
-            make(it, " + gpuarray_rounds.shift");
-            body(it);
-        });
+        self.threads(&in_rounds, &body);
         self.put("}\nfor (; gpuarray_rounds.has_some(); gpuarray_rounds.next()) {\n");
-        self.threads(number, &in_body, &|it| {
-            make(it, " + gpuarray_rounds.shift");
+        self.threads(&in_last, &|it| {
             let _ = writeln!(it.text, "if ({name} < gpuarray_rounds.end) {{");
             body(it);
             it.put("}\n");
         });
         self.put("}\n} else {\n");
-        self.threads(number, &in_body, &|it| {
+        self.threads(&as_whole, &|it| {
             let _ = write!(it.text, "for (gpuarray_T{counter} gpuarray_i = (gpuarray_T{counter})(");
             it.last_token = None;
             it.slice(first.clone(), None);
@@ -73,29 +77,5 @@ impl Writer<'_, '_, '_> {
             it.put("}\n");
         });
         self.put("}\n}\n");
-    }
-
-    /// Pointers that are the same in all threads, and indexed by nothing but a counter.
-    pub(super) fn indexed_by(&self, counter: usize, nodes: &[&Node]) -> BTreeSet<usize> {
-        let lexemes = self.lexemes;
-        let local_at = |at: usize| {
-            self.body
-                .uses
-                .binary_search_by_key(&at, |it| it.at)
-                .ok()
-                .map(|it| self.body.uses[it].local)
-        };
-        let is_pointer = |id: &usize| {
-            let local = &self.body.locals[*id];
-            let mut words = local.specifiers.clone().chain(local.declarator.clone());
-            self.classes.of[*id] == Class::Uniform && words.any(|it| lexemes.at(it) == "*")
-        };
-        let ats = nodes.iter().flat_map(|it| it.range.clone());
-        let indexed = ats.filter(|&at| {
-            lexemes.at(at + 1) == "["
-                && local_at(at + 2) == Some(counter)
-                && lexemes.at(at + 3) == "]"
-        });
-        indexed.filter_map(local_at).filter(is_pointer).collect()
     }
 }

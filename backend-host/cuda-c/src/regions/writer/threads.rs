@@ -1,13 +1,32 @@
 //! Loops over the threads of a block, and what they know of locals.
 
 use super::super::classes::Class;
+use super::super::rows::Guard;
 use super::super::statements::Node;
 use super::Writer;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-impl Writer<'_, '_, '_> {
+/// Writes declarations.
+type Declare<'l, 'w, 't, 'a> = dyn Fn(&mut Writer<'w, 't, 'a>) + 'l;
+
+/// What is written of a loop over threads beside its statements.
+pub(super) struct Threads<'l, 'w, 't, 'a> {
+    /// Locals that it knows.
+    pub(super) known: &'l BTreeSet<usize>,
+    /// What it declares in front of its statements, for indices too, and the expression that this depends on.
+    pub(super) declares: Option<(&'l Range<usize>, &'l Declare<'l, 'w, 't, 'a>)>,
+    /// Statements in which indices that count are computed in front of each row.
+    pub(super) nodes: &'l [&'l Node],
+    pub(super) guard: Option<&'l Guard>,
+    /// True in a loop, for later iterations of which it asks memory.
+    pub(super) asks: bool,
+    /// True if statements ask for the thread's index elsewhere.
+    pub(super) calls: bool,
+}
+
+impl<'w, 't, 'a> Writer<'w, 't, 'a> {
     /// Gives variables other names, under which loops over threads find them.
     pub(super) fn name_uniform(&mut self, used: &BTreeSet<usize>) {
         for &id in used {
@@ -18,55 +37,49 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// A loop over the threads that are left, in which they know some locals.
+    /// A loop over the threads that are left.
     pub(super) fn threads(
         &mut self,
-        number: usize,
-        known: &BTreeSet<usize>,
-        inside: &dyn Fn(&mut Self),
+        of: &Threads<'_, 'w, 't, 'a>,
+        inside: &dyn Fn(&mut Writer<'w, 't, 'a>),
     ) {
         self.put(
             "{\nunsigned long gpuarray_row = 0;\n\
              for (unsigned gpuarray_z = 0; gpuarray_z < blockDim.z; ++gpuarray_z)\n\
-             for (unsigned gpuarray_y = 0; gpuarray_y < blockDim.y; ++gpuarray_y, gpuarray_row += blockDim.x)\n\
-             for (unsigned gpuarray_x = 0; gpuarray_x < blockDim.x; ++gpuarray_x) {\n\
-             const unsigned long gpuarray_t = gpuarray_row + gpuarray_x;\n\
-             const ::uint3 threadIdx = {gpuarray_x, gpuarray_y, gpuarray_z};\n",
+             for (unsigned gpuarray_y = 0; gpuarray_y < blockDim.y; ++gpuarray_y, gpuarray_row += blockDim.x)\n",
         );
+        let is_parted = self.row(of);
+        if !is_parted {
+            self.put("for (unsigned gpuarray_x = 0; gpuarray_x < blockDim.x; ++gpuarray_x) {\n");
+        }
+        self.put("const unsigned long gpuarray_t = gpuarray_row + gpuarray_x;\n");
+        self.thread("gpuarray_x");
         if self.loses_threads() {
             // While all are left, nothing is asked of each.
             self.put(
                 "if (gpuarray_left < gpuarray_threads && !gpuarray_live[gpuarray_t]) continue;\n",
             );
         }
-        if self.calls(&self.layout.regions[number].nodes) {
+        if of.calls {
             self.put("::gpuarray_abi::set_thread(gpuarray_x, gpuarray_y, gpuarray_z);\n");
         }
-        for &id in known {
+        for &id in of.known {
             self.view(id);
         }
-        inside(self);
-        self.put("}\n}\n");
-    }
-
-    /// The locals that statements use and declare between loops over threads.
-    pub(super) fn locals_of(&self, nodes: &[&Node]) -> (BTreeSet<usize>, BTreeSet<usize>) {
-        let holds = |at: usize| nodes.iter().any(|it| it.range.contains(&at));
-        let uses = self.body.uses.iter();
-        let mut used: BTreeSet<usize> = uses.filter(|it| holds(it.at)).map(|it| it.local).collect();
-        let ranges: Vec<_> = used.iter().map(|&id| self.body.locals[id].init.clone()).collect();
-        for (id, range) in used.clone().into_iter().zip(ranges) {
-            if self.has_type(id) {
-                self.add_used(&range, &mut used);
-            }
+        if let Some((_, declare)) = of.declares {
+            declare(self);
         }
-        let locals = self.body.locals.iter().enumerate();
-        let declared = locals
-            .filter(|(id, it)| !it.is_parameter && self.layout.kept.contains(id) && holds(it.at));
-        (used, declared.map(|(id, _)| id).collect())
+        inside(self);
+        self.indices.clear();
+        self.put(if is_parted { "}\n}\n}\n" } else { "}\n}\n" });
     }
 
-    /// Adds the locals of an expression, and those that they are computed of.
+    pub(super) fn thread(&mut self, x: &str) {
+        let _ = writeln!(self.text, "const ::uint3 threadIdx = {{{x}, gpuarray_y, gpuarray_z}};");
+        self.last_token = None;
+    }
+
+    /// The locals of an expression, and those that they are computed of.
     pub(super) fn add_used(&self, range: &Range<usize>, used: &mut BTreeSet<usize>) {
         for it in self.body.uses.iter().filter(|it| range.contains(&it.at)) {
             used.insert(it.local);
@@ -74,6 +87,17 @@ impl Writer<'_, '_, '_> {
                 self.add_used(&self.body.locals[it.local].init, used);
             }
         }
+    }
+
+    /// The locals that statements use and declare between loops over threads.
+    pub(super) fn locals_of(&self, nodes: &[&Node]) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        let holds = |at: usize| nodes.iter().any(|it| it.range.contains(&at));
+        let mut used = BTreeSet::new();
+        nodes.iter().for_each(|it| self.add_used(&it.range, &mut used));
+        let locals = self.body.locals.iter().enumerate();
+        let declared = locals
+            .filter(|(id, it)| !it.is_parameter && self.layout.kept.contains(id) && holds(it.at));
+        (used, declared.map(|(id, _)| id).collect())
     }
 
     /// True if statements call a function that may ask for the thread's index.

@@ -1,0 +1,56 @@
+//! Loops over threads that a region is parted in, so that threads skip statements together.
+
+use super::super::classes::{Class, Classes};
+use super::super::facts::facts;
+use super::super::lexemes::Lexemes;
+use super::super::statements::{Body, Node};
+use super::{Part, may_be_pointed_to};
+use std::collections::BTreeSet;
+
+/// Returns the parts of a region: each guarded statement by itself, unless a local that has no place in memory
+/// would have to outlive its loop.
+pub(super) fn parts(
+    lexemes: &Lexemes<'_, '_>,
+    body: &Body,
+    classes: &Classes,
+    kept: &BTreeSet<usize>,
+    nodes: &[&Node],
+) -> Vec<Part> {
+    let whole = Part { nodes: 0..nodes.len(), guard: None };
+    let in_loops =
+        |id: &usize| classes.of[*id] == Class::Own && classes.is_outer[*id] && !kept.contains(id);
+    let used_by = |id: usize| {
+        let uses = body.uses.iter().filter(move |it| it.local == id).map(|it| it.at);
+        let ats: Vec<usize> = uses.chain([body.locals[id].at]).collect();
+        (0..nodes.len()).filter(move |&it| ats.iter().any(|at| nodes[it].range.contains(at)))
+    };
+    let locals: Vec<usize> = (0..body.locals.len())
+        .filter(in_loops)
+        .filter(|&id| used_by(id).next().is_some())
+        .collect();
+    let is_pointed_to = |&id: &usize| may_be_pointed_to(lexemes, body, id, &body.locals[id]);
+    if nodes.iter().any(|it| facts(it).returns) || locals.iter().any(is_pointed_to) {
+        return vec![whole];
+    }
+    let mut parts: Vec<Part> = Vec::new();
+    for (number, node) in nodes.iter().enumerate() {
+        let guard = classes.guards.iter().position(|it| it.at == node.range.start);
+        let fits = parts.last().is_some_and(|it| it.guard.is_none()) && guard.is_none();
+        match parts.last_mut().filter(|_| fits) {
+            Some(last) => last.nodes.end = number + 1,
+            None => parts.push(Part { nodes: number..number + 1, guard }),
+        }
+    }
+    for id in locals {
+        let (Some(first), Some(last)) = (used_by(id).next(), used_by(id).next_back()) else {
+            continue;
+        };
+        let begin = parts.iter().position(|it| it.nodes.contains(&first)).unwrap_or_default();
+        let end = parts.iter().position(|it| it.nodes.contains(&last)).unwrap_or(begin);
+        if begin < end {
+            let nodes = parts[begin].nodes.start..parts[end].nodes.end;
+            parts.splice(begin..=end, [Part { nodes, guard: None }]);
+        }
+    }
+    parts
+}

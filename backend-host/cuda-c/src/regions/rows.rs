@@ -1,0 +1,316 @@
+//! What is known of a row of threads: expressions that count up by one from a thread to its neighbour along x,
+//! and conditions that only some threads of the row meet.
+//!
+//! For the compiler an index such as `row * width + column` may wrap between two threads, so it does not see that
+//! they access neighbouring elements. Here it is told which expressions count but where they wrap; whether one
+//! does is asked in front of each row.
+
+use super::classes::{Class, Sorter};
+use super::lexemes::NONE;
+use super::purity::may_fault;
+use super::statements::{Node, What};
+use super::words::{INDICES, is_integer};
+use std::ops::Range;
+
+/// How an expression changes from a thread to its neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    /// By one, but for where it wraps.
+    One,
+}
+
+/// A comparison that some neighbouring threads of a row meet.
+#[derive(Clone, Debug)]
+pub(super) struct Clip {
+    /// What counts, and what is the same in the row.
+    pub(super) counting: Range<usize>,
+    pub(super) bound: Range<usize>,
+    /// As with `counting` on the left.
+    pub(super) operator: &'static str,
+    /// The whole of it.
+    pub(super) range: Range<usize>,
+}
+
+impl Clip {
+    /// The function of `gpuarray_abi::Row` that finds the threads.
+    pub(super) fn method(&self) -> &'static str {
+        match self.operator {
+            "<" => "less",
+            "<=" => "less_or_equal",
+            ">" => "greater",
+            ">=" => "greater_or_equal",
+            _ => "equal",
+        }
+    }
+}
+
+/// The condition of an `if` without `else`, in the parts that all have to be true.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Guard {
+    /// Where the statement begins, and what it does.
+    pub(super) at: usize,
+    pub(super) then: Range<usize>,
+    /// Those that are the same in a row.
+    pub(super) rows: Vec<Range<usize>>,
+    pub(super) clips: Vec<Clip>,
+    pub(super) others: Vec<Range<usize>>,
+}
+
+/// Operators that bind weaker than a comparison, and than a sum.
+const WEAKER: [&str; 8] = ["==", "!=", "&", "^", "|", "&&", "||", "?"];
+const WEAKER_THAN_SUMS: [&str; 15] =
+    ["==", "!=", "&", "^", "|", "&&", "||", "?", ",", "<", ">", "<=", ">=", "<<", ">>"];
+
+/// A comparison as it is with its operands exchanged.
+fn exchanged(operator: &str) -> Option<&'static str> {
+    let pairs = [("<", ">"), (">", "<"), ("<=", ">="), (">=", "<="), ("==", "==")];
+    pairs.into_iter().find(|it| it.0 == operator).map(|it| it.1)
+}
+
+impl Sorter<'_, '_, '_> {
+    /// The indices of elements that count.
+    pub(super) fn counting(&self) -> Vec<Range<usize>> {
+        let lexemes = self.lexemes;
+        // An operator of the program's would get an index of another type.
+        if self.context.has_operators {
+            return Vec::new();
+        }
+        (1..lexemes.len())
+            .filter(|&it| lexemes.at(it) == "[" && lexemes.ends_operand(it - 1))
+            .filter_map(|open| Some(open + 1..lexemes.partner(open)?))
+            .filter(|it| !self.is_own_index(it) && self.change(it) == Some(Change::One))
+            .collect()
+    }
+
+    /// The conditions of statements that threads of a row can skip together.
+    pub(super) fn guards(&self) -> Vec<Guard> {
+        let mut guards = Vec::new();
+        // What is skipped together is parted from what is in front of it and behind it.
+        if !self.context.keeps_order {
+            self.body.nodes.iter().for_each(|it| self.add_guards(it, &mut guards));
+        }
+        guards
+    }
+
+    fn add_guards(&self, node: &Node, guards: &mut Vec<Guard>) {
+        match &node.what {
+            What::Block(nodes) => nodes.iter().for_each(|it| self.add_guards(it, guards)),
+            What::Loop(it) => self.add_guards(&it.body, guards),
+            What::If { condition, then, other } => {
+                if other.is_none() {
+                    guards.extend(self.guard(node, condition, then));
+                }
+                self.add_guards(then, guards);
+                other.iter().for_each(|it| self.add_guards(it, guards));
+            }
+            _ => {}
+        }
+    }
+
+    fn guard(&self, node: &Node, condition: &Range<usize>, then: &Node) -> Option<Guard> {
+        let lexemes = self.lexemes;
+        let condition = self.bare(condition.clone());
+        let end = condition.end;
+        if lexemes.find(condition.start, end, &["||", "?", ",", "="]).is_some() {
+            return None;
+        }
+        let (at, then) = (node.range.start, then.range.clone());
+        let mut guard = Guard { at, then, rows: Vec::new(), clips: Vec::new(), others: Vec::new() };
+        let (mut from, mut is_known) = (condition.start, true);
+        while from < end {
+            let to = lexemes.find(from, end, &["&&"]).unwrap_or(end);
+            let part = from..to;
+            // What is behind a part that does something is not asked in front of it.
+            is_known = is_known && self.is_known(&part);
+            match self.clip(&part).filter(|_| is_known) {
+                Some(clip) => guard.clips.push(clip),
+                None if is_known && !self.depends_on_x(part.clone()) => guard.rows.push(part),
+                None => guard.others.push(part),
+            }
+            from = to + 1;
+        }
+        (!(guard.rows.is_empty() && guard.clips.is_empty())).then_some(guard)
+    }
+
+    fn clip(&self, part: &Range<usize>) -> Option<Clip> {
+        let lexemes = self.lexemes;
+        let range = self.bare(part.clone());
+        let at = lexemes.find(range.start, range.end, &["<", ">", "<=", ">=", "=="])?;
+        let (left, right) = (range.start..at, at + 1..range.end);
+        let is_single = lexemes.find(left.start, left.end, &WEAKER).is_none()
+            && lexemes.find(right.start, right.end, &WEAKER_THAN_SUMS).is_none();
+        let turned = exchanged(lexemes.at(at)).filter(|_| is_single)?;
+        let (counting, bound, operator) = match (self.change(&left)?, self.change(&right)?) {
+            (Change::One, Change::None) => (left, right, exchanged(turned)?),
+            (Change::None, Change::One) => (right, left, turned),
+            _ => return None,
+        };
+        Some(Clip { counting, bound, operator, range })
+    }
+
+    /// An expression without the parentheses around it.
+    fn bare(&self, mut range: Range<usize>) -> Range<usize> {
+        let is_group = |it: &Range<usize>| {
+            self.lexemes.at(it.start) == "(" && self.lexemes.partner(it.start) == Some(it.end - 1)
+        };
+        while range.len() > 2 && is_group(&range) {
+            range = range.start + 1..range.end - 1;
+        }
+        range
+    }
+
+    /// True for what can be computed in front of a row of threads.
+    fn is_known(&self, range: &Range<usize>) -> bool {
+        let has_value = |id: usize| match self.found.of[id] {
+            Class::Uniform => {
+                self.body.locals[id].is_parameter || self.body.locals[id].init.start != NONE
+            }
+            Class::Computed | Class::Shifted | Class::Counter => true,
+            Class::Own | Class::Shared => false,
+        };
+        !range.is_empty()
+            && self.is_pure(range.clone(), true, &has_value)
+            && !may_fault(self.lexemes, range)
+    }
+
+    /// True for the thread's index along x, which the compiler knows to count.
+    fn is_own_index(&self, range: &Range<usize>) -> bool {
+        let range = self.bare(range.clone());
+        match self.used(range.start).filter(|_| range.len() == 1) {
+            Some(id) => {
+                self.found.of[id] == Class::Computed
+                    && self.is_own_index(&self.body.locals[id].init)
+            }
+            None => range.map(|it| self.lexemes.at(it)).eq(["threadIdx", ".", "x"]),
+        }
+    }
+
+    /// How an expression changes along x; `None` if in another way, or if that is not known.
+    fn change(&self, range: &Range<usize>) -> Option<Change> {
+        self.is_known(range).then(|| self.change_of(range.clone()))?
+    }
+
+    fn change_of(&self, range: Range<usize>) -> Option<Change> {
+        if !self.depends_on_x(range.clone()) {
+            return Some(Change::None);
+        }
+        let lexemes = self.lexemes;
+        let range = self.bare(range);
+        let is_sum = lexemes.find(range.start, range.end, &WEAKER_THAN_SUMS).is_none();
+        if !is_sum || !self.is_whole(range.clone()) {
+            return None;
+        }
+        let (mut found, mut from) = (Change::None, range.start);
+        while from < range.end {
+            let to = self.end_of_term(from, range.end);
+            let term = from..to;
+            if self.depends_on_x(term.clone()) {
+                let is_factor =
+                    lexemes.find(term.start, term.end, &["*", "/", "%", "!", "~"]).is_none();
+                let is_added = from == range.start || lexemes.at(from - 1) == "+";
+                if found == Change::One || !is_factor || !is_added {
+                    return None;
+                }
+                found = match term == range {
+                    true => self.change_of_operand(term)?,
+                    false => self.change_of(term)?,
+                };
+            }
+            from = to + 1;
+        }
+        Some(found)
+    }
+
+    /// Where the next `+` or `-` between two operands is.
+    fn end_of_term(&self, from: usize, end: usize) -> usize {
+        let mut at = from;
+        while let Some(found) = self.lexemes.find(at, end, &["+", "-"]) {
+            if found > from && self.lexemes.ends_operand(found - 1) {
+                return found;
+            }
+            at = found + 1;
+        }
+        end
+    }
+
+    /// A variable, an index, or a cast to an integer.
+    fn change_of_operand(&self, range: Range<usize>) -> Option<Change> {
+        let lexemes = self.lexemes;
+        let Range { start, end } = range;
+        // A truth value does not count.
+        let counts = |it: usize| is_integer(lexemes.at(it)) && lexemes.at(it) != "bool";
+        if lexemes.at(start) == "(" {
+            let close = lexemes.partner(start)?;
+            let is_cast = close + 1 < end && (start + 1..close).all(counts);
+            return is_cast.then(|| self.change_of(close + 1..end))?;
+        }
+        if counts(start) && lexemes.at(start + 1) == "(" {
+            let is_cast = lexemes.partner(start + 1) == Some(end - 1);
+            return is_cast.then(|| self.change_of(start + 2..end - 1))?;
+        }
+        if range.map(|it| lexemes.at(it)).eq(["threadIdx", ".", "x"]) {
+            return Some(Change::One);
+        }
+        let id = self.used(start).filter(|_| end == start + 1)?;
+        let mut specifiers = self.body.locals[id].specifiers.clone();
+        let is_number = specifiers.all(|it| counts(it) || is_const(lexemes.at(it)));
+        is_number.then(|| self.change_of(self.begins_with(id)))?
+    }
+
+    /// True if an expression is of integers alone, all of which count exactly.
+    fn is_whole(&self, mut range: Range<usize>) -> bool {
+        let lexemes = self.lexemes;
+        range.all(|at| {
+            let text = lexemes.at(at);
+            if lexemes.is_literal(at) {
+                let is_hex = text.starts_with("0x") || text.starts_with("0X");
+                return is_hex || !text.contains(['.', 'e', 'E', 'f', 'F', 'p', 'P']);
+            }
+            if !lexemes.is_word(at) || lexemes.before(at) == "." {
+                return text != "." || INDICES.contains(&lexemes.before(at));
+            }
+            match self.used(at).map(|id| &self.body.locals[id]) {
+                Some(local) => {
+                    let is_word =
+                        |it: usize| is_integer(lexemes.at(it)) || is_const(lexemes.at(it));
+                    local.declarator.len() == 1 && local.specifiers.clone().all(is_word)
+                }
+                None => {
+                    is_integer(text)
+                        || INDICES.contains(&text)
+                        || text == "warpSize"
+                        || (self.context.is_whole_constant)(text)
+                }
+            }
+        })
+    }
+
+    /// What a local is computed of.
+    fn begins_with(&self, id: usize) -> Range<usize> {
+        let strided = self.found.strided.iter().find(|it| it.counter == id);
+        strided.map_or_else(|| self.body.locals[id].init.clone(), |it| it.first.clone())
+    }
+
+    /// False for what is the same in all threads of a row.
+    fn depends_on_x(&self, mut range: Range<usize>) -> bool {
+        let lexemes = self.lexemes;
+        range.any(|at| match self.used(at) {
+            Some(id) => match self.found.of[id] {
+                Class::Uniform => false,
+                Class::Computed | Class::Shifted | Class::Counter => {
+                    self.depends_on_x(self.begins_with(id))
+                }
+                Class::Own | Class::Shared => true,
+            },
+            None => {
+                lexemes.at(at) == "threadIdx"
+                    && !(lexemes.at(at + 1) == "." && matches!(lexemes.at(at + 2), "y" | "z"))
+            }
+        })
+    }
+}
+
+fn is_const(word: &str) -> bool {
+    matches!(word, "const" | "constexpr")
+}

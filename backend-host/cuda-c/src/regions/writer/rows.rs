@@ -1,0 +1,175 @@
+//! What is computed in front of a row of threads: indices that count, and which threads meet a condition.
+
+use super::super::classes::Class;
+use super::super::lexemes::is_assignment;
+use super::super::rows::{Clip, Guard};
+use super::Writer;
+use super::threads::Threads;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+impl<'w, 't, 'a> Writer<'w, 't, 'a> {
+    /// Begins the loop over a row of threads with what is known of them; false, with nothing written, if that is
+    /// nothing. Where an index wraps in a row, its threads are taken one by one.
+    pub(super) fn row(&mut self, of: &Threads<'_, 'w, 't, 'a>) -> bool {
+        let counting = self.counting_in(of);
+        let none = Guard::default();
+        let guard = of.guard.unwrap_or(&none);
+        if counting.is_empty() && of.guard.is_none() {
+            return false;
+        }
+        let texts = counting.iter().map(|it| self.text_of(it));
+        let numbers: HashMap<String, usize> = texts.zip(0..).collect();
+        let mut used = BTreeSet::new();
+        let conditions = guard.rows.iter().chain(guard.clips.iter().map(|it| &it.range));
+        let declared = of.declares.map(|it| it.0);
+        conditions.chain(&counting).chain(declared).for_each(|it| self.add_used(it, &mut used));
+        self.put(
+            "for (unsigned gpuarray_begin = 0, gpuarray_end; gpuarray_begin < blockDim.x; \
+             gpuarray_begin = gpuarray_end) {\ngpuarray_end = blockDim.x;\n",
+        );
+        self.in_front("gpuarray_begin", of, &used);
+        for condition in &guard.rows {
+            self.put("if (!(");
+            self.slice(condition.clone(), None);
+            self.put(")) continue;\n");
+        }
+        for (number, index) in counting.iter().enumerate() {
+            let _ = write!(self.text, "const long gpuarray_i{number} = (long)(");
+            self.last_token = None;
+            self.slice(index.clone(), None);
+            self.put(") - gpuarray_begin;\n");
+        }
+        for (number, clip) in guard.clips.iter().enumerate() {
+            let _ = write!(self.text, "const auto gpuarray_c{number} = ");
+            self.compared(&clip.counting, &clip.bound);
+            self.put(";\n");
+        }
+        self.put("{\n");
+        self.in_front("gpuarray_end - 1", of, &used);
+        self.put("const unsigned gpuarray_last = gpuarray_end - 1;\nif (!(true");
+        for (number, index) in counting.iter().enumerate() {
+            let _ = write!(self.text, " & (gpuarray_i{number} + gpuarray_last == (long)(");
+            self.last_token = None;
+            self.slice(index.clone(), None);
+            self.put("))");
+        }
+        for (number, clip) in guard.clips.iter().enumerate() {
+            let _ = write!(self.text, " & ::gpuarray_abi::counts(gpuarray_c{number}, ");
+            self.compared(&clip.counting, &clip.bound);
+            self.put(", gpuarray_last - gpuarray_begin)");
+        }
+        self.put(
+            ")) gpuarray_end = gpuarray_begin + 1;\n}\n\
+             ::gpuarray_abi::Row gpuarray_met(gpuarray_begin, gpuarray_end);\n",
+        );
+        for (number, clip) in guard.clips.iter().enumerate() {
+            let _ = write!(self.text, "gpuarray_met.{}(gpuarray_c{number}, ", clip.method());
+            self.compared(&clip.bound, &clip.counting);
+            self.put(");\n");
+        }
+        if of.asks {
+            self.ask(of, &numbers);
+        }
+        // The compiler sees that one thread at most meets an equation.
+        let step = match guard.clips.iter().any(|it| it.operator == "==") {
+            true => "gpuarray_x = gpuarray_met.end",
+            false => "++gpuarray_x",
+        };
+        let _ = writeln!(
+            self.text,
+            "for (unsigned gpuarray_x = gpuarray_met.begin; gpuarray_x < gpuarray_met.end; {step}) {{"
+        );
+        let all = self.classes.counting.iter().filter(|it| is_in(it, of));
+        let indices =
+            all.filter_map(|it| Some((it.start, (it.end, *numbers.get(&self.text_of(it))?))));
+        self.indices = indices.collect();
+        true
+    }
+
+    /// Asks for the elements that pointers which are the same in all threads will be read and written by.
+    fn ask(&mut self, of: &Threads<'_, 'w, 't, 'a>, numbers: &HashMap<String, usize>) {
+        let mut asked = BTreeSet::new();
+        for index in self.classes.counting.iter().filter(|it| is_in(it, of)) {
+            let Some(pointer) = self.pointer(index.start - 2) else { continue };
+            let Some(number) = numbers.get(&self.text_of(index)) else { continue };
+            if asked.insert((pointer, *number)) {
+                let is_written = is_assignment(self.lexemes.at(index.end + 1));
+                let (name, ahead) = (&self.body.locals[pointer].name, self.aheads);
+                let _ = writeln!(
+                    self.text,
+                    "{{ const auto &{name} = gpuarray_u{pointer};\n\
+                     gpuarray_a{ahead}.see(gpuarray_row + gpuarray_begin, gpuarray_i{number});\n\
+                     gpuarray_a{ahead}.ask<sizeof *{name}, {is_written}>((unsigned long){name}, gpuarray_i{number}, gpuarray_met); }}"
+                );
+                self.aheads += 1;
+            }
+        }
+    }
+
+    /// The pointer that is named there, if it is the same in all threads.
+    fn pointer(&self, at: usize) -> Option<usize> {
+        let uses = &self.body.uses;
+        let id = uses[uses.binary_search_by_key(&at, |it| it.at).ok()?].local;
+        let local = &self.body.locals[id];
+        let mut words = local.specifiers.clone().chain(local.declarator.clone());
+        let is_pointer = words.any(|it| self.lexemes.at(it) == "*");
+        (is_pointer && self.classes.of[id] == Class::Uniform).then_some(id)
+    }
+
+    /// The indices that count in the statements of a loop, each once.
+    fn counting_in(&self, of: &Threads<'_, 'w, 't, 'a>) -> Vec<Range<usize>> {
+        let mut texts = BTreeSet::new();
+        let all = self.classes.counting.iter().filter(|it| is_in(it, of));
+        all.filter(|it| texts.insert(self.text_of(it))).cloned().collect()
+    }
+
+    fn text_of(&self, range: &Range<usize>) -> String {
+        range.clone().map(|it| self.lexemes.at(it)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The locals that are used in front of a row, as the thread at `x` has them.
+    fn in_front(&mut self, x: &str, of: &Threads<'_, 'w, 't, 'a>, used: &BTreeSet<usize>) {
+        self.thread(x);
+        for &id in used {
+            self.view(id);
+        }
+        if let Some((_, declare)) = of.declares {
+            declare(self);
+        }
+    }
+
+    /// An operand of a comparison, converted as it is for the other one.
+    fn compared(&mut self, operand: &Range<usize>, other: &Range<usize>) {
+        self.put("::gpuarray_abi::compared((");
+        self.slice(operand.clone(), None);
+        self.put("), (");
+        self.slice(other.clone(), None);
+        self.put("))");
+    }
+
+    /// A statement whose threads are clipped already.
+    pub(super) fn guarded(&mut self, guard: &Guard) {
+        self.put("if (true");
+        for Clip { counting, bound, range, .. } in &guard.clips {
+            self.put(" && (::gpuarray_abi::is_clipped(");
+            self.compared(counting, bound);
+            self.put(") || (");
+            self.slice(range.clone(), None);
+            self.put("))");
+        }
+        for other in &guard.others {
+            self.put(" && (");
+            self.slice(other.clone(), None);
+            self.put(")");
+        }
+        self.put(") ");
+        self.slice(guard.then.clone(), None);
+        self.put("\n");
+    }
+}
+
+fn is_in(range: &Range<usize>, of: &Threads<'_, '_, '_, '_>) -> bool {
+    of.nodes.iter().any(|it| it.range.start <= range.start && range.end <= it.range.end)
+}
