@@ -65,6 +65,15 @@ impl Backend for HostBackend {
             + 10 * number(env!("CARGO_PKG_VERSION_MINOR")))
     }
 
+    /// No profiler attaches to the host's kernels, which is what the call does without one.
+    fn profiler_start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn profiler_stop(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn device_count(&self) -> Result<usize> {
         Ok(1)
     }

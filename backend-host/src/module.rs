@@ -6,6 +6,8 @@ use crate::device::HostDevice;
 use crate::kernel::HostKernel;
 use cuda_c::{Library, library_bytes};
 use hal::compile::format::{Format, examine};
+use hal::module::file_bytes;
+use hal::status::common_kind;
 use hal::{Error, ErrorKind, Kernel, LoadOptions, Module, ModuleSource, Result, Status, checking};
 use std::any::Any;
 use std::borrow::Cow;
@@ -82,12 +84,7 @@ impl HostModule {
                 (Cow::Owned(compiled.code), compiled.log)
             }
             ModuleSource::Image(bytes) => (Cow::Borrowed(bytes), String::new()),
-            ModuleSource::File(path) => {
-                let bytes = std::fs::read(path).map_err(|error| {
-                    Error::invalid("load_module", format!("file {}: {error}", path.display()))
-                })?;
-                (Cow::Owned(bytes), String::new())
-            }
+            ModuleSource::File(path) => (Cow::Owned(file_bytes(path)?), String::new()),
             _ => return Err(Error::unsupported("load_module", "the host loads no such source")),
         };
         if examine(&image)? != Format::Elf {
@@ -124,7 +121,7 @@ fn check_name(name: &str) -> Result<()> {
 fn not_found(call: &'static str, what: &str, name: &str) -> Error {
     let status = Status::host(Status::NOT_FOUND);
     let detail = format!("the module has no {what} named {name:?}");
-    Error::new(ErrorKind::Driver, status, call, detail)
+    Error::new(common_kind(status.code), status, call, detail)
 }
 
 impl Module for HostModule {

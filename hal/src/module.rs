@@ -1,6 +1,7 @@
 //! Modules: loaded code, and the kernels in it.
 
 use crate::error::{Error, Result};
+use crate::status::{Status, common_kind};
 use crate::stream::Stream;
 use std::any::Any;
 use std::ffi::c_void;
@@ -25,6 +26,23 @@ pub enum ModuleSource<'a> {
     Image(&'a [u8]),
     /// A file with such code.
     File(&'a Path),
+}
+
+/// Returns the bytes of a file with code.
+///
+/// # Errors
+/// The status `FILE_NOT_FOUND` if there is no such file, `InvalidArgument` if it cannot be read.
+pub fn file_bytes(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| {
+        let detail = format!("file {}: {error}", path.display());
+        match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let status = Status::host(Status::FILE_NOT_FOUND);
+                Error::new(common_kind(status.code), status, "load_module", detail)
+            }
+            _ => Error::invalid("load_module", detail),
+        }
+    })
 }
 
 /// Options of the driver's compiler and loader, for code that is not yet in the device's own form

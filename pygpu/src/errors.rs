@@ -64,7 +64,12 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::BackendUnavailable => "BackendUnavailable",
         ErrorKind::Unsupported => "Unsupported",
         ErrorKind::InvalidHandle | ErrorKind::NotReady => "LogicError",
-        ErrorKind::LaunchFailed => "LaunchError",
+        ErrorKind::LaunchFailed => match error.status().code {
+            // PyCUDA's rule: launches that failed, that ran out of resources or of time.
+            Status::LAUNCH_FAILED | Status::LAUNCH_OUT_OF_RESOURCES | 702 | 703 => "LaunchError",
+            _ => "KernelFault",
+        },
+        ErrorKind::DeviceLost => "DeviceLost",
         ErrorKind::CompileFailed => "CompileError",
         _ => "RuntimeError",
     }

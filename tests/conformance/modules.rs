@@ -231,6 +231,7 @@ fn kernels_and_globals_that_are_missing_are_named(context: &Context) -> Outcome 
     for name in ["no_such_name", "", "Set"] {
         for error in [error_of(module.kernel(name)), error_of(module.global(name))] {
             assert_eq!(error.status().code, Status::NOT_FOUND, "{error}");
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
             assert!(error.detail().contains(&format!("{name:?}")), "{error}");
         }
     }

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pygpu._alias import _MIRRORED
+
 INSTALL = "import pygpu; pygpu.install_as_pycuda(children=True)"
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -90,6 +92,23 @@ def test_info_says_which_is_taken(folder):
     assert f"also here, where PyCUDA 2020.1 is installed ({where})" in text
     assert json.loads(python(folder, "-m", "pygpu", "info", "--json"))["pycuda"] in text
     assert "PyCUDA is not installed" in python(folder, "-m", "pygpu", "info", PYTHONPATH="")
+
+
+VERSION = "from importlib.metadata import version; print(version('pycuda'))"
+IN_A_CHILD = f"subprocess.run([sys.executable, '-c', {VERSION!r}], check=True)"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["-c", f"import pygpu; pygpu.install_as_pycuda(); {VERSION}"],
+        ["-m", "pygpu", "run", "-c", VERSION],
+        ["-m", "pygpu", "run", "-c", f"import subprocess, sys; {IN_A_CHILD}"],
+    ],
+    ids=["call", "run", "a command that a program starts"],
+)
+def test_packages_find_the_version_that_they_ask_for(folder, command):
+    assert python(folder, *command) == f"{'.'.join(map(str, _MIRRORED))}\n"
 
 
 TESTS = f"""

@@ -165,3 +165,33 @@ def test_a_program_for_the_debugger(tmp_path):
         [sys.executable, *command], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("__main__ ['one'] True\n", "")
+
+
+def test_the_extension_module_is_an_attribute_of_the_package():
+    import pygpu
+
+    assert pygpu._driver.DeviceAllocation is driver.DeviceAllocation
+
+
+def test_enumerations_show_an_expression():
+    attribute = driver.device_attribute.WARP_SIZE
+    assert repr(attribute) == "pygpu.driver.device_attribute.WARP_SIZE"
+    assert repr(driver.host_alloc_flags.PORTABLE) == "pygpu.driver.host_alloc_flags.PORTABLE"
+    assert repr(driver.ctx_flags(5)) == "pygpu.driver.ctx_flags(5)"
+
+
+def test_a_profiler_that_is_not_attached_changes_nothing():
+    driver.start_profiler()
+    driver.stop_profiler()
+
+
+def test_templates_are_those_of_mako():
+    from pygpu import _mymako
+
+    try:
+        import mako.template
+    except ModuleNotFoundError:
+        with pytest.raises(ModuleNotFoundError, match="mako"):
+            _mymako.template  # noqa: B018
+    else:
+        assert _mymako.template is mako.template

@@ -43,11 +43,11 @@ struct WarpGroup {
     cuda_c::Mask ballot(int predicate, GPUARRAY_PLACE) const {
         return (cuda_c::Mask)packed(cuda_c::ballot(lanes, predicate != 0, file, line), lanes);
     }
-    template <class T> cuda_c::Mask match_any(T value, GPUARRAY_PLACE) const {
+    template <class T_> cuda_c::Mask match_any(T_ value, GPUARRAY_PLACE) const {
         return (cuda_c::Mask)packed(cuda_c::match(lanes, value, file, line).equal, lanes);
     }
-    template <class T> cuda_c::Mask match_all(T value, int& all, GPUARRAY_PLACE) const {
-        const cuda_c::Match<T> found = cuda_c::match(lanes, value, file, line);
+    template <class T_> cuda_c::Mask match_all(T_ value, int& all, GPUARRAY_PLACE) const {
+        const cuda_c::Match<T_> found = cuda_c::match(lanes, value, file, line);
         all = found.equal == found.present;
         return all ? (cuda_c::Mask)packed(found.equal, lanes) : 0;
     }
@@ -99,14 +99,14 @@ struct coalesced_group : details::WarpGroup {
 
     unsigned int meta_group_rank() const { return number; }
     unsigned int meta_group_size() const { return count; }
-    template <class T> T shfl(T value, unsigned int rank, GPUARRAY_PLACE) const {
+    template <class T_> T_ shfl(T_ value, unsigned int rank, GPUARRAY_PLACE) const {
         return cuda_c::shuffle(lanes, value, details::lane_of(lanes, rank % num_threads()), file, line);
     }
-    template <class T> T shfl_up(T value, unsigned int by, GPUARRAY_PLACE) const {
+    template <class T_> T_ shfl_up(T_ value, unsigned int by, GPUARRAY_PLACE) const {
         const unsigned int rank = thread_rank(), from = rank < by ? rank : rank - by;
         return cuda_c::shuffle(lanes, value, details::lane_of(lanes, from), file, line);
     }
-    template <class T> T shfl_down(T value, unsigned int by, GPUARRAY_PLACE) const {
+    template <class T_> T_ shfl_down(T_ value, unsigned int by, GPUARRAY_PLACE) const {
         const unsigned int rank = thread_rank(), from = by < num_threads() - rank ? rank + by : rank;
         return cuda_c::shuffle(lanes, value, details::lane_of(lanes, from), file, line);
     }
@@ -118,65 +118,65 @@ static inline coalesced_group coalesced_threads(GPUARRAY_PLACE) {
 }
 
 // Tiles of a power of two of neighbouring threads.
-template <unsigned int SIZE, class Parent = void> struct thread_block_tile : details::WarpGroup {
-    static_assert(SIZE != 0 && (SIZE & (SIZE - 1)) == 0, "the size of a tile is a power of two");
-    static_assert(SIZE <= GPUARRAY_WARP_SIZE, "tiles larger than a warp are not supported on the CPU");
+template <unsigned int SIZE_, class Parent = void> struct thread_block_tile : details::WarpGroup {
+    static_assert(SIZE_ != 0 && (SIZE_ & (SIZE_ - 1)) == 0, "the size of a tile is a power of two");
+    static_assert(SIZE_ <= GPUARRAY_WARP_SIZE, "tiles larger than a warp are not supported on the CPU");
 
     thread_block_tile() {
-        const unsigned int first = gpuarray_abi::lane() & ~(SIZE - 1);
-        lanes = (~0ull >> (64 - SIZE)) << first;
+        const unsigned int first = gpuarray_abi::lane() & ~(SIZE_ - 1);
+        lanes = (~0ull >> (64 - SIZE_)) << first;
     }
-    static unsigned int thread_rank() { return gpuarray_abi::lane() & (SIZE - 1); }
-    static constexpr unsigned int num_threads() { return SIZE; }
-    static constexpr unsigned int size() { return SIZE; }
-    static unsigned int meta_group_rank() { return gpuarray_abi::thread() / SIZE; }
-    static unsigned int meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
-    template <class T> T shfl(T value, int rank, GPUARRAY_PLACE) const {
-        return exchanged(value, cuda_c::lane_at((int)gpuarray_abi::lane(), rank, SIZE), file, line);
+    static unsigned int thread_rank() { return gpuarray_abi::lane() & (SIZE_ - 1); }
+    static constexpr unsigned int num_threads() { return SIZE_; }
+    static constexpr unsigned int size() { return SIZE_; }
+    static unsigned int meta_group_rank() { return gpuarray_abi::thread() / SIZE_; }
+    static unsigned int meta_group_size() { return (thread_block::num_threads() + SIZE_ - 1) / SIZE_; }
+    template <class T_> T_ shfl(T_ value, int rank, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_at((int)gpuarray_abi::lane(), rank, SIZE_), file, line);
     }
-    template <class T> T shfl_up(T value, unsigned int by, GPUARRAY_PLACE) const {
-        return exchanged(value, cuda_c::lane_up((int)gpuarray_abi::lane(), by, SIZE), file, line);
+    template <class T_> T_ shfl_up(T_ value, unsigned int by, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_up((int)gpuarray_abi::lane(), by, SIZE_), file, line);
     }
-    template <class T> T shfl_down(T value, unsigned int by, GPUARRAY_PLACE) const {
-        return exchanged(value, cuda_c::lane_down((int)gpuarray_abi::lane(), by, SIZE), file, line);
+    template <class T_> T_ shfl_down(T_ value, unsigned int by, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_down((int)gpuarray_abi::lane(), by, SIZE_), file, line);
     }
-    template <class T> T shfl_xor(T value, unsigned int bits, GPUARRAY_PLACE) const {
-        return exchanged(value, cuda_c::lane_xor((int)gpuarray_abi::lane(), (int)bits, SIZE), file, line);
+    template <class T_> T_ shfl_xor(T_ value, unsigned int bits, GPUARRAY_PLACE) const {
+        return exchanged(value, cuda_c::lane_xor((int)gpuarray_abi::lane(), (int)bits, SIZE_), file, line);
     }
-    template <unsigned int OTHER, class P> operator thread_block_tile<OTHER, P>() const {
-        static_assert(OTHER == SIZE, "tiles of one size");
+    template <unsigned int OTHER_, class P_> operator thread_block_tile<OTHER_, P_>() const {
+        static_assert(OTHER_ == SIZE_, "tiles of one size");
         return {};
     }
 
 private:
-    template <class T> T exchanged(T value, int from, const char* file, unsigned line) const {
+    template <class T_> T_ exchanged(T_ value, int from, const char* file, unsigned line) const {
         return cuda_c::shuffle(lanes, value, from, file, line);
     }
 };
-template <unsigned int SIZE, class Parent>
-static inline thread_block_tile<SIZE, Parent> tiled_partition(const Parent&) {
+template <unsigned int SIZE_, class Parent>
+static inline thread_block_tile<SIZE_, Parent> tiled_partition(const Parent&) {
     return {};
 }
 
 // A group whose kind is known when the program runs.
 struct thread_group {
-    enum Kind { BLOCK, WARP } kind;
+    enum Kind { BLOCK_, WARP_ } kind;
     details::WarpGroup part;
 
-    thread_group(const thread_block&) : kind(BLOCK), part{0} {}
-    thread_group(const details::WarpGroup& group) : kind(WARP), part(group) {}
+    thread_group(const thread_block&) : kind(BLOCK_), part{0} {}
+    thread_group(const details::WarpGroup& group) : kind(WARP_), part(group) {}
     void sync(GPUARRAY_PLACE) const {
-        if (kind == BLOCK) {
+        if (kind == BLOCK_) {
             gpuarray_abi::barrier(file, line);
         } else {
             gpuarray_abi::rendezvous(part.lanes, nullptr, nullptr, file, line);
         }
     }
     unsigned int thread_rank() const {
-        return kind == BLOCK ? thread_block::thread_rank() : part.thread_rank();
+        return kind == BLOCK_ ? thread_block::thread_rank() : part.thread_rank();
     }
     unsigned int num_threads() const {
-        return kind == BLOCK ? thread_block::num_threads() : part.num_threads();
+        return kind == BLOCK_ ? thread_block::num_threads() : part.num_threads();
     }
     unsigned int size() const { return num_threads(); }
 };
@@ -186,7 +186,7 @@ static inline thread_group tiled_partition(const thread_group& parent, unsigned 
                            "tiled_partition: the size of a tile is a power of two up to the warp's", file, line);
     }
     details::WarpGroup part;
-    if (parent.kind == thread_group::BLOCK) {
+    if (parent.kind == thread_group::BLOCK_) {
         part.lanes = (~0ull >> (64 - size)) << (gpuarray_abi::lane() & ~(size - 1));
     } else {
         const unsigned int first = parent.thread_rank() / size * size;
@@ -220,15 +220,15 @@ template <class Group> static inline auto group_size(const Group& group) { retur
 static inline void synchronize(thread_group group, GPUARRAY_PLACE) { group.sync(file, line); }
 
 // One thread of the group calls a function.
-template <class Group, class Function, class... A>
-static inline void invoke_one(const Group& group, Function&& function, A&&... arguments) {
-    if (group.thread_rank() == 0) static_cast<Function&&>(function)(static_cast<A&&>(arguments)...);
+template <class Group, class Function, class... A_>
+static inline void invoke_one(const Group& group, Function&& function, A_&&... arguments) {
+    if (group.thread_rank() == 0) static_cast<Function&&>(function)(static_cast<A_&&>(arguments)...);
 }
-template <class Group, class Function, class... A>
-static inline auto invoke_one_broadcast(const Group& group, Function&& function, A&&... arguments)
+template <class Group, class Function, class... A_>
+static inline auto invoke_one_broadcast(const Group& group, Function&& function, A_&&... arguments)
     -> decltype(function(arguments...)) {
     decltype(function(arguments...)) result{};
-    if (group.thread_rank() == 0) result = static_cast<Function&&>(function)(static_cast<A&&>(arguments)...);
+    if (group.thread_rank() == 0) result = static_cast<Function&&>(function)(static_cast<A_&&>(arguments)...);
     return group.shfl(result, 0);
 }
 
@@ -240,7 +240,7 @@ static inline void memcpy_async(const Group& group, To* to, const From* from, si
     memcpy((char*)to + begin, (const char*)from + begin, bytes / count + (rank < bytes % count));
 }
 template <class Group> static inline void wait(const Group& group, GPUARRAY_PLACE) { group.sync(file, line); }
-template <unsigned int PENDING, class Group>
+template <unsigned int PENDING_, class Group>
 static inline void wait_prior(const Group& group, GPUARRAY_PLACE) {
     group.sync(file, line);
 }

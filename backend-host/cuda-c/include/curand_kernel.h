@@ -75,25 +75,25 @@ static inline double2 normals_double(curandStateMRG32k3a_t* state) {
 }
 
 // One of a pair at a time; the state keeps the other.
-constexpr int KEPT = 1;
+constexpr int KEPT_ = 1;
 template <class State> static inline float normal(State* state) {
-    if (state->boxmuller_flag == KEPT) {
+    if (state->boxmuller_flag == KEPT_) {
         state->boxmuller_flag = 0;
         return state->boxmuller_extra;
     }
     const float2 pair = normals(state);
     state->boxmuller_extra = pair.y;
-    state->boxmuller_flag = KEPT;
+    state->boxmuller_flag = KEPT_;
     return pair.x;
 }
 template <class State> static inline double normal_double(State* state) {
-    if (state->boxmuller_flag_double == KEPT) {
+    if (state->boxmuller_flag_double == KEPT_) {
         state->boxmuller_flag_double = 0;
         return state->boxmuller_extra_double;
     }
     const double2 pair = normals_double(state);
     state->boxmuller_extra_double = pair.y;
-    state->boxmuller_flag_double = KEPT;
+    state->boxmuller_flag_double = KEPT_;
     return pair.x;
 }
 

@@ -39,8 +39,8 @@
 extern "C++" {
 typedef float float_t;
 typedef double double_t;
-template <class T> static inline bool isnormal(T x) { return __builtin_isnormal(x) != 0; }
-template <class T> static inline int fpclassify(T x) {
+template <class T_> static inline bool isnormal(T_ x) { return __builtin_isnormal(x) != 0; }
+template <class T_> static inline int fpclassify(T_ x) {
     return __builtin_fpclassify(FP_NAN, FP_INFINITE, FP_NORMAL, FP_SUBNORMAL, FP_ZERO, x);
 }
 }

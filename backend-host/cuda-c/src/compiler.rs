@@ -214,7 +214,11 @@ impl Compiler {
             name => name,
         };
         let escaped = name.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
-        let text = format!("#line 1 \"{escaped}\"\n{}\n", source.text);
+        let Options { macros, included, .. } = &options;
+        let text = format!(
+            "#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{}\n",
+            source.text
+        );
         let output = self.run(&folder, &arguments, &text)?;
         let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
         let prefix = format!("{}/", language.to_string_lossy());

@@ -1,6 +1,7 @@
 //! Options of `nvcc`, NVRTC and hipRTC in the words of a C++ compiler.
 
 use crate::error::{Error, Result};
+use std::fmt::Write as _;
 
 /// The compute capability that texts are compiled for without an option, times 100: what
 /// `__CUDA_ARCH__` is. It is the first that has every warp operation of this executor.
@@ -9,8 +10,13 @@ pub const DEFAULT_ARCHITECTURE: u32 = 800;
 /// What the options of a program ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// For the preprocessor.
+    /// Folders for the preprocessor.
     pub(crate) preprocessor: Vec<String>,
+    /// Macros, as lines of text. They stand behind the language's headers, which have names of their
+    /// own for a program's macros to meet: `-DN=3`.
+    pub(crate) macros: String,
+    /// Files that are included before the program, as lines of text.
+    pub(crate) included: String,
     /// For code generation.
     pub(crate) code: Vec<String>,
     /// `-std=`; the ABI needs C++17 at least.
@@ -61,7 +67,7 @@ const IGNORED_WITH_VALUE: [&str; 22] = [
 ];
 
 /// Options without a value that mean nothing here.
-const IGNORED: [&str; 30] = [
+const IGNORED: [&str; 38] = [
     "-m64",
     "--machine=64",
     "-O0",
@@ -92,6 +98,15 @@ const IGNORED: [&str; 30] = [
     "-v",
     "--verbose",
     "-fgpu-rdc",
+    // What nvcc's own front end refuses without them.
+    "-expt-relaxed-constexpr",
+    "--expt-relaxed-constexpr",
+    "-expt-extended-lambda",
+    "--expt-extended-lambda",
+    "-extended-lambda",
+    "--extended-lambda",
+    "-src-in-ptx",
+    "--source-in-ptx",
 ];
 
 /// Splits `--name=value`, or `-Ivalue` with a one-letter name.
@@ -125,11 +140,7 @@ impl Options {
                 value.ok_or_else(|| Error::Refused(format!("option {option} needs {what}\n")))
             };
             if let Some((_, own)) = PREPROCESSOR.iter().find(|(it, _)| *it == name) {
-                let value = value_of("a value")?;
-                match *own {
-                    "-include" => read.preprocessor.extend(["-include".to_owned(), value]),
-                    own => read.preprocessor.push(format!("{own}{value}")),
-                }
+                read.preprocess(own, &value_of("a value")?);
                 continue;
             }
             if IGNORED.contains(&option) {
@@ -183,8 +194,29 @@ impl Options {
         Ok(read)
     }
 
+    fn preprocess(&mut self, option: &str, value: &str) {
+        // A line ends a macro, as on a compiler's command line.
+        let line = value.lines().next().unwrap_or_default();
+        let _ = match option {
+            "-D" => match line.split_once('=') {
+                Some((name, value)) => writeln!(self.macros, "#define {name} {value}"),
+                None => writeln!(self.macros, "#define {line} 1"),
+            },
+            "-U" => writeln!(self.macros, "#undef {line}"),
+            "-include" => writeln!(self.included, "#include \"{line}\""),
+            _ => {
+                self.preprocessor.push(format!("{option}{value}"));
+                Ok(())
+            }
+        };
+        if line.split('=').next() == Some("NDEBUG") && matches!(option, "-D" | "-U") {
+            // `assert` is there already; each inclusion makes it anew.
+            self.macros.push_str("#include <assert.h>\n");
+        }
+    }
+
     fn fast_math(&mut self) {
-        self.preprocessor.push("-D__USE_FAST_MATH__=1".to_owned());
+        self.preprocess("-D", "__USE_FAST_MATH__=1");
         self.code.push("-freciprocal-math".to_owned());
     }
 }
@@ -254,9 +286,10 @@ mod tests {
             "-Wall",
         ])
         .expect("options");
+        assert_eq!(read.preprocessor, ["-I/a=b", "-Ic", "-Id"]);
         assert_eq!(
-            read.preprocessor,
-            ["-I/a=b", "-Ic", "-Id", "-DX=1", "-DY", "-UZ", "-D__USE_FAST_MATH__=1"]
+            read.macros,
+            "#define X 1\n#define Y 1\n#undef Z\n#define __USE_FAST_MATH__ 1\n"
         );
         assert_eq!(read.code, ["-freciprocal-math", "-ffp-contract=off", "-Wall"]);
         assert_eq!((read.standard.as_deref(), read.architecture), (Some("c++17"), Some(900)));

@@ -29,6 +29,37 @@ extern "C" __global__ void allocate(int *a) {
     assert_ne!(quick.identity(), compiler().identity());
 }
 
+/// Macros of the command line stand behind what every program has, and in front of its first line.
+#[test]
+fn macros_of_the_options_meet_no_names_of_the_language() {
+    let text = r#"
+#include <cuda_fp16.h>
+extern "C" __global__ void assign(T *a) { a[0] = N + F(1) + A; assert(false); }
+"#;
+    let options = [
+        "-DN=3",
+        "-DT=int",
+        "-D",
+        "F(x)=(x+20)",
+        "-DA",
+        "-DU=9",
+        "-UU",
+        "-DNDEBUG",
+        "-DGONE",
+        "-UGONE",
+    ];
+    let source = Source { text, name: "k.cu", options: &options, ..Source::default() };
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("with-macros");
+    for compiler in [compiler(), compiler().keeping_headers_in(&folder)] {
+        let mut array = vec![0];
+        run(&load_source(&compiler, &source), "assign", 1, 1, &mut array);
+        assert_eq!(array, [25]);
+        let wrong = Source { text: "int x = GONE;", ..source };
+        let error = compiler.compile(&wrong).expect_err("an unknown name").to_string();
+        assert!(error.starts_with("k.cu:1: error: "), "{error}");
+    }
+}
+
 #[test]
 fn headers_are_kept_for_other_compilations() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept");
@@ -37,7 +68,7 @@ fn headers_are_kept_for_other_compilations() {
 #include <cuda_fp16.h>
 extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VALUE)); assert(a[0] == 0); }
 "#;
-    // An assertion that is left out makes the precompiled headers unfit, and the others are read.
+    // With an assertion that is left out, too.
     for (value, more, passes) in [("3", "-DX", false), ("4", "-DNDEBUG", true)] {
         for _ in 0..2 {
             let value = format!("-DVALUE={value}.0f");

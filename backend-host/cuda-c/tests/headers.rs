@@ -100,6 +100,12 @@ fn names_of_the_systems_library() {
     compile("names.cu", &["-Wall", "-Wextra", "-Werror"], None);
 }
 
+/// A program's macros in front of the headers that it includes, under names that many have.
+#[test]
+fn macros_of_programs() {
+    compile("macros.cu", &["-Wall", "-Wextra", "-Werror"], None);
+}
+
 /// What the headers themselves make the compiler say.
 #[test]
 fn no_warnings() {

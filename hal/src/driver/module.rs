@@ -8,7 +8,7 @@ use crate::compile::JitOptions;
 use crate::compile::format::{Format, examine};
 use crate::compile::{Compilation, compile_cached};
 use crate::error::{Error, Result};
-use crate::module::{Kernel, LoadOptions, Module, ModuleSource};
+use crate::module::{Kernel, LoadOptions, Module, ModuleSource, file_bytes};
 use crate::status::Status;
 use std::any::Any;
 use std::borrow::Cow;
@@ -53,12 +53,7 @@ impl DriverModule {
                 (Cow::Owned(compiled.code), compiled.log)
             }
             ModuleSource::Image(bytes) => (Cow::Borrowed(bytes), String::new()),
-            ModuleSource::File(path) => {
-                let bytes = std::fs::read(path).map_err(|error| {
-                    Error::invalid("load_module", format!("file {}: {error}", path.display()))
-                })?;
-                (Cow::Owned(bytes), String::new())
-            }
+            ModuleSource::File(path) => (Cow::Owned(file_bytes(path)?), String::new()),
         };
         let mut image = image;
         if examine(&image)? == Format::Ptx && image.last() != Some(&0) {

@@ -110,6 +110,8 @@ codes! {
     INVALID_DEVICE = 101, "InvalidDevice";
     /// A kernel's code or source could not be used.
     INVALID_SOURCE = 300, "InvalidSource";
+    /// A file with code is not there.
+    FILE_NOT_FOUND = 301, "FileNotFound";
     /// The handle is not, or no longer, one of a live object.
     INVALID_HANDLE = 400, "InvalidHandle";
     /// A symbol was not found.

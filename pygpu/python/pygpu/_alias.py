@@ -15,7 +15,8 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from importlib.metadata import Distribution
 
 _ALIAS = "pycuda"
 _TARGET = __name__.partition(".")[0]
@@ -60,6 +61,14 @@ class _AliasFinder:
             origin=found.origin,
             is_package=found.submodule_search_locations is not None,
         )
+
+    def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
+        """Yields what `importlib.metadata` asks for by the name of PyCUDA: which version it is."""
+        from importlib.metadata import DistributionFinder, MetadataPathFinder
+
+        if getattr(context, "name", None) == _ALIAS:
+            here = DistributionFinder.Context(name=_ALIAS, path=[_FOR_CHILDREN])
+            yield from MetadataPathFinder.find_distributions(here)
 
 
 class _PackageLoader:
@@ -167,8 +176,5 @@ def installed_pycuda() -> tuple[str, str | None] | None:
     found = PathFinder.find_spec(_ALIAS, folders)
     if found is None or not found.origin:
         return None
-    try:
-        version = metadata.version(_ALIAS)
-    except metadata.PackageNotFoundError:
-        version = None
-    return os.path.dirname(found.origin), version
+    distribution = next(iter(metadata.distributions(name=_ALIAS, path=folders)), None)
+    return os.path.dirname(found.origin), distribution and distribution.version

@@ -25,16 +25,26 @@ def _name(member: Any) -> str:
     return member._name_ or str(int(member))
 
 
+def _place(member: Any) -> str:
+    """The member as an expression, in PyCUDA's form."""
+    members = type(member)
+    known = member._name_ in members.__members__
+    end = f".{member._name_}" if known else f"({int(member)})"
+    return f"pygpu.driver.{members.__name__}{end}"
+
+
 class IntEnum(enum.IntEnum, metaclass=_Listed):
     """Numbers that print as their names."""
 
     __str__ = _name
+    __repr__ = _place
 
 
 class IntFlag(enum.IntFlag, metaclass=_Listed):
     """Numbers that are combined with ``|``, and print as their names."""
 
     __str__ = _name
+    __repr__ = _place
 
 
 class device_attribute(IntEnum):

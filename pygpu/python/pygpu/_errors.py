@@ -41,6 +41,15 @@ class RuntimeError(Error, builtins.RuntimeError):
     """A failure of the driver or the device."""
 
 
+class KernelFault(LaunchError, LogicError):
+    """A kernel failed for a reason that the driver names, such as an access to memory that is not
+    its own. PyCUDA raises ``LogicError`` then."""
+
+
+class DeviceLost(RuntimeError, LogicError):
+    """The device cannot be used any longer, because of a kernel that failed before."""
+
+
 class CompileError(Error):
     """A kernel's source was refused by the compiler, whose log is ``stderr``."""
 

@@ -88,6 +88,21 @@ _OF_NVIDIA: tuple[str, ...] = (
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
 
+# Headers that nvcc includes in front of each program, and the names in them that run-time compilers
+# do not have.
+_UNASKED = {
+    "stdint.h": r"u?int(?:8|16|32|64)_t|u?intptr_t|U?INT(?:8|16|32|64)_(?:MIN|MAX)",
+    "limits.h": r"(?:CHAR|SCHAR|SHRT|INT|LONG|LLONG)_(?:MIN|MAX)|U(?:CHAR|SHRT|INT|LONG|LLONG)_MAX",
+    "float.h": r"(?:FLT|DBL)_(?:EPSILON|MIN|MAX|DIG|MANT_DIG)",
+    "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)"
+    r"|INFINITY|NAN|HUGE_VALF?",
+    "assert.h": r"assert",
+    "stddef.h": r"NULL",
+}
+_NAMES = {name: re.compile(rf"\b(?:{names})\b") for name, names in _UNASKED.items()}
+# A line that declares a name, or hands it on.
+_DECLARES = r"^[ \t]*#[ \t]*define[ \t]+{0}\b|\btypedef\b[^;]*\b{0}\s*;|\busing\s+{0}\s*="
+
 _MISSING = re.compile(
     r"""(?:open\ source\ file\ "([^"]+)"|fatal\ error:\ '([^']+)'\ file\ not\ found
     |fatal\ error:\ ([^\s:]+):\ No\ such\ file)""",
@@ -108,6 +123,19 @@ def has_includes(source: str) -> bool:
 def declares_references(source: str) -> bool:
     """Whether a text may declare texture or surface references."""
     return _REFERENCE.search(source) is not None
+
+
+def unasked(source: str) -> list[str]:
+    """Returns the headers that nvcc includes unasked and whose names a text uses, but those whose
+    names it declares itself."""
+    code = code_of(source)
+    found = []
+    for header, names in _NAMES.items():
+        used = set(names.findall(code))
+        declared = (re.search(_DECLARES.format(name), code, re.MULTILINE) for name in used)
+        if used and not any(declared):
+            found.append(header)
+    return found
 
 
 _TEXTS: dict[str, str | None] = {}

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # Options that speak to the host's compiler or to nvcc's own work: code for a device is the same
-# without them. Those of the first line have a value.
-_WITH_VALUE = ("-Xcompiler", "--compiler-options", "-ccbin", "--compiler-bindir", "-Xlinker")
+# without them. The first ones have a value.
+_WITH_VALUE: tuple[str, ...] = (
+    "-Xcompiler",
+    "--compiler-options",
+    "-ccbin",
+    "--compiler-bindir",
+    "-Xlinker",
+    "-default-stream",
+    "--default-stream",
+)
 _ALONE: tuple[str, ...] = (
     "-m64",
     "--machine=64",
@@ -31,6 +39,13 @@ _ALONE: tuple[str, ...] = (
     "-v",
     "--verbose",
 )
+_ALONE += ("-allow-unsupported-compiler", "--allow-unsupported-compiler")
+_ALONE += ("-Wno-deprecated-gpu-targets", "-src-in-ptx", "--source-in-ptx")
+# What nvcc's front end refuses without them, and run-time compilers take or refuse with or without.
+_ALONE += ("-expt-relaxed-constexpr", "--expt-relaxed-constexpr", "-extended-lambda")
+_ALONE += ("--extended-lambda", "-expt-extended-lambda", "--expt-extended-lambda")
+# Options of run-time compilers whose values look like options of the host.
+_WITH_OPTIONS = ("-Xptxas", "--ptxas-options")
 _ALONE += ("--keep", "-keep", "-cubin", "--cubin", "-shared", "-c", "--resource-usage")
 
 # Options for which there is nothing in a run-time compiler.
@@ -56,6 +71,8 @@ def without_host_options(options: Sequence[str]) -> list[str]:
     for option in rest:
         if option in _WITH_VALUE:
             next(rest, None)
+        elif option in _WITH_OPTIONS:
+            left += [option, *filter(None, [next(rest, None)])]
         elif _name(option) not in _WITH_VALUE and option not in _ALONE:
             left.append(option)
     return left

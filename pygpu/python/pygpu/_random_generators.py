@@ -35,6 +35,16 @@ def _expect(name: str, value: Any, dtype: Any, shape: tuple[int, ...]) -> GPUArr
     return value
 
 
+_STATE_TYPES = {
+    "Xorwow": "curandStateXORWOW",
+    "Mrg32k3a": "curandStateMRG32k3a",
+    "Sobol32": "curandStateSobol32",
+    "Sobol64": "curandStateSobol64",
+    "ScrambledSobol32": "curandStateScrambledSobol32",
+    "ScrambledSobol64": "curandStateScrambledSobol64",
+}
+
+
 class RandomNumberGenerator:
     """What all generators have: states on the device, and fills of arrays.
 
@@ -55,6 +65,11 @@ class RandomNumberGenerator:
         self.block_count = count // self.generators_per_block
         self.generator_bits = bits
         self._states = to_gpu(words(count, bits))
+
+    @property
+    def state_type(self) -> str:
+        """The name of cuRAND's structure for a state, which ``curand_kernel.h`` declares."""
+        return _STATE_TYPES[self._kind]
 
     @property
     def state(self) -> Any:

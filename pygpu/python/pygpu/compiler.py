@@ -122,7 +122,11 @@ def compile(
         raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
     flags = _nvcc.without_host_options(flags)
     on_host = _core.runs_kernels_on_host()
-    text = source if on_host else _headers.insert(source, _FILE, folders)
+    unasked = "".join(f"#include <{name}>\n" for name in _headers.unasked(source))
+    text = source
+    if not on_host:
+        text = _headers.insert(source, _FILE, folders)
+        unasked = _headers.insert(unasked, _FILE, ())
     if _core.choose_backend() == "cuda":
         text = _structure_attributes.in_front(text)
     wrapper = ("", "")
@@ -139,7 +143,7 @@ def compile(
     folder = _kept(source) if keep else None
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE
-    text = f'{_UNASKED}{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
+    text = f'{_UNASKED}{unasked}{references}{wrapper[0]}#line 1 "{file}"\n{text}{wrapper[1]}'
     if target == "ptx":
         arch = _virtual(arch or Context.get_device().architecture())
     elif code is not None:

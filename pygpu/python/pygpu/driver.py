@@ -486,3 +486,6 @@ def set_debugging(flag: bool = True) -> None:
 
 HostAllocation = PagelockedHostAllocation
 ManagedAllocationOrStub = ManagedAllocation
+
+# Programs find `pycuda._driver` behind `import pycuda.driver`.
+from . import _driver as _driver  # noqa: E402

@@ -6,14 +6,14 @@
 extern "C++" {
 namespace cooperative_groups {
 
-template <class Group, class T, class Operation = plus<T>>
-static inline T inclusive_scan(const Group& group, T value, Operation operation = Operation(), GPUARRAY_PLACE) {
-    return cuda_c::scan(group.lanes, value, T(), operation, file, line).value;
+template <class Group, class T_, class Operation = plus<T_>>
+static inline T_ inclusive_scan(const Group& group, T_ value, Operation operation = Operation(), GPUARRAY_PLACE) {
+    return cuda_c::scan(group.lanes, value, T_(), operation, file, line).value;
 }
 // The first thread's is a value-initialised T, as on a device.
-template <class Group, class T, class Operation = plus<T>>
-static inline T exclusive_scan(const Group& group, T value, Operation operation = Operation(), GPUARRAY_PLACE) {
-    return cuda_c::scan(group.lanes, value, T(), operation, file, line).before;
+template <class Group, class T_, class Operation = plus<T_>>
+static inline T_ exclusive_scan(const Group& group, T_ value, Operation operation = Operation(), GPUARRAY_PLACE) {
+    return cuda_c::scan(group.lanes, value, T_(), operation, file, line).before;
 }
 
 } // namespace cooperative_groups

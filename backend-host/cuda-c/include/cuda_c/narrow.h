@@ -9,9 +9,9 @@ namespace cuda_c {
 template <Rounding ROUNDING>
 static inline unsigned int rounded(unsigned int kept, unsigned int rest, unsigned int half, bool negative) {
     switch (ROUNDING) {
-    case TO_NEAREST: return kept + (rest > half || (rest == half && (kept & 1)));
-    case UP: return kept + (rest != 0 && !negative);
-    case DOWN: return kept + (rest != 0 && negative);
+    case ROUNDED_TO_NEAREST: return kept + (rest > half || (rest == half && (kept & 1)));
+    case ROUNDED_UP: return kept + (rest != 0 && !negative);
+    case ROUNDED_DOWN: return kept + (rest != 0 && negative);
     default: return kept;
     }
 }

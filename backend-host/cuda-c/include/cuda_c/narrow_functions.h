@@ -132,10 +132,10 @@ static inline CUDA_C_H CUDA_C_N(__double2, )(double x) { return x; }
     static inline CUDA_C_H CUDA_C_N(__##name##2, suffix)(type x) {                              \
         return CUDA_C_RAW{cuda_c::CUDA_C_F::narrow<cuda_c::rounding>(cuda_c::to_odd((wide)x))}; \
     }
-CUDA_C_ROUNDED(_rn, TO_NEAREST)
-CUDA_C_ROUNDED(_rz, TO_ZERO)
-CUDA_C_ROUNDED(_ru, UP)
-CUDA_C_ROUNDED(_rd, DOWN)
+CUDA_C_ROUNDED(_rn, ROUNDED_TO_NEAREST)
+CUDA_C_ROUNDED(_rz, ROUNDED_TO_ZERO)
+CUDA_C_ROUNDED(_ru, ROUNDED_UP)
+CUDA_C_ROUNDED(_rd, ROUNDED_DOWN)
 #undef CUDA_C_ROUNDED
 #undef CUDA_C_INTEGER
 static inline signed char CUDA_C_N(__, 2char_rz)(CUDA_C_H h) { return (signed char)h; }

@@ -8,7 +8,7 @@
 extern "C++" {
 namespace cuda_c {
 
-enum Rounding { TO_NEAREST, DOWN, UP, TO_ZERO };
+enum Rounding { ROUNDED_TO_NEAREST, ROUNDED_DOWN, ROUNDED_UP, ROUNDED_TO_ZERO };
 
 #if defined(__x86_64__)
 // The rounding of MXCSR; the compiler moves nothing that the fences name across a change.
@@ -23,7 +23,7 @@ template <Rounding ROUNDING> struct Directed {
     unsigned long before;
     Directed() {
         __asm__ volatile("mrs %0, fpcr" : "=r"(before)::"memory");
-        const unsigned long bits = ROUNDING == UP ? 1 : ROUNDING == DOWN ? 2 : ROUNDING == TO_ZERO ? 3 : 0;
+        const unsigned long bits = ROUNDING == ROUNDED_UP ? 1 : ROUNDING == ROUNDED_DOWN ? 2 : ROUNDING == ROUNDED_TO_ZERO ? 3 : 0;
         __asm__ volatile("msr fpcr, %0" ::"r"((before & ~0xc00000ul) | bits << 22) : "memory");
     }
     ~Directed() { __asm__ volatile("msr fpcr, %0" ::"r"(before) : "memory"); }
@@ -124,7 +124,7 @@ static inline float reciprocal_root(float x) {
             cuda_c::multiply_add(cuda_c::here(x), cuda_c::here(y), cuda_c::here(z)));           \
     }
 #define CUDA_C_DIRECTIONS(macro, ...)                                                           \
-    macro(__VA_ARGS__, rz, TO_ZERO) macro(__VA_ARGS__, ru, UP) macro(__VA_ARGS__, rd, DOWN)
+    macro(__VA_ARGS__, rz, ROUNDED_TO_ZERO) macro(__VA_ARGS__, ru, ROUNDED_UP) macro(__VA_ARGS__, rd, ROUNDED_DOWN)
 CUDA_C_DIRECTIONS(CUDA_C_ROUNDED, float, f)
 CUDA_C_DIRECTIONS(CUDA_C_ROUNDED, double, d)
 CUDA_C_DIRECTIONS(CUDA_C_ROUNDED_FMA, float, __fmaf)

@@ -10,7 +10,6 @@ extern "C++" {
 namespace cuda_c {
 
 typedef gpuarray_abi::Lanes Lanes;
-constexpr int WARP = GPUARRAY_WARP_SIZE;
 #if GPUARRAY_WARP_SIZE > 32
 typedef unsigned long long Mask; // what programs call a mask
 #else
@@ -44,15 +43,15 @@ static inline int lane_at(int lane, int source, int width) {
     return (lane & -width) | (source & (width - 1));
 }
 static inline int lane_up(int lane, unsigned int by, int width) {
-    const int from = lane - (int)(by % WARP);
+    const int from = lane - (int)(by % GPUARRAY_WARP_SIZE);
     return from < (lane & -width) ? lane : from;
 }
 static inline int lane_down(int lane, unsigned int by, int width) {
-    const int from = lane + (int)(by % WARP);
+    const int from = lane + (int)(by % GPUARRAY_WARP_SIZE);
     return from > (lane | (width - 1)) ? lane : from;
 }
 static inline int lane_xor(int lane, int bits, int width) {
-    const int from = lane ^ (bits & (WARP - 1));
+    const int from = lane ^ (bits & (GPUARRAY_WARP_SIZE - 1));
     return from > (lane | (width - 1)) ? lane : from;
 }
 
@@ -154,11 +153,12 @@ static inline cuda_c::Mask __activemask(GPUARRAY_PLACE) {
 // Each shuffle for a type, with a mask and without.
 #define CUDA_C_SHUFFLE(type, name, lane_of, offset)                                             \
     static inline type __##name##_sync(cuda_c::Mask mask, type value, offset by,                \
-                                       int width = cuda_c::WARP, GPUARRAY_PLACE) {                 \
+                                       int width = GPUARRAY_WARP_SIZE, GPUARRAY_PLACE) {        \
         const int from = cuda_c::lane_of((int)gpuarray_abi::lane(), by, width);                 \
         return cuda_c::shuffle(mask, value, from, file, line);                                  \
     }                                                                                           \
-    static inline type __##name(type value, offset by, int width = cuda_c::WARP, GPUARRAY_PLACE) { \
+    static inline type __##name(type value, offset by, int width = GPUARRAY_WARP_SIZE,          \
+                                GPUARRAY_PLACE) {                                               \
         const int from = cuda_c::lane_of((int)gpuarray_abi::lane(), by, width);                 \
         return cuda_c::shuffle(0, value, from, file, line);                                     \
     }

@@ -370,8 +370,8 @@ pub(in crate::driver) fn out_of_memory(context: &Context, bytes: usize, code: c_
         "allocate",
         code,
         &format!(
-            "{bytes} bytes were asked for on device {}:{}; {amounts}, after giving back what \
-             the pool kept",
+            "out of memory: {bytes} bytes were asked for on device {}:{}; {amounts}, after giving \
+             back what the pool kept",
             context.driver.vendor.name(),
             context.ordinal
         ),

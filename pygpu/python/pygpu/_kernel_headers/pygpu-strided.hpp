@@ -7,7 +7,7 @@
 extern "C++" {
 namespace pygpu {
 
-template <bool WIDE>
+template <bool WIDE_>
 struct Numbers {
     typedef unsigned index;
     typedef int offset;
@@ -18,38 +18,38 @@ struct Numbers<true> {
     typedef long long offset;
 };
 
-template <class T, int RANK, bool WIDE>
+template <class T_, int RANK_, bool WIDE_>
 struct Strided {
-    typedef typename Numbers<WIDE>::index index;
-    typedef typename Numbers<WIDE>::offset offset;
+    typedef typename Numbers<WIDE_>::index index;
+    typedef typename Numbers<WIDE_>::offset offset;
 
     // The last axis is the fastest; strides are in bytes.
     struct Geometry {
-        index extents[RANK];
-        offset strides[RANK];
+        index extents[RANK_];
+        offset strides[RANK_];
     };
 
-    T* base;
+    T_* base;
     const Geometry& geometry;
     // Added to each number.
     long long moved;
 
-    __device__ Strided(T* base, const Geometry& geometry, long long moved = 0)
+    __device__ Strided(T_* base, const Geometry& geometry, long long moved = 0)
         : base(base), geometry(geometry), moved(moved) {}
 
-    __device__ T& operator[](long long number) const {
+    __device__ T_& operator[](long long number) const {
         index rest = (index)(number + moved);
         offset distance = 0;
 #pragma unroll
-        for (int axis = RANK - 1; axis > 0; --axis) {
+        for (int axis = RANK_ - 1; axis > 0; --axis) {
             const index quotient = rest / geometry.extents[axis];
             distance += (offset)(rest - quotient * geometry.extents[axis]) * geometry.strides[axis];
             rest = quotient;
         }
         distance += (offset)rest * geometry.strides[0];
-        return *(T*)((char*)base + distance);
+        return *(T_*)((char*)base + distance);
     }
-    __device__ T& operator*() const { return (*this)[0]; }
+    __device__ T_& operator*() const { return (*this)[0]; }
     __device__ Strided operator+(long long by) const { return Strided(base, geometry, moved + by); }
     __device__ Strided operator-(long long by) const { return Strided(base, geometry, moved - by); }
 };

@@ -38,7 +38,7 @@ template <> struct Floats<2> { typedef float2 type; };
 template <> struct Floats<4> { typedef float4 type; };
 
 // The type of a channel as `array_format` numbers it, and the channels of a texel.
-template <class T> struct Format;
+template <class T_> struct Format;
 #define PYGPU_FORMAT(texel, format, count)                                                      \
     template <> struct Format<texel> {                                                          \
         static const unsigned int channel = format, channels = count;                           \
@@ -61,30 +61,30 @@ PYGPU_FORMATS(float, float, 0x20)
 #undef PYGPU_FORMAT
 
 // What a kernel gets: the texel, or floats in place of its integers.
-template <class T, cudaTextureReadMode mode> struct Read { typedef T type; };
-template <class T> struct Read<T, cudaReadModeNormalizedFloat> {
-    typedef typename Format<T>::Fraction type;
+template <class T_, cudaTextureReadMode mode> struct Read { typedef T_ type; };
+template <class T_> struct Read<T_, cudaReadModeNormalizedFloat> {
+    typedef typename Format<T_>::Fraction type;
 };
 
 enum { TEXTURE = 0x58455450, SURFACE = 0x52555350 };
 
 } // namespace pygpu_textures
 
-template <class T, int type = cudaTextureType1D, cudaTextureReadMode mode = cudaReadModeElementType>
+template <class T_, int type = cudaTextureType1D, cudaTextureReadMode mode = cudaReadModeElementType>
 struct texture {
     unsigned long long object;
     unsigned int kind, channel, channels, read_mode, normalized, filter, address;
 
     PYGPU_CONSTANT texture(int normalized = 0, cudaTextureFilterMode filter = cudaFilterModePoint,
                            cudaTextureAddressMode address = cudaAddressModeClamp)
-        : object(0), kind(pygpu_textures::TEXTURE), channel(pygpu_textures::Format<T>::channel),
-          channels(pygpu_textures::Format<T>::channels), read_mode(mode), normalized(normalized),
+        : object(0), kind(pygpu_textures::TEXTURE), channel(pygpu_textures::Format<T_>::channel),
+          channels(pygpu_textures::Format<T_>::channels), read_mode(mode), normalized(normalized),
           filter(filter), address(address) {
         PYGPU_WRITTEN(this);
     }
 };
 
-template <class T, int type = cudaSurfaceType1D> struct surface {
+template <class T_, int type = cudaSurfaceType1D> struct surface {
     unsigned long long object;
     unsigned int kind;
 
@@ -93,10 +93,10 @@ template <class T, int type = cudaSurfaceType1D> struct surface {
 
 #define PYGPU_UNPACK(...) __VA_ARGS__
 #define PYGPU_TEXTURE(name, dimensions, parameters, arguments)                                  \
-    template <class T, cudaTextureReadMode mode>                                                \
-    __device__ inline typename pygpu_textures::Read<T, mode>::type name(                        \
-        const texture<T, dimensions, mode>& reference, PYGPU_UNPACK parameters) {               \
-        return name<typename pygpu_textures::Read<T, mode>::type>(reference.object,             \
+    template <class T_, cudaTextureReadMode mode>                                                \
+    __device__ inline typename pygpu_textures::Read<T_, mode>::type name(                        \
+        const texture<T_, dimensions, mode>& reference, PYGPU_UNPACK parameters) {               \
+        return name<typename pygpu_textures::Read<T_, mode>::type>(reference.object,             \
                                                                   PYGPU_UNPACK arguments);      \
     }
 PYGPU_TEXTURE(tex1Dfetch, cudaTextureType1D, (int x), (x))
@@ -108,20 +108,20 @@ PYGPU_TEXTURE(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int lay
 #undef PYGPU_TEXTURE
 
 #define PYGPU_SURFACE(name, dimensions, parameters, arguments)                                  \
-    template <class T>                                                                          \
-    __device__ inline void name##read(T* result, const surface<void, dimensions>& reference,    \
+    template <class T_>                                                                          \
+    __device__ inline void name##read(T_* result, const surface<void, dimensions>& reference,    \
                                       PYGPU_UNPACK parameters,                                  \
                                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {    \
         name##read(result, (cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \
     }                                                                                           \
-    template <class T>                                                                          \
-    __device__ inline T name##read(const surface<void, dimensions>& reference,                  \
+    template <class T_>                                                                          \
+    __device__ inline T_ name##read(const surface<void, dimensions>& reference,                  \
                                    PYGPU_UNPACK parameters,                                     \
                                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {       \
-        return name##read<T>((cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \
+        return name##read<T_>((cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \
     }                                                                                           \
-    template <class T>                                                                          \
-    __device__ inline void name##write(T value, const surface<void, dimensions>& reference,     \
+    template <class T_>                                                                          \
+    __device__ inline void name##write(T_ value, const surface<void, dimensions>& reference,     \
                                        PYGPU_UNPACK parameters,                                 \
                                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {   \
         name##write(value, (cudaSurfaceObject_t)reference.object, PYGPU_UNPACK arguments, mode); \

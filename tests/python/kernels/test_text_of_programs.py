@@ -1,0 +1,156 @@
+"""What programs write into kernels because nvcc takes it: macros of any name, and names of headers
+that it includes by itself."""
+
+from __future__ import annotations
+
+import string
+
+import numpy as np
+import pytest
+from device import BACKEND
+
+from pygpu import autoinit, characterize, curandom, driver, gpuarray  # noqa: F401
+from pygpu._headers import unasked
+from pygpu._nvcc import without_host_options
+from pygpu.compiler import SourceModule
+
+WORDS = ["SIZE", "BLOCK", "WARP", "TILE", "UP", "DOWN", "WIDTH", "MASK", "SCOPE", "RANK", "WIDE"]
+
+
+def run(source, *out, **options):
+    SourceModule(source, **options).get_function("k")(*map(driver.Out, out), block=(1, 1, 1))
+    return out
+
+
+@pytest.mark.parametrize("options", [["-DN=3", "-DT=int"], ["-D", "N=3", "-DT=int", "-DNDEBUG"]])
+def test_macros_of_the_command_line_meet_no_names_of_the_language(options):
+    (a,) = run("__global__ void k(T *p) { *p = N; }", np.zeros(1, np.int32), options=options)
+    assert a == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-Wno-deprecated-gpu-targets", "--expt-relaxed-constexpr", "--source-in-ptx"],
+        ["--default-stream", "per-thread", "-allow-unsupported-compiler", "--extended-lambda"],
+        ["-default-stream=legacy", "-Xcompiler", "-O3", "-lineinfo", "-O3"],
+    ],
+)
+def test_options_of_nvcc_that_change_no_code_of_a_device(options):
+    assert run("__global__ void k(int *p) { *p = 4; }", np.zeros(1, "i4"), options=options)[0] == 4
+
+
+def test_an_option_keeps_a_value_that_looks_like_one():
+    given = ["-v", "-Xptxas", "-v", "-Xcompiler", "-v", "--ptxas-options", "-O3", "-O3", "-Xptxas"]
+    left = ["-Xptxas", "-v", "--ptxas-options", "-O3", "-Xptxas"]
+    assert without_host_options(given) == left
+
+
+def test_macros_of_a_program_meet_no_names_of_headers():
+    macros = [*string.ascii_uppercase, *WORDS]
+    source = (
+        "".join(f"#define {name} a macro of the program\n" for name in macros)
+        + """
+#include <pycuda-complex.hpp>
+#include <pycuda-helpers.hpp>
+#undef T
+#define T float
+__global__ void k(T *p) { *p = norm(pycuda::complex<T>(3, 4)); }
+"""
+    )
+    assert run(source, np.zeros(1, np.float32))[0] == 25
+
+
+def test_names_that_nvcc_has_unasked():
+    source = """
+__global__ void k(uint8_t *small, uint64_t *large, double *real) {
+    *small = UINT8_MAX;
+    *large = INT_MAX + (uint64_t)UINT_MAX;
+    *real = M_PI + FLT_EPSILON + (isnan(NAN) && isinf(INFINITY)) + (small == NULL);
+    assert(*small == 255);
+}
+"""
+    small, large, real = run(source, np.zeros(1, "u1"), np.zeros(1, "u8"), np.zeros(1))
+    assert (small, large, real) == (255, 2**31 + 2**32 - 2, np.pi + 2**-23 + 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "headers"),
+    [
+        ("uint32_t x = INT_MAX;", ["stdint.h", "limits.h"]),
+        ("typedef unsigned long long uint64_t; uint64_t x;", []),
+        ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble x = M_PI;", []),
+        ("using uint8_t = unsigned char; uint8_t x;", []),
+        ("// assert\nint NULLS = M_PIE; // uint8_t", []),
+        ('const char *text = "NULL";', []),
+    ],
+)
+def test_what_a_program_declares_is_its_own(source, headers):
+    assert unasked(source) == headers
+
+
+def test_kernels_draw_from_the_states_of_a_generator():
+    generator = curandom.XORWOWRandomNumberGenerator()
+    header = "#include <curand_kernel.h>\n"
+    try:
+        assert characterize.sizeof(generator.state_type, header) == 48
+    except driver.CompileError as error:
+        pytest.skip(str(error.stderr).splitlines()[-1])
+    count = generator.generators_per_block
+    a = gpuarray.zeros(count, np.float32)
+    draw = SourceModule(
+        header + 'extern "C" __global__ void k(curandStateXORWOW *states, float *a) {\n'
+        "    a[threadIdx.x] = curand_uniform(&states[threadIdx.x]);\n}",
+        no_extern_c=True,
+    ).get_function("k")
+    expected = gpuarray.empty(count, np.float32)
+    same = curandom.XORWOWRandomNumberGenerator(curandom.seed_getter_uniform)
+    same._states.set(generator._states.get())
+    draw(generator.state, a, block=(count, 1, 1))
+    same.fill_uniform(expected)
+    np.testing.assert_array_equal(a.get(), expected.get())
+
+
+def test_a_missing_name_is_an_error_of_the_program():
+    module = SourceModule("__global__ void k() {}")
+    for find in (module.get_function, module.get_global):
+        with pytest.raises(driver.LogicError, match="no_such_name") as caught:
+            find("no_such_name")
+        assert caught.value.status == 500
+    with pytest.raises(driver.RuntimeError, match=r"/no/such\.cubin") as caught:
+        driver.module_from_file("/no/such.cubin")
+    assert caught.value.status == 301
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a GPU's context cannot be used afterwards")
+def test_a_fault_of_a_kernel_is_what_pycuda_raises_too():
+    store = SourceModule("__global__ void k(int *p) { *p = 1; }").get_function("k")
+    with pytest.raises(driver.LogicError) as caught:
+        store(np.uintp(64), block=(1, 1, 1))
+    assert isinstance(caught.value, driver.LaunchError)
+
+
+class Address:
+    """Device memory of another library, as programs hand it to kernels."""
+
+    def __init__(self, array):
+        self.gpudata = array.ptr
+
+
+class Holder(driver.PointerHolderBase):
+    """One whose author never needed its method."""
+
+    def __init__(self, array):
+        super().__init__()
+        self.gpudata = array.ptr
+
+    def get_pointer():
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("kind", [Address, Holder])
+def test_an_address_is_all_that_a_kernel_needs(kind):
+    a = gpuarray.zeros(4, np.int32)
+    add = SourceModule("__global__ void k(int *p) { p[threadIdx.x] += 1; }").get_function("k")
+    add(kind(a), block=(4, 1, 1))
+    assert (a.get() == 1).all()
