@@ -3,7 +3,8 @@
 #                and PyCUDA's own tests on the host and on the doubles
 # make test-all  the same without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
-# make test-packages  the tests of packages that are built on PyCUDA; PYGPU_BACKEND chooses where
+# make test-packages  the tests of packages that are built on PyCUDA, and pyarrow's of device memory;
+#                     PYGPU_BACKEND chooses where
 # make test-kernels   every builtin kernel through the vendors' compilers
 # make check-crates   the sets of features, the oldest Rust, and the packages of the crates
 # make bench     numpy against pygpu, then the Rust benchmarks
@@ -201,12 +202,14 @@ test-pycuda-cuda: $(MODULE) $(PYCUDA_TESTS) double
 test-pycuda-hip: $(MODULE) $(PYCUDA_TESTS) double
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST)
 
-# The tests of packages that are built on PyCUDA, on the backend that PYGPU_BACKEND chooses.
+# The tests of packages that are built on PyCUDA, and of pyarrow, on the backend that PYGPU_BACKEND chooses.
 test-packages: $(MODULE) $(PACKAGES_BUILT)
 	PYTHONPATH=tests/pycuda:$(PACKAGES_BUILT) $(PYTEST) -c tests/packages/grunnur.ini -p plugin \
 	  --rootdir $(PACKAGES_BUILT) $(PACKAGES_BUILT)/../$(GRUNNUR)/tests
 	PYTHONPATH=tests/pycuda:$(PACKAGES_BUILT) $(PYTEST) -c tests/packages/reikna.ini -p plugin \
 	  --rootdir $(PACKAGES_BUILT) $(PACKAGES_BUILT)/../$(REIKNA)/test
+	PYTHONPATH=tests/pycuda:tests/arrow $(PYTEST) -c tests/arrow/pytest.ini -p plugin \
+	  --rootdir "$$($(PACKAGES))/pyarrow/tests" "$$($(PACKAGES))/pyarrow/tests/test_cuda.py"
 
 bench: $(VENV)/.installed
 	$(PY) benches/host_vs_numpy.py --wheel-folder $(WHEELS)

@@ -175,8 +175,6 @@ fn a_profiler_is_started_and_stopped(context: &Context) -> Outcome {
 
 fn what_a_host_has_not_is_refused_by_name(context: &Context) -> Outcome {
     let kind = ErrorKind::Unsupported;
-    expect_error(context.backend.profiler_start(), kind, &["profiler_start"])?;
-    expect_error(context.backend.profiler_stop(), kind, &["profiler_stop"])?;
     // SAFETY: the call is refused.
     expect_error(unsafe { context.device.reset() }, kind, &["reset"])?;
     assert_eq!(context.device.epoch(), 0);

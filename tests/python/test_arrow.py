@@ -30,7 +30,7 @@ def test_contexts(context):
     assert len({context, arrow.Context(0)}) == 1
     assert arrow.Context.get_num_devices() == driver.Device.count()
     for number in (-1, driver.Device.count(), 10**30):
-        with pytest.raises(ValueError, match=f"device_number is {number}; allowed are 0 to"):
+        with pytest.raises(ValueError, match=f"device_number is {number}"):
             arrow.Context(number)
     with pytest.raises(TypeError, match="device_number"):
         arrow.Context("0")
@@ -77,7 +77,7 @@ def test_what_a_buffer_says(context, buffer):
     assert "64 bytes" in repr(buffer)
     assert arrow.CudaBuffer.from_buffer(buffer) is buffer
     for kind in (arrow.CudaBuffer, arrow.HostBuffer, arrow.IpcMemHandle, arrow.DeviceColumn):
-        with pytest.raises(TypeError, match="made by"):
+        with pytest.raises(TypeError, match=r"made by|constructor directly"):
             kind()
     with pytest.raises(TypeError, match="a CudaBuffer is needed"):
         arrow.CudaBuffer.from_buffer(DATA)
@@ -232,7 +232,7 @@ def test_memory_of_others(context):
     assert (span.address, span.to_pybytes()) == (address + 16, expected[16:44])
     assert context.buffer_from_object(gpuarray.zeros((0, 3), "f4")).size == 0
     for bad in (3, DATA, None, np.arange(3)):
-        with pytest.raises(TypeError, match="obj is of type"):
+        with pytest.raises(TypeError, match="object of type '"):
             context.buffer_from_object(bad)
     for address, size in ((16, 8), (whole.address, 1 << 46), (1 << 63, 8)):
         with pytest.raises(ValueError, match="address is 0x"):
@@ -429,3 +429,69 @@ def test_handles_that_are_no_handles(context):
         context.open_ipc_buffer(forged)
     with pytest.raises(TypeError, match="an? IpcMemHandle is needed"):
         context.open_ipc_buffer(bytes(72))
+
+
+def test_parts_of_page_locked_buffers():
+    buffer = arrow.new_host_buffer(len(DATA))
+    memoryview(buffer)[:] = DATA
+    part = buffer.slice(3, 1000)
+    assert (part.to_pybytes(), part.parent is buffer) == (DATA[3:], True)
+    assert buffer[2:5].to_pybytes() == DATA[2:5]
+    assert (buffer[0], buffer[-1]) == (DATA[0], DATA[-1])
+    assert part == buffer[3:] != buffer[4:]
+    memoryview(part)[:1] = b"?"
+    assert buffer[3] == ord("?")
+    for wrong in (len(DATA), -1 - len(DATA), slice(None, None, 2)):
+        with pytest.raises(IndexError):
+            buffer[wrong]
+    with pytest.raises(ValueError, match="offset is -1"):
+        buffer.slice(-1)
+    assert arrow.new_host_buffer(0).slice().size == 0
+
+
+def test_a_reader_fills_memory_of_the_host():
+    reader = arrow.BufferReader(arrow.Context().buffer_from_data(DATA))
+    reader.seek(2)
+    target = np.zeros(5, np.uint8)
+    assert (reader.readinto(target), target.tobytes()) == (5, DATA[2:7])
+    reader.seek(len(DATA) - 3)
+    assert (reader.readinto(target), target[:3].tobytes()) == (3, DATA[-3:])
+    assert reader.readinto(target) == 0
+    with pytest.raises(ValueError, match="for reading only"):
+        reader.readinto(b"abc")
+
+
+def test_messages_begin_as_those_of_pyarrow():
+    buffer = arrow.Context().new_buffer(4)
+    other, host = arrow.Context().new_buffer(9), bytes(9)
+    for call, text in [
+        (lambda: buffer.copy_to_host(5), "position argument is out-of-range"),
+        (lambda: buffer.copy_to_host(1, 4), "requested more to copy than available from device"),
+        (lambda: buffer.copy_to_host(0, 4, bytearray(3)), "requested copy does not fit into host"),
+        (lambda: buffer.copy_from_host(host, 0, 10), "more to copy than available from host"),
+        (lambda: buffer.copy_from_host(host, 0, 5), "more to copy than available in device"),
+        (lambda: buffer.copy_from_device(other, 0, 10), "more to copy than available from device"),
+        (lambda: buffer.copy_from_device(other, 0, 5), "more to copy than available in device"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
+def test_what_is_no_device_memory_is_refused_as_by_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    context = arrow.Context()
+    with pytest.raises(pa.ArrowTypeError, match="buffer is not backed by a CudaBuffer"):
+        context.buffer_from_object(pa.py_buffer(b"123"))
+    with pytest.raises(pa.ArrowTypeError, match="view from object of type 'numpy.ndarray'"):
+        context.buffer_from_object(np.arange(3))
+
+
+def test_columns_print_as_those_of_pyarrow():
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch({"a": [1, None, 3], "b": ["x", "yz", None]})
+    there = arrow.read_record_batch(
+        arrow.serialize_record_batch(batch, arrow.Context()), batch.schema
+    )
+    assert str(there) == str(batch)
+    assert str(there.column(1)) == str(batch.column(1))
+    assert repr(there) == "<DeviceRecordBatch of 3 rows and 2 columns>"

@@ -123,7 +123,6 @@ def test_what_only_a_gpu_has_is_refused_by_name():
         lambda: compiler.compile(source, target="fatbin"),
         driver.Context.get_device().reset,
         lambda: driver.Stream.from_handle(1234567),
-        driver.start_profiler,
     ):
         with pytest.raises(NotImplementedError) as caught:
             call()

@@ -177,4 +177,5 @@ def installed_pycuda() -> tuple[str, str | None] | None:
     if found is None or not found.origin:
         return None
     distribution = next(iter(metadata.distributions(name=_ALIAS, path=folders)), None)
-    return os.path.dirname(found.origin), distribution and distribution.version
+    version = None if distribution is None else distribution.version
+    return os.path.dirname(found.origin), version

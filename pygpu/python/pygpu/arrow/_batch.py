@@ -9,6 +9,7 @@ from .. import _arguments
 from .._core import GPUArray
 from ._column import DeviceColumn
 from ._context import Context
+from ._host import has_pyarrow
 from ._types import Field
 
 
@@ -171,6 +172,10 @@ class DeviceRecordBatch:
 
     def __len__(self) -> int:
         return self.num_rows
+
+    def __str__(self) -> str:
+        # As pyarrow prints it, which is a copy on the host, too.
+        return str(self.copy_to_host()) if has_pyarrow() else repr(self)
 
     def __repr__(self) -> str:
         return f"<DeviceRecordBatch of {self.num_rows} rows and {self.num_columns} columns>"

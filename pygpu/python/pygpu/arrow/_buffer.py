@@ -1,4 +1,4 @@
-"""Buffers in device memory, and in page-locked host memory."""
+"""Buffers in device memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from .. import _arguments, _core
 from .._core import GPUArray
 from ._context import Context, on_device
 from ._host import host_bytes, require_pyarrow
+from ._slicing import indexed, part_of
 
 if TYPE_CHECKING:
     from ._ipc import IpcMemHandle
+
+
+# How pyarrow begins its messages of copies, which programs know.
+_MORE = "requested more to copy than available"
 
 
 class CudaBuffer(_core.BufferExporter):
@@ -41,7 +46,9 @@ class CudaBuffer(_core.BufferExporter):
     _owner: Any
 
     def __init__(self) -> None:
-        raise TypeError("a CudaBuffer is made by new_buffer of a Context")
+        raise TypeError(
+            "Do not call CudaBuffer's constructor directly: a Context's new_buffer makes one"
+        )
 
     @classmethod
     def _over(
@@ -160,29 +167,15 @@ class CudaBuffer(_core.BufferExporter):
         ValueError
             ``offset`` is not inside the buffer, or ``length`` is negative.
         """
-        offset = _arguments.whole("offset", offset)
-        if offset < 0 or offset > self.size or (self.size and offset == self.size):
-            raise ValueError(f"offset is {offset}; the buffer has {self.size} bytes")
-        rest = self.size - offset
-        length = rest if length is None else _arguments.whole("length", length)
-        if length < 0:
-            raise ValueError(f"length is {length}; it must not be negative")
-        return self._part(offset, min(length, rest))
+        return self._part(*part_of(self.size, offset, length))
 
     def _part(self, offset: int, length: int) -> CudaBuffer:
         part = self._bytes[offset : offset + length]
         return CudaBuffer._over(part, self._context, parent=self, owner=self._owner)
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            start, stop, step = key.indices(self.size)
-            if step != 1:
-                raise IndexError(f"the step of the slice is {step}; only 1 is allowed")
-            return self._part(start, max(stop - start, 0))
-        position = _arguments.whole("key", key)
-        if not -self.size <= position < self.size:
-            raise IndexError(f"the index is {position}; the buffer has {self.size} bytes")
-        return self._read(position % self.size, 1)[0]
+        found = indexed(self.size, key)
+        return self._part(*found) if isinstance(found, tuple) else self._read(found, 1)[0]
 
     def equals(self, other: CudaBuffer) -> bool:
         """Returns whether two buffers have the same bytes, which are compared on the device."""
@@ -232,18 +225,29 @@ class CudaBuffer(_core.BufferExporter):
     def _position(self, position: int) -> int:
         position = _arguments.whole("position", position)
         if not 0 <= position <= self.size:
-            raise ValueError(f"position is {position}; allowed are 0 to {self.size}")
+            raise ValueError(
+                f"position argument is out-of-range: position is {position}; allowed are 0 to "
+                f"{self.size}"
+            )
         return position
 
-    def _count(self, nbytes: int, position: int, other: str, size: int) -> int:
-        """Returns how many bytes a copy between this and another buffer has."""
+    def _count(self, nbytes: int, position: int, other: tuple[str, int, str], own: str) -> int:
+        """Returns how many bytes a copy between this and another buffer has.
+
+        `other` is that buffer's name, its size, and what pyarrow says where it is too small; `own`
+        is what pyarrow says of this one.
+        """
         nbytes, room = _arguments.whole("nbytes", nbytes), self.size - position
+        name, size, too_small = other
         if nbytes < 0:
             return min(room, size)
-        if nbytes > room:
-            raise ValueError(f"nbytes is {nbytes}; from {position} the buffer has {room} bytes")
         if nbytes > size:
-            raise ValueError(f"nbytes is {nbytes}; {other} has {size} bytes")
+            raise ValueError(f"{too_small}: nbytes is {nbytes}; {name} has {size} bytes")
+        if nbytes > room:
+            raise ValueError(
+                f"{_MORE} {own} device buffer: nbytes is {nbytes}; "
+                f"from {position} the buffer has {room} bytes"
+            )
         return nbytes
 
     def copy_to_host(
@@ -279,13 +283,15 @@ class CudaBuffer(_core.BufferExporter):
         """
         position = self._position(position)
         if buf is None:
-            nbytes = self._count(nbytes, position, "the buffer", self.size)
+            whole = ("the buffer", self.size, f"{_MORE} from device buffer")
+            nbytes = self._count(nbytes, position, whole, "from")
             pyarrow = require_pyarrow("a new host buffer")
             buf = pyarrow.allocate_buffer(nbytes, memory_pool=memory_pool, resizable=resizable)
             target = host_bytes("buf", buf, writable=True)
         else:
             target = host_bytes("buf", buf, writable=True)
-            nbytes = self._count(nbytes, position, "buf", target.size)
+            room = ("buf", target.size, "requested copy does not fit into host buffer")
+            nbytes = self._count(nbytes, position, room, "from")
         self._read_into(target[:nbytes], position)
         return buf
 
@@ -312,7 +318,8 @@ class CudaBuffer(_core.BufferExporter):
             Either side has fewer bytes.
         """
         position, source = self._position(position), host_bytes("data", data)
-        nbytes = self._count(nbytes, position, "data", source.size)
+        from_host = ("data", source.size, f"{_MORE} from host buffer")
+        nbytes = self._count(nbytes, position, from_host, "in")
         self._write(position, source[:nbytes])
         return nbytes
 
@@ -340,7 +347,8 @@ class CudaBuffer(_core.BufferExporter):
         """
         position = self._position(position)
         _arguments.instance("buf", buf, CudaBuffer)
-        nbytes = self._count(nbytes, position, "buf", buf.size)
+        from_device = ("buf", buf.size, f"{_MORE} from device buffer")
+        nbytes = self._count(nbytes, position, from_device, "in")
         if nbytes:
             here, there = self._context.device_number, buf._context.device_number
             target, source = self._bytes[position : position + nbytes], buf._bytes[:nbytes]
@@ -376,82 +384,3 @@ class CudaBuffer(_core.BufferExporter):
 def _unpickled(data: Any, device_number: int) -> CudaBuffer:
     number = device_number if device_number < _core.device_count() else 0
     return Context(number).buffer_from_data(data)
-
-
-class HostBuffer(_core.BufferExporter):
-    """Bytes in page-locked host memory, which copies to and from a device are fastest with.
-
-    ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
-    of the memory. It is made by :func:`new_host_buffer`.
-
-    Examples
-    --------
-    >>> from pygpu import arrow
-    >>> buffer = arrow.new_host_buffer(3)
-    >>> memoryview(buffer)[:] = b"abc"
-    >>> buffer.to_pybytes()
-    b'abc'
-    """
-
-    _host: np.ndarray
-
-    def __init__(self) -> None:
-        raise TypeError("a HostBuffer is made by new_host_buffer")
-
-    @property
-    def size(self) -> int:
-        """The number of bytes."""
-        return self._host.size
-
-    @property
-    def address(self) -> int:
-        """The address in host memory."""
-        return self._host.ctypes.data
-
-    @property
-    def is_cpu(self) -> bool:
-        """True: it is host memory."""
-        return True
-
-    @property
-    def is_mutable(self) -> bool:
-        """True."""
-        return True
-
-    def to_pybytes(self) -> bytes:
-        """Returns a copy of the bytes."""
-        return self._host.tobytes()
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __repr__(self) -> str:
-        return f"<HostBuffer of {self.size} bytes at {self.address:#x}>"
-
-
-def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
-    """Returns a buffer in page-locked host memory (``cuMemHostAlloc``, ``hipHostMalloc``).
-
-    Parameters
-    ----------
-    size : int
-        The number of bytes.
-    device : int
-        The number of the device that makes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import arrow
-    >>> buffer = arrow.new_host_buffer(8)
-    >>> np.frombuffer(buffer, np.int32)[:] = 5
-    >>> arrow.Context().buffer_from_data(buffer)[4]
-    5
-    """
-    size = _arguments.whole("size", size)
-    if size < 0:
-        raise ValueError(f"size is {size}; it must not be negative")
-    result = HostBuffer.__new__(HostBuffer)
-    with on_device(Context(device).device_number):
-        result._host = _core.pagelocked_empty(size, np.uint8)
-    return result

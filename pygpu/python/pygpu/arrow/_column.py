@@ -9,6 +9,7 @@ from .. import _arguments
 from .._core import GPUArray
 from ._buffer import CudaBuffer
 from ._context import Context
+from ._host import has_pyarrow
 from ._types import NULLABLE, Field, Layout, dtype_of, format_of, integer_at, layout_of
 
 
@@ -217,6 +218,10 @@ class DeviceColumn:
 
     def __len__(self) -> int:
         return self._length
+
+    def __str__(self) -> str:
+        # As pyarrow prints it, which is a copy on the host, too.
+        return str(self.copy_to_host()) if has_pyarrow() else repr(self)
 
     def __repr__(self) -> str:
         return f"<DeviceColumn {self._field.name!r} of {self._length} {self.format!r}>"

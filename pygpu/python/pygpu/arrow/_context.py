@@ -47,6 +47,15 @@ def _is_primary(number: int, handle: int) -> bool:
         return False
 
 
+def _no_device_buffer(obj: Any) -> str:
+    """How pyarrow begins the message of an object that names no device memory."""
+    if type(obj).__module__.partition(".")[0] == "pyarrow":
+        return f"buffer is not backed by a CudaBuffer, but of type {type(obj).__name__}"
+    kind = type(obj)
+    place = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return f"cannot create device buffer view from object of type '{place}{kind.__qualname__}'"
+
+
 class Context:
     """The use of a device: what makes device buffers.
 
@@ -79,7 +88,10 @@ class Context:
     def __init__(self, device_number: int = 0, handle: int = 0) -> None:
         number, count = _arguments.whole("device_number", device_number), _core.device_count()
         if not 0 <= number < count:
-            raise ValueError(f"device_number is {number}; allowed are 0 to {count - 1}")
+            raise ValueError(
+                f"device_number argument must be non-negative less than {count}: "
+                f"device_number is {number}"
+            )
         if _arguments.whole("handle", handle) != 0 and not _is_primary(number, handle):
             raise Unsupported(
                 f"handle is {handle:#x}; only the primary context, 0 or its handle, can be used"
@@ -191,7 +203,7 @@ class Context:
             raise ValueError(f"size is {size}; it must not be negative")
         if size == 0:
             return self.new_buffer(0)
-        return CudaBuffer._over(self._bytes_at(address, size, base), self, owner=base)
+        return CudaBuffer._over(self._bytes_at(address, size, base), self)
 
     def open_ipc_buffer(self, ipc_handle: IpcMemHandle) -> CudaBuffer:
         """Returns the buffer of another process (``cuIpcOpenMemHandle``, ``hipIpcOpenMemHandle``).
@@ -260,7 +272,9 @@ class Context:
             The object names no memory that a device reaches.
         """
         from ..cuda._pointer import extent
-        from ._buffer import CudaBuffer, HostBuffer
+        from ._buffer import CudaBuffer
+        from ._host import arrow_type_error
+        from ._host_buffer import HostBuffer
 
         if isinstance(obj, CudaBuffer):
             return obj
@@ -268,9 +282,9 @@ class Context:
             return self.foreign_buffer(obj.address, obj.size, base=obj)
         interface = getattr(obj, "__cuda_array_interface__", None)
         if not isinstance(interface, dict):
-            raise TypeError(
-                f"obj is of type {type(obj).__name__}; a device buffer, a HostBuffer or an object "
-                "with __cuda_array_interface__ is needed"
+            raise arrow_type_error()(
+                f"{_no_device_buffer(obj)}: a device buffer, a HostBuffer or an object with "
+                "__cuda_array_interface__ is needed"
             )
         try:
             address, shape = interface["data"][0], tuple(map(int, interface["shape"]))

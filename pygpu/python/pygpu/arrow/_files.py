@@ -119,6 +119,24 @@ class BufferReader(_File):
         """Returns a copy of the next bytes: at most ``nbytes``, or the rest."""
         return self.read_buffer(nbytes).to_pybytes()
 
+    def readinto(self, b: Any) -> int:
+        """Copies the next bytes to the host, as many as there are and fit.
+
+        Parameters
+        ----------
+        b : object with a writable buffer
+            Where the bytes go.
+
+        Returns
+        -------
+        int
+            The number of bytes.
+        """
+        target = host_bytes("b", b, writable=True)
+        part = self.read_buffer(target.size)
+        part._read_into(target[: part.size], 0)
+        return part.size
+
 
 class BufferWriter(_File):
     """Writes a device buffer as a file.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,16 @@ def require_pyarrow(why: str) -> Any:
     except ImportError as error:
         raise ImportError(f"{why} needs pyarrow: pip install pyarrow") from error
     return pyarrow
+
+
+def has_pyarrow() -> bool:
+    """Returns whether ``pyarrow`` can be imported."""
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+def arrow_type_error() -> type[TypeError]:
+    """Returns pyarrow's own exception where a program has imported pyarrow, else `TypeError`."""
+    return getattr(sys.modules.get("pyarrow"), "ArrowTypeError", TypeError)
 
 
 def host_bytes(name: str, data: Any, writable: bool = False) -> np.ndarray:
