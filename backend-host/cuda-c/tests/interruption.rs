@@ -27,6 +27,14 @@ __global__ void waits_for_the_grid(volatile int *flag) {
     if (blockIdx.x == 1) while (*flag == 0);
     cooperative_groups::this_grid().sync();
 }
+// A lock that nobody gives back, in front of a barrier.
+__global__ void takes_a_lock(int *flag) {
+    __shared__ int squares[64];
+    squares[threadIdx.x] = threadIdx.x * threadIdx.x;
+    while (atomicCAS(flag, 1, 0) == 0);
+    __syncthreads();
+    flag[1 + threadIdx.x] = squares[blockDim.x - 1 - threadIdx.x];
+}
 // Registers of all kinds are in use wherever it is interrupted.
 __global__ void computes(volatile int *flag) {
     double sum = threadIdx.x;
@@ -87,6 +95,7 @@ fn a_kernel_without_an_end_is_ended() {
         ("sleeps", 2, 5),
         ("calls_the_library", 2, 2),
         ("waits_for_the_grid", 3, 4),
+        ("takes_a_lock", 2, 64),
     ] {
         let asked = Cell::new(0);
         let (result, _) = launch(name, grid, block, &|_| {

@@ -86,7 +86,7 @@ pub(super) fn append(text: &mut String, constants: &[Constant]) {
         let _ = write!(
             text,
             "static const unsigned long {PREFIX}{number}[2] __asm__(\"{PREFIX}{number}\") \
-             __attribute__((used)) = {{sizeof({name}), alignof(decltype({name}))}};"
+             __attribute__((used)) = {{sizeof({name}), __alignof__({name})}};"
         );
         let _ = writeln!(text, "{}", " }".repeat(namespaces.len()));
     }
