@@ -19,6 +19,8 @@ tests![
     a_relaxed_capture_ends_on_any_thread needs [Graphs],
     a_capture_that_is_spoilt_lets_its_memory_go needs [Graphs],
     what_threads_queue_runs_or_is_captured_once needs [Graphs],
+    what_threads_allocate_beside_captures_is_freed needs [Graphs],
+    a_write_beside_a_capture_hides_no_captured_use needs [Graphs],
 ];
 
 const KIND: ErrorKind = ErrorKind::InvalidArgument;
@@ -240,6 +242,94 @@ fn what_threads_queue_runs_or_is_captured_once(context: &Context) -> Outcome {
             replay(graph, &stream)?;
         }
         assert_eq!(x.to_vec()?[9], 9 + ADDITIONS);
+    }
+    Ok(())
+}
+
+/// One thread allocates and frees on a stream, on which another one begins and ends captures: nothing is kept
+/// when the graphs have gone.
+fn what_threads_allocate_beside_captures_is_freed(context: &Context) -> Outcome {
+    const CAPTURES: usize = 300;
+    const BYTES: usize = 1 << 10;
+    let stream = context.stream()?;
+    let turn = || -> gpuarray::Result<()> {
+        let address = stream.allocate(BYTES)?;
+        // SAFETY: the allocation has so many bytes, and nothing uses it.
+        unsafe { stream.free(address, BYTES) }
+    };
+    let free = || -> gpuarray::Result<usize> {
+        context.device.synchronize()?;
+        context.device.trim_memory(0)?;
+        context.free_memory()
+    };
+    turn()?;
+    stream.begin_capture(CaptureMode::Relaxed)?;
+    drop(stream.end_capture()?);
+    let before = free()?;
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let allocating = scope.spawn(|| {
+            while !is_done.load(Ordering::Acquire) {
+                turn()?;
+                std::thread::yield_now();
+            }
+            gpuarray::Result::Ok(())
+        });
+        let captures = (0..CAPTURES).try_for_each(|_| {
+            stream.begin_capture(CaptureMode::Relaxed)?;
+            std::thread::yield_now();
+            stream.end_capture().map(drop)
+        });
+        is_done.store(true, Ordering::Release);
+        captures.and(allocating.join().expect("no panic"))
+    })?;
+    assert_eq!(free()?, before);
+    Ok(())
+}
+
+/// Two streams of a capture use an array, and another one writes it in between: each captured use comes behind
+/// those before it, whatever else happens.
+fn a_write_beside_a_capture_hides_no_captured_use(context: &Context) -> Outcome {
+    // Of each use of the array whether it writes, on the streams of the capture by turns.
+    for uses in [[true, false, true], [false, true, false], [true, true, true]] {
+        let (main, side, beside) = (context.stream()?, context.stream()?, context.stream()?);
+        let x = numbers(context, &main, 100)?;
+        let mut seen: Vec<_> =
+            (0..3).map(|_| numbers(context, &main, 100)).collect::<Result<_, _>>()?;
+        let (fork, join) = (
+            context.device.create_event(EventOptions::ORDERING)?,
+            context.device.create_event(EventOptions::ORDERING)?,
+        );
+        // A use of all streams, so that the array is shared.
+        assert_eq!((&x.on(&side)? + 1)?.to_vec()?[1], 2);
+        context.device.synchronize()?;
+        let graph = capture(&main, || {
+            main.record(fork.as_ref())?;
+            side.wait_event(fork.as_ref())?;
+            for (number, writes) in uses.into_iter().enumerate() {
+                let mut own = x.on([&main, &side][number % 2])?;
+                match writes {
+                    true => own.update_scalar(functions::Add, 10)?,
+                    false => seen[number].on([&main, &side][number % 2])?.assign(&own)?,
+                }
+                x.on(&beside)?.update_scalar(functions::Add, 1)?;
+            }
+            side.record(join.as_ref())?;
+            main.wait_event(join.as_ref())
+        })?;
+        let mut value = x.to_vec()?[7];
+        assert_eq!(value, 7 + 3, "only what is beside the capture has run");
+        for _ in 0..2 {
+            replay(&graph, &main)?;
+            for (number, writes) in uses.into_iter().enumerate() {
+                value += 10 * i32::from(writes);
+                if !writes {
+                    assert_eq!(seen[number].to_vec()?[7], value, "use {number} of {uses:?}");
+                }
+            }
+            assert_eq!(x.to_vec()?[7], value, "{uses:?}");
+        }
+        seen.clear();
     }
     Ok(())
 }

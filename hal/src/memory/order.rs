@@ -49,12 +49,14 @@ pub(super) struct Uses<S> {
     writer: S,
     /// Streams that have read since.
     readers: Streams<S>,
+    /// Streams that have used the memory in a capture, before a write beside it.
+    captured: Streams<S>,
 }
 
 impl<S: Queue> Uses<S> {
     /// Memory that so far only one stream has used, in any way.
     pub(super) fn of(stream: S) -> Uses<S> {
-        Uses { writer: stream, readers: SmallVec::new() }
+        Uses { writer: stream, readers: SmallVec::new(), captured: SmallVec::new() }
     }
 
     fn has_read(&self, stream: u64) -> bool {
@@ -100,6 +102,32 @@ impl<S: Queue> Uses<S> {
         }
     }
 
+    /// Remembers streams that were forgotten for a write beside their capture: what is captured later
+    /// comes behind them.
+    pub(super) fn keep_captured(&mut self, forgotten: &[S], is_capturing: impl Fn(&S) -> bool) {
+        for stream in forgotten.iter().filter(|it| is_capturing(it)) {
+            if self.captured.iter().all(|it| it.id() != stream.id()) {
+                self.captured.push(stream.clone());
+            }
+        }
+    }
+
+    /// Streams that a captured use comes behind, too.
+    pub(super) fn captured(&self) -> Streams<S> {
+        self.captured.clone()
+    }
+
+    /// Forgets them: their captures have ended, or a captured write has come behind them.
+    pub(super) fn forget_captured(
+        &mut self,
+        goes_on: impl Fn(&S) -> bool,
+        forgotten: &mut Streams<S>,
+    ) {
+        let (left, gone) = self.captured.drain(..).partition(goes_on);
+        self.captured = left;
+        forgotten.extend::<Streams<S>>(gone);
+    }
+
     /// Forgets readers that need not be waited for.
     pub(super) fn forget_readers(
         &mut self,
@@ -132,12 +160,13 @@ impl<S: Queue> Uses<S> {
     }
 
     fn all(&self, stream: u64) -> impl Iterator<Item = &S> {
-        let all = std::iter::once(&self.writer).chain(&self.readers);
+        let all = std::iter::once(&self.writer).chain(&self.readers).chain(&self.captured);
         all.filter(move |it| it.id() == stream)
     }
 
-    /// The stream of the last write, and those that have read since.
-    pub(super) fn into_parts(self) -> (S, Streams<S>) {
+    /// The stream of the last write, and those that have used the memory since or in a capture.
+    pub(super) fn into_parts(mut self) -> (S, Streams<S>) {
+        self.readers.append(&mut self.captured);
         (self.writer, self.readers)
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::event::EventOptions;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
+use crate::queueing::some_may_capture;
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -158,6 +159,14 @@ impl Usage {
                 return Ok(Some(earlier));
             }
         }
+        let captures = some_may_capture() && stream.is_capturing()?;
+        let goes_on = |it: &Arc<dyn Stream>| it.is_capturing().unwrap_or(false);
+        if captures {
+            for earlier in uses.captured().iter().filter(|it| goes_on(it)) {
+                queue_wait(memory.device.as_ref(), stream, earlier)?;
+            }
+        }
+        uses.forget_captured(|it| goes_on(it) && !(captures && access == Access::Write), released);
         if access == Access::Read {
             // Memory that is read for long would keep all the streams there ever were:
             // those that only this list holds, and that are done, need not be waited for.
@@ -167,9 +176,13 @@ impl Usage {
             uses.forget_readers(is_done, released);
         }
         waited.count_own(self);
+        let known = released.len();
         match stream.for_memory() {
             Some(remembered) => uses.add(&remembered, access, released),
             None => uses.add(stream, access, released),
+        }
+        if some_may_capture() && !captures {
+            uses.keep_captured(&released[known..], goes_on);
         }
         Ok(None)
     }

@@ -40,7 +40,7 @@ impl DriverStream {
         let Some(capture) = self.capture_number()? else { return Ok(None) };
         let _scope = self.enter()?;
         let captures = &self.device().open_captures;
-        captures.memory_of(self.handle, &self.unattached, capture).map(Some)
+        captures.memory_of(self.handle, &self.unattached, capture)
     }
 
     pub(in crate::driver) fn begin(&self, mode: CaptureMode) -> Result<()> {

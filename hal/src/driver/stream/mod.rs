@@ -13,6 +13,7 @@ use crate::driver::context::{Context, lock};
 use crate::driver::memory::free_list::FreeList;
 use crate::driver::state::DeviceState;
 use crate::error::{Error, Result};
+use crate::memory::BlockOwner;
 use crate::queueing::MayCapture;
 use crate::status::AtomicStatus;
 use crate::stream::{Stream, StreamOptions, unique_id};
@@ -244,14 +245,12 @@ impl Drop for DriverStream {
                     let captures = &self.device.open_captures;
                     for (address, bytes) in self.blocks.take() {
                         // SAFETY: the blocks are allocations that only the stream had, to use again.
-                        unsafe {
-                            captures.keep(
-                                self.handle,
-                                &self.unattached,
-                                capture,
-                                address,
-                                bytes,
-                            )?;
+                        let is_kept = unsafe {
+                            captures.keep(self.handle, &self.unattached, capture, address, bytes)?
+                        };
+                        if !is_kept {
+                            // SAFETY: as above.
+                            unsafe { self.device.memory.free_block(address, bytes)? };
                         }
                     }
                 }

@@ -85,21 +85,25 @@ impl OpenCaptures {
         }
     }
 
-    /// What keeps the memory of the capture that a stream is part of. The context is current.
+    /// What keeps the memory of the capture that a stream is part of; `None` if another thread has ended it
+    /// meanwhile. The context is current.
     pub(super) fn memory_of(
         &self,
         stream: Handle,
         unattached: &Unattached,
         capture: u64,
-    ) -> Result<Arc<CapturedMemory>> {
+    ) -> Result<Option<Arc<CapturedMemory>>> {
         let mut open = self.open.lock();
         let known = match open.get(&capture) {
             Some(OpenCapture::Own(_, kept)) => Some(kept.clone()),
             Some(OpenCapture::External(kept)) => kept.upgrade(),
             None => None,
         };
-        if let Some(kept) = known {
-            return Ok(kept);
+        if known.is_some() {
+            return Ok(known);
+        }
+        if self.context.capture_of(stream)? != Some(capture) {
+            return Ok(None);
         }
         let kept = self.new_memory();
         if !attach(&self.context, stream, &kept)? {
@@ -108,20 +112,21 @@ impl OpenCaptures {
         }
         open.retain(|_, it| !matches!(it, OpenCapture::External(kept) if kept.strong_count() == 0));
         open.insert(capture, OpenCapture::External(Arc::downgrade(&kept)));
-        Ok(kept)
+        Ok(Some(kept))
     }
 
-    /// Memory that belongs to a capture and to the object that is made of it.
+    /// Memory that belongs to a capture and to the object that is made of it; `None` if the capture has
+    /// ended.
     pub(super) fn allocate(
         &self,
         stream: Handle,
         unattached: &Unattached,
         capture: u64,
         bytes: usize,
-    ) -> Result<u64> {
+    ) -> Result<Option<u64>> {
         let context = &self.context;
         let _scope = context.enter()?;
-        let kept = self.memory_of(stream, unattached, capture)?;
+        let Some(kept) = self.memory_of(stream, unattached, capture)? else { return Ok(None) };
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
         let code = context
@@ -129,10 +134,10 @@ impl OpenCaptures {
         context.check("allocate", code)?;
         // SAFETY: the block has just been allocated.
         unsafe { kept.keep_allocated(address, bytes) };
-        Ok(address)
+        Ok(Some(address))
     }
 
-    /// Hands a capture a block that its object frees while it goes on.
+    /// Hands a capture a block that its object frees while it goes on; false if it has ended.
     ///
     /// # Safety
     /// As for [`crate::Stream::free`].
@@ -143,12 +148,12 @@ impl OpenCaptures {
         capture: u64,
         address: u64,
         bytes: usize,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let _scope = self.context.enter()?;
         let kept = self.memory_of(stream, unattached, capture)?;
         // SAFETY: the caller's promise.
-        unsafe { kept.keep_freed(address, bytes) };
-        Ok(())
+        let keep = |kept: Arc<CapturedMemory>| unsafe { kept.keep_freed(address, bytes) };
+        Ok(kept.map(keep).is_some())
     }
 
     /// True if the block belongs to a capture or graph: then this ends one of its holders.

@@ -189,12 +189,11 @@ unsafe impl Stream for DriverStream {
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
         if let Some(capture) = self.capture_number()? {
-            return self.device.open_captures.allocate(
-                self.handle,
-                &self.unattached,
-                capture,
-                bytes,
-            );
+            let captures = &self.device.open_captures;
+            let captured = captures.allocate(self.handle, &self.unattached, capture, bytes)?;
+            if let Some(address) = captured {
+                return Ok(address);
+            }
         }
         let is_stale = self.ownership != Ownership::Default && self.context.epoch() != self.epoch;
         if is_stale || self.is_elsewhere() {
@@ -211,9 +210,9 @@ unsafe impl Stream for DriverStream {
         if let Some(capture) = self.capture_number()? {
             let captures = &self.device.open_captures;
             // SAFETY: the caller's promise.
-            return unsafe {
-                captures.keep(self.handle, &self.unattached, capture, address, bytes)
-            };
+            if unsafe { captures.keep(self.handle, &self.unattached, capture, address, bytes)? } {
+                return Ok(());
+            }
         }
         // SAFETY: the caller's promise.
         unsafe { self.blocks.free(&self.device.memory.pool, address, bytes) }
