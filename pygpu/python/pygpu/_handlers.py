@@ -37,6 +37,8 @@ class ArgumentHandler:
 
     # True if the array receives data.
     _writes = False
+    # True if the call copies, which the graph of a captured kernel would not repeat.
+    _copies = False
 
     def __init__(self, ary: Any) -> None:
         self.array = ary
@@ -79,6 +81,8 @@ class In(ArgumentHandler):
     >>> twice(driver.In(np.ones(3, np.float32)), block=(3, 1, 1))
     """
 
+    _copies = True
+
     def pre_call(self, stream: Any) -> None:
         """Copies the array to the device."""
         memcpy_htod(self.get_device_alloc(), self.array)
@@ -107,6 +111,7 @@ class Out(ArgumentHandler):
     """
 
     _writes = True
+    _copies = True
 
     def post_call(self, stream: Any) -> None:
         """Copies the result to the array."""

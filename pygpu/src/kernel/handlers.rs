@@ -2,11 +2,10 @@
 
 use super::arguments::{self, interface_address, invalid_type};
 use crate::current_device::CurrentDevice;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, to_python};
 use crate::stream::by_handle;
-use gpuarray::EventOptions;
-use gpuarray::Stream;
 use gpuarray::launch::ArgumentList;
+use gpuarray::{Error, EventOptions, Stream};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
@@ -47,7 +46,22 @@ pub(super) fn resolve<'py>(
             direct.push(stands_for(&value, position, current, stream)?);
         }
     }
+    check_capture(&handlers, stream)?;
     Ok(Direct { arguments: PyTuple::new(py, direct)?, handlers })
+}
+
+/// Refuses handlers that copy during the call where the stream captures: its graph would run the kernel alone.
+fn check_capture(handlers: &[Bound<'_, PyAny>], stream: &Arc<dyn Stream>) -> PyResult<()> {
+    for handler in handlers {
+        if handler.getattr("_copies")?.is_truthy()? && stream.is_capturing().or_raise()? {
+            return Err(to_python(Error::invalid(
+                "launch",
+                "the stream captures: In, Out and InOut copy when the kernel is called, and not when its graph \
+                 is launched; copy from and to page-locked memory with the functions named async",
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The allocation, or the number, that an object of another library stands for.

@@ -80,9 +80,9 @@ impl Function {
         config: &LaunchConfig,
         stream: &Arc<dyn Stream>,
     ) -> PyResult<()> {
-        // SAFETY: the program vouches for what its kernel does, as with every GPU library;
-        // number and sizes of the arguments are checked where the driver tells them.
         let queue = || {
+            // SAFETY: the program vouches for what its kernel does, as with every GPU library;
+            // number and sizes of the arguments are checked where the driver tells them.
             unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }?;
             self.bindings.keep_for_graph(stream)
         };

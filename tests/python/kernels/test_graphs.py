@@ -416,3 +416,17 @@ def test_a_graph_keeps_the_code_of_its_kernels():
     for times in (1, 2):
         graph.launch(stream)
         assert x.get().tolist() == [7 * times] * 4
+
+
+@pytest.mark.parametrize("flags", [0, 1])
+@pytest.mark.parametrize("handler", [driver.In, driver.Out, driver.InOut])
+def test_arguments_that_copy_during_the_call_are_not_captured(add, handler, flags):
+    # The graph would run the kernel, and copy nothing.
+    stream, values = driver.Stream(flags), np.arange(4, dtype=np.int32)
+    stream.begin_capture()
+    with pytest.raises(driver.Error, match="captur"):
+        add(handler(values), np.int32(1), block=(4, 1, 1), stream=stream)
+    with contextlib.suppress(driver.Error):  # The default stream may have spoilt it.
+        stream.end_capture()
+    add(handler(values), np.int32(1), block=(4, 1, 1), stream=stream)
+    driver.Context.synchronize()
