@@ -50,7 +50,7 @@ JOBS   := 2
 PYTEST  = $(PY) -m pytest -n $(JOBS)
 # Conformance tests in which generations of one runtime can't differ: they are about kernels.
 SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
-  ::programs:: ::views::)
+  ::programs:: ::views:: ::sorting::)
 # Python tests that are about drivers; the others are about arrays.
 IN_FOLDERS   := $(addprefix tests/python/,kernels status_style)
 DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process faults \
@@ -58,9 +58,9 @@ DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools r
   raw_addresses host_buffers capabilities forged_exchange rocm status \
   numba_memory numba_plugin arrow arrow_columns dask blas)
 HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
-  lifetimes forged_exchange rocm status arrow arrow_columns dask blas)
+  lifetimes rocm status arrow blas)
 CUDA_TESTS   := tests/python/status_style $(patsubst %,tests/python/test_%.py,driver faults \
-  lifetimes status numba_plugin arrow_columns blas)
+  lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
