@@ -69,6 +69,27 @@ def test_unhandled_error_with_work_in_flight():
     assert done.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
 
 
+# What Python's own library may add to numpy's imports: each module costs every program its time.
+LIGHT = {
+    "__future__", "atexit", "copy", "errno", "fnmatch", "importlib._abc", "importlib.util",
+    "ipaddress", "ntpath", "pathlib", "threading", "traceback", "urllib", "urllib.parse",
+}  # fmt: skip
+
+
+def test_imports_bring_little_of_the_standard_library():
+    code = """
+        import sys
+        import numpy
+        before = set(sys.modules)
+        import pygpu.autoinit, pygpu.compiler, pygpu.elementwise, pygpu.gpuarray, pygpu.reduction
+        added = {name for name in set(sys.modules) - before if not name.startswith("pygpu")}
+        print(*added - set(sys.argv[1:]))
+    """
+    # Newer versions of Python import parts of packages that older ones have in one.
+    extra = run_python(code, *LIGHT).stdout.split()
+    assert [name for name in extra if name.partition(".")[0] not in LIGHT] == []
+
+
 def test_import_touches_no_device():
     run_python(
         "import pygpu, pygpu.gpuarray, pygpu.driver, pygpu.cumath",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._core import Checking
@@ -13,7 +13,7 @@ from ._core import Checking
 if TYPE_CHECKING:
     from types import FrameType
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = os.path.dirname(__file__)
 
 
 @contextmanager

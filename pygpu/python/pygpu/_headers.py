@@ -10,7 +10,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING
 
 from ._c_text import code_of
@@ -194,12 +193,20 @@ def insert(source: str, file: str, folders: Iterable[str]) -> str:
     return source
 
 
+def program(name: str) -> str | None:
+    """Returns the path of a program of the system, or None."""
+    # Its module takes a while to import, with all of its archives' formats.
+    from shutil import which
+
+    return which(name)
+
+
 def toolkits() -> Iterator[Path]:
     """Yields the folders in which CUDA toolkits may be installed."""
     for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME"):
         if root := os.environ.get(variable):
             yield Path(root)
-    if (nvcc := which("nvcc")) is not None:
+    if (nvcc := program("nvcc")) is not None:
         yield Path(nvcc).parent.parent
     yield Path("/usr/local/cuda")
 

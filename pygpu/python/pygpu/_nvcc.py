@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
-from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING
 
 from . import _headers
@@ -57,7 +53,7 @@ def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
     if nvcc != "nvcc":
         return True
     needed = target == "fatbin" or any(name in _OF_NVCC for name in map(_name, options))
-    return needed and which(nvcc) is not None
+    return needed and _headers.program(nvcc) is not None
 
 
 def _name(option: str) -> str:
@@ -98,7 +94,12 @@ def compile(
     CompileError
         It refuses the source.
     """
-    program = which(nvcc)
+    # What few programs need, and takes a while to import.
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    program = _headers.program(nvcc)
     if program is None:
         raise Unsupported(f"nvcc is {nvcc!r}, and there is no such program to run")
     name = "kernel.cu"

@@ -8,8 +8,7 @@ the classes of this file make the object and write its number to the variable.""
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -39,8 +38,7 @@ _DECLARED = struct.Struct("=QIIIIIII")
 _TEXTURE, _SURFACE = 0x58455450, 0x52555350
 
 
-@dataclass(frozen=True)
-class _Memory:
+class _Memory(NamedTuple):
     """Device memory that a texture reads: the bytes in front of what was asked for, then the bytes,
     or the texels of a row, the rows and the bytes from one row to the next."""
 
@@ -50,8 +48,7 @@ class _Memory:
     extent: tuple[int, tuple[int, int] | None]
 
 
-@dataclass(frozen=True)
-class _State:
+class _State(NamedTuple):
     """What is bound to a texture reference, and how it is read."""
 
     source: Array | _Memory | None = None
@@ -161,11 +158,11 @@ class TextureReference:
 
     def _set(self, **changes: Any) -> None:
         """Changes the state, and what kernels read by."""
-        state = replace(self._state, **changes)
+        state = self._state._replace(**changes)
         made = state.make_object(self._as_integer)
         if made is not None and self._module is not None:
             self._module._bind(self._name, made)
-        self._states[self._name] = replace(state, object=made)
+        self._states[self._name] = state._replace(object=made)
 
     @property
     def object(self) -> int:
