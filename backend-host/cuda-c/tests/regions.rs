@@ -41,6 +41,10 @@ fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -
 /// Compiles random kernels, so many in a text, and runs each in blocks of some shapes.
 fn search(optimization: Optimization, seed: u64, texts: usize, kernels: usize) {
     let mut random = Random(seed);
+    let texts = match std::env::var_os("PYGPU_TEST_ALL") {
+        Some(_) => texts * 20,
+        None => texts,
+    };
     let (mut with_regions, mut all) = (0, 0);
     for _ in 0..texts {
         let trees: Vec<Tree> = (0..kernels).map(|_| Maker::new(&mut random).tree()).collect();

@@ -94,6 +94,10 @@ impl Compiler {
             "-fno-asynchronous-unwind-tables",
             "-pipe",
         ];
+        if self.toolchain.is_zig {
+            // Which it adds where little is optimised, for a library that is not linked.
+            all.push("-fno-sanitize=undefined");
+        }
         match (options.debug, self.language.checked, self.optimization) {
             (true, ..) => all.extend(["-g", "-O0"]),
             // Little of what the program says is optimised away before it is checked.
@@ -111,6 +115,8 @@ impl Compiler {
             // Thread-local variables of other objects need no initialisation; templates' variables
             // do not keep the library loaded; functions of the device are inlined as on a GPU.
             all.extend(["-fno-extern-tls-init", "-fno-gnu-unique"]);
+            // A variable is told by its own name, and not as a part of a section.
+            all.push("-fno-section-anchors");
             // A call of `memcpy` costs more than the few elements of a row.
             all.push("-fno-tree-loop-distribute-patterns");
             all.extend([

@@ -287,7 +287,10 @@ impl<'r> Maker<'r> {
             }
             13 | 14 => {
                 let outer = is_outer && self.random.below(2) == 0;
-                let test = self.value(2, outer);
+                let test = match !outer && self.random.below(2) == 0 {
+                    true => self.of_neighbours(),
+                    false => self.value(2, outer),
+                };
                 let then = self.body(depth, outer, in_loop && outer == is_outer);
                 let other = match self.random.below(2) {
                     0 => Vec::new(),
@@ -322,6 +325,21 @@ impl<'r> Maker<'r> {
     fn small(&mut self, is_uniform: bool) -> Value {
         let value = self.value(1, is_uniform);
         Value::Binary("&", Box::new(value), Box::new(Value::Number(3)))
+    }
+
+    /// A comparison that neighbouring threads meet.
+    fn of_neighbours(&mut self) -> Value {
+        let own =
+            [Value::Thread, Value::Index(0, 0), Value::Index(0, 1)][self.random.below(3)].clone();
+        let (mut a, mut b) = (Box::new(own), Box::new(self.value(1, true)));
+        if self.random.below(3) == 0 {
+            let other = Box::new(Value::Index(0, 2));
+            b = Box::new(Value::Binary("+", b, other));
+        }
+        if self.random.below(2) == 0 {
+            std::mem::swap(&mut a, &mut b);
+        }
+        Value::Binary(["<", "=="][self.random.below(2)], a, b)
     }
 
     /// A value that is 1 in some threads.
