@@ -210,7 +210,22 @@ class TextureReference:
         return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
     def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
-        """Sets linear memory with a row pitch in bytes."""
+        """Sets linear memory of two axes (``cuTexRefSetAddress2D``).
+
+        Parameters
+        ----------
+        devptr : DeviceAllocation, GPUArray or int
+            The first row.
+        descr : ArrayDescriptor
+            Width, height, format and channels of the texels.
+        pitch : int
+            The bytes from one row to the next.
+
+        Raises
+        ------
+        LogicError
+            The device has no such memory there, or reads no such rows.
+        """
         _arguments.instance("descr", descr, ArrayDescriptor)
         format, channels = texel_format(descr.format, descr.num_channels)
         width, height = whole("width", descr.width), whole("height", descr.height)
@@ -219,12 +234,54 @@ class TextureReference:
 
     def set_format(self, format: int, num_components: int) -> None:
         """Sets the type and the number of channels of texels in linear memory; an array has its
-        own."""
+        own (``cuTexRefSetFormat``).
+
+        Parameters
+        ----------
+        format : array_format
+            The type of a channel.
+        num_components : {1, 2, 4}
+            The channels of a texel.
+
+        Raises
+        ------
+        LogicError
+            There is no such texel.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_format(driver.array_format.FLOAT, 4)
+        >>> reference.get_format()[1]
+        4
+        """
         format, channels = texel_format(format, num_components)
         self._set(format=format, channels=channels)
 
     def set_address_mode(self, dim: int, am: int) -> None:
-        """Sets what is read outside the bounds of an axis."""
+        """Sets what is read outside the bounds of an axis (``cuTexRefSetAddressMode``).
+
+        Parameters
+        ----------
+        dim : int
+            The axis: 0 for x, 1 for y, 2 for z.
+        am : address_mode
+            What is read.
+
+        Raises
+        ------
+        LogicError
+            There is no such axis or mode.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_address_mode(0, driver.address_mode.WRAP)
+        >>> print(reference.get_address_mode(0))
+        WRAP
+        """
         dim = self._dimension(dim)
         if am not in list(address_mode):
             raise LogicError(f"am is {am}; address_mode has the allowed ones")
@@ -239,13 +296,52 @@ class TextureReference:
         return dim
 
     def set_filter_mode(self, mode: int) -> None:
-        """Sets what is read between elements."""
+        """Sets what is read between elements (``cuTexRefSetFilterMode``).
+
+        Parameters
+        ----------
+        mode : filter_mode
+            The nearest element, or what lies between the nearest ones.
+
+        Raises
+        ------
+        LogicError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_filter_mode(driver.filter_mode.LINEAR)
+        >>> print(reference.get_filter_mode())
+        LINEAR
+        """
         if mode not in list(filter_mode):
             raise LogicError(f"mode is {mode}; filter_mode has the allowed ones")
         self._set(filter=int(mode))
 
     def set_flags(self, flags: int) -> None:
-        """Sets whether coordinates are normalized and integers are read as such."""
+        """Sets whether coordinates are normalized and integers are read as such
+        (``cuTexRefSetFlags``).
+
+        Parameters
+        ----------
+        flags : int
+            ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
+
+        Raises
+        ------
+        LogicError
+            There are other bits.
+
+        Examples
+        --------
+        >>> from pygpu import driver
+        >>> reference = driver.TextureReference()
+        >>> reference.set_flags(driver.TRSF_NORMALIZED_COORDINATES)
+        >>> reference.get_flags()
+        2
+        """
         flags = whole("flags", flags)
         if flags & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
             raise LogicError(

@@ -1,5 +1,6 @@
 """The vector types of CUDA C, as ``pycuda.gpuarray.vec`` has them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,52 @@ class vec:
     """
 
 
+_MAKER = """Returns a ``{name}`` of its numbers.
+
+Parameters
+----------
+{fields} : number
+    The fields, by position or by name.
+
+Returns
+-------
+numpy.ndarray
+    An array without axes, of the dtype ``vec.{name}``.
+
+Raises
+------
+TypeError
+    A field is missing, unknown or there twice.
+
+Examples
+--------
+>>> from pygpu import gpuarray
+>>> gpuarray.vec.make_{name}({numbers})["x"].item() == 1
+True
+"""
+
+
+def _maker(name: str, dtype: np.dtype) -> Callable[..., np.ndarray]:
+    """The function that makes a vector type."""
+    fields = dtype.names or ()
+
+    def make(*parts: Any, **named: Any) -> np.ndarray:
+        given = dict(zip(fields, parts, strict=False))
+        if len(parts) > len(fields) or given.keys() & named.keys() or {*given, *named} != {*fields}:
+            raise TypeError(
+                f"make_{name} takes {len(fields)} numbers, {', '.join(fields)}; it has "
+                f"{len(parts)} by position and {list(named)} by name"
+            )
+        given.update(named)
+        return np.array(tuple(given[field] for field in fields), dtype=dtype)
+
+    make.__name__ = f"make_{name}"
+    make.__qualname__ = f"vec.make_{name}"
+    numbers = ", ".join(str(number + 1) for number in range(len(fields)))
+    make.__doc__ = _MAKER.format(name=name, fields=", ".join(fields), numbers=numbers)
+    return make
+
+
 def _add_vector_types() -> None:
     bases = {
         "char": (np.int8, 4),
@@ -47,15 +94,8 @@ def _add_vector_types() -> None:
             dtype = np.dtype([(name, scalar) for name in "xyzw"[:count]])
             get_or_register_dtype(f"{base}{count}", dtype)
 
-            def make(*parts: Any, _dtype: np.dtype = dtype) -> np.ndarray:
-                if len(parts) != len(_dtype.names or ()):
-                    raise TypeError(
-                        f"{len(_dtype.names or ())} numbers are needed, not {len(parts)}"
-                    )
-                return np.array(parts, dtype=_dtype)
-
             setattr(vec, f"{base}{count}", dtype)
-            setattr(vec, f"make_{base}{count}", staticmethod(make))
+            setattr(vec, f"make_{base}{count}", staticmethod(_maker(f"{base}{count}", dtype)))
 
 
 _add_vector_types()

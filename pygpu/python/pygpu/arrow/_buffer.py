@@ -178,7 +178,25 @@ class CudaBuffer(_core.BufferExporter):
         return self._part(*found) if isinstance(found, tuple) else self._read(found, 1)[0]
 
     def equals(self, other: CudaBuffer) -> bool:
-        """Returns whether two buffers have the same bytes, which are compared on the device."""
+        """Returns whether two buffers have the same bytes, which are compared on the device.
+
+        Parameters
+        ----------
+        other : CudaBuffer
+            The other buffer.
+
+        Returns
+        -------
+        bool
+            Whether they have.
+
+        Examples
+        --------
+        >>> from pygpu import arrow
+        >>> buffer = arrow.Context().buffer_from_data(b"abcabc")
+        >>> buffer[:3].equals(buffer[3:])
+        True
+        """
         _arguments.instance("other", other, CudaBuffer)
         if self.size != other.size or self._context != other._context:
             return self.size == other.size and self.to_pybytes() == other.to_pybytes()

@@ -107,7 +107,25 @@ class BufferReader(_File):
         return False
 
     def read_buffer(self, nbytes: int | None = None) -> CudaBuffer:
-        """Returns the next bytes as a slice of the buffer: at most ``nbytes``, or the rest."""
+        """Returns the next bytes as a slice of the buffer, without a copy.
+
+        Parameters
+        ----------
+        nbytes : int, optional
+            The most bytes; the rest of the buffer by default.
+
+        Returns
+        -------
+        CudaBuffer
+            The bytes.
+
+        Examples
+        --------
+        >>> from pygpu import arrow
+        >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
+        >>> reader.read_buffer(4).to_pybytes(), reader.tell()
+        (b'abcd', 4)
+        """
         buffer, rest = self._open(), self.size() - self._place
         count = rest if nbytes is None else _arguments.whole("nbytes", nbytes)
         count = min(count, rest) if count >= 0 else rest
@@ -116,7 +134,25 @@ class BufferReader(_File):
         return part
 
     def read(self, nbytes: int | None = None) -> bytes:
-        """Returns a copy of the next bytes: at most ``nbytes``, or the rest."""
+        """Returns a copy of the next bytes.
+
+        Parameters
+        ----------
+        nbytes : int, optional
+            The most bytes; the rest of the buffer by default.
+
+        Returns
+        -------
+        bytes
+            The bytes; none at the end of the buffer.
+
+        Examples
+        --------
+        >>> from pygpu import arrow
+        >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
+        >>> reader.read(4), reader.read(), reader.read()
+        (b'abcd', b'ef', b'')
+        """
         return self.read_buffer(nbytes).to_pybytes()
 
     def readinto(self, b: Any) -> int:
