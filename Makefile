@@ -36,6 +36,8 @@ on_hip      = $(ON_DOUBLE) PYGPU_CACHE_DIR=$(DOUBLE)/cache-hip$(1) \
   PYGPU_HIP_LIBRARY=$(DOUBLE)/hip$(1)/libamdhip64.so.$(1)
 FORWARDED  := DOUBLE_FORWARD=$(word 1,$(CUDA_FILES)) DOUBLE_NVRTC=$(word 2,$(CUDA_FILES)) \
   $(subst cache-hip6,cache-forwarded,$(call on_hip,6))
+# A test that hangs is ended after so many seconds; one that compiles much takes a minute beside others.
+export GPUARRAY_TEST_SECONDS ?= 240
 CONFORMANCE = $(CARGO) test --quiet --workspace $(NO_BENCHES) --test conformance -- --quiet
 
 # The package of the benchmarks is left out, for what it depends on takes as long to compile as
@@ -103,7 +105,7 @@ demo: $(VENV)/.installed
 # first, so that no processor waits, and each prints its own closing line when it ends.
 test:
 	+$(MAKE) --no-print-directory -j2 prepare
-	+$(MAKE) --no-print-directory -j3 --output-sync=target suites
+	+$(MAKE) --no-print-directory -j2 --output-sync=target suites
 
 .PHONY: suites
 suites: test-python test-rust test-double test-pycuda
@@ -129,7 +131,7 @@ test-programs:
 # NVRTC and hipRTC compile without a GPU; the former is found among the virtual environment's
 # packages, and Debian's ROCm and clang are fetched into the target folder. Where a test makes a
 # double of its own, that keeps what it compiles with the others.
-COMPILERS = $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
+COMPILERS = MAKEFLAGS= $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
 
 test-rust: $(VENV)/.requirements
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast
