@@ -125,7 +125,9 @@ impl<'r> Maker<'r> {
 
     pub(crate) fn tree(mut self) -> Tree {
         let count = 3 + self.random.below(8);
-        let mut statements = vec![Statement::AssignShared("=", self.value(2, false))];
+        // What is never written the compiler takes for zero, however it is filled.
+        let first = Value::Binary("^", Box::new(Value::Thread), Box::new(self.value(2, false)));
+        let mut statements = vec![Statement::AssignShared("=", first)];
         statements.extend(self.statements(count, 3, true, false));
         statements.push(Statement::Barrier);
         let result = self.value(3, false);
