@@ -191,6 +191,24 @@ impl Queueing {
     }
 }
 
+/// Keeps captures of a stream from beginning and ending while the thread allocates or frees on it: drivers do
+/// not expect that one thread asks about a capture, or adds to it, while another one ends it. `None` inside an operation, which has its own [`Queueing`]. It waits for calls of the driver that are
+/// short, and refuses nothing: what frees cannot be tried again.
+pub(crate) fn beside_captures(stream: u64) -> Option<Queueing> {
+    let is_outside = TAKEN.try_with(|taken| taken.0.stream.load(Ordering::Relaxed) == 0);
+    if !is_outside.unwrap_or(false) {
+        return None;
+    }
+    let queueing = Queueing::store(stream);
+    fence(Ordering::SeqCst);
+    if ANNOUNCED.load(Ordering::Relaxed) == 0 {
+        return Some(queueing);
+    }
+    drop(queueing);
+    let _lock = NoCaptureBegins::lock();
+    Some(Queueing::under_lock(stream))
+}
+
 impl Drop for Queueing {
     #[inline]
     fn drop(&mut self) {

@@ -3,7 +3,7 @@
 
 use super::calls::Handle;
 use super::errors::Driver;
-use crate::locks::{BEGINNING, LEAF, Ranked};
+use crate::locks::{ASKING, BEGINNING, LEAF, Ranked, RankedGuard};
 use crate::queueing::Announcement;
 use crate::status::Status;
 use std::collections::HashMap;
@@ -24,6 +24,7 @@ pub(super) struct CaptureState {
     blocking_count: AtomicUsize,
     /// Held while a capture begins, and by what waits for the whole device, which would end it.
     pub(super) beginning: Ranked<(), BEGINNING>,
+    asking: Ranked<(), ASKING>,
     /// Streams that others can reach, with handle and epoch: they may capture at any time.
     exposed: Ranked<HashMap<u64, (Handle, u64)>, LEAF>,
     /// The number of `exposed`.
@@ -47,7 +48,7 @@ impl Drop for Relaxed<'_> {
 }
 
 /// The number of the capture that a stream, not the default one, is part of, whoever began it;
-/// `None` if the driver cannot tell. The context is current.
+/// `None` if the driver cannot tell. The context is current, and the caller has [`CaptureState::ask`].
 ///
 /// # Errors
 /// The driver's number.
@@ -62,6 +63,12 @@ pub(super) fn capture_of(driver: &Driver, stream: Handle) -> Result<Option<u64>,
 }
 
 impl CaptureState {
+    /// Returns the lock under which the driver is asked about captures, and begins and ends them: no driver
+    /// says that one thread may ask while another one ends a capture. Nothing waits under it.
+    pub(super) fn ask(&self) -> RankedGuard<'_, ()> {
+        self.asking.lock()
+    }
+
     /// Runs a call that a capture on this or another thread would make the driver refuse.
     #[inline]
     pub(super) fn outside<R>(&self, driver: &Driver, call: impl FnOnce() -> R) -> R {
@@ -88,6 +95,7 @@ impl CaptureState {
         let Some(info) = driver.calls.capture_info.filter(|_| self.are_possible()) else {
             return false;
         };
+        let _asking = self.ask();
         let (mut state, mut number) = (0, 0);
         // SAFETY: 0 is the default stream; both results are written before the call returns. This
         // question is one that a capture does not mind.
@@ -96,6 +104,7 @@ impl CaptureState {
 
     /// True if a stream of this epoch that others can reach captures. The context is current.
     pub(super) fn any_exposed_captures(&self, driver: &Driver, epoch: u64) -> bool {
+        let _asking = self.ask();
         // Locked meanwhile, so that no stream is destroyed.
         let exposed = self.exposed.lock();
         let mut live = exposed.values().filter(|(_, born)| *born == epoch);

@@ -224,6 +224,12 @@ impl Context {
         self.capture_state.outside(&self.driver, call)
     }
 
+    /// Runs a call that begins or ends a capture, while the driver is asked about none.
+    pub(super) fn asking<R>(&self, call: impl FnOnce() -> R) -> R {
+        let _asking = self.capture_state.ask();
+        call()
+    }
+
     /// True if the default stream must be left alone, since it waits for a stream that
     /// captures: a call on it would end that capture. The context is current.
     pub(super) fn default_is_barred(&self) -> bool {
@@ -242,6 +248,7 @@ impl Context {
     /// The number of the capture that a stream, not the default one, is part of, whoever began
     /// it; `None` if the driver cannot tell. The context is current.
     pub(super) fn capture_of(&self, stream: Handle) -> Result<Option<u64>> {
+        let _asking = self.capture_state.ask();
         capture_of(&self.driver, stream).map_err(|code| self.failed("capture_info", code))
     }
 

@@ -192,7 +192,7 @@ impl FreeList {
 
     /// False if the driver says that the stream is part of no capture, and waits for none. One that
     /// cannot be asked is left alone: another library may have destroyed it.
-    fn may_capture(&self, context: &Context) -> bool {
+    pub(super) fn may_capture(&self, context: &Context) -> bool {
         let Ok(_scope) = context.enter() else { return true };
         if self.stream == 0 {
             return context.default_is_barred();

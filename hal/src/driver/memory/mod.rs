@@ -11,6 +11,7 @@ use crate::locks::{LEAF, Ranked};
 use crate::status::Status;
 use free_list::{FreeList, rounded};
 use pool::{Pool, out_of_memory};
+use std::ffi::c_int;
 use std::sync::{Arc, Weak};
 
 /// Allocates and frees the stream-ordered memory of one device.
@@ -58,7 +59,7 @@ impl DeviceAllocator {
         }
         let context = self.pool.context();
         let scope = context.enter()?;
-        let (address, code) = self.pool.take(list.stream(), size)?;
+        let (address, code) = self.take(list, size)?;
         if code == Status::SUCCESS {
             return Ok(address);
         }
@@ -71,13 +72,25 @@ impl DeviceAllocator {
             log::warn!("giving unused memory back failed: {error}");
         }
         let _scope = context.enter()?;
-        let (address, code) = self.pool.take(list.stream(), size)?;
+        let (address, code) = self.take(list, size)?;
         match code {
             Status::SUCCESS => Ok(address),
             code if context.driver.is_out_of_memory(code) => {
                 Err(out_of_memory(context, bytes, code))
             }
             code => Err(context.failed("allocate", code)),
+        }
+    }
+
+    /// Memory from the driver, with its status: on the list's stream, unless that captures or a capture bars
+    /// it. The request would become part of the capture, and NVIDIA's driver crashes where one begins or ends
+    /// meanwhile on another thread. The context is current.
+    fn take(&self, list: &FreeList, size: usize) -> Result<(u64, c_int)> {
+        let state = &self.pool.context().capture_state;
+        let _none_changes = state.beginning.lock();
+        match state.are_possible() && list.may_capture(self.pool.context()) {
+            true => Ok(self.pool.take_plain(size)),
+            false => self.pool.take(list.stream(), size),
         }
     }
 

@@ -166,12 +166,17 @@ impl Pool {
             }
             return Ok((address, code));
         }
+        Ok(self.take_plain(bytes))
+    }
+
+    /// Memory of no pool, with the driver's status. The context is current.
+    pub(super) fn take_plain(&self, bytes: usize) -> (u64, c_int) {
         let mut address = 0;
         // SAFETY: the address is written before the call returns.
         let code = self.context.outside_captures(|| unsafe {
             (self.context.driver.calls.allocate)(&mut address, bytes)
         });
-        Ok((address, code))
+        (address, code)
     }
 
     /// Gives memory back to the driver behind the stream's work. The context is current.
@@ -190,7 +195,7 @@ impl Pool {
         let was_taken = self.taken.lock().remove(&address);
         let code = self.context.outside_captures(|| match (pool, calls.free_async) {
             // SAFETY: the caller's promise.
-            (Some(_), Some(free)) => unsafe { free(address, stream) },
+            (Some(_), Some(free)) if was_taken => unsafe { free(address, stream) },
             // SAFETY: the caller's promise; the plain call waits for the device's work.
             _ => unsafe { (calls.free)(address) },
         });

@@ -67,7 +67,8 @@ impl DriverStream {
         let beginning = context.capture_state.beginning.lock();
         let begun = self.enter().and_then(|_scope| {
             // SAFETY: the handle is a live stream.
-            context.check("begin_capture", unsafe { begin(self.raw(), mode) })
+            let begin = || unsafe { begin(self.raw(), mode) };
+            context.check("begin_capture", context.asking(begin))
         });
         if let Err(error) = begun {
             if is_first {
@@ -75,14 +76,13 @@ impl DriverStream {
             }
             return Err(error);
         }
-        drop(beginning);
         match self.capture_number() {
             Ok(number) => {
                 self.device().open_captures.begin(self.id(), number.unwrap_or(0));
                 Ok(())
             }
             Err(error) => {
-                drop(ordering);
+                drop((beginning, ordering));
                 self.abandon_capture();
                 Err(error)
             }
@@ -111,10 +111,11 @@ impl DriverStream {
         })?;
         // Drivers do not expect that one thread ends a capture to which another one adds work.
         let ordering = begin_alone(self.id());
+        let ending = self.context().capture_state.beginning.lock();
         let scope = self.enter()?;
         let mut graph = 0;
         // SAFETY: the stream is live; the handle is written before the call returns.
-        let code = unsafe { end(self.raw(), &mut graph) };
+        let code = self.context().asking(|| unsafe { end(self.raw(), &mut graph) });
         let result = self.context().check("end_capture", code);
         if matches!(code, WRONG_THREAD | UNMATCHED) {
             // The capture goes on: its origin is another stream or thread.
@@ -123,6 +124,7 @@ impl DriverStream {
         drop(scope);
         self.context().capture_state.withdraw(self.id());
         let kept = self.device().open_captures.end(number);
+        drop(ending);
         // What is dropped with a graph that cannot be made may be ordered.
         drop(ordering);
         // Made before the result is looked at: its end frees the memory of a failed capture.
@@ -139,7 +141,7 @@ impl DriverStream {
         let mut graph = 0;
         if let Some(end) = calls.capture_end {
             // SAFETY: the stream is live; the handle is written before the call returns.
-            let code = unsafe { end(self.raw(), &mut graph) };
+            let code = self.context().asking(|| unsafe { end(self.raw(), &mut graph) });
             if let (Status::SUCCESS, Some(destroy)) = (code, calls.graph_destroy) {
                 // SAFETY: nobody else has the graph.
                 unsafe { destroy(graph) };

@@ -85,6 +85,13 @@ impl OpenCaptures {
         }
     }
 
+    fn known(&self, capture: u64) -> Option<Arc<CapturedMemory>> {
+        match self.open.lock().get(&capture)? {
+            OpenCapture::Own(_, kept) => Some(kept.clone()),
+            OpenCapture::External(kept) => kept.upgrade(),
+        }
+    }
+
     /// What keeps the memory of the capture that a stream is part of; `None` if another thread has ended it
     /// meanwhile. The context is current.
     pub(super) fn memory_of(
@@ -93,14 +100,14 @@ impl OpenCaptures {
         unattached: &Unattached,
         capture: u64,
     ) -> Result<Option<Arc<CapturedMemory>>> {
-        let mut open = self.open.lock();
-        let known = match open.get(&capture) {
-            Some(OpenCapture::Own(_, kept)) => Some(kept.clone()),
-            Some(OpenCapture::External(kept)) => kept.upgrade(),
-            None => None,
-        };
-        if known.is_some() {
-            return Ok(known);
+        if let Some(known) = self.known(capture) {
+            return Ok(Some(known));
+        }
+        // A capture that is just beginning or ending here is known, or has ended, when this lock is had.
+        // Drivers do not expect that a capture ends to which something is attached.
+        let _none_changes = self.context.capture_state.beginning.lock();
+        if let Some(known) = self.known(capture) {
+            return Ok(Some(known));
         }
         if self.context.capture_of(stream)? != Some(capture) {
             return Ok(None);
@@ -110,6 +117,7 @@ impl OpenCaptures {
             // Nothing tells when the graph goes: with the stream's object at the earliest.
             lock(unattached).push(kept.clone());
         }
+        let mut open = self.open.lock();
         open.retain(|_, it| !matches!(it, OpenCapture::External(kept) if kept.strong_count() == 0));
         open.insert(capture, OpenCapture::External(Arc::downgrade(&kept)));
         Ok(Some(kept))

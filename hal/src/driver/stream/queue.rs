@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::memory::{GraphObject, Use};
 use crate::operation::Operation;
+use crate::queueing::beside_captures;
 use crate::status::Status;
 use crate::stream::{
     CaptureMode, Graph, HostRange, PrefetchTarget, Stream, StreamOptions, Transfer,
@@ -188,7 +189,10 @@ unsafe impl Stream for DriverStream {
 
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        if let Some(capture) = self.capture_number()? {
+        // Asked once: a capture that is announced later begins behind this.
+        let may_capture = self.may_capture();
+        let _beside = may_capture.then(|| beside_captures(self.id()));
+        if may_capture && let Some(capture) = self.capture_number()? {
             let captures = &self.device.open_captures;
             let captured = captures.allocate(self.handle, &self.unattached, capture, bytes)?;
             if let Some(address) = captured {
@@ -204,10 +208,12 @@ unsafe impl Stream for DriverStream {
 
     #[inline]
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
+        let may_capture = self.may_capture();
+        let _beside = may_capture.then(|| beside_captures(self.id()));
         if let Some(done) = self.device.open_captures.release(address) {
             return done;
         }
-        if let Some(capture) = self.capture_number()? {
+        if may_capture && let Some(capture) = self.capture_number()? {
             let captures = &self.device.open_captures;
             // SAFETY: the caller's promise.
             if unsafe { captures.keep(self.handle, &self.unattached, capture, address, bytes)? } {
