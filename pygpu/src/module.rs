@@ -36,13 +36,13 @@ pub(crate) struct PyModuleObject {
     bindings: Arc<Bindings>,
 }
 
-/// Returns an object for a variable of a module, made by a class of `pygpu._textures`.
+/// Returns an object for a variable of a module, made by a class of a Python module.
 fn reference<'py>(
     module: &Bound<'py, PyModuleObject>,
-    class: &str,
+    (file, class): (&str, &str),
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let class = module.py().import("pygpu._textures")?.getattr(class)?;
+    let class = module.py().import(file)?.getattr(class)?;
     class.call_method1("_of_module", (module, name))
 }
 
@@ -115,7 +115,7 @@ impl PyModuleObject {
     /// Unsupported
     ///     The device has no textures.
     fn get_texref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        reference(slf, "TextureReference", name)
+        reference(slf, ("pygpu._textures", "TextureReference"), name)
     }
 
     /// Returns a surface reference: a variable that was declared as `surface<...>`.
@@ -137,7 +137,7 @@ impl PyModuleObject {
     /// Unsupported
     ///     The device has no surfaces.
     fn get_surfref<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        reference(slf, "SurfaceReference", name)
+        reference(slf, ("pygpu._surfaces", "SurfaceReference"), name)
     }
 
     /// Writes an object's number to a texture or surface reference, and keeps the object.

@@ -35,7 +35,7 @@ TR_DEFAULT = -1
 # mark; then what the texture was declared with.
 _REFERENCE = struct.Struct("=QI")
 _DECLARED = struct.Struct("=QIIIIIII")
-_TEXTURE, _SURFACE = 0x58455450, 0x52555350
+_TEXTURE_MARK, SURFACE_MARK = 0x58455450, 0x52555350
 
 
 class _Memory(NamedTuple):
@@ -78,7 +78,12 @@ class _State(NamedTuple):
 _STATES: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
-def _variable(module: Any, name: str, what: str, mark: int) -> bytes:
+def made_of_module(module: Any) -> dict[str, Any]:
+    """What the references of a module stand for, by their names; it goes with the module."""
+    return _STATES.setdefault(module, {})
+
+
+def reference_bytes(module: Any, name: str, what: str, mark: int) -> bytes:
     """The bytes of a reference of a module."""
     check_textures(what)
     address, size = module.get_global(name)
@@ -133,14 +138,14 @@ class TextureReference:
 
     @classmethod
     def _of_module(cls, module: Any, name: str) -> TextureReference:
-        content = _variable(module, name, "texture", _TEXTURE)
+        content = reference_bytes(module, name, "texture", _TEXTURE_MARK)
         _, _, channel, channels, read_mode, normalized, filter, address = _DECLARED.unpack_from(
             content
         )
         reference = cls()
         reference._module, reference._name = module, name
         reference._as_integer = not read_mode
-        reference._states = _STATES.setdefault(module, {})
+        reference._states = made_of_module(module)
         as_integer = TRSF_READ_AS_INTEGER if not read_mode and channel != array_format.FLOAT else 0
         declared = _State(
             format=channel,
@@ -379,85 +384,6 @@ class TextureReference:
     def get_flags(self) -> int:
         """Returns the flags."""
         return self._state.flags
-
-
-class SurfaceReference:
-    """A variable of a module that kernels read and write an array by, which ``Module.get_surfref``
-    returns; without a module, a surface object for kernels that take one.
-
-    Raises
-    ------
-    Unsupported
-        The device has no surfaces.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pygpu import autoinit, compiler, driver
-    >>> module = compiler.SourceModule('''
-    ... surface<void, cudaSurfaceType2DLayered> image;
-    ... __global__ void fill() {
-    ...     surf2DLayeredwrite(7.0f, image, threadIdx.x * 4, threadIdx.y, 0);
-    ... }''')
-    >>> array = driver.np_to_array(np.zeros((2, 3), np.float32), "C", allowSurfaceBind=True)
-    >>> module.get_surfref("image").set_array(array)
-    >>> module.get_function("fill")(block=(3, 1, 1))
-    >>> rows = np.empty((2, 3), np.float32)
-    >>> copy = driver.Memcpy3D()
-    >>> copy.set_src_array(array)
-    >>> copy.set_dst_host(rows)
-    >>> copy.width_in_bytes = copy.dst_pitch = 12
-    >>> copy.height, copy.depth = 2, 1
-    >>> copy()
-    >>> rows
-    array([[7., 7., 7.],
-           [0., 0., 0.]], dtype=float32)
-    """
-
-    def __init__(self) -> None:
-        check_textures("SurfaceReference")
-        self._module: Any = None
-        self._name = ""
-        self._states: dict[str, tuple[Array, Any]] = {}
-
-    @classmethod
-    def _of_module(cls, module: Any, name: str) -> SurfaceReference:
-        _variable(module, name, "surface", _SURFACE)
-        reference = cls()
-        reference._module, reference._name = module, name
-        reference._states = _STATES.setdefault(module, {})
-        return reference
-
-    def set_array(self, array: Array, flags: int = 0) -> None:
-        """Sets the array, which was made with ``array3d_flags.SURFACE_LDST``."""
-        made = _core.surface_of_array(opened("array", array))
-        if whole("flags", flags):
-            raise LogicError(f"flags is {flags}; 0 is allowed")
-        if self._module is not None:
-            self._module._bind(self._name, made)
-        self._states[self._name] = (array, made)
-
-    def _bound(self) -> tuple[Array, Any]:
-        try:
-            return self._states[self._name]
-        except KeyError:
-            raise LogicError("no array is bound to the surface reference") from None
-
-    def get_array(self) -> Array:
-        """Returns the array."""
-        return self._bound()[0]
-
-    @property
-    def object(self) -> int:
-        """The number of the surface object, for a kernel's parameter of the type
-        ``cudaSurfaceObject_t``.
-
-        Raises
-        ------
-        LogicError
-            No array is set.
-        """
-        return self._bound()[1].value
 
 
 # The elements that textures do not have, and what they are stored as: the format, the channels,

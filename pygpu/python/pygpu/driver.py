@@ -139,6 +139,7 @@ from ._opengl import (
     gl_init,
     make_gl_context,
 )
+from ._surfaces import SurfaceReference
 from ._texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D
 from ._texture_copies import (
     bind_array_to_texref,
@@ -163,7 +164,6 @@ from ._textures import (
     TRSA_OVERRIDE_FORMAT,
     TRSF_NORMALIZED_COORDINATES,
     TRSF_READ_AS_INTEGER,
-    SurfaceReference,
     TextureReference,
 )
 

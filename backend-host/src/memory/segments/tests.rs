@@ -2,6 +2,8 @@
 //! model.
 
 use super::*;
+use crate::memory::segments::state::{Home, OWN};
+use crate::sharing::segment::page_size;
 use hal::ErrorKind;
 
 /// The file descriptors of this process that are segments with this nonce, or any.
