@@ -174,16 +174,19 @@ double-forwarded:
 double-sticky-hip:
 	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
+# What suites need. `make test` has made it before: a suite that waited for it again would start last.
+NEEDED := $(if $(filter suites,$(MAKECMDGOALS)),,$(MODULE) double)
+
 # On the host; on the doubles, what is about drivers.
 test-python: $(addprefix test-python-,host hip cuda)
 
-test-python-host: $(MODULE) double
+test-python-host: $(NEEDED)
 	$(PYTEST) tests/python
 
-test-python-hip: $(MODULE) double
+test-python-hip: $(NEEDED)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYTEST) $(HIP_TESTS)
 
-test-python-cuda: $(MODULE) double
+test-python-cuda: $(NEEDED)
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYTEST) $(CUDA_TESTS)
 
 PYCUDA_PYTEST = PYTHONPATH=tests/pycuda $(PY) -m pytest -c tests/pycuda/pytest.ini -p plugin \
@@ -195,13 +198,13 @@ test-pycuda-here: $(MODULE) $(PYCUDA_TESTS)
 
 test-pycuda: $(addprefix test-pycuda-,host cuda hip)
 
-test-pycuda-host: $(MODULE) $(PYCUDA_TESTS)
+test-pycuda-host: $(NEEDED) $(PYCUDA_TESTS)
 	PYGPU_BACKEND=host $(PYCUDA_PYTEST)
 
-test-pycuda-cuda: $(MODULE) $(PYCUDA_TESTS) double
+test-pycuda-cuda: $(NEEDED) $(PYCUDA_TESTS)
 	$(ON_CUDA) PYGPU_BACKEND=cuda $(PYCUDA_PYTEST)
 
-test-pycuda-hip: $(MODULE) $(PYCUDA_TESTS) double
+test-pycuda-hip: $(NEEDED) $(PYCUDA_TESTS)
 	$(call on_hip,6) PYGPU_BACKEND=hip $(PYCUDA_PYTEST)
 
 # The tests of packages that are built on PyCUDA, and of pyarrow, on the backend that PYGPU_BACKEND chooses.

@@ -96,10 +96,12 @@ pub(crate) fn queue(
         crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
     let kept = kept(objects, transfer.wait);
+    // References to Python objects go with Python's lock.
+    let owner = kept.as_ref();
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire_for_transfer(stream, &uses, &transfer)?;
-        kept.map_or(Ok(()), |kept| stream.keep_object(&kept))?;
+        owner.map_or(Ok(()), |owner| stream.keep_object(owner))?;
         // SAFETY: allocations are large enough and ordered by the guard; for raw addresses
         // the program vouches, as with every GPU library. Host memory is kept by the caller,
         // and by the backend's rule that pageable memory is copied before the call returns.

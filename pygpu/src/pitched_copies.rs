@@ -167,10 +167,11 @@ fn copy_array<'py>(
         crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
     let kept = kept([&dest.0, &src.0], wait);
+    let owner = kept.as_ref();
     py.detach(|| {
         stream.wait_for_room();
         let _guard = AccessGuard::acquire(stream, &uses)?;
-        kept.map_or(Ok(()), |kept| stream.keep_object(&kept))?;
+        owner.map_or(Ok(()), |owner| stream.keep_object(owner))?;
         // SAFETY: the sides were checked against their memory; the arrays are those of the arguments.
         unsafe { stream.copy_array(&copy) }
     })

@@ -190,7 +190,7 @@ impl Bindings {
     /// Has the graph of a capture that the stream is part of keep what the variables stand for, whatever that
     /// is when the graph is launched.
     pub(crate) fn keep_for_graph(self: &Arc<Self>, stream: &Arc<dyn Stream>) -> Result<()> {
-        if self.0.lock().unpoisoned().is_empty() {
+        if !stream.is_capturing()? || self.0.lock().unpoisoned().is_empty() {
             return Ok(());
         }
         let own: GraphObject = self.clone();

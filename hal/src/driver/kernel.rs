@@ -212,15 +212,13 @@ impl Kernel for DriverKernel {
         if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
             self.raise_shared_limit(config.shared_bytes)?;
         }
+        self.keep_code(stream)?;
         // SAFETY: function and stream are live; the caller's promise covers the arguments.
         let code = unsafe {
             let arguments = arguments.as_ptr().cast_mut();
             launch(&context.driver.calls, self.handle, stream.raw(), config, arguments)
         };
-        if code != Status::SUCCESS {
-            return Err(self.launch_error(code, config));
-        }
-        self.keep_code(stream)
+        if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
     }
 
     unsafe fn launch_cooperative(
@@ -236,6 +234,7 @@ impl Kernel for DriverKernel {
         if config.shared_bytes > self.shared_limit.load(Ordering::Acquire) {
             self.raise_shared_limit(config.shared_bytes)?;
         }
+        self.keep_code(stream)?;
         let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
         // SAFETY: as for `launch_raw`.
         let code = unsafe {
@@ -253,7 +252,7 @@ impl Kernel for DriverKernel {
             )
         };
         match code {
-            Status::SUCCESS => self.keep_code(stream),
+            Status::SUCCESS => Ok(()),
             code => Err(self.cooperative_launch_error(code, config)),
         }
     }

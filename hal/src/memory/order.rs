@@ -123,6 +123,9 @@ impl<S: Queue> Uses<S> {
         goes_on: impl Fn(&S) -> bool,
         forgotten: &mut Streams<S>,
     ) {
+        if self.captured.is_empty() {
+            return;
+        }
         let (left, gone) = self.captured.drain(..).partition(goes_on);
         self.captured = left;
         forgotten.extend::<Streams<S>>(gone);

@@ -98,7 +98,6 @@ _UNASKED = {
     "assert.h": r"assert",
     "stddef.h": r"NULL",
 }
-_NAMES = {name: re.compile(rf"\b(?:{names})\b") for name, names in _UNASKED.items()}
 # A line that declares a name, or hands it on.
 _DECLARES = r"^[ \t]*#[ \t]*define[ \t]+{0}\b|\btypedef\b[^;]*\b{0}\s*;|\busing\s+{0}\s*="
 
@@ -129,8 +128,8 @@ def unasked(source: str) -> list[str]:
     names it declares itself."""
     code = code_of(source)
     found = []
-    for header, names in _NAMES.items():
-        used = set(names.findall(code))
+    for header, names in _UNASKED.items():
+        used = set(re.findall(rf"\b(?:{names})\b", code))
         declared = (re.search(_DECLARES.format(name), code, re.MULTILINE) for name in used)
         if used and not any(declared):
             found.append(header)

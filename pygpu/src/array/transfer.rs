@@ -62,21 +62,23 @@ fn copy(
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(numpy_array::data(from));
     let kept = kept([from.as_any()], wait);
+    let owner = kept.as_ref();
     copy(py, array, numpy_array::nbytes(from), (Access::Write, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: the host array has as many bytes in the same order, and is kept until the
         // call returns; without `wait` the backend copies pageable memory before it returns.
-        unsafe { array.upload_from(pointer, wait, kept.as_ref()) }
+        unsafe { array.upload_from(pointer, wait, owner) }
     })
 }
 
 fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
     let bytes = HostBytes(numpy_array::data(to));
     let kept = kept([to.as_any()], wait);
+    let owner = kept.as_ref();
     copy(py, array, numpy_array::nbytes(to), (Access::Read, wait), move || {
         let HostBytes(pointer) = { bytes };
         // SAFETY: as for `upload`.
-        unsafe { array.download_to(pointer, wait, kept.as_ref()) }
+        unsafe { array.download_to(pointer, wait, owner) }
     })
 }
 

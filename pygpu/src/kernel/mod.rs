@@ -81,10 +81,10 @@ impl Function {
         stream: &Arc<dyn Stream>,
     ) -> PyResult<()> {
         let queue = || {
+            self.bindings.keep_for_graph(stream)?;
             // SAFETY: the program vouches for what its kernel does, as with every GPU library;
             // number and sizes of the arguments are checked where the driver tells them.
-            unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }?;
-            self.bindings.keep_for_graph(stream)
+            unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }
         };
         let tried = match synchronize::launch_may_block(stream.as_ref()).or_raise()? {
             true => None,
