@@ -248,16 +248,27 @@ impl GPUArray {
     }
 }
 
-/// Returns true if the stream has nothing to do, or will in a moment: what an upload leaves under
-/// way takes less time than the reader's wait for a stream. Asks the driver at most twice.
+/// Returns true if the stream has nothing to do, or will in a moment: an upload takes less time than the
+/// reader's wait for a stream, or a few milliseconds where other processes have their turns on the device.
+/// A stream with more to do than that stays busy meanwhile.
 fn done_soon(stream: &dyn Stream) -> gpuarray::Result<bool> {
     const MOMENT: Duration = Duration::from_micros(30);
-    if stream.has_run()? {
-        return Ok(true);
-    }
+    const TURN: Duration = Duration::from_millis(5);
     let start = Instant::now();
-    while start.elapsed() < MOMENT {
-        std::hint::spin_loop();
+    loop {
+        if stream.has_run()? {
+            return Ok(true);
+        }
+        let waited = start.elapsed();
+        if waited >= TURN {
+            return Ok(false);
+        }
+        if waited < MOMENT {
+            while start.elapsed() < MOMENT {
+                std::hint::spin_loop();
+            }
+        } else {
+            std::thread::sleep(MOMENT);
+        }
     }
-    stream.has_run()
 }
