@@ -72,12 +72,10 @@ impl GPUArray {
     ///     Receives the result; the array itself is allowed.
     #[pyo3(signature = (out = None))]
     fn conj<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, PyAny>>) -> Object<'py> {
-        let array = slf.get().array()?;
-        if optional_array("out", out)?.is_some() {
-            return unary_into(UnaryFunction::Conjugate, slf, out, None);
-        }
-        if array.dtype().is_complex() {
-            return unary(slf, UnaryFunction::Conjugate);
+        let is_complex = slf.get().array()?.dtype().is_complex();
+        let function = if is_complex { UnaryFunction::Conjugate } else { UnaryFunction::Copy };
+        if is_complex || optional_array("out", out)?.is_some() {
+            return unary_into(function, slf, out, None);
         }
         Ok(slf.clone().into_any())
     }

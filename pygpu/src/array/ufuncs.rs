@@ -1,10 +1,11 @@
 //! numpy's universal functions on the device, by numpy's names in the tables of functions.
 
-use super::arguments::expect_array;
+use super::arguments::{Value, expect_array, expect_value};
 use super::functions::unary_into;
 use super::named::binary_into;
 use super::reductions::PyReduction;
 use gpuarray::function::{BinaryFunction, Reduction, UnaryFunction};
+use gpuarray::{Argument, DType, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -49,6 +50,9 @@ impl UniversalFunction {
             }
             (Arity::Binary(function), 2) => {
                 let (x1, x2) = (operands.get_item(0)?, operands.get_item(1)?);
+                if function == BinaryFunction::Ldexp {
+                    check_exponent(&x2)?;
+                }
                 binary_into(function, ["x1", "x2"], [&x1, &x2], out, None)
             }
             (arity, given) => {
@@ -56,6 +60,25 @@ impl UniversalFunction {
                 Err(PyTypeError::new_err(format!("{given} operands are given; {takes} are needed")))
             }
         }
+    }
+}
+
+/// Refuses exponents that numpy's `ldexp` refuses; those of `cumath` may have fractions, as in PyCUDA.
+fn check_exponent(exponent: &Bound<'_, PyAny>) -> PyResult<()> {
+    let value = expect_value("x2", exponent)?;
+    let dtype = match value.argument()? {
+        Argument::Array(array) => array.dtype(),
+        Argument::Scalar(scalar) => scalar.dtype(),
+        Argument::Number(number) => number.default_dtype(),
+        _ => return Ok(()),
+    };
+    match dtype.kind() {
+        Kind::Bool | Kind::Signed => Ok(()),
+        Kind::Unsigned if dtype != DType::UInt64 || matches!(value, Value::Number(_)) => Ok(()),
+        _ => Err(PyTypeError::new_err(format!(
+            "x2 has dtype {dtype}; np.ldexp takes exponents of a dtype that fits int64, and \
+             cumath.ldexp all real ones"
+        ))),
     }
 }
 
