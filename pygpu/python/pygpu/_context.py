@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from . import _arguments, _core
-from ._enumerations import compute_mode, device_attribute, func_cache, shared_config
 from ._errors import Error, LogicError
+
+if TYPE_CHECKING:
+    from ._enumerations import device_attribute, func_cache, shared_config
+
+_COMPUTE_MODE = 20
 
 
 class Device:
@@ -96,13 +101,18 @@ class Device:
         Error
             The device does not know the property.
         """
-        value = _core.device_attribute(self._ordinal, _arguments.whole("attr", attr))
-        if attr == device_attribute.COMPUTE_MODE:
-            return compute_mode(value)
-        return value
+        number = _arguments.whole("attr", attr)
+        value = _core.device_attribute(self._ordinal, number)
+        if number != _COMPUTE_MODE:
+            return value
+        from ._enumerations import compute_mode
+
+        return compute_mode(value)
 
     def get_attributes(self) -> dict[device_attribute, int]:
         """All properties that the device knows."""
+        from ._enumerations import device_attribute
+
         result = {}
         for attribute in device_attribute:
             try:
@@ -112,6 +122,8 @@ class Device:
         return result
 
     def __getattr__(self, name: str) -> int:
+        from ._enumerations import device_attribute
+
         try:
             attribute = device_attribute[name.upper()]
         except KeyError:
@@ -224,8 +236,8 @@ class Context:
             raise TypeError("contexts are made by Device.make_context")
         self._device = device
         self._uses = 1
-        self._cache_config = func_cache.PREFER_NONE
-        self._shared_config = shared_config.DEFAULT_BANK_SIZE
+        # `PREFER_NONE` and `DEFAULT_BANK_SIZE`.
+        self._cache_config = self._shared_config = 0
 
     def __repr__(self) -> str:
         detached = "" if self._uses else ", detached"
@@ -345,7 +357,9 @@ class Context:
     @staticmethod
     def get_cache_config() -> func_cache:
         """How kernels prefer on-chip memory to be divided."""
-        return Context._current()._cache_config
+        from ._enumerations import func_cache
+
+        return func_cache(Context._current()._cache_config)
 
     @staticmethod
     def set_cache_config(cc: int) -> None:
@@ -357,12 +371,16 @@ class Context:
         cc : func_cache
             The preference.
         """
+        from ._enumerations import func_cache
+
         Context._current()._cache_config = func_cache(cc)
 
     @staticmethod
     def get_shared_config() -> shared_config:
         """How wide the banks of shared memory are."""
-        return Context._current()._shared_config
+        from ._enumerations import shared_config
+
+        return shared_config(Context._current()._shared_config)
 
     @staticmethod
     def set_shared_config(config: int) -> None:
@@ -374,6 +392,8 @@ class Context:
         config : shared_config
             The width.
         """
+        from ._enumerations import shared_config
+
         Context._current()._shared_config = shared_config(config)
 
     @staticmethod

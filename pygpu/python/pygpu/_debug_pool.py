@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from traceback import extract_stack, print_stack
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -72,6 +71,8 @@ class DebugMemoryPool(DeviceMemoryPool):
         PooledDeviceAllocation
             The memory.
         """
+        from traceback import extract_stack
+
         description = self.describe(tuple(frame.name for frame in extract_stack()), size)
         in_use = Counter(self.blocks.values())
         # Character by character, which `commonprefix` is for, and no path.
@@ -111,5 +112,7 @@ class DebugMemoryPool(DeviceMemoryPool):
             if answer:
                 self.stacktrace_mnemonics[stack, size] = answer
             else:
+                from traceback import print_stack
+
                 print_stack()
         return self.stacktrace_mnemonics[stack, size]

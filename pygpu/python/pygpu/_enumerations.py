@@ -1,50 +1,10 @@
-"""The enumerations and flags of ``pycuda.driver``, with the drivers' numbers."""
+"""The enumerations and flags of ``pycuda.driver``, with the drivers' numbers.
 
-import enum
-from enum import EnumMeta
-from typing import Any
+Those for textures are in `_texture_enumerations`. Making these takes a fifth of the time that
+`pygpu.gpuarray` and `pygpu.driver` take to be imported, so they are imported when one is used.
+"""
 
-
-class _Listed(EnumMeta):
-    """Gives an enumeration the two dictionaries that those of PyCUDA have."""
-
-    @property
-    def names(cls) -> dict[str, Any]:
-        """The members by their names."""
-        return dict(cls.__members__)
-
-    @property
-    def values(cls) -> dict[int, Any]:
-        """The members by their numbers."""
-        members: list[Any] = list(cls.__members__.values())
-        return {int(member): member for member in members}
-
-
-def _name(member: Any) -> str:
-    """The member's name, as PyCUDA prints it; a combination of flags is a number."""
-    return member._name_ or str(int(member))
-
-
-def _place(member: Any) -> str:
-    """The member as an expression, in PyCUDA's form."""
-    members = type(member)
-    known = member._name_ in members.__members__
-    end = f".{member._name_}" if known else f"({int(member)})"
-    return f"pygpu.driver.{members.__name__}{end}"
-
-
-class IntEnum(enum.IntEnum, metaclass=_Listed):
-    """Numbers that print as their names."""
-
-    __str__ = _name
-    __repr__ = _place
-
-
-class IntFlag(enum.IntFlag, metaclass=_Listed):
-    """Numbers that are combined with ``|``, and print as their names."""
-
-    __str__ = _name
-    __repr__ = _place
+from ._enumeration_types import IntEnum, IntFlag
 
 
 class device_attribute(IntEnum):
@@ -182,15 +142,6 @@ class pointer_attribute(IntEnum):
     MEMORY_TYPE = 2
     DEVICE_POINTER = 3
     HOST_POINTER = 4
-
-
-class memory_type(IntEnum):
-    """Whose memory a copy reads or writes."""
-
-    HOST = 1
-    DEVICE = 2
-    ARRAY = 3
-    UNIFIED = 4
 
 
 class compute_mode(IntEnum):
@@ -353,33 +304,6 @@ class profiler_output_mode(IntEnum):
     CSV = 1
 
 
-class array_format(IntEnum):
-    """The type of the elements of an array that textures read."""
-
-    UNSIGNED_INT8 = 0x01
-    UNSIGNED_INT16 = 0x02
-    UNSIGNED_INT32 = 0x03
-    SIGNED_INT8 = 0x08
-    SIGNED_INT16 = 0x09
-    SIGNED_INT32 = 0x0A
-    HALF = 0x10
-    FLOAT = 0x20
-
-
-class array3d_flags(IntFlag):
-    """How an array that textures read is made."""
-
-    ARRAY3D_2DARRAY = 1
-    ARRAY3D_LAYERED = 1
-    SURFACE_LDST = 2
-    CUBEMAP = 4
-    TEXTURE_GATHER = 8
-
-
-# A name that Python's syntax has no place for.
-setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
-
-
 class array_cubemap_face(IntEnum):
     """The faces of a cubemap."""
 
@@ -389,22 +313,6 @@ class array_cubemap_face(IntEnum):
     NEGATIVE_Y = 3
     POSITIVE_Z = 4
     NEGATIVE_Z = 5
-
-
-class address_mode(IntEnum):
-    """What a texture reads outside its bounds."""
-
-    WRAP = 0
-    CLAMP = 1
-    MIRROR = 2
-    BORDER = 3
-
-
-class filter_mode(IntEnum):
-    """What a texture reads between elements."""
-
-    POINT = 0
-    LINEAR = 1
 
 
 class graphics_register_flags(IntFlag):

@@ -6,9 +6,9 @@ from typing import Any
 
 from . import _arguments, _core
 from ._context import Context, ordinal_of
-from ._enumerations import memory_type
 from ._errors import LogicError
 from ._texture_arrays import opened
+from ._texture_enumerations import memory_type
 
 
 def _size(name: str, value: Any) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import _arguments, _core
-from ._enumerations import array_format
 from ._errors import LogicError, Unsupported
+from ._texture_enumerations import array_format
 
 
 class ArrayDescriptor:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from . import _arguments
-from ._enumerations import address_mode, array3d_flags, array_format, filter_mode
 from ._errors import LogicError
 from ._memcpy import Memcpy2D, Memcpy3D
 from ._texture_arrays import Array, ArrayDescriptor, ArrayDescriptor3D, check_textures
+from ._texture_enumerations import address_mode, array3d_flags, array_format, filter_mode
 from ._textures import TextureReference
 
 _FORMATS = {

@@ -15,7 +15,6 @@ import numpy as np
 
 from . import _arguments, _core
 from ._context import Context
-from ._enumerations import address_mode, array_format, device_attribute, filter_mode
 from ._errors import LogicError
 from ._texture_arrays import (
     Array,
@@ -25,6 +24,7 @@ from ._texture_arrays import (
     texel_format,
     whole,
 )
+from ._texture_enumerations import address_mode, array_format, filter_mode
 
 TRSA_OVERRIDE_FORMAT = 1
 TRSF_READ_AS_INTEGER = 1
@@ -193,7 +193,7 @@ class TextureReference:
 
     def _set_memory(self, devptr: Any, extent: Any, allow_offset: bool, **changes: Any) -> int:
         address = devptr.ptr if isinstance(devptr, _core.GPUArray) else int(devptr)
-        alignment = Context.get_device().get_attribute(device_attribute.TEXTURE_ALIGNMENT)
+        alignment = Context.get_device().TEXTURE_ALIGNMENT
         offset = address % alignment
         if offset and not allow_offset:
             raise LogicError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from . import _core
 from ._context import (
     Context,
@@ -36,34 +38,6 @@ from ._core import (
     module_from_file,
     pagelocked_empty,
     register_host_memory,
-)
-from ._enumerations import (
-    address_mode,
-    array3d_flags,
-    array_cubemap_face,
-    array_format,
-    compute_mode,
-    ctx_flags,
-    device_attribute,
-    event_flags,
-    filter_mode,
-    func_cache,
-    function_attribute,
-    graphics_map_flags,
-    graphics_register_flags,
-    host_alloc_flags,
-    ipc_mem_flags,
-    jit_fallback,
-    jit_input_type,
-    jit_option,
-    jit_target,
-    limit,
-    mem_attach_flags,
-    mem_host_register_flags,
-    memory_type,
-    pointer_attribute,
-    profiler_output_mode,
-    shared_config,
 )
 from ._errors import (
     BackendUnavailable,
@@ -150,6 +124,13 @@ from ._texture_copies import (
     matrix_to_texref,
     np_to_array,
 )
+from ._texture_enumerations import (
+    address_mode,
+    array3d_flags,
+    array_format,
+    filter_mode,
+    memory_type,
+)
 from ._texture_rows import (
     memcpy_atoa,
     memcpy_atod,
@@ -166,6 +147,31 @@ from ._textures import (
     TRSF_READ_AS_INTEGER,
     TextureReference,
 )
+
+if TYPE_CHECKING:
+    from ._enumerations import (
+        array_cubemap_face,
+        compute_mode,
+        ctx_flags,
+        device_attribute,
+        event_flags,
+        func_cache,
+        function_attribute,
+        graphics_map_flags,
+        graphics_register_flags,
+        host_alloc_flags,
+        ipc_mem_flags,
+        jit_fallback,
+        jit_input_type,
+        jit_option,
+        jit_target,
+        limit,
+        mem_attach_flags,
+        mem_host_register_flags,
+        pointer_attribute,
+        profiler_output_mode,
+        shared_config,
+    )
 
 __all__ = [
     "TRSA_OVERRIDE_FORMAT",
@@ -482,6 +488,24 @@ def set_debugging(flag: bool = True) -> None:
     """
     global CUDA_DEBUGGING
     CUDA_DEBUGGING = flag
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Imports the enumerations when one is used."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import _enumerations
+
+        globals().update(
+            (it, getattr(_enumerations, it)) for it in __all__ if hasattr(_enumerations, it)
+        )
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 HostAllocation = PagelockedHostAllocation
