@@ -151,6 +151,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         array::nonzero,
         array::put,
         array::reduce,
+        array::position,
         array::reduce_subset,
         array::scan,
         array::select,

@@ -114,7 +114,10 @@ fn filling(
 }
 
 /// Waits until so much memory is free: another thread may have to free it.
-pub(crate) fn wait_for_free<E>(free: impl Fn() -> std::result::Result<usize, E>, bytes: usize) -> Outcome
+pub(crate) fn wait_for_free<E>(
+    free: impl Fn() -> std::result::Result<usize, E>,
+    bytes: usize,
+) -> Outcome
 where
     Box<dyn std::error::Error>: From<E>,
 {

@@ -15,6 +15,7 @@ tests![
     reduced_axes_can_stay,
     a_reduction_is_stored_where_it_is_asked_for,
     means_and_variances_follow_axes,
+    positions_and_variances_agree_with_the_reference_in_every_layout,
     elements_that_are_not_zero_are_counted,
     strided_arrays_are_reduced,
     a_sum_keeps_its_precision,
@@ -146,6 +147,72 @@ fn means_and_variances_follow_axes(context: &Context) -> Outcome {
     let mean = halves.mean(None, None, false)?;
     assert_eq!(mean.dtype(), DType::Float16);
     assert_eq!(DeviceArray::<f32>::from_untyped(mean.astype(DType::Float32)?)?.item()?, 2048.0);
+    Ok(())
+}
+
+/// Rows and columns, short and long, in memory's order and against it: kernels read each in a way of its own.
+fn positions_and_variances_agree_with_the_reference_in_every_layout(context: &Context) -> Outcome {
+    let backwards = || {
+        let step = gpuarray::SliceBounds { step: Some(-1), ..Default::default() };
+        gpuarray::IndexItem::Slice(step)
+    };
+    for (rows, columns) in [(1, 5000), (200, 16), (7, 5)] {
+        let value = |place: usize| (place * 7919 % 251) as f32;
+        let mut host: Vec<f32> = (0..rows * columns).map(value).collect();
+        if rows == 7 {
+            host[17] = f32::NAN;
+        }
+        let array = context.array(&[rows, columns], &host)?;
+        for is_backwards in [false, rows == 200] {
+            let (array, host) = match is_backwards {
+                false => (array.clone(), host.clone()),
+                true => {
+                    let array = array.index(&[backwards(), backwards()])?;
+                    (array, host.iter().rev().copied().collect())
+                }
+            };
+            for axis in [0, 1] {
+                let (outer, inner) = if axis == 0 { (columns, rows) } else { (rows, columns) };
+                let element = |outer: usize, inner: usize| match axis {
+                    0 => host[inner * columns + outer],
+                    _ => host[outer * columns + inner],
+                };
+                let first = |is_better: fn(f32, f32) -> bool, outer| {
+                    let better = |best: usize, at: usize| {
+                        let (best_value, value) = (element(outer, best), element(outer, at));
+                        let is_it = !best_value.is_nan()
+                            && (value.is_nan() || is_better(value, best_value));
+                        if is_it { at } else { best }
+                    };
+                    (0..inner).fold(0, better) as i64
+                };
+                let of = |reduction| -> gpuarray::Result<Vec<i64>> {
+                    let found = array.untyped().position(reduction, axis, false)?;
+                    DeviceArray::<i64>::from_untyped(found)?.to_vec()
+                };
+                let most: Vec<i64> = (0..outer).map(|at| first(|x, y| x > y, at)).collect();
+                if rows == 7 {
+                    let least: Vec<i64> = (0..outer).map(|at| first(|x, y| x < y, at)).collect();
+                    assert_eq!(of(Reduction::Minimum)?, least, "{rows} by {columns}, axis {axis}");
+                }
+                assert_eq!(of(Reduction::Maximum)?, most, "{rows} by {columns}, axis {axis}");
+                if is_backwards {
+                    continue;
+                }
+                let found = array.untyped().variance(None, Some(&[axis]), false, 0.0)?;
+                let expected = (0..outer).map(|outer| {
+                    let elements = || (0..inner).map(|at| f64::from(element(outer, at)));
+                    let mean = elements().sum::<f64>() / inner as f64;
+                    elements().map(|it| (it - mean).powi(2)).sum::<f64>() / inner as f64
+                });
+                let found = DeviceArray::<f32>::from_untyped(found)?.to_vec()?;
+                for (found, expected) in found.into_iter().zip(expected) {
+                    let is_near = (f64::from(found) - expected).abs() <= 1e-5 * expected;
+                    assert!(is_near || (found.is_nan() && expected.is_nan()), "{found} {expected}");
+                }
+            }
+        }
+    }
     Ok(())
 }
 

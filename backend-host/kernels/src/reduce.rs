@@ -90,7 +90,7 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
 
 impl<'a> Reducer<'a> {
     fn new(operation: &'a Reduce, kept: Shape, folded: Shape) -> Result<Self> {
-        let Reduce { compute, input, output, .. } = operation;
+        let Reduce { compute, output, .. } = operation;
         // The smallest of truth values is true if all are.
         let reduction = match (operation.reduction, *compute) {
             (Reduction::Minimum, DType::Bool) => Reduction::All,
@@ -109,7 +109,7 @@ impl<'a> Reducer<'a> {
         };
         let combiner = combine::combiner(way, working)
             .ok_or_else(|| unsupported(format!("{reduction:?} of dtype {compute}")))?;
-        let input = ReduceInput::new(input, *compute, working)?;
+        let input = ReduceInput::new(operation, working)?;
         let nearest = |shape: &[usize], not: Option<usize>| {
             (0..shape.len())
                 .rev()
@@ -184,10 +184,10 @@ impl<'a> Reducer<'a> {
         let many = self.many();
         let mut outer = without(&self.kept, &[many]);
         let mut columns = 0..many.map_or(1, |axis| self.kept[axis]);
-        let [first, second] = self.input.strides();
-        let strides = [first, second, self.output.strides];
-        let [first, second] = self.input.addresses();
-        let mut addresses = [first, second, self.output.address];
+        let [first, second, positions] = self.input.strides();
+        let strides = [first, second, positions, self.output.strides];
+        let [first, second, position] = self.input.addresses();
+        let mut addresses = [first, second, position, self.output.address];
         if many == Some(axis) {
             columns = range;
         } else if let Some(length) = outer.get_mut(axis) {
@@ -211,13 +211,13 @@ impl<'a> Reducer<'a> {
             let mut column = columns.start;
             while column < columns.end {
                 let length = self.width.min(columns.end - column);
-                let [first, second, output] = std::array::from_fn(|operand| {
+                let [first, second, position, output] = std::array::from_fn(|operand| {
                     let stride = many.map_or(0, |axis| stride(strides[operand], axis));
                     offset(start[operand], column, stride)
                 });
                 // SAFETY: results and elements of the operation, and memory of this call.
                 unsafe {
-                    let elements = [first, second];
+                    let elements = [first, second, position];
                     if self.segments > 1 {
                         self.fold_segments(elements, length, target, workers);
                     } else {
@@ -261,7 +261,7 @@ impl<'a> Reducer<'a> {
     /// As for [`Reducer::fold`].
     unsafe fn fold_segments(
         &self,
-        addresses: [usize; 2],
+        addresses: [usize; 3],
         length: usize,
         target: usize,
         workers: &Workers<'_>,

@@ -8,9 +8,11 @@ use super::multiversion::Loop;
 use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
-use hal::function::{BinaryFunction, Function};
-use hal::operation::Mapped;
+use hal::function::{BinaryFunction, Function, Reduction};
+use hal::operation::{Mapped, Reduce, Strides};
 use hal::{DType, Result};
+use std::mem::MaybeUninit;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 /// Where the elements come from.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +23,37 @@ enum Source<'a> {
     Product(Argument<'a>, Argument<'a>, Loop),
     /// Elements named by indices, and how they become the computing type.
     Picked(Picker<'a>, Option<Loop>),
+    /// The squares of the distances of an array's elements from another's.
+    SquaredDistance([Argument<'a>; 2], Squares),
+    /// Where an array's elements equal another's.
+    Position([Argument<'a>; 2], Matches),
+}
+
+/// The loops that square a distance.
+#[derive(Clone, Copy, Debug)]
+struct Squares {
+    subtract: Loop,
+    multiply: Loop,
+}
+
+/// How matching elements are found, and what their positions become.
+#[derive(Clone, Copy, Debug)]
+struct Matches {
+    equal: Loop,
+    /// Of types with elements that are no numbers: true for these.
+    differ: Option<Loop>,
+    /// From `Int64` to the computing type.
+    convert: Option<Loop>,
+    /// The position of an element that does not match.
+    none: i64,
 }
 
 /// The elements of a reduction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ReduceInput<'a> {
     source: Source<'a>,
+    /// What an index along each axis adds to an element's position.
+    positions: Strides,
     /// From the computing type to the one that elements are combined in.
     widen: Option<Loop>,
     compute: usize,
@@ -34,54 +61,92 @@ pub(super) struct ReduceInput<'a> {
 }
 
 impl<'a> ReduceInput<'a> {
-    /// The elements of `mapped`, computed in one type and combined in another.
-    pub(super) fn new(mapped: &'a Mapped, compute: DType, working: DType) -> Result<Self> {
-        let source = match mapped {
+    /// The elements of an operation, computed in its type and combined in another.
+    pub(super) fn new(operation: &'a Reduce, working: DType) -> Result<Self> {
+        let Reduce { reduction, compute, input, output, .. } = operation;
+        let compute = *compute;
+        let arithmetic = |function, dtype| {
+            kernel::kernel(Function::Binary(function), dtype)
+                .map(|kernel| kernel.run)
+                .ok_or_else(|| unsupported(format!("{function:?} of dtype {dtype}")))
+        };
+        let mut positions = Strides::new();
+        let source = match input {
             Mapped::Identity(operand) => Source::Identity(Argument::new(operand, compute)),
             Mapped::Product(first, second) => {
-                let multiply = kernel::kernel(Function::Binary(BinaryFunction::Multiply), compute)
-                    .ok_or_else(|| unsupported(format!("products of dtype {compute}")))?;
+                let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 let [first, second] =
                     [first, second].map(|operand| Argument::new(operand, compute));
-                Source::Product(first, second, multiply.run)
+                Source::Product(first, second, multiply)
             }
             Mapped::Indexed(indexed) => {
                 Source::Picked(Picker::new(indexed), cast::conversion(indexed.base.dtype, compute))
             }
+            Mapped::SquaredDistance(elements, about) => {
+                let both = [elements, about].map(|operand| Argument::new(operand, compute));
+                let subtract = arithmetic(BinaryFunction::Subtract, compute)?;
+                let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
+                Source::SquaredDistance(both, Squares { subtract, multiply })
+            }
+            Mapped::Position(elements, value) => {
+                positions = output.strides.iter().map(|&stride| isize::from(stride == 0)).collect();
+                let dtype = elements.dtype;
+                let both = [elements, value].map(|operand| Argument::new(operand, dtype));
+                let is_inexact = dtype.is_inexact();
+                let differ = || arithmetic(BinaryFunction::NotEqual, dtype);
+                let largest = if compute == DType::Int32 { i64::from(i32::MAX) } else { i64::MAX };
+                let matches = Matches {
+                    equal: arithmetic(BinaryFunction::Equal, dtype)?,
+                    differ: is_inexact.then(differ).transpose()?,
+                    convert: cast::conversion(DType::Int64, compute),
+                    none: if *reduction == Reduction::Minimum { largest } else { !largest },
+                };
+                Source::Position(both, matches)
+            }
         };
         let widen = cast::conversion(compute, working);
-        Ok(ReduceInput { source, widen, compute: compute.size(), working: working.size() })
+        let (compute, working) = (compute.size(), working.size());
+        Ok(ReduceInput { source, positions, widen, compute, working })
     }
 
-    /// The addresses of the elements whose indices are all zero.
-    pub(super) fn addresses(&self) -> [usize; 2] {
+    /// The addresses of the elements whose indices are all zero, and their position.
+    pub(super) fn addresses(&self) -> [usize; 3] {
         match self.source {
-            Source::Identity(first) => [first.address, 0],
-            Source::Product(first, second, _) => [first.address, second.address],
-            Source::Picked(picker, _) => [picker.address, picker.indices.address],
+            Source::Identity(first) => [first.address, 0, 0],
+            Source::Product(first, second, _)
+            | Source::SquaredDistance([first, second], _)
+            | Source::Position([first, second], _) => [first.address, second.address, 0],
+            Source::Picked(picker, _) => [picker.address, picker.indices.address, 0],
         }
     }
 
     /// The strides that belong to the addresses.
-    pub(super) fn strides(&self) -> [&'a [isize]; 2] {
+    pub(super) fn strides(&self) -> [&[isize]; 3] {
         match self.source {
-            Source::Identity(first) => [first.strides, &[]],
-            Source::Product(first, second, _) => [first.strides, second.strides],
-            Source::Picked(picker, _) => [picker.strides, picker.indices.strides],
+            Source::Identity(first) => [first.strides, &[], &[]],
+            Source::Product(first, second, _)
+            | Source::SquaredDistance([first, second], _)
+            | Source::Position([first, second], _) => {
+                [first.strides, second.strides, &self.positions]
+            }
+            Source::Picked(picker, _) => [picker.strides, picker.indices.strides, &[]],
         }
     }
 
     /// The distance of the elements along an axis, to judge in which order to read them.
     pub(super) fn distance(&self, axis: usize) -> usize {
-        let [first, second] = self.strides().map(|strides| stride(strides, axis).unsigned_abs());
-        first.max(second)
+        let [first, second, _] = self.strides();
+        stride(first, axis).unsigned_abs().max(stride(second, axis).unsigned_abs())
     }
 
     /// The number of elements of a tile that fits the buffers.
     pub(super) fn capacity(&self) -> usize {
         let largest = match self.source {
             Source::Identity(first) => first.largest(),
-            Source::Product(first, second, _) => first.largest().max(second.largest()),
+            Source::Product(first, second, _) | Source::SquaredDistance([first, second], _) => {
+                first.largest().max(second.largest())
+            }
+            Source::Position([first, _], _) => first.largest().max(size_of::<i64>()),
             Source::Picked(picker, _) => picker.size.max(picker.indices.largest()),
         };
         (BUFFER / largest.max(self.compute).max(self.working)).max(1)
@@ -106,12 +171,12 @@ impl<'a> ReduceInput<'a> {
     /// direct.
     pub(super) unsafe fn load(
         &self,
-        [first_place, second_place]: [Place; 2],
+        [first_place, second_place, position]: [Place; 3],
         extent: (usize, usize),
         by_rows: bool,
         scratch: &mut Scratch,
     ) -> Ready {
-        let Scratch { arguments: [one, two, three, _], value, staging } = scratch;
+        let Scratch { arguments: [one, two, three, four], value, staging } = scratch;
         let by_rows = by_rows && self.widen.is_none();
         let length = extent.0 * extent.1;
         let packed = |address, size: usize| Ready {
@@ -139,6 +204,50 @@ impl<'a> ReduceInput<'a> {
                 unsafe { multiply(pointer(target), &[x, y, x, y], 0, length) };
                 packed(target, self.compute)
             }
+            Source::SquaredDistance([first, second], squares) => {
+                // SAFETY: passed on to the caller.
+                let (x, y) = unsafe {
+                    (
+                        first.load(first_place, extent, false, true, one, staging),
+                        second.load(second_place, extent, false, true, two, staging),
+                    )
+                };
+                let (distance, target) = (pointer(four.address()), value.address());
+                let repeated = u32::from(x.repeated) | u32::from(y.repeated) << 1;
+                let [x, y] = [x, y].map(|ready| pointer(ready.address).cast_const());
+                let d = distance.cast_const();
+                // SAFETY: packed or repeated elements of the computing type, and buffers that they fit.
+                unsafe {
+                    (squares.subtract)(distance, &[x, y, x, y], repeated, length);
+                    (squares.multiply)(pointer(target), &[d, d, d, d], 0, length);
+                }
+                packed(target, self.compute)
+            }
+            Source::Position([first, second], matches) => {
+                // SAFETY: passed on to the caller.
+                let (x, y) = unsafe {
+                    (
+                        first.load(first_place, extent, false, true, one, staging),
+                        second.load(second_place, extent, false, true, two, staging),
+                    )
+                };
+                let (flags, others) = (pointer(three.address()), pointer(four.address()));
+                let target = value.address();
+                // SAFETY: packed or repeated elements of the inputs' type, and buffers that they fit.
+                unsafe {
+                    matches.find([x, y], flags, others, length);
+                    matches.number(flags, position, extent, pointer(target).cast());
+                }
+                match matches.convert {
+                    None => packed(target, self.compute),
+                    Some(convert) => {
+                        let converted = one.address();
+                        // SAFETY: packed numbers, which fit the buffer.
+                        unsafe { cast::convert(convert, target, converted, length) };
+                        packed(converted, self.compute)
+                    }
+                }
+            }
             Source::Picked(picker, convert) => {
                 let tile = Picked { base: first_place, indices: second_place, extent };
                 let mut target = two.address();
@@ -157,5 +266,55 @@ impl<'a> ReduceInput<'a> {
         // SAFETY: packed elements, which fit the buffer.
         unsafe { cast::convert(widen, ready.address, target, length) };
         packed(target, self.working)
+    }
+}
+
+impl Matches {
+    /// Finds which elements of `x` equal those of `y`, or are no numbers: a byte each.
+    ///
+    /// # Safety
+    /// Both are packed or one element repeated; `flags` and `others` have `length` bytes.
+    unsafe fn find(&self, [x, y]: [Ready; 2], flags: *mut u8, others: *mut u8, length: usize) {
+        let repeated = [x.repeated, y.repeated].map(u32::from);
+        let [x, y] = [x, y].map(|ready| pointer(ready.address).cast_const());
+        // SAFETY: passed on to the caller.
+        unsafe { (self.equal)(flags, &[x, y, x, y], repeated[0] | repeated[1] << 1, length) };
+        let Some(differ) = self.differ else { return };
+        // SAFETY: passed on to the caller; the loop has written all bytes.
+        let (flags, others) = unsafe {
+            differ(others, &[x, x, x, x], repeated[0] | repeated[0] << 1, length);
+            (from_raw_parts_mut(flags, length), from_raw_parts(others, length))
+        };
+        for (flag, other) in flags.iter_mut().zip(others) {
+            *flag |= other;
+        }
+    }
+
+    /// Writes the positions of the elements that `flags` marks, and `none` for the others.
+    ///
+    /// # Safety
+    /// `flags` has a byte, and `numbers` room, for each element.
+    unsafe fn number(
+        &self,
+        flags: *const u8,
+        position: Place,
+        (rows, columns): (usize, usize),
+        numbers: *mut i64,
+    ) {
+        for row in 0..rows {
+            let first = position.address as i64 + row as i64 * position.row as i64;
+            let start = row * columns;
+            // SAFETY: a row of the bytes, and of the numbers, which are written below.
+            let (flags, numbers) = unsafe {
+                (
+                    from_raw_parts(flags.add(start), columns),
+                    from_raw_parts_mut(numbers.add(start).cast::<MaybeUninit<i64>>(), columns),
+                )
+            };
+            for (column, (number, &flag)) in numbers.iter_mut().zip(flags).enumerate() {
+                let place = first + column as i64 * position.column as i64;
+                number.write(if flag == 0 { self.none } else { place });
+            }
+        }
     }
 }

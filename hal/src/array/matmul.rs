@@ -2,7 +2,7 @@
 
 use super::Array;
 use super::promote::check_same_kind;
-use super::reduce::check_numeric;
+use super::reduce::{Combined, check_numeric};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::Reduction;
@@ -119,7 +119,8 @@ impl Factors {
             }
             _ => {
                 let reduced = left.reduced_axes(Some(&[-1]))?;
-                left.queue_reduction((Reduction::Sum, compute), &reduced, Some(right), output)
+                let products = Combined::Products(right);
+                left.queue_reduction((Reduction::Sum, compute), &reduced, products, output)
             }
         }
     }

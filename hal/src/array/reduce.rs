@@ -11,6 +11,18 @@ use crate::memory::{Access, AccessGuard, Use};
 use crate::operation::{Description, Indexed, Mapped, Operation, Reduce, Shape, Strides};
 use smallvec::{SmallVec, smallvec};
 
+/// What a reduction combines: the array's elements, or what is made of them and of another array.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Combined<'a> {
+    Elements,
+    /// Products with the elements of an array of the same shape.
+    Products(&'a Array),
+    /// Squares of the distances from elements of an array with extent 1 along the reduced axes.
+    SquaredDistances(&'a Array),
+    /// Indices along the one reduced axis of the elements that equal those of such an array.
+    Positions(&'a Array),
+}
+
 impl Array {
     /// Combines the elements along `axes` (all axes without it) in the type `compute`, into
     /// a new array without those axes, or with extent 1 there if `keep_axes`.
@@ -32,7 +44,38 @@ impl Array {
             self.check_not_empty(reduction, &reduced)?;
             let shape = self.shape_without(&reduced, keep_axes);
             let output = self.new_result(&shape, reduction.result(compute))?;
-            self.queue_reduction((reduction, compute), &reduced, None, &output)?;
+            self.queue_reduction((reduction, compute), &reduced, Combined::Elements, &output)?;
+            Ok(output)
+        })())
+    }
+
+    /// Returns the indices along `axis` of the first elements that `reduction` returns, the minimum or the
+    /// maximum along that axis, in a new array of `Int64` without the axis, or with extent 1
+    /// there if `keep_axes`. Of elements among which some are no numbers it is the first of these.
+    ///
+    /// # Errors
+    /// `IndexOutOfRange` for an axis that does not exist; `InvalidArgument` for another reduction, and for an
+    /// axis without elements; `InvalidType` for records; `OutOfMemory`.
+    pub fn position(&self, reduction: Reduction, axis: isize, keep_axes: bool) -> Result<Array> {
+        self.note((|| {
+            check_numeric(self.dtype, self.dtype)?;
+            if !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
+                return Err(Error::invalid(
+                    "position",
+                    format!("reduction is {reduction:?}; allowed are Minimum and Maximum"),
+                ));
+            }
+            let axes = [axis];
+            let reduced = self.reduced_axes(Some(&axes))?;
+            self.check_not_empty(reduction, &reduced)?;
+            let value = self.reduce(reduction, self.dtype, Some(&axes), true)?;
+            let output = self.new_result(&self.shape_without(&reduced, keep_axes), DType::Int64)?;
+            let compute = match i32::try_from(self.combined(Some(&axes))?) {
+                Ok(_) => DType::Int32,
+                Err(_) => DType::Int64,
+            };
+            let how = (Reduction::Minimum, compute);
+            self.queue_reduction(how, &reduced, Combined::Positions(&value), &output)?;
             Ok(output)
         })())
     }
@@ -62,32 +105,39 @@ impl Array {
                 let result = self.on(output.stream())?.with_allocator(None);
                 return output.assign(&result.reduce(reduction, compute, axes, keep_axes)?);
             }
-            self.queue_reduction((reduction, compute), &reduced, None, output)
+            self.queue_reduction((reduction, compute), &reduced, Combined::Elements, output)
         })())
     }
 
-    /// Queues a reduction of this array's elements, or of their products with those of `factor`,
-    /// an array of the same shape. The axes of `output` are the ones that are kept, or all. All has
-    /// been checked.
+    /// Queues a reduction of this array's elements, or of what is made of them. The axes of `output` are the
+    /// ones that are kept, or all. All has been checked.
     pub(super) fn queue_reduction(
         &self,
         (reduction, compute): (Reduction, DType),
         reduced: &[bool],
-        factor: Option<&Array>,
+        combined: Combined<'_>,
         output: &Array,
     ) -> Result<()> {
         if output.size() == 0 {
             return Ok(());
         }
-        let inputs: SmallVec<[&Array; 2]> = [Some(self), factor].into_iter().flatten().collect();
-        let is_flat = reduced.iter().all(|&is_reduced| is_reduced)
+        let (second, is_repeated) = match combined {
+            Combined::Elements => (None, false),
+            Combined::Products(second) => (Some(second), false),
+            Combined::SquaredDistances(second) | Combined::Positions(second) => {
+                (Some(second), true)
+            }
+        };
+        let inputs: SmallVec<[&Array; 2]> = [Some(self), second].into_iter().flatten().collect();
+        let is_flat = !is_repeated
+            && reduced.iter().all(|&is_reduced| is_reduced)
             && inputs.iter().all(|array| array.layout.is_c_contiguous());
         let (shape, strides, moved) = if is_flat {
             let along = |array: &&Array| smallvec![array.dtype.size() as isize];
             let strides = std::iter::once(smallvec![0]).chain(inputs.iter().map(along)).collect();
             (smallvec![self.size()], strides, smallvec![0; inputs.len() + 1])
         } else {
-            self.reduction_axes(reduced, &inputs, output)
+            self.reduction_axes(reduced, &inputs, combined, output)
         };
         let mut ways = strides.into_iter().zip(moved);
         let mut operand = |array: &Array| {
@@ -95,9 +145,12 @@ impl Array {
             array.operand(strides, moved)
         };
         let output_operand = operand(output);
-        let input = match factor {
-            None => Mapped::Identity(operand(self)),
-            Some(factor) => Mapped::Product(operand(self), operand(factor)),
+        let elements = operand(self);
+        let input = match combined {
+            Combined::Elements => Mapped::Identity(elements),
+            Combined::Products(factor) => Mapped::Product(elements, operand(factor)),
+            Combined::SquaredDistances(from) => Mapped::SquaredDistance(elements, operand(from)),
+            Combined::Positions(value) => Mapped::Position(elements, operand(value)),
         };
         let reduce = Reduce { reduction, compute, shape, input, output: output_operand };
         output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
@@ -109,6 +162,7 @@ impl Array {
         &self,
         reduced: &[bool],
         inputs: &[&Array],
+        combined: Combined<'_>,
         output: &Array,
     ) -> (Shape, SmallVec<[Strides; 3]>, Moves) {
         // Strides of the output along the axes of the input.
@@ -121,6 +175,15 @@ impl Array {
         let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
         strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
         strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
+        if let Combined::SquaredDistances(_) | Combined::Positions(_) = combined {
+            // One element for all along the reduced axes.
+            let own = strides.last_mut().into_iter().flatten().zip(reduced);
+            own.filter(|(_, is_reduced)| **is_reduced).for_each(|(stride, _)| *stride = 0);
+        }
+        if let Combined::Positions(_) = combined {
+            // Positions count from the first element: the axis is not walked backwards.
+            strides.push(reduced.iter().map(|&is_reduced| isize::from(is_reduced)).collect());
+        }
         let (shape, moved) = simplify(self.shape(), &mut strides);
         (shape, strides, moved)
     }
@@ -154,21 +217,6 @@ impl Array {
         self.check_writable()
     }
 
-    /// Returns the sum along `axes` of the products of corresponding elements of two arrays of one
-    /// shape on one device.
-    pub(super) fn sum_products(
-        &self,
-        factor: &Array,
-        compute: DType,
-        axes: Option<&[isize]>,
-        keep_axes: bool,
-    ) -> Result<Array> {
-        let reduced = self.reduced_axes(axes)?;
-        let output = self.new_result(&self.shape_without(&reduced, keep_axes), compute)?;
-        self.queue_reduction((Reduction::Sum, compute), &reduced, Some(factor), &output)?;
-        Ok(output)
-    }
-
     /// Returns the sum of the products of corresponding elements, computed in `compute`, as an
     /// array without axes.
     ///
@@ -189,7 +237,11 @@ impl Array {
                     ),
                 ));
             }
-            self.sum_products(other, compute, None, false)
+            let reduced = self.reduced_axes(None)?;
+            let output = self.new_result(&[], compute)?;
+            let products = Combined::Products(other);
+            self.queue_reduction((Reduction::Sum, compute), &reduced, products, &output)?;
+            Ok(output)
         })())
     }
 

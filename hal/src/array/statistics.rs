@@ -1,6 +1,7 @@
 //! Mean, variance and counts along axes.
 
 use super::Array;
+use super::reduce::Combined;
 use crate::dtype::{DType, Kind};
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction, UnaryFunction};
@@ -36,9 +37,8 @@ impl Array {
 
     /// Returns the variance of the elements along `axes` (all axes without it): the sum of the
     /// squared distances from their mean, divided by their number less `degrees`. Axes and types
-    /// are those of [`Array::mean`]; of complex numbers the variance is real. The distances need
-    /// memory of the array's size. Without more than `degrees` elements the result is NaN or
-    /// infinite.
+    /// are those of [`Array::mean`]; of complex numbers the variance is real. The elements are read
+    /// twice. Without more than `degrees` elements the result is NaN or infinite.
     ///
     /// # Errors
     /// Those of [`Array::mean`]; `InvalidType` if `dtype` is no inexact type.
@@ -105,8 +105,11 @@ impl Array {
             return Ok(sum);
         }
         let mean = self.mean(Some(compute), axes, true)?;
-        let distances = Array::binary(BinaryFunction::Subtract, self.into(), (&mean).into())?;
-        distances.sum_products(&distances, compute, axes, keep_axes)
+        let reduced = self.reduced_axes(axes)?;
+        let output = self.new_result(&self.shape_without(&reduced, keep_axes), compute)?;
+        let distances = Combined::SquaredDistances(&mean);
+        self.queue_reduction((Reduction::Sum, compute), &reduced, distances, &output)?;
+        Ok(output)
     }
 
     /// The elements of this new array divided by a number, as elements of `dtype`.

@@ -121,7 +121,9 @@ impl Reduce {
         let Reduce { compute, shape, input, output, .. } = self;
         let (first, second) = match input {
             Mapped::Identity(a) => (a, None),
-            Mapped::Product(a, b) => (a, Some(b)),
+            Mapped::Product(a, b) | Mapped::SquaredDistance(a, b) | Mapped::Position(a, b) => {
+                (a, Some(b))
+            }
             Mapped::Indexed(it) => {
                 it.check("reduce")?;
                 (&it.base, Some(&it.indices))
@@ -131,7 +133,55 @@ impl Reduce {
         if is_record(*compute) || operands().any(|operand| is_record(operand.dtype)) {
             return Err(Error::invalid_type("reduce", "records cannot be reduced"));
         }
-        check_strides("reduce", shape.len(), operands())
+        check_strides("reduce", shape.len(), operands())?;
+        match input {
+            Mapped::SquaredDistance(_, about) => self.check_repeated(about),
+            Mapped::Position(elements, value) => {
+                self.check_positions(elements, value)?;
+                self.check_repeated(value)
+            }
+            Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => Ok(()),
+        }
+    }
+
+    /// The axes that are combined, and have more than one index.
+    fn reduced(&self) -> impl Iterator<Item = usize> {
+        let Reduce { shape, output, .. } = self;
+        (0..shape.len()).filter(|&axis| output.strides[axis] == 0 && shape[axis] != 1)
+    }
+
+    /// Refuses an input that has more than one element for an element of the output.
+    fn check_repeated(&self, input: &Operand) -> Result<()> {
+        if self.reduced().all(|axis| input.strides[axis] == 0) {
+            return Ok(());
+        }
+        let detail = "the second input has one element for each element of the output";
+        Err(Error::invalid("reduce", format!("{detail}; its strides are {:?}", input.strides)))
+    }
+
+    fn check_positions(&self, elements: &Operand, value: &Operand) -> Result<()> {
+        let Reduce { reduction, compute, .. } = self;
+        if elements.dtype != value.dtype || !matches!(compute, DType::Int32 | DType::Int64) {
+            return Err(Error::invalid_type(
+                "reduce",
+                format!(
+                    "elements of {} are compared with {}, and their positions are {compute}; allowed \
+                     are elements of one dtype, and int32 or int64",
+                    elements.dtype, value.dtype
+                ),
+            ));
+        }
+        let axes = self.reduced().count();
+        if axes > 1 || !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
+            return Err(Error::invalid(
+                "reduce",
+                format!(
+                    "reduction {reduction:?} of positions along {axes} axes; allowed are the minimum \
+                     and the maximum along one"
+                ),
+            ));
+        }
+        Ok(())
     }
 }
 

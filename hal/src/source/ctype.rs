@@ -41,17 +41,24 @@ pub(super) const fn accumulator(reduction: Reduction, compute: DType) -> DType {
     reduction.result(compute).working()
 }
 
+/// What a reduction starts with.
+pub(super) fn identity(reduction: Reduction, compute: DType) -> String {
+    let accumulator = accumulator(reduction, compute);
+    let (value, functions) = (value(accumulator), functions(accumulator));
+    match reduction.start() {
+        Start::Zero => format!("convert<{value}>((i32)0)"),
+        Start::One => format!("convert<{value}>((i32)1)"),
+        Start::Highest => format!("{functions}::highest()"),
+        Start::Lowest => format!("{functions}::lowest()"),
+    }
+}
+
 /// The `struct` that a reduction's generic code takes: identity and combination.
 pub(super) fn operator(name: &str, reduction: Reduction, compute: DType) -> String {
     let accumulator = accumulator(reduction, compute);
     let (value, functions) = (value(accumulator), functions(accumulator));
     let combine = reduction.combine().properties().name;
-    let identity = match reduction.start() {
-        Start::Zero => format!("convert<{value}>((i32)0)"),
-        Start::One => format!("convert<{value}>((i32)1)"),
-        Start::Highest => format!("{functions}::highest()"),
-        Start::Lowest => format!("{functions}::lowest()"),
-    };
+    let identity = identity(reduction, compute);
     format!(
         "struct {name}_operator {{
     typedef {value} value;

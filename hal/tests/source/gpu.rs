@@ -176,7 +176,9 @@ fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
         Description::Reduce(it) => {
             match &mut it.input {
                 Mapped::Identity(x) => shift(x),
-                Mapped::Product(x, y) => [x, y].into_iter().for_each(shift),
+                Mapped::Product(x, y) | Mapped::SquaredDistance(x, y) | Mapped::Position(x, y) => {
+                    [x, y].into_iter().for_each(shift);
+                }
                 Mapped::Indexed(it) => indexed(it),
             }
             shift(&mut it.output);

@@ -111,6 +111,7 @@ __all__ = [
     "random_seeded",
     "random_skip",
     "reduce",
+    "position",
     "reduce_subset",
     "register_host_memory",
     "reset_device",
@@ -901,6 +902,7 @@ def reduce(
     stream: _Stream = None,
     allocator: Any | None = None,
 ) -> GPUArray: ...
+def position(reduction: Reduction, a: GPUArray, axis: int, keepdims: bool) -> GPUArray: ...
 def reduce_subset(
     reduction: Reduction,
     subset: GPUArray,

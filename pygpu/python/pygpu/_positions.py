@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from . import _core
 from ._arguments import gpu_array
 from ._axes import along_axis
@@ -25,24 +23,14 @@ def _first(
             f"attempt to get the position of an extreme element of an empty sequence: a has shape "
             f"{a.shape}"
         )
-    chosen = _core.reduce(reduction, a, axis=axis, keepdims=True)
-    table = _core.universal_functions
-    is_chosen = table["equal"](a, chosen)
-    if a.dtype.kind in "fc":
-        # Where there is one that is not a number, it is chosen, and equals nothing.
-        table["logical_or"](is_chosen, table["not_equal"](a, a), out=is_chosen)
-    dtype = np.dtype(np.int32 if length < 2**31 else np.int64)
-    places = _core.sequence(0, 1, length, dtype, a)
-    places = places[(slice(None), *[None] * (a.ndim - axis - 1))]
-    places = _core.select(is_chosen, places, dtype.type(length), False)
-    result = _core.reduce(_Reduction.Minimum, places, axis=axis, keepdims=keepdims).astype(np.int64)
+    result = _core.position(reduction, a, axis, keepdims)
     if keepdims and a.ndim != ndim:
         result = result.reshape((1,) * ndim)
     if out is None:
         return result
     if gpu_array("out", out).shape != result.shape:
         raise ValueError(f"out has shape {out.shape}; the result has shape {result.shape}")
-    return table["positive"](result, out=out)
+    return _core.universal_functions["positive"](result, out=out)
 
 
 def argmin(
@@ -75,10 +63,6 @@ def argmin(
     ------
     ValueError
         There are no elements to choose from.
-
-    Notes
-    -----
-    The work needs five bytes for each element while it is under way.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 use super::arguments::{expect_array, optional_array};
 use super::functions::with_allocator;
 use super::transfer::on_stream;
-use super::{GPUArray, run, wrap_with_allocator};
+use super::{GPUArray, run, wrap_like, wrap_with_allocator};
 use crate::dtypes;
 use crate::integer::argument;
 use gpuarray::function::Reduction;
@@ -208,4 +208,19 @@ pub(crate) fn reduce<'py>(
 ) -> Object<'py> {
     let arguments = Arguments { axis, dtype, out, keepdims, stream, allocator };
     arguments.reduce(expect_array("a", a)?, reduction.get().value())
+}
+
+/// Where the smallest or largest elements are along an axis.
+#[pyfunction]
+#[pyo3(signature = (reduction, a, axis, keepdims))]
+pub(crate) fn position<'py>(
+    reduction: &Bound<'py, PyReduction>,
+    a: &Bound<'py, PyAny>,
+    axis: isize,
+    keepdims: bool,
+) -> Object<'py> {
+    let a = expect_array("a", a)?;
+    let (array, reduction) = (a.get().array()?, reduction.get().value());
+    let result = run(a.py(), array.size(), || array.position(reduction, axis, keepdims))?;
+    wrap_like(a, result, None)
 }

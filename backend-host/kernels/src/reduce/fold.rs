@@ -16,7 +16,7 @@ impl Reducer<'_> {
     pub(super) unsafe fn fold(
         &self,
         folded: &Shape,
-        addresses: [usize; 2],
+        addresses: [usize; 3],
         length: usize,
         target: usize,
         memory: &mut Vec<Cell>,
@@ -44,7 +44,7 @@ impl Reducer<'_> {
     unsafe fn fold_line(
         &self,
         folded: &Shape,
-        addresses: [usize; 2],
+        addresses: [usize; 3],
         target: usize,
         scratch: &mut Scratch,
     ) {
@@ -97,7 +97,7 @@ impl Reducer<'_> {
     unsafe fn fold_rows(
         &self,
         folded: &Shape,
-        addresses: [usize; 2],
+        addresses: [usize; 3],
         length: usize,
         target: usize,
         memory: &mut Vec<Cell>,

@@ -125,6 +125,24 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
                 let multiply = Function::Binary(BinaryFunction::Multiply);
                 apply(multiply, *compute, &[element(x), element(y)])
             }
+            Mapped::SquaredDistance(x, about) => {
+                let arithmetic =
+                    |function, x, y| apply(Function::Binary(function), *compute, &[x, y]);
+                let distance = arithmetic(BinaryFunction::Subtract, element(x), element(about));
+                arithmetic(BinaryFunction::Multiply, distance, distance)
+            }
+            Mapped::Position(x, value) => {
+                let of =
+                    |operand: &hal::operation::Operand| read(at(operand, &index), operand.dtype);
+                let equal = Function::Binary(BinaryFunction::Equal);
+                let same = |x: Scalar, y: Scalar| apply(equal, x.dtype(), &[x, y]).is_true();
+                let (x, value) = (of(x), of(value));
+                if !same(x, value) && same(x, x) {
+                    continue;
+                }
+                let reduced = (0..shape.len()).filter(|&axis| output.strides[axis] == 0);
+                cast(&Scalar::new(reduced.map(|axis| index[axis]).sum::<usize>() as i64), *compute)
+            }
             Mapped::Indexed(source) => indexed(source, &index)
                 .map_or_else(|| zero(*compute), |(value, _)| cast(&value, *compute)),
         };

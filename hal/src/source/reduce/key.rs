@@ -10,6 +10,9 @@ pub(super) enum MappedTypes {
     Product(DType, DType),
     /// The elements' type and that of the indices.
     Indexed(DType, DType),
+    /// The elements' type and that of what their distances are from.
+    SquaredDistance(DType, DType),
+    Position(DType),
 }
 
 /// Everything that changes the code of the kernels of a reduction.
@@ -43,7 +46,30 @@ impl MappedTypes {
         match self {
             MappedTypes::Identity(a) => Some(a.size()),
             MappedTypes::Product(a, b) => Some(a.size().max(b.size())),
+            MappedTypes::SquaredDistance(a, _) | MappedTypes::Position(a) => Some(a.size()),
             MappedTypes::Indexed(..) => None,
+        }
+    }
+
+    /// The inputs of which there is an element for each index: the first ones.
+    pub(super) fn varying(self) -> usize {
+        match self {
+            MappedTypes::Product(..) | MappedTypes::Indexed(..) => 2,
+            MappedTypes::Identity(_)
+            | MappedTypes::SquaredDistance(..)
+            | MappedTypes::Position(_) => 1,
+        }
+    }
+
+    /// The lists of strides in iteration spaces, besides the output's: one for each input, and for positions
+    /// one that says how they run.
+    pub(super) fn strided(self) -> usize {
+        match self {
+            MappedTypes::Identity(_) => 1,
+            MappedTypes::Product(..)
+            | MappedTypes::Indexed(..)
+            | MappedTypes::SquaredDistance(..) => 2,
+            MappedTypes::Position(_) => 3,
         }
     }
 

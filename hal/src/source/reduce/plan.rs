@@ -2,7 +2,7 @@
 
 use super::key::{Access, Key, MappedTypes};
 use crate::error::Result;
-use crate::operation::{Mapped, Operand, Reduce};
+use crate::operation::{Mapped, Operand, Reduce, Strides};
 use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
 use crate::source::launches::{Launches, THREADS, blocks};
@@ -64,11 +64,25 @@ pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Re
             SmallVec::from_slice(&[&it.base, &it.indices]),
             Some((it.axis_length as i64, it.axis_stride as i64)),
         ),
+        Mapped::SquaredDistance(a, about) => (
+            MappedTypes::SquaredDistance(a.dtype, about.dtype),
+            SmallVec::from_slice(&[a, about]),
+            None,
+        ),
+        Mapped::Position(a, value) => {
+            (MappedTypes::Position(a.dtype), SmallVec::from_slice(&[a, value]), None)
+        }
     };
     let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
     operands.extend(inputs);
-    let strides: SmallVec<[&[isize]; 3]> =
+    // Positions are the indices along the reduced axis: it is not walked backwards.
+    let forwards: Strides;
+    let mut strides: SmallVec<[&[isize]; 4]> =
         operands.iter().map(|operand| &operand.strides[..]).collect();
+    if let MappedTypes::Position(_) = mapped {
+        forwards = output.strides.iter().map(|&stride| isize::from(stride == 0)).collect();
+        strides.push(&forwards);
+    }
     let (mut kept, mut reduced) = (IterationSpace::default(), IterationSpace::default());
     kept.fill(shape, &strides, |axis| output.strides[axis] != 0)?;
     reduced.fill(shape, &strides[1..], |axis| output.strides[axis] == 0)?;
@@ -86,7 +100,8 @@ pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Re
     let wide = kept.wide()
         || reduced.wide()
         || kept.count().saturating_mul(reduced.count().max(1)) >= 1 << 31;
-    let sizes = operands[1..].iter().map(|operand| operand.dtype.size()).collect();
+    let varying = &operands[1..=mapped.varying()];
+    let sizes = varying.iter().map(|operand| operand.dtype.size()).collect();
     let arrays = InputArrays { sizes, addresses: &addresses[1..] };
     let (access, partition) = arrays.access(mapped, &kept, &mut reduced);
     let key = Key {
@@ -154,14 +169,14 @@ impl Prepared<'_> {
 }
 
 impl Partition {
-    fn of(kept: &IterationSpace, reduced: &IterationSpace) -> Partition {
+    fn of(varying: usize, kept: &IterationSpace, reduced: &IterationSpace) -> Partition {
         let (outputs, length) = (kept.count(), reduced.count());
-        // The last operand is the one that varies: the elements, or their indices.
-        let nearest = |space: &IterationSpace| {
-            let strides = space.strides.last().into_iter().flatten();
+        // The last input that varies: the elements, or their indices.
+        let nearest = |space: &IterationSpace, operand: usize| {
+            let strides = space.strides[operand].iter();
             strides.map(|stride| stride.unsigned_abs()).filter(|&reach| reach != 0).min()
         };
-        let across = match (nearest(kept), nearest(reduced)) {
+        let across = match (nearest(kept, varying), nearest(reduced, varying - 1)) {
             (Some(kept), Some(reduced)) => reduced <= kept,
             (kept, _) => kept.is_none(),
         };
@@ -192,7 +207,8 @@ impl Partition {
     }
 }
 
-/// The arrays that are read: the sizes of their elements, and their addresses.
+/// The arrays of which there is an element for each index: the sizes of their elements, and the
+/// addresses of all inputs.
 struct InputArrays<'a> {
     sizes: SmallVec<[usize; 2]>,
     addresses: &'a [u64],
@@ -208,8 +224,9 @@ impl InputArrays<'_> {
         reduced: &mut IterationSpace,
     ) -> (Access, Partition) {
         let (outputs, length) = (kept.count(), reduced.count());
-        let by_element =
-            |reduced: &IterationSpace| (Access::Elements, Partition::of(kept, reduced));
+        let by_element = |reduced: &IterationSpace| {
+            (Access::Elements, Partition::of(mapped.varying(), kept, reduced))
+        };
         let Some(pack) = mapped.pack() else {
             return by_element(reduced);
         };

@@ -15,6 +15,8 @@ impl KernelKey for Key {
             MappedTypes::Identity(_) => "elements",
             MappedTypes::Product(..) => "products",
             MappedTypes::Indexed(..) => "indexed",
+            MappedTypes::SquaredDistance(..) => "squared_distances",
+            MappedTypes::Position(_) => "positions",
         };
         let types: Vec<&str> = self.types().iter().map(|&dtype| ctype::value(dtype)).collect();
         format!(
@@ -42,14 +44,12 @@ impl KernelKey for Key {
     fn prelude(&self) -> Prelude {
         let working = self.compute.working();
         let accumulator = ctype::accumulator(self.reduction, self.compute);
-        let indexed = match self.input {
+        let input = match self.input {
             MappedTypes::Indexed(..) => Prelude::INDEXED,
+            MappedTypes::Position(a) => ctype::prelude(a),
             _ => Prelude::NONE,
         };
-        ctype::prelude(working)
-            .with(ctype::prelude(accumulator))
-            .with(Prelude::REDUCE)
-            .with(indexed)
+        ctype::prelude(working).with(ctype::prelude(accumulator)).with(Prelude::REDUCE).with(input)
     }
 
     fn kernels(&self, name: &str) -> String {
@@ -57,7 +57,7 @@ impl KernelKey for Key {
         let accumulator = self.accumulator();
         let result = ctype::value(self.reduction.result(self.compute));
         let output = ctype::value(self.output);
-        let kept = type_name(self.ranks.0, 1 + self.types().len(), self.wide);
+        let kept = type_name(self.ranks.0, 1 + self.input.strided(), self.wide);
         let mut text = ctype::operator(name, self.reduction, self.compute);
         text += &match self.access {
             Access::Packs(_) | Access::Columns(_) => self.packs(name),
@@ -74,7 +74,7 @@ impl KernelKey for Key {
     }}
 }};
 ",
-            1 + self.types().len(),
+            1 + self.input.strided(),
         );
         let (target, sink) = match self.staged {
             true => (
@@ -89,8 +89,8 @@ impl KernelKey for Key {
                 format!("{name}_sink sink;\n    sink.kept = &kept;\n    sink.out = out;"),
             ),
         };
-        let reduced = type_name(self.ranks.1, self.types().len(), self.wide);
-        let (_, parameters, arguments, _) = self.extra();
+        let reduced = type_name(self.ranks.1, self.input.strided(), self.wide);
+        let Extra { parameters, arguments, .. } = self.extra();
         let (shape, call) = match self.access {
             Access::Packs(deep) => (
                 ", u32 tail",
@@ -147,13 +147,26 @@ impl KernelKey for Key {
     }
 }
 
+/// What kernels have beside one input.
+#[derive(Default)]
+struct Extra {
+    /// Fields of a source, and of a row.
+    source: &'static str,
+    row: String,
+    /// Parameters of a kernel, and what puts them into a source.
+    parameters: &'static str,
+    arguments: &'static str,
+    /// What fills a row's fields from a source.
+    copies: String,
+}
+
 impl Key {
     fn types(&self) -> SmallVec<[DType; 2]> {
         match self.input {
-            MappedTypes::Identity(a) => SmallVec::from_slice(&[a]),
-            MappedTypes::Product(a, b) | MappedTypes::Indexed(a, b) => {
-                SmallVec::from_slice(&[a, b])
-            }
+            MappedTypes::Identity(a) | MappedTypes::Position(a) => SmallVec::from_slice(&[a]),
+            MappedTypes::Product(a, b)
+            | MappedTypes::Indexed(a, b)
+            | MappedTypes::SquaredDistance(a, b) => SmallVec::from_slice(&[a, b]),
         }
     }
 
@@ -161,31 +174,59 @@ impl Key {
         ctype::value(ctype::accumulator(self.reduction, self.compute))
     }
 
-    /// What a second input and an indexed axis add: fields, parameters, their assignment to a
-    /// source, and from there to a row.
-    fn extra(&self) -> (&'static str, &'static str, &'static str, &'static str) {
+    /// What a second input and an indexed axis add.
+    fn extra(&self) -> Extra {
+        let second = |row, copies: String| Extra {
+            source: "    const char* b;\n",
+            row,
+            parameters: ", const char* b",
+            arguments: "source.b = b;",
+            copies,
+        };
         match self.input {
-            MappedTypes::Identity(_) => ("", "", "", ""),
-            MappedTypes::Product(..) => (
-                "    const char* b;\n",
-                ", const char* b",
-                "source.b = b;",
-                "row.b = b + offset[2];",
-            ),
-            MappedTypes::Indexed(..) => (
-                "    const char* b;\n    i64 length;\n    i64 stride;\n",
-                ", const char* b, i64 length, i64 stride",
-                "source.b = b; source.length = length; source.stride = stride;",
-                "row.b = b + offset[2]; row.length = length; row.stride = stride;",
-            ),
+            MappedTypes::Identity(_) => Extra::default(),
+            MappedTypes::Product(..) => {
+                second("    const char* b;\n".to_owned(), "row.b = b + offset[2];".to_owned())
+            }
+            MappedTypes::Indexed(..) => {
+                const FIELDS: &str = "    const char* b;\n    i64 length;\n    i64 stride;\n";
+                Extra {
+                    source: FIELDS,
+                    row: FIELDS.to_owned(),
+                    parameters: ", const char* b, i64 length, i64 stride",
+                    arguments: "source.b = b; source.length = length; source.stride = stride;",
+                    copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;"
+                        .to_owned(),
+                }
+            }
+            MappedTypes::SquaredDistance(_, about) | MappedTypes::Position(about) => {
+                // Packs of columns are about as many outputs.
+                let outputs = match self.access {
+                    Access::Columns(_) => self.input.columns().unwrap_or(1),
+                    Access::Packs(_) | Access::Elements => 1,
+                };
+                let about = ctype::value(about);
+                second(
+                    format!("    {about} about[{outputs}];\n"),
+                    format!(
+                        "#pragma unroll
+        for (int k = 0; k < {outputs}; ++k) {{
+            if (k > 0) {{
+                kept->locate(output + k, offset);
+            }}
+            row.about[k] = load<{about}>(b + offset[2]);
+        }}"
+                    ),
+                )
+            }
         }
     }
 
     /// The structs that read an output's elements one by one, anywhere.
     fn elements(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let (accumulator, inputs) = (self.accumulator(), self.types().len());
-        let element = self.element("offset[0]", "offset[1]");
+        let (accumulator, inputs) = (self.accumulator(), self.input.strided());
+        let element = self.element("offset[0]", "offset[1]", "i");
         let methods = format!(
             "    METHOD {accumulator} operator()({index} i) const {{
         {offset} offset[{inputs}];
@@ -199,13 +240,16 @@ impl Key {
     /// The structs that read packs, of one output's elements or of one of each output.
     fn packs(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let (accumulator, inputs) = (self.accumulator(), self.types().len());
+        let (accumulator, inputs) = (self.accumulator(), self.input.strided());
+        let varying = self.input.varying();
         let columns = matches!(self.access, Access::Columns(_));
         let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
         // Packs of one axis are neighbours, and need not be aligned.
         let run = !columns && self.ranks.1 == 1;
         let (mut arrays, mut fetches, mut aligned) = (String::new(), String::new(), Vec::new());
-        for (position, (input, dtype)) in ["a", "b"].into_iter().zip(self.types()).enumerate() {
+        for (position, (input, dtype)) in
+            ["a", "b"].into_iter().zip(self.types()).take(varying).enumerate()
+        {
             let kind = format!("{}, {pack}", ctype::stored(dtype));
             arrays += &format!("        Pack<{kind}> pack_{input}[COUNT];\n");
             if run {
@@ -230,7 +274,12 @@ impl Key {
 "
             ),
         };
-        let value = self.value(|input, dtype| {
+        let place = match columns {
+            true => "i + j * STEP".to_owned(),
+            false => format!("(i + j * STEP) * {pack} + k"),
+        };
+        let about = if columns { "k" } else { "0" };
+        let value = self.value(&place, about, |input, dtype| {
             format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
         });
         let (result, combine) = match columns {
@@ -262,7 +311,7 @@ impl Key {
         };
         let size = |dtype: DType| format!("i * sizeof({})", ctype::stored(dtype));
         let sizes: SmallVec<[String; 2]> = self.types().into_iter().map(size).collect();
-        let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]));
+        let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]), "i");
         let methods = format!(
             "    METHOD bool aligned() const {{ return {aligned}; }}
     METHOD {accumulator} element({index} i) const {{
@@ -285,21 +334,21 @@ impl Key {
     /// The struct of an output's elements, with these methods, and the one that finds it.
     fn row_and_source(&self, name: &str, methods: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let inputs = self.types().len();
+        let inputs = self.input.strided();
         let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
         let reduced = type_name(self.ranks.1, inputs, self.wide);
-        let (fields, _, _, copies) = self.extra();
+        let Extra { source, row, copies, .. } = self.extra();
         format!(
             "struct {name}_row {{
     const {reduced}* reduced;
     const char* a;
-{fields}{methods}}};
+{row}{methods}}};
 struct {name}_source {{
     typedef {name}_row Row;
     const {kept}* kept;
     const {reduced}* reduced;
     const char* a;
-{fields}    METHOD Row at({index} output) const {{
+{source}    METHOD Row at({index} output) const {{
         {offset} offset[{}];
         kept->locate(output, offset);
         Row row;
@@ -314,8 +363,9 @@ struct {name}_source {{
         )
     }
 
-    /// What is combined, of the inputs' elements as `read` returns them.
-    fn value(&self, read: impl Fn(&str, DType) -> String) -> String {
+    /// What is combined, of the inputs' elements as `read` returns them: those at index `place` of an
+    /// output's, which are compared with number `about` of the row.
+    fn value(&self, place: &str, about: &str, read: impl Fn(&str, DType) -> String) -> String {
         let (compute, accumulator) = (ctype::value(self.compute), self.accumulator());
         let working = self.compute.working();
         let load = |input: &str, dtype: DType| {
@@ -335,20 +385,39 @@ struct {name}_source {{
                 load("a", a),
                 load("b", b)
             ),
+            MappedTypes::SquaredDistance(a, from) => {
+                let functions = ctype::functions(working);
+                let from = format!("convert<{}>(about[{about}])", ctype::value(from));
+                let from = format!("convert<{}>({from})", ctype::value(working));
+                let distance = format!("{functions}::subtract({}, {from})", load("a", a));
+                format!("convert<{accumulator}>({functions}::multiply({distance}, {distance}))")
+            }
+            MappedTypes::Position(a) => {
+                let (functions, value) = (ctype::functions(a), read("a", a));
+                let is_nan = match a.is_inexact() {
+                    true => format!(" || {functions}::not_equal({value}, {value})"),
+                    false => String::new(),
+                };
+                let identity = ctype::identity(self.reduction, self.compute);
+                format!(
+                    "{functions}::equal({value}, about[{about}]){is_nan} ? ({accumulator})({place}) : {identity}"
+                )
+            }
         }
     }
 
-    /// Statements that return the element at these offsets.
-    fn element(&self, a: &str, b: &str) -> String {
+    /// Statements that return the element at these offsets, and this index.
+    fn element(&self, a: &str, b: &str, place: &str) -> String {
         let MappedTypes::Indexed(_, at) = self.input else {
-            let value = self.value(|input, dtype| {
+            let value = self.value(place, "0", |input, dtype| {
                 let offset = if input == "a" { a } else { b };
                 format!("load<{}>({input} + {offset})", ctype::value(dtype))
             });
             return format!("        return {value};\n");
         };
-        let value = self
-            .value(|_, dtype| format!("load<{}>(a + {a} + place * stride)", ctype::value(dtype)));
+        let value = self.value(place, "0", |_, dtype| {
+            format!("load<{}>(a + {a} + place * stride)", ctype::value(dtype))
+        });
         format!(
             "        i64 place;
         if (!resolve(load<{}>(b + {b}), length, &place)) {{
