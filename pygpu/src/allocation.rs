@@ -100,7 +100,10 @@ impl DeviceAllocation {
 impl DeviceAllocation {
     /// Frees the memory now, behind the work that uses it. Using it afterwards is an error.
     ///
-    /// Raises LogicError while a buffer of `as_buffer` is alive, or if it was freed already.
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     A buffer of `as_buffer` is alive, or it was freed already.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
         self.retire(py)?;
         self.end_region(py)
@@ -120,9 +123,34 @@ impl DeviceAllocation {
         self.memory.bytes()
     }
 
-    /// A memoryview of `size` bytes from `offset` on, for libraries that take device addresses as
-    /// buffers. The memory stays allocated as long as the view; a host cannot read a GPU's memory
-    /// through it.
+    /// Returns a buffer over a part of the memory, for libraries that take device addresses as
+    /// buffers, as those of MPI do.
+    ///
+    /// The memory stays allocated as long as the buffer; a host cannot read a GPU's memory through
+    /// it.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int
+    ///     The number of bytes.
+    /// offset : int
+    ///     The first byte.
+    ///
+    /// Returns
+    /// -------
+    /// memoryview
+    ///     The buffer.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The part does not lie within the memory, or that was freed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import autoinit, driver
+    /// >>> driver.mem_alloc(24).as_buffer(16, offset=8).nbytes
+    /// 16
     #[pyo3(signature = (size, offset = 0))]
     fn as_buffer<'py>(
         &self,

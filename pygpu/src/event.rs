@@ -44,6 +44,8 @@ const INTERPROCESS: u32 = 4;
 /// True
 /// >>> start.time_till(end) >= 0  # milliseconds
 /// True
+/// >>> end.time_since(start) == start.time_till(end)
+/// True
 #[pyclass(frozen, weakref, name = "Event", module = "pygpu.driver")]
 pub(crate) struct PyEvent {
     pub(crate) event: Arc<dyn Event>,
@@ -111,14 +113,34 @@ impl PyEvent {
         Ok(slf)
     }
 
-    /// Waits until all work before the mark has run; returns the event itself.
+    /// Waits until all work before the mark has run (`cuEventSynchronize`, `hipEventSynchronize`).
+    ///
+    /// Returns
+    /// -------
+    /// Event
+    ///     The event itself.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     Work that was queued before the mark has failed.
     fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let this = slf.get();
         this.note(crate::synchronize::synchronize_event(slf.py(), this.event.as_ref())?)?;
         Ok(slf)
     }
 
-    /// Returns True once all work before the mark has run.
+    /// Returns True once all work before the mark has run (`cuEventQuery`, `hipEventQuery`).
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     True for an event that was never recorded, too.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     Work that was queued before the mark has failed.
     fn query(&self) -> PyResult<bool> {
         self.note(self.event.query())
     }
@@ -165,7 +187,25 @@ impl PyEvent {
         self.note(event.get().event.elapsed_since(self.event.as_ref()))
     }
 
-    /// Returns the handle with which other processes can open an event made with `INTERPROCESS`.
+    /// Returns the handle with which other processes can open an event made with `INTERPROCESS`
+    /// (`cuIpcGetEventHandle`, `hipIpcGetEventHandle`).
+    ///
+    /// Returns
+    /// -------
+    /// bytearray
+    ///     64 octets.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The event was made without `INTERPROCESS`, or the device shares none.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import autoinit, driver
+    /// >>> flags = driver.event_flags.INTERPROCESS | driver.event_flags.DISABLE_TIMING
+    /// >>> len(driver.Event(flags).ipc_handle())  # for driver.Event.from_ipc_handle(handle)
+    /// 64
     fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
         let handle = self.note(self.device.export_event(self.event.as_ref()))?;
         Ok(ipc::to_object(py, &handle))

@@ -121,7 +121,13 @@ impl IPCMemoryHandle {
         Ok(PyClassInitializer::from(allocation).add_subclass(IPCMemoryHandle))
     }
 
-    /// Ends the use of the memory.
+    /// Ends the use of the memory (`cuIpcCloseMemHandle`, `hipIpcCloseMemHandle`), behind the work
+    /// that uses it.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     It was closed already, or a buffer of `as_buffer` is alive.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.as_super().get().free(slf.py())
     }

@@ -29,6 +29,11 @@ const SINGLE: u32 = 4;
 /// >>> memory = driver.managed_empty(3, np.float32).base
 /// >>> isinstance(memory, driver.DeviceAllocation)
 /// True
+/// >>> memory.attach(driver.mem_attach_flags.HOST)
+/// >>> driver.Context.synchronize()
+/// >>> memory.get_device_pointer() == int(memory)
+/// True
+/// >>> memory.free()
 #[pyclass(frozen, extends = DeviceAllocation, module = "pygpu.driver")]
 #[derive(Default)]
 pub(crate) struct ManagedAllocation {
@@ -38,12 +43,27 @@ pub(crate) struct ManagedAllocation {
 #[pymethods]
 impl ManagedAllocation {
     /// Returns the address of the memory, for the device and for the host.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     The address.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The memory was freed.
     fn get_device_pointer(slf: &Bound<'_, Self>) -> PyResult<u64> {
         address_of("the allocation", slf.as_any())
     }
 
     /// Ends the device's use of the memory, and frees it, behind the work that uses it. Where
     /// the numpy array over it is still there, that keeps the memory until it goes, too.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     A buffer of `as_buffer` is alive, or it was freed already.
     fn free(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, allocation) = (slf.py(), slf.as_super().get());
         allocation.retire(py)?;
@@ -53,9 +73,23 @@ impl ManagedAllocation {
         allocation.end_region(py)
     }
 
-    /// Says who uses the memory next. It moves to the host (`mem_attach_flags.HOST`) or to the
-    /// device (`SINGLE`) behind the work queued on `stream`, or wherever it is touched (`GLOBAL`).
-    /// Both may use it in any case.
+    /// Says who uses the memory next (`cuMemPrefetchAsync`, `hipMemPrefetchAsync`).
+    ///
+    /// It moves to the host (`mem_attach_flags.HOST`) or to the device (`SINGLE`) behind the work
+    /// queued on `stream`, or wherever it is touched (`GLOBAL`). Both may use it in any case; in
+    /// PyCUDA the flags also forbid uses.
+    ///
+    /// Parameters
+    /// ----------
+    /// mem_flags : mem_attach_flags
+    ///     Who uses it.
+    /// stream : Stream, optional
+    ///     Where the move is queued; the default stream without it.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     `mem_flags` is another number, or the memory was freed.
     #[pyo3(signature = (mem_flags, stream = None))]
     fn attach(
         slf: &Bound<'_, Self>,

@@ -21,13 +21,23 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///
 /// Examples
 /// --------
-/// >>> from pygpu import autoinit, compiler
+/// >>> from pygpu import autoinit, compiler, driver
 /// >>> source = "__device__ int numbers[3]; __global__ void nothing() {}"
 /// >>> module = compiler.SourceModule(source).module
 /// >>> address, size = module.get_global("numbers")
 /// >>> size
 /// 12
 /// >>> module.get_function("nothing")(block=(1, 1, 1))
+/// >>> unbound = driver.TextureReference()  # where the device has textures
+/// >>> references = compiler.SourceModule('''
+/// ... texture<float, 1> row;
+/// ... surface<void, 2> image;
+/// ... __global__ void use(float *x) {
+/// ...     *x = tex1Dfetch(row, 0);
+/// ...     surf2Dwrite(*x, image, 0, 0);
+/// ... }''').module
+/// >>> references.get_texref("row").get_flags(), type(references.get_surfref("image")).__name__
+/// (0, 'SurfaceReference')
 #[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
 pub(crate) struct PyModuleObject {
     /// Unloading code waits for the device.
@@ -374,6 +384,12 @@ struct Input {
 /// >>> linker = driver.Linker()
 /// >>> linker.add_data(code, driver.jit_input_type.PTX)
 /// >>> linker.link_module().get_function("nothing")(block=(1, 1, 1))
+/// >>> import tempfile
+/// >>> linker = driver.Linker()
+/// >>> with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+/// ...     _ = file.write(code)
+/// ...     file.flush()
+/// ...     linker.add_file(file.name, driver.jit_input_type.PTX)
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct Linker {
     inputs: Mutex<Vec<Input>>,
@@ -420,6 +436,11 @@ impl Linker {
     ///     What kind of code it is.
     /// name : str
     ///     What messages show.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     `input_type` is another number.
     #[pyo3(signature = (data, input_type, name = "unknown"))]
     fn add_data(
         &self,
@@ -446,6 +467,8 @@ impl Linker {
     /// ------
     /// OSError
     ///     The file cannot be read.
+    /// LogicError
+    ///     `input_type` is another number.
     fn add_file(
         &self,
         filename: PathBuf,
@@ -459,6 +482,18 @@ impl Linker {
     }
 
     /// Links what was added, and loads the result.
+    ///
+    /// Returns
+    /// -------
+    /// Module
+    ///     The loaded code.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The pieces do not fit each other, or one is no code; the text has the linker's words.
+    /// Unsupported
+    ///     The backend links no code.
     fn link_module(&self, py: Python<'_>) -> PyResult<PyModuleObject> {
         let inputs = std::mem::take(&mut *self.inputs());
         let device = current_device()?.device;

@@ -63,6 +63,9 @@ fn gone(call: &'static str) -> PyErr {
 /// >>> memory = driver.pagelocked_empty(3, np.float32).base
 /// >>> memory.size
 /// 12
+/// >>> memory.get_flags(), memory.get_device_pointer() != 0
+/// (0, True)
+/// >>> memory.free()
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct PagelockedHostAllocation {
     memory: Mutex<Option<DeferredDrop<PinnedMemory>>>,
@@ -93,6 +96,11 @@ impl PagelockedHostAllocation {
 
     /// Frees the memory, behind the copies that are queued. Where the numpy array over it is
     /// still there, that keeps the memory until it goes, too.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     It was freed already.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_freed.swap(true, Ordering::AcqRel) {
             return Err(gone("free"));
@@ -105,6 +113,11 @@ impl PagelockedHostAllocation {
     }
 
     /// Returns the flags that it was allocated with (`host_alloc_flags`).
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     Values of `host_alloc_flags`, added up.
     fn get_flags(&self) -> u32 {
         self.flags
     }
@@ -114,6 +127,16 @@ impl PagelockedHostAllocation {
     }
 
     /// Returns the address under which the device sees the memory.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     The address.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The memory was freed.
     fn get_device_pointer(&self) -> PyResult<u64> {
         self.device.pinned_address(self.pointer("get_device_pointer")?).or_raise()
     }
@@ -247,6 +270,26 @@ impl RegisteredHostMemory {
     }
 
     /// Returns the address under which the device sees the memory.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     The address.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The registration has ended, or was made without `mem_host_register_flags.DEVICEMAP`
+    ///     where the device needs that.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import autoinit, driver
+    /// >>> flags = driver.mem_host_register_flags.DEVICEMAP
+    /// >>> locked = driver.register_host_memory(driver.aligned_zeros(1024, np.float32), flags)
+    /// >>> locked.base.get_device_pointer() != 0
+    /// True
     fn get_device_pointer(&self) -> PyResult<u64> {
         let pointer = unlocked(&self.memory).as_ref().map(|memory| memory.0.pointer());
         let pointer = pointer.ok_or_else(|| gone("get_device_pointer"))?;

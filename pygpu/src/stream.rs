@@ -48,6 +48,19 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// >>> stream.synchronize()
 /// >>> stream.is_done()
 /// True
+/// >>> other, event = driver.Stream.from_handle(stream.handle), driver.Event()
+/// >>> _ = event.record(stream)
+/// >>> driver.Stream().wait_for_event(event)
+/// >>> b = gpuarray.zeros(3).on(stream)
+/// >>> stream.synchronize()
+/// >>> stream.begin_capture()
+/// >>> b += 1
+/// >>> stream.is_capturing()
+/// True
+/// >>> graph = stream.end_capture()
+/// >>> graph.launch(stream)
+/// >>> b.get()
+/// array([1., 1., 1.])
 #[pyclass(frozen, weakref, name = "Stream", module = "pygpu.driver")]
 pub(crate) struct PyStream {
     /// Keeps the owner of an external stream alive. Before the stream, since fields are dropped in
@@ -110,11 +123,31 @@ impl PyStream {
         self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit, uses))
     }
 
-    /// A stream that another library made: its handle, or an object that has
-    /// `__cuda_stream__`. Handle 0 and 1 are the default stream, 2 is the default stream of
-    /// each thread, and the object is that thread's alone. `owner`, or that object, is kept as long
-    /// as this one and arrays whose stream it is; memory that the stream was used on is then ordered
-    /// behind its work.
+    /// Returns a stream that another library made.
+    ///
+    /// Handle 0 and 1 are the default stream, 2 is the default stream of each thread, and the
+    /// object is that thread's alone. PyCUDA has no such method.
+    ///
+    /// Parameters
+    /// ----------
+    /// handle : int or object
+    ///     The stream's handle, or an object that has `__cuda_stream__`.
+    /// owner : object, optional
+    ///     What the stream lives as long as; that object by default. It is kept as long as this
+    ///     object and arrays whose stream it is; memory that the stream was used on is then ordered
+    ///     behind its work. Without an owner the program sees to it that the stream lives.
+    ///
+    /// Returns
+    /// -------
+    /// Stream
+    ///     The stream.
+    ///
+    /// Raises
+    /// ------
+    /// Unsupported
+    ///     The device can take no such stream, as the host can none of other libraries.
+    /// TypeError
+    ///     `handle` is neither.
     #[staticmethod]
     #[pyo3(signature = (handle, owner = None))]
     fn from_handle(
@@ -136,16 +169,37 @@ impl PyStream {
     }
 
     /// Waits until all work queued so far has run.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     Work that was queued has failed, or the stream captures.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         self.note(crate::synchronize::synchronize_stream(py, self.stream.as_ref())?)
     }
 
-    /// True once all work queued so far has run.
+    /// Returns True once all work queued so far has run (`cuStreamQuery`, `hipStreamQuery`).
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     Whether it has.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     Work that was queued has failed; on a GPU also while the stream captures.
     fn is_done(&self) -> PyResult<bool> {
         self.note(self.stream.query())
     }
 
-    /// Makes work that is queued from now on run after the work that the event was recorded behind.
+    /// Makes work that is queued from now on run after the work that the event was recorded behind
+    /// (`cuStreamWaitEvent`, `hipStreamWaitEvent`). The call returns at once.
+    ///
+    /// Parameters
+    /// ----------
+    /// event : Event
+    ///     The event.
     fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> PyResult<()> {
         let event = event.get().event.as_ref();
         // A stream that joins a capture by the event first waits for its earlier work.
@@ -173,6 +227,16 @@ impl PyStream {
     }
 
     /// Ends the recording and returns what was recorded (`cuStreamEndCapture`).
+    ///
+    /// Returns
+    /// -------
+    /// Graph
+    ///     What was recorded.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The stream does not capture, or what was queued meanwhile cannot be recorded.
     fn end_capture(&self, py: Python<'_>) -> PyResult<PyGraph> {
         Ok(PyGraph::recorded(self.finish_capture(py)?))
     }
@@ -211,7 +275,12 @@ impl PyStream {
         Ok(PyCapture::new(slf, mode))
     }
 
-    /// True between `begin_capture` and `end_capture`.
+    /// Returns True between `begin_capture` and `end_capture`.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     Whether work is recorded.
     fn is_capturing(&self) -> PyResult<bool> {
         self.note(self.stream.is_capturing())
     }

@@ -1,16 +1,23 @@
-"""Every public function and class documents its parameters, and shows itself in an example.
+"""Every public function, method and class documents its parameters, what it returns and raises, and
+shows itself in an example.
 
 The examples are run by `test_docstrings.py`.
 """
 
 from __future__ import annotations
 
-import enum
 import importlib
 import importlib.util
 import inspect
 
 import pytest
+from docstring_rules import (
+    examples_name,
+    function_of,
+    is_documented_by_a_sentence,
+    lacking_of_class,
+    lacking_of_function,
+)
 
 MODULES = [
     "pygpu",
@@ -43,18 +50,27 @@ MODULES = [
 if importlib.util.find_spec("distributed") is not None:
     MODULES.append("pygpu.dask")
 
+# Methods that no example shows, and why.
+NOT_SHOWN = {
+    "pygpu.compiler.DynamicModule.add_stdlib": "a vendor's toolkit is needed",
+    "pygpu.driver.Context.disable_peer_access": "two devices are needed",
+    "pygpu.driver.Context.enable_peer_access": "two devices are needed",
+    "pygpu.driver.Device.reset": "all else that is on the device would end, too",
+    "pygpu.driver.Event.from_ipc_handle": "another process is needed",
+    "pygpu.driver.IPCMemoryHandle.close": "another process is needed",
+    "pygpu.cuda.cudadrv.driver.Context.enable_peer_access": "two devices are needed",
+    "pygpu.cuda.cudadrv.driver.Context.open_ipc_handle": "another process is needed",
+    "pygpu.cuda.cudadrv.driver.Device.reset": "all else that is on the device would end, too",
+    "pygpu.cuda.cudadrv.driver.Driver.reset": "all else that is on the device would end, too",
+}
+
 
 def _public(module):
     plain = [name for name in vars(module) if not name.startswith("_")]
     return getattr(module, "__all__", plain)
 
 
-def _is_documented_by_a_sentence(value):
-    """Enumerations and exceptions have values or a meaning, nothing to show in an example."""
-    return isinstance(value, type) and issubclass(value, BaseException | enum.Enum)
-
-
-def objects():
+def _objects():
     """The public functions and classes, each once, under the first module that has it; those of
     this package only."""
     seen = set()
@@ -69,33 +85,84 @@ def objects():
             yield f"{name}.{item}", value
 
 
-def missing(value):
-    """The parts of a docstring that a public object lacks."""
-    text = inspect.getdoc(value) or ""
-    if not text.strip():
-        return ["a docstring"]
-    if _is_documented_by_a_sentence(value):
-        return []
-    lacks = [] if ">>> " in text and "Examples\n--------" in text else ["Examples"]
-    try:
-        parameters = [p for p in inspect.signature(value).parameters if p != "self"]
-        # Nobody makes an object of a protocol.
-        parameters *= not getattr(value, "_is_protocol", False)
-    except (TypeError, ValueError):
-        parameters = []
-    if parameters and "Parameters\n----------" not in text:
-        lacks.insert(0, "Parameters")
-    return lacks
+def _methods(objects):
+    """The public methods of the classes, each once, with the class."""
+    seen = set()
+    for name, value in objects.items():
+        is_class = isinstance(value, type) and not is_documented_by_a_sentence(value)
+        # Nobody can make an object of a class for OpenGL.
+        if not is_class or value.__module__ == "pygpu._opengl":
+            continue
+        for item in dir(value):
+            if item.startswith("_") and item != "__call__":
+                continue
+            home = next(base for base in value.__mro__ if item in vars(base))
+            method = function_of(vars(home)[item])
+            # Slots of the extension module have no text of their own; the class's tells of calls.
+            if item == "__call__" and not inspect.isfunction(method):
+                continue
+            is_ours = (home.__module__ or "").startswith("pygpu")
+            is_method = callable(method) and not inspect.isclass(method)
+            if not is_ours or not is_method or (home, item) in seen:
+                continue
+            seen.add((home, item))
+            yield f"{name}.{item}", (value, item, method)
 
 
-OBJECTS = dict(objects())
+OBJECTS = dict(_objects())
+METHODS = dict(_methods(OBJECTS))
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_a_public_object_is_documented(name):
-    lacks = missing(OBJECTS[name])
+    value = OBJECTS[name]
+    is_class = isinstance(value, type)
+    lacks = lacking_of_class(value) if is_class else lacking_of_function(value, shown=False)
     assert not lacks, f"{name} lacks {' and '.join(lacks)}"
+
+
+def _is_shown(name, value, item):
+    """Whether the example of its class, or one of a class that derives from it, calls a method."""
+    return name in NOT_SHOWN or examples_name(inspect.getdoc(value) or "", item)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_public_method_is_documented(name):
+    value, item, method = METHODS[name]
+    shown = item == "__call__" or _is_shown(name, value, item)
+    lacks = lacking_of_function(method, shown)
+    assert not lacks, f"{name} lacks {' and '.join(lacks)}"
+
+
+def test_the_table_of_reasons_is_needed():
+    stale = [
+        name
+        for name in NOT_SHOWN
+        if name not in METHODS or "Examples\n" in (inspect.getdoc(METHODS[name][2]) or "")
+    ]
+    assert stale == []
 
 
 def test_objects_are_found():
     assert {"pygpu.choose_backend", "pygpu.driver.Stream", "pygpu.ipc.open"} <= set(OBJECTS)
+    methods = {"pygpu.driver.Stream.synchronize", "pygpu.arrow.CudaBuffer.slice"}
+    assert {*methods, "pygpu.gpuarray.GPUArray.sort"} <= set(METHODS)
+
+
+def test_what_a_docstring_lacks_is_found():
+    def add(a: int, b: int = 0, *rest: int) -> int:
+        """Adds numbers.
+
+        Parameters
+        ----------
+        a, c : int
+            Numbers.
+        """
+        if b < 0:
+            raise ValueError("b is negative")
+        return a + b
+
+    parameters = "Parameters ['a', 'b', '*rest'], not ['a', 'c']"
+    lacks = [parameters, "Returns", "Raises ['ValueError']", "Examples"]
+    assert lacking_of_function(add, shown=False) == lacks
+    assert lacking_of_function(add, shown=True) == lacks[:-1]

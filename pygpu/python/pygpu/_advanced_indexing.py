@@ -357,7 +357,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
 def compress(
     condition: Any, a: GPUArray, axis: int | None = None, out: GPUArray | None = None
 ) -> GPUArray:
-    """The elements along an axis at which a condition is true. Waits for their number.
+    """Returns the elements along an axis at which a condition is true. Waits for their number.
 
     Parameters
     ----------
@@ -369,6 +369,11 @@ def compress(
         The axis; without it ``a`` is read as along one.
     out : GPUArray, optional
         Receives the result.
+
+    Returns
+    -------
+    GPUArray
+        The elements, in memory of their own, or ``out``.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from .compyte.dtypes import (
 from .compyte.dtypes import dtype_to_ctype as base_dtype_to_ctype
 
 if TYPE_CHECKING:
-    from ._context import Device
+    from ._device import Device
 
 __all__ = [
     "Argument",
@@ -124,7 +124,13 @@ class VectorArg(Argument):
     """The format code of a pointer."""
 
     def declarator(self) -> str:
-        """Returns the argument's declaration in CUDA C."""
+        """Returns the argument's declaration in CUDA C.
+
+        Returns
+        -------
+        str
+            The declaration, of a pointer.
+        """
         return f"{dtype_to_ctype(self.dtype)} *{self.name}"
 
 
@@ -145,7 +151,13 @@ class ScalarArg(Argument):
     """
 
     def declarator(self) -> str:
-        """Returns the argument's declaration in CUDA C."""
+        """Returns the argument's declaration in CUDA C.
+
+        Returns
+        -------
+        str
+            The declaration.
+        """
         return f"{dtype_to_ctype(self.dtype)} {self.name}"
 
     @property

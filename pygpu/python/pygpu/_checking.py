@@ -33,6 +33,11 @@ def checking(*kinds: str) -> Iterator[None]:
         writes and one is not atomic. "barriers": threads of a block that wait at different ones.
         "arithmetic": divisions of integers by zero, and addresses that are not aligned.
 
+    Yields
+    ------
+    None
+        Nothing.
+
     Raises
     ------
     LogicError

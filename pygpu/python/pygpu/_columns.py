@@ -43,6 +43,11 @@ class Column:
     ...     part = column.to_dict()["data"]
     >>> part["dtype"], part["length"], part["offset"]
     ('<f4', 8, 2)
+    >>> ipc.Column.from_json(column.to_json()) == column
+    True
+    >>> ipc.Column.from_dict(column.to_dict()) == column
+    True
+    >>> column.close()  # the end of the block has done so already
     """
 
     data: Descriptor
@@ -77,12 +82,28 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns ``{"data": {...}, "mask": {...}}`` of what JSON has: ``handle``, ``dtype``, and
-        ``length`` and ``offset`` in elements; ``mask`` is None without one."""
+        ``length`` and ``offset`` in elements; ``mask`` is None without one.
+
+        Returns
+        -------
+        dict
+            The parts.
+        """
         return {"data": _part(self.data), "mask": self.mask and _part(self.mask)}
 
     @classmethod
     def from_dict(cls, value: Any) -> Column:
         """Returns the column of parts as :meth:`to_dict` returns them.
+
+        Parameters
+        ----------
+        value : dict
+            The parts.
+
+        Returns
+        -------
+        Column
+            The column.
 
         Raises
         ------
@@ -97,12 +118,34 @@ class Column:
         )
 
     def to_json(self) -> str:
-        """Returns the parts as JSON."""
+        """Returns the parts as JSON.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Column:
-        """Returns the column of a text as :meth:`to_json` returns it."""
+        """Returns the column of a text as :meth:`to_json` returns it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The text.
+
+        Returns
+        -------
+        Column
+            The column.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for :meth:`from_dict`; or the text is no JSON.
+        """
         return cls.from_dict(loads_json("the column", text))
 
     def close(self) -> None:
@@ -162,6 +205,7 @@ class OpenedColumn:
     >>> with ipc.export_column(ipc.empty(3, "f4")) as column, ipc.open_column(column) as opened:
     ...     opened.valid()
     array([ True,  True,  True])
+    >>> opened.close()  # the end of the block has done so already
     """
 
     def __init__(self, data: OpenedArray, mask: OpenedArray | None) -> None:
@@ -169,7 +213,13 @@ class OpenedColumn:
         self.mask = mask
 
     def valid(self) -> np.ndarray:
-        """Returns which elements are valid, as a numpy array of bool."""
+        """Returns which elements are valid, as a numpy array of bool.
+
+        Returns
+        -------
+        numpy.ndarray
+            As many truth values as ``data`` has elements.
+        """
         length = self.data.size
         if self.mask is None:
             return np.ones(length, bool)
@@ -205,6 +255,11 @@ def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | Non
         Bits, the least significant first, or bool, from the first element of ``data`` on.
     copy : bool, optional
         As for :func:`pygpu.ipc.export`.
+
+    Returns
+    -------
+    Column
+        The column as plain data. This process keeps the memory until ``column.close()``.
 
     Raises
     ------
@@ -246,6 +301,11 @@ def open_column(
         What :func:`pygpu.ipc.export_column` returned, its parts, or their JSON.
     device : int, optional
         As for :func:`pygpu.ipc.open`.
+
+    Returns
+    -------
+    OpenedColumn
+        The column.
 
     Raises
     ------

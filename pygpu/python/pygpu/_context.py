@@ -1,4 +1,4 @@
-"""Devices and contexts."""
+"""Contexts."""
 
 from __future__ import annotations
 
@@ -6,185 +6,11 @@ import threading
 from typing import TYPE_CHECKING
 
 from . import _arguments, _core
-from ._errors import Error, LogicError
+from ._device import Device
+from ._errors import LogicError
 
 if TYPE_CHECKING:
-    from ._enumerations import device_attribute, func_cache, shared_config
-
-_COMPUTE_MODE = 20
-
-
-class Device:
-    """A device, by number, by PCI bus id or by UUID (``"GPU-..."``).
-
-    Parameters
-    ----------
-    number_or_pci_bus_id : int or str
-        A number from 0, or the text that names the device.
-
-    Raises
-    ------
-    LogicError
-        There is no such device.
-
-    Examples
-    --------
-    >>> from pygpu import driver
-    >>> driver.Device(0) == driver.Device(driver.Device(0).pci_bus_id())
-    True
-    """
-
-    def __init__(self, number_or_pci_bus_id: int | str) -> None:
-        if isinstance(number_or_pci_bus_id, str):
-            self._ordinal = _core.device_by_name(number_or_pci_bus_id)
-            return
-        try:
-            ordinal = number_or_pci_bus_id.__index__()
-        except AttributeError:
-            raise TypeError(
-                f"a device is named by its number or PCI bus id, not by {number_or_pci_bus_id!r}"
-            ) from None
-        count = _core.device_count()
-        if not 0 <= ordinal < count:
-            raise LogicError(f"device number is {ordinal}; there are {count} devices, from 0")
-        self._ordinal = ordinal
-
-    @staticmethod
-    def count() -> int:
-        """The number of devices."""
-        return _core.device_count()
-
-    @property
-    def ordinal(self) -> int:
-        """The device's number."""
-        return self._ordinal
-
-    def name(self) -> str:
-        """The device's name."""
-        return _core.device_properties(self._ordinal)[0]
-
-    def pci_bus_id(self) -> str:
-        """The device's place on the bus."""
-        return _core.device_properties(self._ordinal)[1]
-
-    def uuid(self) -> str | None:
-        """The device's number that no other device has; ``None`` where there is none."""
-        return _core.device_uuid(self._ordinal)
-
-    def compute_capability(self) -> tuple[int, int]:
-        """The device's generation; (8, 0) for the host, as which it compiles kernels."""
-        return _core.device_properties(self._ordinal)[2]
-
-    def architecture(self) -> str:
-        """What compilers call the device, ``sm_90`` for example; empty for the host."""
-        return _core.device_architecture(self._ordinal)
-
-    def total_memory(self) -> int:
-        """Bytes of device memory."""
-        return _core.device_properties(self._ordinal)[3]
-
-    def get_attribute(self, attr: int) -> int:
-        """Returns one numbered property (``cuDeviceGetAttribute``, ``hipDeviceGetAttribute``).
-
-        Parameters
-        ----------
-        attr : device_attribute
-            Which property.
-
-        Returns
-        -------
-        int
-            Its value.
-
-        Raises
-        ------
-        Error
-            The device does not know the property.
-        """
-        number = _arguments.whole("attr", attr)
-        value = _core.device_attribute(self._ordinal, number)
-        if number != _COMPUTE_MODE:
-            return value
-        from ._enumerations import compute_mode
-
-        return compute_mode(value)
-
-    def get_attributes(self) -> dict[device_attribute, int]:
-        """All properties that the device knows."""
-        from ._enumerations import device_attribute
-
-        result = {}
-        for attribute in device_attribute:
-            try:
-                result[attribute] = self.get_attribute(attribute)
-            except Error:
-                continue
-        return result
-
-    def __getattr__(self, name: str) -> int:
-        from ._enumerations import device_attribute
-
-        try:
-            attribute = device_attribute[name.upper()]
-        except KeyError:
-            raise AttributeError(f"Device object has no attribute {name!r}") from None
-        return self.get_attribute(attribute)
-
-    def stream_priority_range(self) -> tuple[int, int]:
-        """The least and the greatest priority that streams can have; smaller runs first."""
-        return _core.stream_priority_range(self._ordinal)
-
-    def make_context(self, flags: int = 0) -> Context:
-        """Returns a new context on the device, and makes it the current one of this thread.
-
-        Parameters
-        ----------
-        flags : int
-            Values of ``driver.ctx_flags``; they have no effect on a primary context.
-
-        Returns
-        -------
-        Context
-            The context.
-        """
-        context = Context(self, _TOKEN)
-        context.push()
-        return context
-
-    def retain_primary_context(self) -> Context:
-        """The context that libraries share; it is not made the current one."""
-        return Context(self, _TOKEN)
-
-    def can_access_peer(self, dev: Device) -> bool:
-        """Returns whether kernels on this device can use the memory of another one
-        (``cuDeviceCanAccessPeer``).
-
-        Parameters
-        ----------
-        dev : Device
-            The other device.
-
-        Returns
-        -------
-        bool
-            Whether they can.
-        """
-        return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
-
-    def reset(self) -> None:
-        """Destroys everything on the device: memory, streams, events and modules of this and of
-        all other libraries in the process. The way to go on after a kernel has failed."""
-        _core.reset_device(self._ordinal)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and self._ordinal == other._ordinal
-
-    def __hash__(self) -> int:
-        return hash(("Device", self._ordinal))
-
-    def __repr__(self) -> str:
-        return f"<Device {self._ordinal}: {self.name()}>"
-
+    from ._enumerations import func_cache, shared_config
 
 _TOKEN = object()
 _local = threading.local()
@@ -229,6 +55,22 @@ class Context:
     >>> driver.Context.get_device() == driver.Device(0)
     True
     >>> context.pop()
+    >>> context.push()
+    >>> attached = driver.Context.attach()
+    >>> attached is driver.Context.get_current() is context
+    True
+    >>> attached.detach()
+    >>> driver.Context.set_cache_config(driver.func_cache.PREFER_L1)
+    >>> print(driver.Context.get_cache_config(), driver.Context.get_shared_config())
+    PREFER_L1 DEFAULT_BANK_SIZE
+    >>> driver.Context.set_shared_config(driver.shared_config.EIGHT_BYTE_BANK_SIZE)
+    >>> driver.Context.get_api_version() == driver.get_driver_version()
+    True
+    >>> driver.Context.synchronize()
+    >>> driver.Context.trim_memory()
+    >>> driver.Context.kept_memory() >= 0
+    True
+    >>> driver.Context.pop()
     """
 
     def __init__(self, device: Device, token: object) -> None:
@@ -238,6 +80,11 @@ class Context:
         self._uses = 1
         # `PREFER_NONE` and `DEFAULT_BANK_SIZE`.
         self._cache_config = self._shared_config = 0
+
+    @classmethod
+    def _of(cls, device: Device) -> Context:
+        """Returns a new context on a device."""
+        return cls(device, _TOKEN)
 
     def __repr__(self) -> str:
         detached = "" if self._uses else ", detached"
@@ -278,7 +125,13 @@ class Context:
         return context
 
     def detach(self) -> None:
-        """Ends one use; the last one takes the context from this thread's stack."""
+        """Ends one use; the last one takes the context from this thread's stack.
+
+        Raises
+        ------
+        LogicError
+            All uses have ended already.
+        """
         self._check()
         self._uses -= 1
         stack = _stack()
@@ -288,7 +141,13 @@ class Context:
 
     def push(self) -> None:
         """Makes the context the current one of this thread, for this library and for the
-        driver's calls of others."""
+        driver's calls of others.
+
+        Raises
+        ------
+        LogicError
+            The context has been detached.
+        """
         self._check()
         stack = _stack()
         _activate([self])
@@ -296,7 +155,13 @@ class Context:
 
     @staticmethod
     def pop() -> None:
-        """Makes the context before the current one current again."""
+        """Makes the context before the current one current again.
+
+        Raises
+        ------
+        LogicError
+            The thread has no current context.
+        """
         stack = _stack()
         if not stack:
             raise LogicError("cannot pop: this thread has no current context")
@@ -305,23 +170,48 @@ class Context:
 
     @staticmethod
     def get_current() -> Context | None:
-        """The current context of this thread."""
+        """Returns the current context of this thread.
+
+        Returns
+        -------
+        Context or None
+            What was pushed last; None if nothing was, although arrays can be used then, too.
+        """
         stack = _stack()
         return stack[-1] if stack else None
 
     @staticmethod
     def get_device() -> Device:
-        """The device of the current context; without one the device that arrays go to."""
+        """Returns the device of the current context; without one the device that arrays go to. In
+        PyCUDA the thread has to have a context.
+
+        Returns
+        -------
+        Device
+            The device.
+        """
         return Device(_core.current_ordinal())
 
     @staticmethod
     def synchronize() -> None:
-        """Waits for all work of the device."""
+        """Waits for all work of the device (``cuCtxSynchronize``, ``hipDeviceSynchronize``).
+
+        Raises
+        ------
+        Error
+            Work that was queued has failed: a kernel that accesses what is no memory, for example.
+        """
         _core.synchronize()
 
     @staticmethod
     def get_api_version() -> int:
-        """The version of the interface: that of the driver."""
+        """Returns the version of the driver, whose interface the context has.
+
+        Returns
+        -------
+        int
+            What ``driver.get_driver_version`` returns.
+        """
         return _core.driver_version()
 
     @staticmethod
@@ -337,6 +227,19 @@ class Context:
         -------
         int
             Its value.
+
+        Raises
+        ------
+        Unsupported
+            The device has no such limit.
+
+        Examples
+        --------
+        >>> from pygpu import autoinit, driver
+        >>> try:
+        ...     size = driver.Context.get_limit(driver.limit.STACK_SIZE)  # bytes a thread
+        ... except driver.Unsupported:
+        ...     size = None
         """
         return _core.get_limit(_arguments.whole("limit", limit))
 
@@ -351,12 +254,36 @@ class Context:
             Which limit.
         value : int
             Its value.
+
+        Raises
+        ------
+        Unsupported
+            The device has no such limit.
+
+        Examples
+        --------
+        >>> from pygpu import autoinit, driver
+        >>> try:
+        ...     driver.Context.set_limit(driver.limit.STACK_SIZE, 2048)  # bytes a thread
+        ... except driver.Unsupported:
+        ...     pass
         """
         _core.set_limit(_arguments.whole("limit", limit), _arguments.whole("value", value))
 
     @staticmethod
     def get_cache_config() -> func_cache:
-        """How kernels prefer on-chip memory to be divided."""
+        """Returns how kernels prefer on-chip memory to be divided.
+
+        Returns
+        -------
+        func_cache
+            What :meth:`set_cache_config` was given.
+
+        Raises
+        ------
+        LogicError
+            The thread has no current context.
+        """
         from ._enumerations import func_cache
 
         return func_cache(Context._current()._cache_config)
@@ -370,6 +297,13 @@ class Context:
         ----------
         cc : func_cache
             The preference.
+
+        Raises
+        ------
+        LogicError
+            The thread has no current context.
+        ValueError
+            There is no such preference.
         """
         from ._enumerations import func_cache
 
@@ -377,7 +311,18 @@ class Context:
 
     @staticmethod
     def get_shared_config() -> shared_config:
-        """How wide the banks of shared memory are."""
+        """Returns how wide the banks of shared memory should be.
+
+        Returns
+        -------
+        shared_config
+            What :meth:`set_shared_config` was given.
+
+        Raises
+        ------
+        LogicError
+            The thread has no current context.
+        """
         from ._enumerations import shared_config
 
         return shared_config(Context._current()._shared_config)
@@ -391,6 +336,13 @@ class Context:
         ----------
         config : shared_config
             The width.
+
+        Raises
+        ------
+        LogicError
+            The thread has no current context.
+        ValueError
+            There is no such width.
         """
         from ._enumerations import shared_config
 
@@ -398,8 +350,14 @@ class Context:
 
     @staticmethod
     def kept_memory() -> int:
-        """Bytes of freed memory that the current device keeps for later arrays, and that
-        :meth:`trim_memory` gives back."""
+        """Returns how much freed memory the current device keeps for later arrays, and
+        :meth:`trim_memory` gives back. PyCUDA keeps none.
+
+        Returns
+        -------
+        int
+            Bytes.
+        """
         return _core.kept_memory()
 
     @staticmethod
@@ -442,6 +400,11 @@ class Context:
         ----------
         peer : Context
             The other context.
+
+        Raises
+        ------
+        Error
+            There is no such access.
         """
         _core.set_peer_access(ordinal_of("peer", peer), False)
 

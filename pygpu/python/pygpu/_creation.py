@@ -187,6 +187,11 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
     GPUArray
         A new array with the allocator of `other_ary`, and on its stream.
 
+    Raises
+    ------
+    ValueError
+        ``order`` is another name.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -355,6 +360,13 @@ def linspace(
     GPUArray
         A new array.
 
+    Raises
+    ------
+    TypeError
+        A bound is an array.
+    ValueError
+        ``num`` is negative.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -389,7 +401,7 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
     ----------
     *args : number
         `stop`; or `start` and `stop`; or `start`, `stop` and `step`. A dtype may follow.
-    **kwargs
+    **kwargs : number or dtype
         The same by name. `dtype` is the type of the elements; that of the numbers without it.
 
     Returns

@@ -103,6 +103,19 @@ class DebugMemoryPool(DeviceMemoryPool):
             The names of the functions that were called, outermost first.
         size : int
             Bytes that are allocated there.
+
+        Returns
+        -------
+        str
+            The names with ``|`` between them, or what the program's user called the place.
+
+        Examples
+        --------
+        >>> import pygpu.autoinit
+        >>> import io
+        >>> pool = DebugMemoryPool(interactive=False, logfile=io.StringIO())
+        >>> pool.describe(("main", "load"), 1000)
+        'main|load'
         """
         if not self.interactive:
             return "|".join(stack)

@@ -115,6 +115,11 @@ class Descriptor:
     >>> ipc.Descriptor.from_json(descriptor.to_json()) == descriptor
     True
     >>> descriptor.close()
+    >>> ipc.Descriptor.from_dict(descriptor.to_dict()) == descriptor
+    True
+    >>> other = ipc.Descriptor.from_node(descriptor.to_node(), descriptor.vendor, "f4")
+    >>> other.shape, other.offset, other.nbytes
+    ((3,), 12, 24)
     """
 
     dtype: np.dtype[Any]
@@ -195,7 +200,13 @@ class Descriptor:
     # -- passed on -------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the parts as what JSON has: numbers, strings, lists."""
+        """Returns the parts as what JSON has: numbers, strings, lists.
+
+        Returns
+        -------
+        dict
+            The parts by their names, with a ``version``.
+        """
         return {
             "version": _VERSION,
             "vendor": self.vendor,
@@ -211,6 +222,16 @@ class Descriptor:
     @classmethod
     def from_dict(cls, value: Any) -> Descriptor:
         """Returns the descriptor of parts as :meth:`to_dict` returns them.
+
+        Parameters
+        ----------
+        value : dict
+            The parts.
+
+        Returns
+        -------
+        Descriptor
+            The descriptor.
 
         Raises
         ------
@@ -233,12 +254,28 @@ class Descriptor:
         )
 
     def to_json(self) -> str:
-        """Returns the parts as JSON."""
+        """Returns the parts as JSON.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Descriptor:
         """Returns the descriptor of a text as :meth:`to_json` returns it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The text.
+
+        Returns
+        -------
+        Descriptor
+            The descriptor.
 
         Raises
         ------
@@ -250,6 +287,11 @@ class Descriptor:
     def to_node(self) -> dict[str, Any]:
         """Returns the object that node-rapids passes on as JSON: ``device``, ``handle``,
         ``byteOffset`` and ``byteLength``.
+
+        Returns
+        -------
+        dict
+            The four parts; dtype, shape and vendor are not among them.
 
         Raises
         ------
@@ -283,6 +325,11 @@ class Descriptor:
             The backend that the handle belongs to, which the object does not say.
         dtype : dtype
             The type of the elements.
+
+        Returns
+        -------
+        Descriptor
+            The descriptor.
 
         Raises
         ------

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _arguments, _core
-from ._context import Device
 from ._core import Event, GPUArray, Stream
+from ._device import Device
 from ._errors import InvalidArgument
 
 

@@ -45,7 +45,18 @@ class ArgumentHandler:
         self.dev_alloc: Any = None
 
     def get_device_alloc(self) -> Any:
-        """The device memory that the kernel gets."""
+        """Returns the device memory that the kernel gets, which the first call allocates.
+
+        Returns
+        -------
+        DeviceAllocation
+            As many bytes as the array has.
+
+        Raises
+        ------
+        TypeError
+            The array does not say how many bytes it has.
+        """
         if self.dev_alloc is None:
             try:
                 nbytes = self.array.nbytes
@@ -59,7 +70,13 @@ class ArgumentHandler:
         return self.dev_alloc
 
     def pre_call(self, stream: Any) -> None:
-        """Called before the launch."""
+        """Called before the launch.
+
+        Parameters
+        ----------
+        stream : Stream or None
+            The stream of the call.
+        """
 
 
 class In(ArgumentHandler):
@@ -79,12 +96,23 @@ class In(ArgumentHandler):
     ... )
     >>> twice = module.get_function("twice")
     >>> twice(driver.In(np.ones(3, np.float32)), block=(3, 1, 1))
+    >>> handler = driver.In(np.ones(3, np.float32))
+    >>> handler.pre_call(None)  # what a call of a kernel does first
+    >>> driver.from_device_like(handler.get_device_alloc(), handler.array)
+    array([1., 1., 1.], dtype=float32)
     """
 
     _copies = True
 
     def pre_call(self, stream: Any) -> None:
-        """Copies the array to the device."""
+        """Copies the array to the device.
+
+        Parameters
+        ----------
+        stream : Stream or None
+            The stream of the call. The copy does not wait for it, and is done when the call
+            returns.
+        """
         memcpy_htod(self.get_device_alloc(), self.array)
 
 
@@ -114,7 +142,13 @@ class Out(ArgumentHandler):
     _copies = True
 
     def post_call(self, stream: Any) -> None:
-        """Copies the result to the array."""
+        """Copies the result to the array.
+
+        Parameters
+        ----------
+        stream : Stream or None
+            The stream of the call.
+        """
         memcpy_dtoh(self.array, self.get_device_alloc())
 
 
@@ -138,4 +172,7 @@ class InOut(In, Out):
     >>> twice(driver.InOut(a), block=(3, 1, 1))
     >>> a
     array([2., 2., 2.], dtype=float32)
+    >>> handler = driver.InOut(a)
+    >>> handler.pre_call(None)
+    >>> handler.post_call(None)  # what a call of a kernel does behind it
     """

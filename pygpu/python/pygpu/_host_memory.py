@@ -122,14 +122,30 @@ class HostPointer(ABC):
     >>> array = driver.pagelocked_empty(3, np.float32)
     >>> isinstance(array.base, driver.HostPointer)
     True
+    >>> array.base.get_device_pointer() != 0
+    True
+    >>> pinned = array.base
+    >>> del array
+    >>> pinned.free()
     """
 
     @abstractmethod
     def free(self) -> None:
-        """Ends the use of the memory."""
+        """Ends the use of the memory.
+
+        Raises
+        ------
+        LogicError
+            The memory has been freed already. Where an array still uses it, it is freed with that.
+        """
 
     def get_device_pointer(self) -> int:
         """Returns the address that kernels use for memory that was mapped.
+
+        Returns
+        -------
+        int
+            The address.
 
         Raises
         ------
@@ -164,6 +180,11 @@ class AlignedHostAllocation(HostPointer):
     >>> array = np.asarray(memory)
     >>> array.nbytes, array.ctypes.data % 4096
     (100, 0)
+    >>> memory.free()
+    >>> memory.get_device_pointer()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.LogicError: the memory is not page-locked: register_host_memory locks it
     """
 
     def __init__(self, size: int, alignment: int) -> None:
@@ -199,6 +220,11 @@ def aligned_empty(
     -------
     numpy.ndarray
         An array whose `base` is an :class:`AlignedHostAllocation`.
+
+    Raises
+    ------
+    ValueError
+        ``alignment`` is no power of two.
 
     Examples
     --------

@@ -141,6 +141,11 @@ def multi_take_put(
     list of GPUArray
         The outputs. In a new one the other elements are undefined.
 
+    Raises
+    ------
+    ValueError
+        The indices have not one axis, or sequences that belong together differ in length.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -188,6 +193,11 @@ def multi_put(
     -------
     list of GPUArray
         The outputs. In a new one the other elements are undefined.
+
+    Raises
+    ------
+    ValueError
+        ``dest_indices`` has not one axis, or the sequences differ in length.
 
     Examples
     --------

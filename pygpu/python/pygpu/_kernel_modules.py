@@ -42,6 +42,20 @@ class CudaModule:
     >>> isinstance(module, compiler.CudaModule)
     True
     >>> module.get_function("nothing")(block=(1, 1, 1))
+    >>> from pygpu import driver
+    >>> unbound = driver.TextureReference()  # where the device has textures
+    >>> module = compiler.SourceModule('''
+    ... __constant__ int number;
+    ... texture<float, 1> row;
+    ... surface<void, 2> image;
+    ... __global__ void use(float *x) {
+    ...     *x = tex1Dfetch(row, number);
+    ...     surf2Dwrite(*x, image, 0, 0);
+    ... }''')
+    >>> module.get_global("number")[1], module.get_texref("row").get_flags()
+    (4, 0)
+    >>> type(module.get_surfref("image")).__name__
+    'SurfaceReference'
     """
 
     module: Any = None
@@ -161,6 +175,17 @@ class DynamicModule(CudaModule):
     >>> _ = module.add_source("__global__ void first() {}", name="first.ptx")
     >>> _ = module.add_source("__global__ void second() {}", name="second.ptx")
     >>> module.link().get_function("second")(block=(1, 1, 1))
+    >>> import tempfile
+    >>> from pygpu import driver
+    >>> code = compiler.compile("__global__ void third() {}", target="ptx")
+    >>> kind, other = driver.jit_input_type.PTX, compiler.DynamicModule()
+    >>> with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+    ...     _ = file.write(code)
+    ...     file.flush()
+    ...     _ = other.add_file(file.name, kind)
+    >>> source = "__global__ void fourth() {}"
+    >>> _ = other.add_data(compiler.compile(source, target="ptx"), kind, "fourth.ptx")
+    >>> other.link().get_function("third")(block=(1, 1, 1))
     """
 
     def __init__(
@@ -248,6 +273,11 @@ class DynamicModule(CudaModule):
         -------
         DynamicModule
             The module itself.
+
+        Raises
+        ------
+        ValueError
+            The module is linked already.
         """
         self._open_linker().add_data(data, input_type, name)
         return self
@@ -266,6 +296,13 @@ class DynamicModule(CudaModule):
         -------
         DynamicModule
             The module itself.
+
+        Raises
+        ------
+        ValueError
+            The module is linked already.
+        OSError
+            The file cannot be read.
         """
         self._open_linker().add_file(filename, input_type)
         return self

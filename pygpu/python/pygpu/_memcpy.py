@@ -43,36 +43,84 @@ class _Copy:
         self._dst_host: Any = None
 
     def set_src_host(self, buf_py: Any) -> None:
-        """Reads from host memory: a numpy array, or another object with the buffer protocol."""
+        """Reads from host memory: a numpy array, or another object with the buffer protocol.
+
+        Parameters
+        ----------
+        buf_py : numpy.ndarray or buffer
+            The memory.
+        """
         self.src_memory_type, self._src_host = memory_type.HOST, buf_py
 
     def set_src_unified(self, buf_py: Any) -> None:
-        """Reads from memory that host and device share."""
+        """Reads from memory that host and device share.
+
+        Parameters
+        ----------
+        buf_py : numpy.ndarray or buffer
+            The memory.
+        """
         self.src_memory_type, self._src_host = memory_type.UNIFIED, buf_py
 
     def set_src_device(self, devptr: Any) -> None:
-        """Reads from device memory: an allocation, an array or an address."""
+        """Reads from device memory: an allocation, an array or an address.
+
+        Parameters
+        ----------
+        devptr : DeviceAllocation, GPUArray or int
+            The memory.
+        """
         self.src_memory_type, self.src_device = memory_type.DEVICE, devptr
 
     def set_src_array(self, ary: Any) -> None:
-        """Reads from an array for textures, whose pitch and height need not be set."""
+        """Reads from an array for textures, whose pitch and height need not be set.
+
+        Parameters
+        ----------
+        ary : Array
+            The array.
+        """
         opened("ary", ary)
         self.src_memory_type, self.src_array = memory_type.ARRAY, ary
 
     def set_dst_host(self, buf_py: Any) -> None:
-        """Writes to host memory: a numpy array, or another object with the buffer protocol."""
+        """Writes to host memory: a numpy array, or another object with the buffer protocol.
+
+        Parameters
+        ----------
+        buf_py : numpy.ndarray or buffer
+            The memory, which can be written.
+        """
         self.dst_memory_type, self._dst_host = memory_type.HOST, buf_py
 
     def set_dst_unified(self, buf_py: Any) -> None:
-        """Writes to memory that host and device share."""
+        """Writes to memory that host and device share.
+
+        Parameters
+        ----------
+        buf_py : numpy.ndarray or buffer
+            The memory, which can be written.
+        """
         self.dst_memory_type, self._dst_host = memory_type.UNIFIED, buf_py
 
     def set_dst_device(self, devptr: Any) -> None:
-        """Writes to device memory: an allocation, an array or an address."""
+        """Writes to device memory: an allocation, an array or an address.
+
+        Parameters
+        ----------
+        devptr : DeviceAllocation, GPUArray or int
+            The memory.
+        """
         self.dst_memory_type, self.dst_device = memory_type.DEVICE, devptr
 
     def set_dst_array(self, ary: Any) -> None:
-        """Writes to an array for textures, whose pitch and height need not be set."""
+        """Writes to an array for textures, whose pitch and height need not be set.
+
+        Parameters
+        ----------
+        ary : Array
+            The array.
+        """
         opened("ary", ary)
         self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
 
@@ -133,12 +181,38 @@ class Memcpy2D(_Copy):
     >>> copy(aligned=True)
     >>> driver.from_device(int(memory) + pitch, 3, np.uint8)
     array([3, 4, 5], dtype=uint8)
+    >>> texels = driver.np_to_array(np.zeros((2, 3), np.uint8), "C")
+    >>> copy.set_src_unified(host)  # as set_src_host
+    >>> copy.set_dst_array(texels)
+    >>> copy(True)
+    >>> back = np.empty((2, 3), np.uint8)
+    >>> copy.set_src_array(texels)
+    >>> copy.set_dst_host(back)
+    >>> copy.dst_pitch = 3
+    >>> copy(True)
+    >>> copy.set_src_device(memory)
+    >>> copy.set_dst_unified(back)
+    >>> copy.src_pitch = pitch
+    >>> copy(True)
+    >>> back
+    array([[0, 1, 2],
+           [3, 4, 5]], dtype=uint8)
     """
 
     def __call__(self, aligned: Any) -> None:
         """Copies: at once if ``aligned`` is a truth value, else queued on the stream given.
 
         The truth value has no effect; drivers once asked for aligned rows.
+
+        Parameters
+        ----------
+        aligned : bool or Stream
+            A truth value, which has no effect, or the stream.
+
+        Raises
+        ------
+        LogicError
+            No memory is set for a side, or the rows do not lie in it.
         """
         if isinstance(aligned, (bool, int)):
             self._copy(None, True)
@@ -184,7 +258,18 @@ class Memcpy3D(_Copy):
         self.src_lod = self.dst_lod = 0
 
     def __call__(self, stream: Any = None) -> None:
-        """Copies at once, or queued on a stream."""
+        """Copies at once, or queued on a stream.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            The stream.
+
+        Raises
+        ------
+        LogicError
+            No memory is set for a side, or the slices do not lie in it.
+        """
         self._copy(stream, stream is None)
 
 
@@ -205,6 +290,7 @@ class Memcpy3DPeer(Memcpy3D):
     >>> copy()
     >>> target
     array([0, 1, 2, 3], dtype=uint8)
+    >>> copy.set_dst_context(autoinit.context)
     """
 
     def __init__(self) -> None:
@@ -213,11 +299,23 @@ class Memcpy3DPeer(Memcpy3D):
         self._dst_context: Context | None = None
 
     def set_src_context(self, ctx: Context) -> None:
-        """Sets the context whose memory is read."""
+        """Sets the context whose memory is read.
+
+        Parameters
+        ----------
+        ctx : Context
+            The context.
+        """
         self._src_context = _arguments.instance("ctx", ctx, Context)
 
     def set_dst_context(self, ctx: Context) -> None:
-        """Sets the context whose memory is written."""
+        """Sets the context whose memory is written.
+
+        Parameters
+        ----------
+        ctx : Context
+            The context.
+        """
         self._dst_context = _arguments.instance("ctx", ctx, Context)
 
     def _copy(self, stream: Any, wait: bool) -> None:

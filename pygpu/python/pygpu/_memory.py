@@ -29,10 +29,25 @@ class PointerHolderBase:
     >>> memory = driver.to_device(np.arange(4, dtype=np.uint8))
     >>> driver.from_device(Part(memory, 2), 2, np.uint8)
     array([2, 3], dtype=uint8)
+    >>> import pygpu
+    >>> view = Part(memory, 2).as_buffer(2)
+    >>> view.nbytes, Part(memory, 0).get_pointer() == int(memory)
+    (2, True)
     """
 
     def get_pointer(self) -> int:
-        """The device address."""
+        """Returns the device address: a subclass has it.
+
+        Returns
+        -------
+        int
+            The address.
+
+        Raises
+        ------
+        NotImplementedError
+            The subclass has none.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no get_pointer")
 
     def __int__(self) -> int:
@@ -42,7 +57,22 @@ class PointerHolderBase:
         return self.get_pointer()
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """A memoryview of the memory for libraries that take device addresses as buffers."""
+        """Returns a buffer over the memory for libraries that take device addresses as buffers, as
+        those of MPI do.
+
+        Parameters
+        ----------
+        size : int
+            The number of bytes.
+        offset : int
+            The first byte.
+
+        Returns
+        -------
+        memoryview
+            The buffer, which keeps this object. Reading it on the host is possible on the host
+            backend only.
+        """
         return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
 

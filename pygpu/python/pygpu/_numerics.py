@@ -33,13 +33,18 @@ def clip(
         The smallest and the largest value of the result; None is no bound.
     out : GPUArray, optional
         Receives the result; `a` itself is allowed.
-    min, max
+    min, max : number or GPUArray, optional
         Other names of the bounds.
 
     Returns
     -------
     GPUArray
         The larger bound where the smaller one is above it; NaN where the element is.
+
+    Raises
+    ------
+    ValueError
+        A bound is given twice.
 
     Examples
     --------
@@ -119,6 +124,11 @@ def nan_to_num(
     -------
     GPUArray
         The numbers.
+
+    Raises
+    ------
+    TypeError
+        The elements are complex.
 
     Examples
     --------
@@ -255,6 +265,11 @@ def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
     GPUArray
         An array with `n` elements less along the axis; truth values differ where they are not
         equal.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is negative, or ``a`` has no axes.
 
     Examples
     --------

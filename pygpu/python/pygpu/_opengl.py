@@ -29,7 +29,7 @@ def gl_init() -> None:
     _refuse("gl_init")
 
 
-def make_gl_context(dev: Any, flags: int = 0) -> Any:
+def make_gl_context(dev: Any, flags: int = 0) -> NoReturn:
     """Raises ``Unsupported``: there is no sharing with OpenGL.
 
     Parameters
@@ -76,7 +76,7 @@ class BufferObject(_Shared):
 
     Parameters
     ----------
-    *args
+    *args : object
         OpenGL's number of the buffer.
 
     Raises
@@ -103,7 +103,7 @@ class RegisteredObject(_Shared):
 
     Parameters
     ----------
-    *args
+    *args : object
         OpenGL's number of the object, and flags.
 
     Raises
@@ -129,7 +129,7 @@ class RegisteredBuffer(RegisteredObject):
 
     Parameters
     ----------
-    *args
+    *args : object
         OpenGL's number of the buffer, and a value of ``driver.graphics_map_flags``.
 
     Raises
@@ -151,7 +151,7 @@ class RegisteredImage(RegisteredObject):
 
     Parameters
     ----------
-    *args
+    *args : object
         OpenGL's number of the image, its target, and a value of ``driver.graphics_map_flags``.
 
     Raises
@@ -185,7 +185,7 @@ class BufferObjectMapping(_Mapping):
 
     Parameters
     ----------
-    *args
+    *args : object
         The buffer.
 
     Raises
@@ -215,7 +215,7 @@ class RegisteredMapping(_Mapping):
 
     Parameters
     ----------
-    *args
+    *args : object
         The buffer or image.
 
     Raises

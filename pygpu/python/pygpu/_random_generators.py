@@ -188,13 +188,53 @@ class RandomNumberGenerator:
             self._fill(data, "poisson", (np.uint32,), float(lambda_value), stream=stream)
 
     def gen_uniform(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of uniform numbers; see :meth:`fill_uniform`."""
+        """Returns a new array of uniform numbers; see :meth:`fill_uniform`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            As for :meth:`fill_uniform`.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        """
         result = empty(shape, dtype)
         self.fill_uniform(result, stream)
         return result
 
     def gen_normal(self, shape: Any, dtype: Any, stream: Any = None) -> GPUArray:
-        """Returns a new array of normal numbers; see :meth:`fill_normal`."""
+        """Returns a new array of normal numbers; see :meth:`fill_normal`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            float32 or float64.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        """
         result = empty(shape, dtype)
         self.fill_normal(result, stream)
         return result
@@ -202,7 +242,31 @@ class RandomNumberGenerator:
     def gen_log_normal(
         self, shape: Any, dtype: Any, mean: float, stddev: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of log-normal numbers; see :meth:`fill_log_normal`."""
+        """Returns a new array of log-normal numbers; see :meth:`fill_log_normal`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            float32 or float64.
+        mean, stddev : float
+            Mean and standard deviation of the logarithms.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        ValueError
+            ``mean`` or ``stddev`` is not finite.
+        """
         result = empty(shape, dtype)
         self.fill_log_normal(result, mean, stddev, stream)
         return result
@@ -210,7 +274,31 @@ class RandomNumberGenerator:
     def gen_poisson(
         self, shape: Any, dtype: Any, lambda_value: float, stream: Any = None
     ) -> GPUArray:
-        """Returns a new array of numbers of Poisson's distribution; see :meth:`fill_poisson`."""
+        """Returns a new array of numbers of Poisson's distribution; see :meth:`fill_poisson`.
+
+        Parameters
+        ----------
+        shape : int or tuple of int
+            The shape of the array.
+        dtype : dtype
+            uint32.
+        lambda_value : float
+            The mean.
+        stream : Stream, optional
+            Where the work is queued.
+
+        Returns
+        -------
+        GPUArray
+            The array.
+
+        Raises
+        ------
+        NotImplementedError
+            Another dtype.
+        ValueError
+            ``lambda_value`` is negative or not finite.
+        """
         result = empty(shape, dtype)
         self.fill_poisson(result, lambda_value, stream)
         return result
@@ -297,15 +385,38 @@ class PseudoRandomNumberGenerator(RandomNumberGenerator):
 
     def call_skip_ahead_sequence(self, i: int, stream: Any = None) -> None:
         """Advances every state by ``i`` sequences, of 2**67 draws (XORWOW) or 2**127 (MRG32k3a).
+        PyCUDA advances those of the first block only.
 
-        See :meth:`call_skip_ahead` for the parameters.
+        Parameters
+        ----------
+        i : int
+            The number of sequences.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        ValueError
+            ``i`` is negative or does not fit 64 bits.
         """
         self._skip("sequences", i, stream)
 
     def call_skip_ahead_sequence_array(self, i: GPUArray, stream: Any = None) -> None:
         """Advances each state by its own number of sequences.
 
-        See :meth:`call_skip_ahead_array` for the parameters.
+        Parameters
+        ----------
+        i : GPUArray
+            As many integers as there are states.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        TypeError
+            ``i`` is of another dtype or size.
+        ValueError
+            An element is negative.
         """
         self._skip_array("sequences", i, stream)
 

@@ -76,6 +76,11 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
     GPUArray
         A new array.
 
+    Raises
+    ------
+    ValueError
+        ``repeats`` is negative.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -106,6 +111,11 @@ def tile(A: GPUArray, reps: Any) -> GPUArray:
     -------
     GPUArray
         A new array.
+
+    Raises
+    ------
+    ValueError
+        A number of repetitions is negative.
 
     Examples
     --------

@@ -7,9 +7,10 @@ from ._core import GPUArray
 
 
 def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
-    """The elements in ascending order along an axis, in a new array.
+    """Returns the elements in ascending order along an axis, in a new array.
 
     NaN is last. Complex numbers are ordered by their real parts, then by their imaginary ones.
+    Equal elements keep their order.
 
     Parameters
     ----------
@@ -19,6 +20,11 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
         The axis; with None the elements are read as along one axis.
     kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
         Accepted as by numpy; every sort is stable.
+
+    Returns
+    -------
+    GPUArray
+        The elements, of the array's shape, or of one axis with None.
 
     Raises
     ------
@@ -40,13 +46,23 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 
 
 def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
-    """The indices that sort the elements along an axis, of dtype int64.
+    """Returns the indices that sort the elements along an axis.
 
     Equal elements keep their order.
 
     Parameters
     ----------
     a, axis, kind
+        As for :func:`sort`.
+
+    Returns
+    -------
+    GPUArray
+        The indices, of dtype int64 and of the array's shape, or of one axis with None.
+
+    Raises
+    ------
+    IndexError, ValueError, TypeError
         As for :func:`sort`.
 
     Examples

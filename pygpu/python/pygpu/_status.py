@@ -68,6 +68,14 @@ class Status:
         ------
         pygpu.driver.Error
             One of its subclasses for any other number; its ``status`` is the number.
+
+        Examples
+        --------
+        >>> Status(0, "cuda").raise_for_status()
+        >>> Status(2, "cuda").raise_for_status()
+        Traceback (most recent call last):
+            ...
+        pygpu._errors.MemoryError: ...
         """
         _core.check_status(self._api, self._code, type(self).__name__)
 

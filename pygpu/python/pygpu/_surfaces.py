@@ -43,6 +43,8 @@ class SurfaceReference:
     >>> rows
     array([[7., 7., 7.],
            [0., 0., 0.]], dtype=float32)
+    >>> module.get_surfref("image").get_array() is array
+    True
     """
 
     def __init__(self) -> None:
@@ -60,7 +62,20 @@ class SurfaceReference:
         return reference
 
     def set_array(self, array: Array, flags: int = 0) -> None:
-        """Sets the array, which was made with ``array3d_flags.SURFACE_LDST``."""
+        """Sets the array, which was made with ``array3d_flags.SURFACE_LDST``.
+
+        Parameters
+        ----------
+        array : Array
+            The array.
+        flags : int
+            0.
+
+        Raises
+        ------
+        LogicError
+            The array was made without that flag or has been freed, or ``flags`` is another number.
+        """
         made = _core.surface_of_array(opened("array", array))
         if whole("flags", flags):
             raise LogicError(f"flags is {flags}; 0 is allowed")
@@ -75,7 +90,18 @@ class SurfaceReference:
             raise LogicError("no array is bound to the surface reference") from None
 
     def get_array(self) -> Array:
-        """Returns the array."""
+        """Returns the array.
+
+        Returns
+        -------
+        Array
+            The array.
+
+        Raises
+        ------
+        LogicError
+            No array is set.
+        """
         return self._bound()[0]
 
     @property

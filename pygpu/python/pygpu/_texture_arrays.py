@@ -94,6 +94,9 @@ class Array:
     >>> driver.memcpy_atoh(row, array, 0)
     >>> row
     array([1., 0., 0.], dtype=float32)
+    >>> array.get_descriptor().width, array.get_descriptor_3d().depth
+    (3, 0)
+    >>> array.free()
     """
 
     def __init__(self, descriptor: ArrayDescriptor) -> None:
@@ -110,7 +113,13 @@ class Array:
         return self._core
 
     def free(self) -> None:
-        """Frees the memory, behind the work that uses it, once no reference has the array."""
+        """Frees the memory, behind the work that uses it, once no reference has the array.
+
+        Raises
+        ------
+        LogicError
+            It was freed already.
+        """
         self._open("free")
         self._core = None
 
@@ -122,12 +131,34 @@ class Array:
         return descriptor
 
     def get_descriptor(self) -> ArrayDescriptor:
-        """Returns the description of a 2-D array."""
+        """Returns the description of a 2-D array.
+
+        Returns
+        -------
+        ArrayDescriptor
+            A new object; what is changed in it has no effect.
+
+        Raises
+        ------
+        LogicError
+            The array was freed.
+        """
         self._open("get_descriptor")
         return self._describe(ArrayDescriptor())
 
     def get_descriptor_3d(self) -> ArrayDescriptor3D:
-        """Returns the description of a 3-D array."""
+        """Returns the description of a 3-D array.
+
+        Returns
+        -------
+        ArrayDescriptor3D
+            A new object; what is changed in it has no effect.
+
+        Raises
+        ------
+        LogicError
+            The array was freed.
+        """
         self._open("get_descriptor_3d")
         return self._describe(ArrayDescriptor3D())
 

@@ -127,6 +127,22 @@ class TextureReference:
     >>> module.get_function("centres")(out, np.int32(3), block=(2, 1, 1), texrefs=[image])
     >>> out
     array([2., 5.], dtype=float32)
+    >>> image.get_array().get_descriptor().width, image.get_format()[1]
+    (3, 1)
+    >>> print(image.get_address_mode(0), image.get_filter_mode(), image.get_flags())
+    CLAMP LINEAR 0
+    >>> other = driver.TextureReference()
+    >>> other.set_array(image.get_array())
+    >>> row = gpuarray.arange(1024, dtype=np.float32)
+    >>> other.set_address(row, row.nbytes, allow_offset=True) >= 0
+    True
+    >>> other.get_address() == row.ptr
+    True
+    >>> descr = driver.ArrayDescriptor()
+    >>> descr.width, descr.height, descr.num_channels = 256, 4, 1
+    >>> descr.format = driver.array_format.FLOAT
+    >>> rows, pitch = driver.mem_alloc_pitch(1024, 4, 4)
+    >>> other.set_address_2d(rows, descr, pitch)
     """
 
     def __init__(self) -> None:
@@ -187,7 +203,18 @@ class TextureReference:
         return value
 
     def set_array(self, array: Array) -> None:
-        """Sets the array."""
+        """Sets the array that kernels read (``cuTexRefSetArray``).
+
+        Parameters
+        ----------
+        array : Array
+            The array, which the reference keeps.
+
+        Raises
+        ------
+        LogicError
+            The array was freed.
+        """
         opened("array", array)
         self._set(source=array)
 
@@ -206,11 +233,31 @@ class TextureReference:
         return offset
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
-        """Sets linear memory; returns the offset in bytes.
+        """Sets linear memory that kernels read (``cuTexRefSetAddress``).
 
         The offset is what the address is beyond a multiple of the device's alignment for textures
         (``device_attribute.TEXTURE_ALIGNMENT``): kernels add it, divided by the bytes of a texel,
-        to what they read. Without ``allow_offset`` an offset is an error.
+        to what they read.
+
+        Parameters
+        ----------
+        devptr : DeviceAllocation, GPUArray or int
+            The memory, which the reference keeps unless it is an address.
+        bytes : int
+            The number of bytes from there on.
+        allow_offset : bool
+            Whether the address may be no multiple of the alignment.
+
+        Returns
+        -------
+        int
+            The offset in bytes.
+
+        Raises
+        ------
+        LogicError
+            There is an offset and ``allow_offset`` is False, or the device has no such memory
+            there.
         """
         return self._set_memory(devptr, (whole("bytes", bytes), None), bool(allow_offset))
 
@@ -356,33 +403,90 @@ class TextureReference:
         self._set(flags=flags)
 
     def get_address(self) -> int:
-        """Returns the address of linear memory."""
+        """Returns the address of linear memory.
+
+        Returns
+        -------
+        int
+            The address that was set, its offset included.
+
+        Raises
+        ------
+        LogicError
+            No linear memory is bound.
+        """
         source = self._state.source
         memory = source if isinstance(source, _Memory) else None
         return self._bound("get_address", memory).address
 
     def get_array(self) -> Array:
-        """Returns the array."""
+        """Returns the array.
+
+        Returns
+        -------
+        Array
+            The array.
+
+        Raises
+        ------
+        LogicError
+            No array is bound.
+        """
         source = self._state.source
         return self._bound("get_array", source if isinstance(source, Array) else None)
 
     def get_address_mode(self, dim: int) -> int:
-        """Returns what is read outside the bounds of an axis."""
+        """Returns what is read outside the bounds of an axis.
+
+        Parameters
+        ----------
+        dim : int
+            The axis: 0 for x, 1 for y, 2 for z.
+
+        Returns
+        -------
+        address_mode
+            The mode.
+
+        Raises
+        ------
+        LogicError
+            There is no such axis.
+        """
         return address_mode(self._state.modes[self._dimension(dim)])
 
     def get_filter_mode(self) -> int:
-        """Returns what is read between elements."""
+        """Returns what is read between elements.
+
+        Returns
+        -------
+        filter_mode
+            The nearest element, or what lies between the nearest ones.
+        """
         return filter_mode(self._state.filter)
 
     def get_format(self) -> tuple[int, int]:
-        """Returns the type and the number of channels."""
+        """Returns the type and the number of channels.
+
+        Returns
+        -------
+        tuple
+            A value of ``array_format`` and the number of channels, those of the array if one is
+            bound.
+        """
         source = self._state.source
         if isinstance(source, Array):
             return array_format(source._shape["format"]), source._shape["num_channels"]
         return array_format(self._state.format), self._state.channels
 
     def get_flags(self) -> int:
-        """Returns the flags."""
+        """Returns the flags.
+
+        Returns
+        -------
+        int
+            ``TRSF_NORMALIZED_COORDINATES`` and ``TRSF_READ_AS_INTEGER``, added up.
+        """
         return self._state.flags
 
 

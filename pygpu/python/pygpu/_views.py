@@ -112,6 +112,11 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
     GPUArray
         A view.
 
+    Raises
+    ------
+    ValueError
+        There are more or fewer sources than destinations, or an axis is named twice.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -258,6 +263,11 @@ def fliplr(m: GPUArray) -> GPUArray:
     GPUArray
         A view.
 
+    Raises
+    ------
+    ValueError
+        ``m`` has fewer axes than two.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -282,6 +292,11 @@ def flipud(m: GPUArray) -> GPUArray:
     -------
     GPUArray
         A view.
+
+    Raises
+    ------
+    ValueError
+        ``m`` has no axes.
 
     Examples
     --------
@@ -311,6 +326,11 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
     -------
     GPUArray
         A view, which can be written, unlike numpy's.
+
+    Raises
+    ------
+    ValueError
+        ``a`` has fewer axes than two, or both axes are the same.
 
     Examples
     --------

@@ -20,6 +20,11 @@ __all__ = [
 def platform_bits() -> int:
     """Returns the bits of an address.
 
+    Returns
+    -------
+    int
+        64 or 32.
+
     Examples
     --------
     >>> platform_bits()
@@ -30,6 +35,11 @@ def platform_bits() -> int:
 
 def has_double_support() -> bool:
     """Returns True: every device of every backend computes in 64-bit floating point.
+
+    Returns
+    -------
+    bool
+        True.
 
     Examples
     --------
@@ -42,6 +52,11 @@ def has_double_support() -> bool:
 
 def has_stack() -> bool:
     """Returns True: every device of every backend can call functions.
+
+    Returns
+    -------
+    bool
+        True.
 
     Examples
     --------
@@ -62,6 +77,11 @@ def sizeof(type_name: str, preamble: str = "") -> int:
         A type of CUDA C.
     preamble : str
         Source that declares it.
+
+    Returns
+    -------
+    int
+        Bytes.
 
     Raises
     ------

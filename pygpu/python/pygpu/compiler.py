@@ -94,6 +94,8 @@ def compile(
         source's own line numbers.
     Unsupported
         The backend has no compiler, or ``nvcc`` is needed and not there.
+    AssertionError
+        ``target`` is another name.
 
     Examples
     --------

@@ -281,6 +281,22 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
     >>> generator = curandom.MRG32k3aRandomNumberGenerator(zeros)
     >>> float(generator.gen_uniform(1, "float64").get()[0].round(9))
     0.127011122
+    >>> generator.gen_normal((2, 3), "float32").shape, generator.gen_poisson(4, "uint32", 9).dtype
+    ((2, 3), dtype('uint32'))
+    >>> generator.gen_log_normal(4, "float64", mean=0, stddev=1).size
+    4
+    >>> a, b = gpuarray.empty(4, "float32"), gpuarray.empty(4, "uint32")
+    >>> generator.fill_uniform(a)
+    >>> generator.fill_normal(a)
+    >>> generator.fill_log_normal(a, 0, 1)
+    >>> generator.fill_poisson(b, 9)
+    >>> generator.call_skip_ahead(10)
+    >>> generator.call_skip_ahead_sequence(1)
+    >>> generator.call_skip_ahead_subsequence(1)
+    >>> ones = gpuarray.ones(generator.block_count * generator.generators_per_block, "uint32")
+    >>> generator.call_skip_ahead_array(ones)
+    >>> generator.call_skip_ahead_sequence_array(ones)
+    >>> generator.call_skip_ahead_subsequence_array(ones)
     """
 
     _kind = "Mrg32k3a"
@@ -291,16 +307,39 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
         super().__init__(seed_getter, offset)
 
     def call_skip_ahead_subsequence(self, i: int, stream: Any = None) -> None:
-        """Advances every state by ``i`` subsequences of 2**76 draws.
+        """Advances every state by ``i`` subsequences of 2**76 draws. PyCUDA advances those of the
+        first block only.
 
-        See :meth:`call_skip_ahead` for the parameters.
+        Parameters
+        ----------
+        i : int
+            The number of subsequences.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        ValueError
+            ``i`` is negative or does not fit 64 bits.
         """
         self._skip("subsequences", i, stream)
 
     def call_skip_ahead_subsequence_array(self, i: GPUArray, stream: Any = None) -> None:
         """Advances each state by its own number of subsequences.
 
-        See :meth:`call_skip_ahead_array` for the parameters.
+        Parameters
+        ----------
+        i : GPUArray
+            As many integers as there are states.
+        stream : Stream, optional
+            Where the copies are queued.
+
+        Raises
+        ------
+        TypeError
+            ``i`` is of another dtype or size.
+        ValueError
+            An element is negative.
         """
         self._skip_array("subsequences", i, stream)
 

@@ -245,6 +245,11 @@ class LeftOnHost(np.lib.mixins.NDArrayOperatorsMixin):
     def restore(self) -> Any:
         """Copies the elements to the device; returns the array or column.
 
+        Returns
+        -------
+        GPUArray or DeviceColumn
+            What was sent.
+
         Raises
         ------
         MemoryError

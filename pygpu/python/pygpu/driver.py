@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._context import (
-    Context,
-    Device,
-)
+from ._context import Context
 from ._core import (
     Capture,
     DeviceAllocation,
@@ -39,6 +36,7 @@ from ._core import (
     pagelocked_empty,
     register_host_memory,
 )
+from ._device import Device
 from ._errors import (
     BackendUnavailable,
     CompileError,

@@ -6,7 +6,7 @@ or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _core, _snippets
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype
@@ -220,12 +220,59 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     def generate_stride_kernel_and_types(
         self, use_range: bool
     ) -> tuple[SourceModule, _core.Function, list[Any]]:
-        """Returns the result of :func:`get_elwise_kernel_and_types` for this kernel."""
+        """Returns the result of :func:`get_elwise_kernel_and_types` for this kernel.
+
+        Parameters
+        ----------
+        use_range : bool
+            Whether the kernel takes ``range`` or ``slice``.
+
+        Returns
+        -------
+        module : SourceModule
+            The module.
+        function : driver.Function
+            The kernel, prepared.
+        arguments : list of Argument
+            What it takes, those of the range included.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pygpu import autoinit
+        >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
+        >>> module, function, arguments = add.generate_stride_kernel_and_types(False)
+        >>> function.name
+        'kernel'
+        """
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
-    def get_texref(self, name: str, use_range: bool = False) -> Any:
-        """Raises ``Unsupported``: the statements are compiled for each arrangement of the arrays,
-        so that no reference is that of all. A ``SourceModule`` has references."""
+    def get_texref(self, name: str, use_range: bool = False) -> NoReturn:
+        """Raises ``Unsupported``.
+
+        The statements are compiled for each arrangement of the arrays, so that no reference is that
+        of all. A ``SourceModule`` has references; in PyCUDA the kernel's own module has.
+
+        Parameters
+        ----------
+        name : str
+            The reference's name.
+        use_range : bool
+            Whether it is that of the kernel for ``range`` and ``slice``.
+
+        Raises
+        ------
+        Unsupported
+            Always.
+
+        Examples
+        --------
+        >>> add = ElementwiseKernel("float a, float *x", "x[i] += a")
+        >>> add.get_texref("row")
+        Traceback (most recent call last):
+            ...
+        pygpu._errors.Unsupported: get_texref: row would be a reference of one of the modules ...
+        """
         raise Unsupported(
             f"get_texref: {name} would be a reference of one of the modules that an "
             "ElementwiseKernel is compiled to; declare it in a SourceModule"

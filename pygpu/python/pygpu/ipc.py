@@ -111,6 +111,16 @@ def empty(shape: Any, dtype: Any = np.float64, order: str | None = "C") -> GPUAr
     order : {"C", "F"}
         The memory order.
 
+    Returns
+    -------
+    GPUArray
+        The array, on the current device.
+
+    Raises
+    ------
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> import pygpu.autoinit
@@ -184,6 +194,8 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
         ``copy`` is False, and the memory cannot be shared.
     Unsupported
         The device shares no memory.
+    InvalidArgument
+        ``copy`` is False, and the memory cannot be shared; a ``LogicError``.
 
     Examples
     --------
@@ -280,7 +292,7 @@ class OpenedArray(GPUArray):
 
     Parameters
     ----------
-    *args, **kwargs
+    shape, dtype, allocator, base, gpudata, strides, order
         Those of :class:`GPUArray`.
 
     Examples
@@ -335,6 +347,9 @@ def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
     LogicError
         The handle is none of this backend, is stale or forged; the allocation is smaller than the
         descriptor says; or the exporting process has ended or has freed it.
+    InvalidArgument
+        The descriptor is of another backend, or of a device that is not there, and so may
+        ``device`` be; a ``LogicError``.
 
     Examples
     --------
@@ -481,6 +496,11 @@ def loads(data: bytes) -> Descriptor:
     ----------
     data : bytes
         What ``pickle.dumps`` returned for a descriptor.
+
+    Returns
+    -------
+    Descriptor
+        The descriptor, checked as any other.
 
     Raises
     ------

@@ -113,13 +113,12 @@ def make_default_context(ctx_maker: Callable[[driver.Device], Any] | None = None
     count = driver.Device.count()
     if count == 0:
         raise driver.RuntimeError("there is no device to make a context on")
-    for ordinal in range(count):
+    for ordinal in range(count - 1):
         try:
             return make(driver.Device(ordinal))
         except driver.Error:
-            if ordinal + 1 == count:
-                raise
-    raise AssertionError("unreachable")
+            continue
+    return make(driver.Device(count - 1))
 
 
 def _round_up(value: int, multiple: int) -> int:
@@ -139,6 +138,11 @@ class DeviceData:
     >>> from pygpu import autoinit, tools
     >>> tools.DeviceData().align_bytes() % 4
     0
+    >>> data = tools.DeviceData()
+    >>> data.align(10), data.align_dtype(10, 4), data.align_words(8), data.coalesce(10)
+    (64, 16, 16, 16)
+    >>> tools.DeviceData.make_valid_tex_channel_count(3)
+    4
     """
 
     def __init__(self, dev: driver.Device | None = None) -> None:

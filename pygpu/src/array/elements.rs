@@ -110,12 +110,23 @@ impl GPUArray {
     ///     An index for each axis, or one index into the elements in C order. Without it the
     ///     array must have one element.
     ///
+    /// Returns
+    /// -------
+    /// int, float, complex, bool or tuple
+    ///     The element; a record is a tuple of its fields.
+    ///
     /// Raises
     /// ------
     /// ValueError
     ///     The array has more elements than one, or another number of axes.
     /// IndexError
     ///     An index is out of bounds.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(6).reshape(2, 3).item(1, 2)
+    /// 5
     #[pyo3(signature = (*args))]
     fn item<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>) -> Object<'py> {
         let one = element(slf.get().array()?, args)?;
@@ -125,6 +136,17 @@ impl GPUArray {
 
     /// Returns the elements as nested lists of Python numbers, as numpy's `tolist`. Waits for
     /// them.
+    ///
+    /// Returns
+    /// -------
+    /// list or number
+    ///     The lists; one number for an array without axes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(4).reshape(2, 2).tolist()
+    /// [[0, 1], [2, 3]]
     fn tolist<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         slf.get().get(slf.py(), None, false, false, None, None)?.call_method0("tolist")
     }
@@ -136,6 +158,23 @@ impl GPUArray {
     /// decimals : int, optional
     ///     Digits behind the point; below zero, digits before it. Real and imaginary parts of
     ///     complex numbers are rounded each.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The array, of the same dtype; truth values become float16.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records, or truth values and `decimals` is not 0.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.to_gpu(np.array([0.126, 2.5])).round(1).get()
+    /// array([0.1, 2.5])
     #[pyo3(signature = (decimals = 0))]
     fn round<'py>(
         slf: &Bound<'py, Self>,

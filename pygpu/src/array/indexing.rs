@@ -190,7 +190,7 @@ impl GPUArray {
         Err(PyIndexError::new_err("elements of an array cannot be deleted"))
     }
 
-    /// Sets every element to a value, and returns the array.
+    /// Sets every element to a value.
     ///
     /// Parameters
     /// ----------
@@ -198,6 +198,11 @@ impl GPUArray {
     ///     Converted to the dtype of the array as by numpy's assignment.
     /// stream : Stream, optional
     ///     Where the work is queued.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The array itself.
     ///
     /// Raises
     /// ------

@@ -15,6 +15,17 @@ type Object<'py> = PyResult<Bound<'py, PyAny>>;
 #[pymethods]
 impl GPUArray {
     /// Returns a copy without gaps, its axes in the same memory order.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The copy, on the array's stream and from its allocator.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(6)[::2].copy().strides
+    /// (8,)
     fn copy<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         let array = slf.get().array()?;
         let copy = run(slf.py(), array.size(), || array.copy())?;
@@ -37,6 +48,22 @@ impl GPUArray {
     ///     The type of the result; None means float64.
     /// stream : Stream, optional
     ///     Where the work is queued.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The array, its axes in the same memory order; always a copy.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     There is no such conversion, as for records.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(3).astype("f4").get()
+    /// array([0., 1., 2.], dtype=float32)
     #[pyo3(signature = (dtype, stream = None))]
     fn astype<'py>(
         slf: &Bound<'py, Self>,
@@ -70,6 +97,18 @@ impl GPUArray {
     /// ----------
     /// out : GPUArray, optional
     ///     Receives the result; the array itself is allowed.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The array, or `out`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.to_gpu(np.array([1 + 2j])).conj().get()
+    /// array([1.-2.j])
     #[pyo3(signature = (out = None))]
     fn conj<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let is_complex = slf.get().array()?.dtype().is_complex();
@@ -81,6 +120,23 @@ impl GPUArray {
     }
 
     /// Returns the complex conjugates: another name of `conj`.
+    ///
+    /// Parameters
+    /// ----------
+    /// out : GPUArray, optional
+    ///     Receives the result; the array itself is allowed.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The array, or `out`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.to_gpu(np.array([1 + 2j])).conjugate().get()
+    /// array([1.-2.j])
     #[pyo3(signature = (out = None))]
     fn conjugate<'py>(slf: &Bound<'py, Self>, out: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         Self::conj(slf, out)
@@ -93,6 +149,17 @@ impl GPUArray {
     /// ----------
     /// stream : Stream, optional
     ///     Where the work is queued.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The array.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(3).reverse().get()
+    /// array([2, 1, 0])
     #[pyo3(signature = (stream = None))]
     fn reverse<'py>(slf: &Bound<'py, Self>, stream: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let array = on_stream(slf.get().array()?, stream)?;
@@ -120,6 +187,23 @@ impl GPUArray {
     ///     Where the work is queued.
     /// out : GPUArray, optional
     ///     Receives the result.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The values, of the dtype that arrays and factors have in common; or `out`.
+    ///
+    /// Raises
+    /// ------
+    /// Unsupported
+    ///     `add_timer` is given.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.arange(3)
+    /// >>> a.mul_add(2, a, 10).get()
+    /// array([ 0, 12, 24])
     #[pyo3(signature = (selffac, other, otherfac, add_timer = None, stream = None, out = None))]
     fn mul_add<'py>(
         slf: &Bound<'py, Self>,

@@ -134,12 +134,18 @@ macro_rules! function {
             unary_into(UnaryFunction::$variant, expect_array("x", x)?, out, stream)
         }
     };
+    (binary [$($doc:literal)+] $variant:ident cumath $python:ident $x:ident r#mod) => {
+        function!(named [$($doc)+] $variant $python $x r#mod [stringify!($x), ", mod"]);
+    };
     (binary [$($doc:literal)+] $variant:ident cumath $python:ident $x:ident $y:ident) => {
+        function!(named [$($doc)+] $variant $python $x $y [stringify!($x), ", ", stringify!($y)]);
+    };
+    (named [$($doc:literal)+] $variant:ident $python:ident $x:ident $y:ident [$($name:tt)+]) => {
         $(#[doc = $doc])+
         ///
         /// Parameters
         /// ----------
-        /// two operands : GPUArray or number
+        #[doc = concat!($($name)+, " : GPUArray or number")]
         ///     At least one is an array; the shapes are broadcast.
         /// stream : Stream, optional
         ///     Where the work is queued.

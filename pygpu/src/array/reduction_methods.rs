@@ -91,7 +91,7 @@ with_dtype! {
     ///
     /// Parameters
     /// ----------
-    /// *positional
+    /// *positional : object
     ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.
@@ -126,7 +126,7 @@ with_dtype! {
     ///
     /// Parameters
     /// ----------
-    /// *positional
+    /// *positional : object
     ///     PyCUDA's arguments (dtype, stream, allocator), or numpy's (axis, dtype, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.
@@ -161,7 +161,7 @@ without_dtype! {
     ///
     /// Parameters
     /// ----------
-    /// *positional
+    /// *positional : object
     ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.
@@ -196,7 +196,7 @@ without_dtype! {
     ///
     /// Parameters
     /// ----------
-    /// *positional
+    /// *positional : object
     ///     PyCUDA's arguments (stream), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.
@@ -231,7 +231,7 @@ without_dtype! {
     ///
     /// Parameters
     /// ----------
-    /// *positional
+    /// *positional : object
     ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.
@@ -261,7 +261,7 @@ without_dtype! {
     ///
     /// Parameters
     /// ----------
-    /// *positional
+    /// *positional : object
     ///     PyCUDA's arguments (stream, allocator), or numpy's (axis, out, keepdims) where the first is an axis.
     /// axis : int or tuple of int, optional
     ///     The axes along which elements are combined; all without it.

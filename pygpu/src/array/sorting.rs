@@ -67,6 +67,15 @@ impl GPUArray {
     ///     The array has no such axis, or `kind` is another name.
     /// TypeError
     ///     The elements are records.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.to_gpu(np.array([3, 1, 2]))
+    /// >>> a.sort()
+    /// >>> a.get()
+    /// array([1, 2, 3])
     #[pyo3(signature = (axis = -1, kind = None), text_signature = "($self, axis=-1, kind=None)")]
     fn sort(slf: &Bound<'_, Self>, axis: isize, kind: Option<&str>) -> PyResult<()> {
         check_kind(kind)?;
@@ -82,6 +91,25 @@ impl GPUArray {
     ///     The axis; with None the elements are read as along one axis.
     /// kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
     ///     Accepted as by numpy; every sort is stable.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The indices, of the array's shape, or of one axis with None.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The array has no such axis, or `kind` is another name.
+    /// TypeError
+    ///     The elements are records.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.to_gpu(np.array([3, 1, 2])).argsort().get()
+    /// array([1, 2, 0])
     #[pyo3(
         signature = (axis = Some(-1), kind = None),
         text_signature = "($self, axis=-1, kind=None)"
@@ -95,6 +123,18 @@ impl GPUArray {
     }
 
     /// Returns the indices of the elements that are not zero, as `gpuarray.nonzero`.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of GPUArray
+    ///     The indices along each axis, of int64. The call waits for their number.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.to_gpu(np.array([3, 0, 2])).nonzero()[0].get()
+    /// array([0, 2])
     fn nonzero<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         advanced(slf.py())?.getattr("nonzero")?.call1((slf,))
     }
@@ -121,6 +161,12 @@ impl GPUArray {
     ///     `condition` has not one axis.
     /// IndexError
     ///     A true element of `condition` lies outside the axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(3).compress([True, False, True]).get()
+    /// array([0, 2])
     #[pyo3(signature = (condition, axis = None, out = None))]
     fn compress<'py>(
         slf: &Bound<'py, Self>,

@@ -29,6 +29,14 @@ impl GPUArray {
     /// ------
     /// LogicError
     ///     The address is not aligned, and `allow_offset` is false.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> reference, a = driver.TextureReference(), gpuarray.zeros(64, "f4")
+    /// >>> reference.set_format(driver.array_format.FLOAT, 1)
+    /// >>> a.bind_to_texref(reference, allow_offset=True) >= 0
+    /// True
     #[pyo3(signature = (texref, allow_offset = false))]
     fn bind_to_texref<'py>(
         slf: &Bound<'py, Self>,
@@ -62,6 +70,13 @@ impl GPUArray {
     ///     The array has gaps.
     /// LogicError
     ///     The address is not aligned, and `allow_offset` is false.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> reference, a = driver.TextureReference(), gpuarray.zeros(64, "f8")
+    /// >>> a.bind_to_texref_ext(reference, allow_double_hack=True, allow_offset=True) >= 0
+    /// True
     #[pyo3(signature = (
         texref, channels = 1, allow_double_hack = false, allow_complex_hack = false,
         allow_offset = false

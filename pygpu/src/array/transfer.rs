@@ -187,13 +187,22 @@ impl GPUArray {
     ///     stay unchanged until the copy has run.
     /// stream : Stream, optional
     ///     Where the copy is queued.
-    /// **kwargs
+    /// **kwargs : bool
     ///     `async`, the name of `async_` before it became a keyword of Python.
     ///
     /// Raises
     /// ------
     /// ValueError
     ///     Another size or dtype.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import gpuarray
+    /// >>> a = gpuarray.zeros(3, np.float32)
+    /// >>> a.set(np.ones(3, np.float32))
+    /// >>> a.get()
+    /// array([1., 1., 1.], dtype=float32)
     #[pyo3(signature = (ary, async_ = false, stream = None, **kwargs))]
     fn set(
         &self,
@@ -229,6 +238,28 @@ impl GPUArray {
     }
 
     /// Queues a copy from a numpy array, as `set` with `async_=True`.
+    ///
+    /// Parameters
+    /// ----------
+    /// ary : numpy.ndarray
+    ///     As many elements, of the same dtype, in page-locked memory if the copy is to overlap
+    ///     with other work. It must stay unchanged until the copy has run.
+    /// stream : Stream, optional
+    ///     Where the copy is queued.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Another size or dtype.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> stream, host = driver.Stream(), driver.pagelocked_zeros(3, np.float32)
+    /// >>> a = gpuarray.empty(3, np.float32)
+    /// >>> a.set_async(host, stream)
+    /// >>> stream.synchronize()
     #[pyo3(signature = (ary, stream = None))]
     fn set_async(
         &self,
@@ -244,16 +275,21 @@ impl GPUArray {
     /// Parameters
     /// ----------
     /// ary : numpy.ndarray, optional
-    ///     Receives the elements and is returned; as many elements, of the same dtype. Without it
-    ///     a new array is made, its axes in the same memory order.
+    ///     Receives the elements and is returned; as many elements, of the same dtype. Without it a
+    ///     new array is made, its axes in the same memory order.
     /// pagelocked : bool, optional
     ///     True for a new array in page-locked memory.
     /// async_ : bool, optional
     ///     True to return when the copy is queued.
     /// stream : Stream, optional
     ///     Where the copy is queued.
-    /// **kwargs
+    /// **kwargs : bool
     ///     `async`, the name of `async_` before it became a keyword of Python.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     The new array, or `ary`.
     ///
     /// Raises
     /// ------
@@ -261,6 +297,12 @@ impl GPUArray {
     ///     `ary` has another size, or is read-only.
     /// TypeError
     ///     `ary` is no numpy array, or has another dtype.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(3).get()
+    /// array([0, 1, 2])
     #[pyo3(signature = (ary = None, pagelocked = false, async_ = false, stream = None, **kwargs))]
     pub(crate) fn get<'py>(
         &self,
@@ -320,6 +362,31 @@ impl GPUArray {
     }
 
     /// Queues a copy into a numpy array and returns that, as `get` with `async_=True`.
+    ///
+    /// Parameters
+    /// ----------
+    /// stream : Stream, optional
+    ///     Where the copy is queued.
+    /// ary : numpy.ndarray, optional
+    ///     Receives the elements, as many and of the same dtype, in page-locked memory if the copy
+    ///     is to overlap with other work. Without it a new array in ordinary memory is made; a copy
+    ///     to such memory is done when the call returns.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     The new array, or `ary`; in page-locked memory its elements are there once the stream's
+    ///     work has run.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np
+    /// >>> from pygpu import driver, gpuarray
+    /// >>> stream, host = driver.Stream(), driver.pagelocked_empty(3, np.int64)
+    /// >>> _ = gpuarray.arange(3).get_async(stream, host)
+    /// >>> stream.synchronize()
+    /// >>> host
+    /// array([0, 1, 2])
     #[pyo3(signature = (stream = None, ary = None))]
     fn get_async<'py>(
         &self,

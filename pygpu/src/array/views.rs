@@ -95,6 +95,22 @@ impl GPUArray {
     ///     The order in which elements are read and placed; "A" is "F" for an array that has
     ///     Fortran's order only. The result of an array without gaps has none either, in that
     ///     order, where numpy may return a view in another.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The view or the copy.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The sizes differ, or more than one extent is -1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.arange(6).reshape(2, -1).shape
+    /// (2, 3)
     #[pyo3(signature = (*shape, order = "C"))]
     fn reshape<'py>(
         slf: &Bound<'py, Self>,
@@ -114,6 +130,17 @@ impl GPUArray {
     /// order : {"C", "F", "A", "K"}, optional
     ///     The order in which elements are read; "A" is "F" for an array that has Fortran's order
     ///     only, "K" the order in memory.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The view or the copy.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.zeros((2, 3)).ravel().shape
+    /// (6,)
     #[pyo3(signature = (order = "C"))]
     fn ravel<'py>(slf: &Bound<'py, Self>, order: Option<&str>) -> Object<'py> {
         if matches!(order, Some("K" | "k")) {
@@ -130,10 +157,21 @@ impl GPUArray {
     ///     The type of the view's elements: that of the array if left out or None. The extent of
     ///     the axis with the smallest stride changes with the size of an element.
     ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The view.
+    ///
     /// Raises
     /// ------
     /// ValueError
     ///     The bytes of that axis are no whole number of the new elements, or not aligned.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.zeros(3, "f8").view("u4").shape
+    /// (6,)
     #[pyo3(signature = (dtype = None))]
     fn view<'py>(slf: &Bound<'py, Self>, dtype: Option<&Bound<'py, PyAny>>) -> Object<'py> {
         let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
@@ -176,6 +214,17 @@ impl GPUArray {
     }
 
     /// Returns a view without the axes of extent 1.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The view.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.zeros((1, 3, 1)).squeeze().shape
+    /// (3,)
     fn squeeze<'py>(slf: &Bound<'py, Self>) -> Object<'py> {
         wrap_view(slf, slf.get().array()?.squeeze(), None)
     }
@@ -188,6 +237,22 @@ impl GPUArray {
     ///     The axes in their new order; reversed without them.
     /// axes : sequence of int, optional
     ///     The same by keyword.
+    ///
+    /// Returns
+    /// -------
+    /// GPUArray
+    ///     The view.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The axes do not name each axis once.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import gpuarray
+    /// >>> gpuarray.zeros((2, 3, 4)).transpose(1, 0, 2).shape
+    /// (3, 2, 4)
     #[pyo3(signature = (*positions, axes = None))]
     fn transpose<'py>(
         slf: &Bound<'py, Self>,

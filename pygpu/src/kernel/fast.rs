@@ -21,22 +21,69 @@ type Method = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
+const PREPARED_CALL: &CStr = c"prepared_call($self, grid, block, *args, shared_size=0)
+--
+
+Launches the kernel on the default stream, with arguments of the types that `prepare` fixed.
+
+Parameters
+----------
+grid : tuple of int
+    One to three extents of the grid, in blocks.
+block : tuple of int
+    One to three extents of a block, in threads.
+*args : object
+    The kernel's arguments: Python's and numpy's numbers, arrays and allocations of the device,
+    addresses.
+shared_size : int
+    Bytes of dynamic shared memory of a block.
+
+Raises
+------
+struct.error
+    There are more or fewer arguments than `prepare` was told, or one does not fit its type.
+LogicError, LaunchError
+    As for a call of the function.
+
+Examples
+--------
+>>> import numpy as np
+>>> from pygpu import autoinit, compiler, gpuarray
+>>> module = compiler.SourceModule(
+...     '__global__ void add(float *x, float a) { x[threadIdx.x] += a; }'
+... )
+>>> add = module.get_function('add').prepare('Pf')
+>>> x = gpuarray.zeros(3, np.float32)
+>>> add.prepared_call((1, 1), (3, 1, 1), x.gpudata, 2)
+>>> x
+array([2., 2., 2.], dtype=float32)
+";
+
+const PREPARED_ASYNC_CALL: &CStr =
+    c"prepared_async_call($self, grid, block, stream, *args, shared_size=0)
+--
+
+Launches the kernel on a stream, with arguments of the types that `prepare` fixed.
+
+Parameters
+----------
+grid, block, *args, shared_size
+    As for `prepared_call`.
+stream : Stream or None
+    Where the kernel is queued; None is the default stream.
+
+Raises
+------
+struct.error
+    There are more or fewer arguments than `prepare` was told, or one does not fit its type.
+LogicError, LaunchError
+    As for a call of the function.
+";
+
 /// Adds the methods to the class `Function`.
 pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
-    add(
-        py,
-        c"prepared_call",
-        c"prepared_call($self, grid, block, *args, shared_size=0)\n--\n\n\
-        Launches with arguments of the types that `prepare` fixed.",
-        prepared_call,
-    )?;
-    add(
-        py,
-        c"prepared_async_call",
-        c"prepared_async_call($self, grid, block, stream, *args, shared_size=0)\n--\n\n\
-        As `prepared_call`, on a stream.",
-        prepared_async_call,
-    )
+    add(py, c"prepared_call", PREPARED_CALL, prepared_call)?;
+    add(py, c"prepared_async_call", PREPARED_ASYNC_CALL, prepared_async_call)
 }
 
 fn add(py: Python<'_>, name: &'static CStr, doc: &'static CStr, method: Method) -> PyResult<()> {

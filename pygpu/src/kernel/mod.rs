@@ -42,7 +42,7 @@ use std::time::Instant;
 /// Examples
 /// --------
 /// >>> import numpy as np
-/// >>> from pygpu import autoinit, compiler, gpuarray
+/// >>> from pygpu import autoinit, compiler, driver, gpuarray
 /// >>> module = compiler.SourceModule(
 /// ...     "__global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }"
 /// ... )
@@ -52,6 +52,17 @@ use std::time::Instant;
 /// >>> scale.prepare("Pf").prepared_call((1, 1), (3, 1, 1), x.gpudata, 10)
 /// >>> x
 /// array([ 0., 20., 40.], dtype=float32)
+/// >>> seconds = scale.prepared_timed_call((1, 1), (3, 1, 1), x.gpudata, 1)()
+/// >>> scale.prepared_async_call((1, 1), (3, 1, 1), None, x.gpudata, 1)
+/// >>> most = driver.function_attribute.MAX_THREADS_PER_BLOCK
+/// >>> scale.get_attribute(most) == scale.max_threads_per_block
+/// True
+/// >>> scale.active_blocks(128) > 0
+/// True
+/// >>> scale.set_cache_config(driver.func_cache.PREFER_SHARED)
+/// >>> scale.set_shared_config(driver.shared_config.DEFAULT_BANK_SIZE)
+/// >>> dynamic = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+/// >>> scale.set_attribute(dynamic, 32768)
 #[pyclass(frozen, weakref, module = "pygpu.driver")]
 pub(crate) struct Function {
     /// Unloading the code behind it waits for the device.
@@ -234,6 +245,12 @@ impl Function {
     /// ------
     /// TypeError
     ///     It is none.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import autoinit, compiler, driver
+    /// >>> module = compiler.SourceModule("__global__ void nothing() {}")
+    /// >>> module.get_function("nothing").param_set_texref(driver.TextureReference())
     #[allow(clippy::unused_self, reason = "PyCUDA's signature")]
     fn param_set_texref(&self, texref: &Bound<'_, PyAny>) -> PyResult<()> {
         check_texref("texref", texref)
@@ -322,6 +339,11 @@ impl Function {
     /// -------
     /// int
     ///     Its value.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The kernel has no such property.
     fn get_attribute(&self, attr: i32) -> PyResult<i32> {
         self.kernel.attribute(KernelAttribute(attr)).or_raise()
     }
@@ -334,6 +356,11 @@ impl Function {
     ///     Which property.
     /// value : int
     ///     Its value.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The kernel has no such property, or it cannot be set to this value.
     fn set_attribute(&self, attr: i32, value: i32) -> PyResult<()> {
         self.set(KernelAttribute(attr), value)
     }

@@ -100,7 +100,10 @@ impl PooledDeviceAllocation {
     /// Gives the memory back to the pool now. Using it afterwards is an error, for arrays in it,
     /// too.
     ///
-    /// Raises LogicError while a buffer of `as_buffer` is alive, or if it was given back already.
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     A buffer of `as_buffer` is alive, or it was given back already.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         self.memory()?;
         match self.ticket.pool() {
@@ -128,7 +131,31 @@ impl PooledDeviceAllocation {
         self.size
     }
 
-    /// A memoryview of the memory, as that of `DeviceAllocation.as_buffer`.
+    /// Returns a buffer over a part of the memory, as `DeviceAllocation.as_buffer` does.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int
+    ///     The number of bytes.
+    /// offset : int
+    ///     The first byte.
+    ///
+    /// Returns
+    /// -------
+    /// memoryview
+    ///     The buffer, which keeps the block from the pool's next users.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     The part does not lie within the memory, or that was given back.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from pygpu import autoinit, tools
+    /// >>> pool = tools.DeviceMemoryPool()
+    /// >>> pool.allocate(24).as_buffer(16, offset=8).nbytes
+    /// 16
     #[pyo3(signature = (size, offset = 0))]
     fn as_buffer<'py>(
         &self,
@@ -163,6 +190,10 @@ impl PooledDeviceAllocation {
 /// >>> pool.held_blocks
 /// 1
 /// >>> pool.free_held()
+/// >>> block = pool.allocate(100)
+/// >>> pool.alloc_size(pool.bin_number(100)) >= 100  # bytes
+/// True
+/// >>> pool.stop_holding()
 #[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
 pub(crate) struct DeviceMemoryPool {
     pool: Arc<DevicePool>,

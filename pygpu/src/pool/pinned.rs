@@ -76,6 +76,9 @@ impl PageLockedAllocator {
 /// >>> a.shape, pool.active_blocks
 /// ((2, 3), 1)
 /// >>> pool.stop_holding()
+/// >>> pool.alloc_size(pool.bin_number(100)) >= 100  # bytes
+/// True
+/// >>> pool.free_held()
 #[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
 pub(crate) struct PageLockedMemoryPool {
     pool: PinnedPool,
@@ -193,6 +196,8 @@ pool_members!(PageLockedMemoryPool);
 /// >>> len(pool.allocate(3, np.float32).base)
 /// 12
 /// >>> pool.stop_holding()
+/// >>> array = pool.allocate(3, np.float32)
+/// >>> array.base.free()
 #[pyclass(frozen, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledHostAllocation {
     /// Goes back behind the copies that are queued, which may still use it.
@@ -206,6 +211,11 @@ pub(crate) struct PooledHostAllocation {
 impl PooledHostAllocation {
     /// Gives the memory back to the pool, behind the copies that are queued. Where the numpy
     /// array over it is still there, that keeps the memory until it goes, too.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     It was given back already.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_freed.swap(true, Ordering::AcqRel) {
             return Err(to_python(Error::handle("free", "the memory was given back to its pool")));

@@ -27,6 +27,8 @@ class DeviceRecordBatch:
     >>> batch = arrow.DeviceRecordBatch.from_columns({"x": gpuarray.to_gpu(np.arange(3.0))})
     >>> batch.num_rows, batch.column_names, batch.column("x").to_gpuarray()
     (3, ['x'], array([0., 1., 2.]))
+    >>> batch.slice(1).num_rows, batch.copy_to_host().num_rows
+    (2, 3)
     """
 
     def __init__(self) -> None:
@@ -66,6 +68,11 @@ class DeviceRecordBatch:
         ----------
         columns : dict
             A name and an array or column for each; all have the same length, and are on one device.
+
+        Returns
+        -------
+        DeviceRecordBatch
+            The batch, which keeps the arrays.
 
         Raises
         ------
@@ -126,6 +133,16 @@ class DeviceRecordBatch:
     def column(self, i: int | str) -> DeviceColumn:
         """Returns a column, by number or by name.
 
+        Parameters
+        ----------
+        i : int or str
+            The number, which counts from the end if it is negative, or the name.
+
+        Returns
+        -------
+        DeviceColumn
+            The column.
+
         Raises
         ------
         KeyError
@@ -153,16 +170,43 @@ class DeviceRecordBatch:
         return self.column(key)
 
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceRecordBatch:
-        """Returns some of the rows, which share the buffers."""
+        """Returns some of the rows, which share the buffers.
+
+        Parameters
+        ----------
+        offset : int
+            The first row.
+        length : int, optional
+            The number of rows; all that follow without it.
+
+        Returns
+        -------
+        DeviceRecordBatch
+            The rows.
+
+        Raises
+        ------
+        IndexError
+            ``offset`` is not inside the batch.
+        ValueError
+            ``length`` is negative.
+        """
         return DeviceRecordBatch._over(self._column.slice(offset, length))
 
     def copy_to_host(self) -> Any:
         """Returns a copy as a ``pyarrow.RecordBatch``, whose content ``pyarrow`` has checked.
 
+        Returns
+        -------
+        pyarrow.RecordBatch
+            The copy.
+
         Raises
         ------
         ValueError
             The content of the buffers breaks Arrow's rules.
+        ImportError
+            ``pyarrow`` is not installed.
         """
         from ._exchange import to_pyarrow_batch
 

@@ -38,6 +38,21 @@ class CudaBuffer(_core.BufferExporter):
     Traceback (most recent call last):
         ...
     BufferError: the buffer is in device memory: copy_to_host copies it
+    >>> buffer.slice(1).to_pybytes(), buffer.to_gpuarray()
+    (b'bc', array([97, 98, 99], dtype=uint8))
+    >>> buffer.copy_from_host(b"xy", position=1), buffer.to_pybytes()
+    (2, b'axy')
+    >>> buffer.copy_from_device(buffer.slice(2)), buffer.to_pybytes()
+    (1, b'yxy')
+    >>> target = bytearray(2)
+    >>> bytes(buffer.copy_to_host(buf=target))
+    b'yx'
+    >>> arrow.CudaBuffer.from_buffer(buffer) is buffer
+    True
+    >>> arrow.CudaBuffer.from_numba(buffer.to_numba()).equals(buffer)
+    True
+    >>> len(buffer.export_for_ipc().to_pybytes()) >= 72
+    True
     """
 
     _bytes: GPUArray
@@ -64,6 +79,16 @@ class CudaBuffer(_core.BufferExporter):
     def from_buffer(buf: Any) -> CudaBuffer:
         """Returns the device buffer behind a buffer: ``buf`` itself.
 
+        Parameters
+        ----------
+        buf : CudaBuffer
+            The buffer.
+
+        Returns
+        -------
+        CudaBuffer
+            The same object.
+
         Raises
         ------
         TypeError
@@ -73,7 +98,23 @@ class CudaBuffer(_core.BufferExporter):
 
     @staticmethod
     def from_numba(mem: Any) -> CudaBuffer:
-        """Returns a buffer over the memory of numba's ``MemoryPointer``, which it keeps alive."""
+        """Returns a buffer over the memory of numba's ``MemoryPointer``, which it keeps alive.
+
+        Parameters
+        ----------
+        mem : numba.cuda.cudadrv.driver.MemoryPointer or pygpu.cuda's
+            The memory.
+
+        Returns
+        -------
+        CudaBuffer
+            The buffer.
+
+        Raises
+        ------
+        TypeError
+            ``mem`` is no memory of numba.
+        """
         pointer = getattr(mem, "device_pointer", None)
         if not hasattr(mem, "context") or not hasattr(mem, "size") or pointer is None:
             raise TypeError(f"mem is of type {type(mem).__name__}; a MemoryPointer is needed")
@@ -85,6 +126,11 @@ class CudaBuffer(_core.BufferExporter):
 
         numba itself takes the buffer by ``__cuda_array_interface__``:
         ``numba.cuda.as_cuda_array(buffer)``.
+
+        Returns
+        -------
+        pygpu.cuda.cudadrv.driver.MemoryPointer
+            The memory.
         """
         from ..cuda.cudadrv.driver import MemoryPointer
 
@@ -92,6 +138,16 @@ class CudaBuffer(_core.BufferExporter):
 
     def to_gpuarray(self, dtype: Any = np.uint8) -> GPUArray:
         """Returns the memory as an array of one axis, which shares it.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type of the elements.
+
+        Returns
+        -------
+        GPUArray
+            The array.
 
         Raises
         ------
@@ -161,6 +217,18 @@ class CudaBuffer(_core.BufferExporter):
 
     def slice(self, offset: int = 0, length: int | None = None) -> CudaBuffer:
         """Returns a buffer over a part of the memory, at most to the end.
+
+        Parameters
+        ----------
+        offset : int
+            The first byte.
+        length : int, optional
+            The number of bytes; all that follow without it.
+
+        Returns
+        -------
+        CudaBuffer
+            The part, which keeps the memory; its ``parent`` is this buffer.
 
         Raises
         ------
@@ -286,8 +354,10 @@ class CudaBuffer(_core.BufferExporter):
             The number of bytes; -1: all, or as many as ``buf`` takes.
         buf : pyarrow.Buffer or object with a writable buffer, optional
             Where the bytes go. By default they go to a new ``pyarrow.Buffer``.
-        memory_pool, resizable
-            Arguments of ``pyarrow.allocate_buffer`` for a new buffer.
+        memory_pool : pyarrow.MemoryPool, optional
+            Where the memory of a new buffer comes from.
+        resizable : bool
+            Whether a new buffer can be resized.
 
         Returns
         -------
@@ -378,7 +448,13 @@ class CudaBuffer(_core.BufferExporter):
         return nbytes
 
     def to_pybytes(self) -> bytes:
-        """Returns the bytes."""
+        """Returns the bytes.
+
+        Returns
+        -------
+        bytes
+            A copy, made when the work that writes the bytes has run.
+        """
         return self._read(0, self.size)
 
     def export_for_ipc(self) -> IpcMemHandle:
@@ -387,6 +463,11 @@ class CudaBuffer(_core.BufferExporter):
 
         The memory is freed with the last buffer over it in this process and the handle itself;
         other processes must have closed it by then. In ``pyarrow`` it is never freed.
+
+        Returns
+        -------
+        IpcMemHandle
+            The handle. All work of the device queued so far has run.
 
         Raises
         ------

@@ -28,6 +28,10 @@ class DeviceColumn:
     >>> column = arrow.DeviceColumn.from_gpuarray(gpuarray.to_gpu(np.arange(5, dtype=np.int32)))
     >>> column.format, column.length, column.slice(1, 3).to_gpuarray()
     ('i', 5, array([1, 2, 3], dtype=int32))
+    >>> [None if buffer is None else buffer.size for buffer in column.buffers()]
+    [None, 20]
+    >>> column.copy_to_host().to_pylist()
+    [0, 1, 2, 3, 4]
     """
 
     def __init__(self) -> None:
@@ -126,6 +130,11 @@ class DeviceColumn:
         name : str
             The name of the field.
 
+        Returns
+        -------
+        DeviceColumn
+            The column, which keeps the array.
+
         Raises
         ------
         BufferError
@@ -210,7 +219,13 @@ class DeviceColumn:
         return own + dictionary + sum(child.nbytes for child in self._children)
 
     def buffers(self) -> list[CudaBuffer | None]:
-        """Returns the buffers, those of the children behind the column's own."""
+        """Returns the buffers, those of the children behind the column's own.
+
+        Returns
+        -------
+        list of CudaBuffer or None
+            In the order of Arrow's layouts; None where a validity bitmap is left out.
+        """
         found = list(self._buffers)
         for child in self._children:
             found += child.buffers()
@@ -229,7 +244,27 @@ class DeviceColumn:
     # -- parts
 
     def slice(self, offset: int = 0, length: int | None = None) -> DeviceColumn:
-        """Returns a part of the column, at most to its end, which shares the buffers."""
+        """Returns a part of the column, at most to its end, which shares the buffers.
+
+        Parameters
+        ----------
+        offset : int
+            The first element.
+        length : int, optional
+            The number of elements; all that follow without it.
+
+        Returns
+        -------
+        DeviceColumn
+            The part.
+
+        Raises
+        ------
+        IndexError
+            ``offset`` is not inside the column.
+        ValueError
+            ``length`` is negative.
+        """
         offset = _arguments.whole("offset", offset)
         if not 0 <= offset <= self._length:
             raise IndexError(f"offset is {offset}; the column has {self._length} elements")
@@ -268,6 +303,11 @@ class DeviceColumn:
         """Returns the values as an array that shares the memory. Where there are nulls, the values
         are undefined.
 
+        Returns
+        -------
+        GPUArray
+            One axis, of the dtype of the values; dates and durations are integers.
+
         Raises
         ------
         BufferError
@@ -295,10 +335,17 @@ class DeviceColumn:
         """Returns a copy as a ``pyarrow.Array``, whose offsets, sizes and texts ``pyarrow`` has
         checked.
 
+        Returns
+        -------
+        pyarrow.Array
+            The copy.
+
         Raises
         ------
         ValueError
             The content of the buffers breaks Arrow's rules.
+        ImportError
+            ``pyarrow`` is not installed.
         """
         from ._exchange import to_pyarrow
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _arguments, _core
-from .._context import Device
 from .._core import DeviceAllocation, GPUArray
+from .._device import Device
 from .._errors import InvalidArgument, Unsupported
 from ..compyte.array import c_contiguous_strides
 
@@ -83,6 +83,20 @@ class Context:
     >>> buffer = context.buffer_from_data(b"abcdef")
     >>> buffer.slice(2, 3).to_pybytes()
     b'cde'
+    >>> arrow.Context.get_num_devices() > 0
+    True
+    >>> arrow.Context.from_numba(context.to_numba()) == context
+    True
+    >>> context.new_buffer(16).size
+    16
+    >>> context.get_device_address(buffer.address) == buffer.address
+    True
+    >>> context.foreign_buffer(buffer.address, 3, base=buffer).to_pybytes()
+    b'abc'
+    >>> context.buffer_from_object(buffer.to_gpuarray()[1:3]).to_pybytes()
+    b'bc'
+    >>> handle = buffer.export_for_ipc()  # for context.open_ipc_buffer(handle) in another process
+    >>> context.synchronize()
     """
 
     def __init__(self, device_number: int = 0, handle: int = 0) -> None:
@@ -101,7 +115,23 @@ class Context:
     @staticmethod
     def from_numba(context: Any = None) -> Context:
         """Returns the context of the device of a context of numba; without one of the current
-        context."""
+        context.
+
+        Parameters
+        ----------
+        context : numba.cuda.cudadrv.driver.Context or pygpu.cuda's, optional
+            A context; the current device's without it.
+
+        Returns
+        -------
+        Context
+            The context.
+
+        Raises
+        ------
+        TypeError
+            ``context`` is no context of numba.
+        """
         if context is None:
             return Context(_core.current_ordinal())
         device: Any = getattr(context, "device", None)
@@ -112,14 +142,26 @@ class Context:
         return Context(device.id)
 
     def to_numba(self) -> Any:
-        """Returns the context of the device in :mod:`pygpu.cuda`, which stands for numba's."""
+        """Returns the context of the device in :mod:`pygpu.cuda`, which stands for numba's.
+
+        Returns
+        -------
+        pygpu.cuda.cudadrv.driver.Context
+            The same object for every call.
+        """
         from ..cuda import gpus
 
         return gpus[self._number].get_primary_context()
 
     @staticmethod
     def get_num_devices() -> int:
-        """Returns the number of devices."""
+        """Returns the number of devices.
+
+        Returns
+        -------
+        int
+            The number of devices; 1 on the host.
+        """
         return _core.device_count()
 
     @property
@@ -147,6 +189,16 @@ class Context:
     def get_device_address(self, address: int) -> int:
         """Returns the address under which kernels reach the memory at an address.
 
+        Parameters
+        ----------
+        address : int
+            An address of device memory, or of host memory that the device reaches.
+
+        Returns
+        -------
+        int
+            The address on the device.
+
         Raises
         ------
         ValueError
@@ -155,7 +207,25 @@ class Context:
         return self._bytes_at(address, 1, None).ptr
 
     def new_buffer(self, nbytes: int) -> CudaBuffer:
-        """Returns a new buffer of ``nbytes`` bytes, which other processes can open."""
+        """Returns a new buffer of ``nbytes`` bytes, which other processes can open.
+
+        Parameters
+        ----------
+        nbytes : int
+            The number of bytes.
+
+        Returns
+        -------
+        CudaBuffer
+            The buffer, whose bytes are undefined.
+
+        Raises
+        ------
+        ValueError
+            ``nbytes`` is negative.
+        MemoryError
+            The device has not so much free memory.
+        """
         from ._buffer import CudaBuffer
 
         nbytes = _arguments.whole("nbytes", nbytes)
@@ -191,6 +261,11 @@ class Context:
         base : object, optional
             What keeps the memory; the buffer and its slices keep it alive.
 
+        Returns
+        -------
+        CudaBuffer
+            The buffer.
+
         Raises
         ------
         ValueError
@@ -213,6 +288,11 @@ class Context:
         ipc_handle : IpcMemHandle
             The result of :meth:`CudaBuffer.export_for_ipc` in the other process.
 
+        Returns
+        -------
+        CudaBuffer
+            The buffer; the memory is closed with the last buffer over it.
+
         Raises
         ------
         ValueError
@@ -233,6 +313,11 @@ class Context:
             The first byte that is copied.
         size : int
             The number of bytes; -1: all from ``offset`` on.
+
+        Returns
+        -------
+        CudaBuffer
+            The buffer.
 
         Raises
         ------
@@ -266,10 +351,17 @@ class Context:
         obj : CudaBuffer, HostBuffer, GPUArray or object with ``__cuda_array_interface__``
             If its elements have gaps between them, the buffer has the gaps, too.
 
+        Returns
+        -------
+        CudaBuffer
+            The buffer; ``obj`` itself if it is one.
+
         Raises
         ------
         TypeError
             The object names no memory that a device reaches.
+        ValueError
+            What the object says of its memory is incomplete, or the device does not reach it.
         """
         from ..cuda._pointer import extent
         from ._buffer import CudaBuffer

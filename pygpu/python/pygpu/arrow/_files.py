@@ -41,16 +41,34 @@ class _File:
         self.close()
 
     def size(self) -> int:
-        """Returns the number of bytes of the buffer."""
+        """Returns the number of bytes of the buffer.
+
+        Returns
+        -------
+        int
+            Bytes.
+        """
         return self._open().size
 
     def tell(self) -> int:
-        """Returns the position."""
+        """Returns the position.
+
+        Returns
+        -------
+        int
+            Bytes from the start of the buffer.
+        """
         self._open()
         return self._place
 
     def seekable(self) -> bool:
-        """Returns True."""
+        """Returns True.
+
+        Returns
+        -------
+        bool
+            True.
+        """
         return True
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
@@ -62,6 +80,11 @@ class _File:
             A number of bytes.
         whence : int
             What they are counted from: 0 the start, 1 the present position, 2 the end.
+
+        Returns
+        -------
+        int
+            The new position, counted from the start.
 
         Raises
         ------
@@ -93,17 +116,37 @@ class BufferReader(_File):
     >>> reader = arrow.BufferReader(arrow.Context().buffer_from_data(b"abcdef"))
     >>> reader.read(2), reader.read_buffer(3).to_pybytes(), reader.tell()
     (b'ab', b'cde', 5)
+    >>> reader.readable(), reader.writable(), reader.seekable(), reader.size()
+    (True, False, True, 6)
+    >>> reader.seek(-2, 2)
+    4
+    >>> target = bytearray(8)
+    >>> reader.readinto(target), bytes(target[:2])
+    (2, b'ef')
+    >>> reader.close()
     """
 
     def __init__(self, obj: CudaBuffer) -> None:
         super().__init__(obj)
 
     def readable(self) -> bool:
-        """Returns True."""
+        """Returns True.
+
+        Returns
+        -------
+        bool
+            True.
+        """
         return True
 
     def writable(self) -> bool:
-        """Returns False."""
+        """Returns False.
+
+        Returns
+        -------
+        bool
+            False.
+        """
         return False
 
     def read_buffer(self, nbytes: int | None = None) -> CudaBuffer:
@@ -175,7 +218,7 @@ class BufferReader(_File):
 
 
 class BufferWriter(_File):
-    """Writes a device buffer as a file.
+    r"""Writes a device buffer as a file.
 
     Each write is a copy to the device. With :attr:`buffer_size` set, small ones are collected in
     host memory first, until it is full, or :meth:`flush`, :meth:`seek` or :meth:`close` is
@@ -194,7 +237,17 @@ class BufferWriter(_File):
     ...     writer.buffer_size = 64
     ...     _ = writer.write(b"ab"), writer.write(b"cd"), writer.num_bytes_buffered
     >>> buffer.to_pybytes()
-    b'abcd\\x00\\x00'
+    b'abcd\x00\x00'
+    >>> writer = arrow.BufferWriter(buffer)
+    >>> writer.readable(), writer.writable()
+    (False, True)
+    >>> writer.writeat(4, b"ef")
+    >>> writer.seek(0)
+    0
+    >>> writer.flush()
+    >>> writer.close()
+    >>> buffer.to_pybytes()
+    b'abcdef'
     """
 
     def __init__(self, buffer: CudaBuffer) -> None:
@@ -203,15 +256,37 @@ class BufferWriter(_File):
         self._count = 0
 
     def readable(self) -> bool:
-        """Returns False."""
+        """Returns False.
+
+        Returns
+        -------
+        bool
+            False.
+        """
         return False
 
     def writable(self) -> bool:
-        """Returns True."""
+        """Returns True.
+
+        Returns
+        -------
+        bool
+            True.
+        """
         return True
 
     def write(self, data: Any) -> int:
         """Writes bytes at the position, and returns their number.
+
+        Parameters
+        ----------
+        data : object with the buffer protocol
+            The bytes, in host memory.
+
+        Returns
+        -------
+        int
+            The number of bytes.
 
         Raises
         ------
@@ -233,7 +308,20 @@ class BufferWriter(_File):
         return source.size
 
     def writeat(self, position: int, data: Any) -> None:
-        """Writes bytes at a position, which is behind them afterwards."""
+        """Writes bytes at a position, which is behind them afterwards.
+
+        Parameters
+        ----------
+        position : int
+            Where the first byte goes, in bytes from the start.
+        data : object with the buffer protocol
+            The bytes, in host memory.
+
+        Raises
+        ------
+        ValueError
+            They do not lie within the buffer; nothing is written then.
+        """
         source = host_bytes("data", data)
         place = _arguments.whole("position", position)
         if not 0 <= place <= self.size() - source.size:
@@ -253,7 +341,25 @@ class BufferWriter(_File):
 
     def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
         """Copies collected bytes to the device and sets the position; see
-        :meth:`BufferReader.seek`."""
+        :meth:`BufferReader.seek`.
+
+        Parameters
+        ----------
+        position : int
+            A number of bytes.
+        whence : int
+            What they are counted from: 0 the start, 1 the present position, 2 the end.
+
+        Returns
+        -------
+        int
+            The new position, counted from the start.
+
+        Raises
+        ------
+        ValueError
+            The position is outside the buffer, or there is no such ``whence``.
+        """
         self.flush()
         return super().seek(position, whence)
 

@@ -24,6 +24,8 @@ class HostBuffer(_core.BufferExporter):
     >>> memoryview(buffer)[:] = b"abc"
     >>> buffer.to_pybytes()
     b'abc'
+    >>> buffer.equals(buffer[:2])
+    False
     """
 
     _host: np.ndarray
@@ -103,6 +105,11 @@ class HostBuffer(_core.BufferExporter):
         ----------
         other : HostBuffer
             The other buffer.
+
+        Returns
+        -------
+        bool
+            Whether they have.
         """
         return np.array_equal(self._host, _arguments.instance("other", other, HostBuffer)._host)
 
@@ -112,7 +119,13 @@ class HostBuffer(_core.BufferExporter):
     __hash__ = None  # type: ignore[assignment]
 
     def to_pybytes(self) -> bytes:
-        """Returns a copy of the bytes."""
+        """Returns a copy of the bytes.
+
+        Returns
+        -------
+        bytes
+            The bytes.
+        """
         return self._host.tobytes()
 
     def __len__(self) -> int:
@@ -131,6 +144,16 @@ def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
         The number of bytes.
     device : int
         The number of the device that makes it.
+
+    Returns
+    -------
+    HostBuffer
+        The buffer, whose bytes are undefined.
+
+    Raises
+    ------
+    ValueError
+        ``size`` is negative, or there is no such device.
 
     Examples
     --------

@@ -29,6 +29,8 @@ class IpcMemHandle:
     >>> sent = context.new_buffer(0).export_for_ipc().to_pybytes()
     >>> context.open_ipc_buffer(arrow.IpcMemHandle.from_buffer(sent)).size
     0
+    >>> arrow.IpcMemHandle.from_buffer(context.new_buffer(0).export_for_ipc().serialize())
+    <IpcMemHandle of 0 bytes from 0>
     """
 
     def __init__(self) -> None:
@@ -55,6 +57,11 @@ class IpcMemHandle:
         opaque_handle : pyarrow.Buffer, bytes or another object with the buffer protocol
             72 bytes, or 80 for a part of an allocation.
 
+        Returns
+        -------
+        IpcMemHandle
+            The handle.
+
         Raises
         ------
         ValueError
@@ -72,14 +79,36 @@ class IpcMemHandle:
         return IpcMemHandle._new(handle, size, offset)
 
     def serialize(self, pool: Any = None) -> Any:
-        """Returns the handle as a ``pyarrow.Buffer``; ``pool`` is where its memory comes from."""
+        """Returns the handle as a ``pyarrow.Buffer``; ``pool`` is where its memory comes from.
+
+        Parameters
+        ----------
+        pool : pyarrow.MemoryPool, optional
+            Where the memory comes from.
+
+        Returns
+        -------
+        pyarrow.Buffer
+            72 bytes, or 80 for a part of an allocation.
+
+        Raises
+        ------
+        ImportError
+            ``pyarrow`` is not installed.
+        """
         data = self.to_pybytes()
         buffer = require_pyarrow("serialize").allocate_buffer(len(data), memory_pool=pool)
         host_bytes("buffer", buffer, writable=True)[:] = np.frombuffer(data, np.uint8)
         return buffer
 
     def to_pybytes(self) -> bytes:
-        """Returns the handle as bytes, without ``pyarrow``."""
+        """Returns the handle as bytes, without ``pyarrow``.
+
+        Returns
+        -------
+        bytes
+            72 bytes, or 80 for a part of an allocation.
+        """
         if self._offset:
             return _PART.pack(self._size, self._handle, self._offset)
         return _WHOLE.pack(self._size, self._handle)

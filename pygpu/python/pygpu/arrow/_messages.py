@@ -99,8 +99,13 @@ def read_message(source: CudaBuffer | BufferReader, pool: Any = None) -> Message
     ----------
     source : CudaBuffer or BufferReader
         Where the message begins; a reader's position is behind it afterwards.
-    pool
+    pool : object, optional
         Has no effect; in ``pyarrow`` the metadata's memory comes from it.
+
+    Returns
+    -------
+    Message
+        The message: its metadata on the host, its body a part of the buffer.
 
     Raises
     ------
@@ -153,8 +158,13 @@ def read_record_batch(
         The message: what :func:`serialize_record_batch` returned, for example.
     schema : pyarrow.Schema or object with ``__arrow_c_schema__``
         The names and types of the columns.
-    dictionary_memo, pool
+    dictionary_memo, pool : object, optional
         Have no effect: columns with dictionaries are refused.
+
+    Returns
+    -------
+    DeviceRecordBatch
+        The batch, which keeps the buffer.
 
     Raises
     ------
@@ -162,6 +172,8 @@ def read_record_batch(
         The message is no record batch of the schema.
     NotImplementedError
         The body is compressed, or a column has a dictionary.
+    TypeError
+        ``schema`` has no ``__arrow_c_schema__``.
 
     Examples
     --------
@@ -301,6 +313,11 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
         The batch.
     ctx : Context
         The context of the device.
+
+    Returns
+    -------
+    CudaBuffer
+        The message, without the stream's schema.
 
     Raises
     ------

@@ -82,6 +82,8 @@ class DTypeRegistry:
             what PyCUDA raises.
         RuntimeError
             A name stands for another dtype. Nothing is registered then.
+        ValueError
+            There is no name, or without ``dtype`` the names stand for different ones.
 
         Examples
         --------

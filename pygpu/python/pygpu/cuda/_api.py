@@ -39,6 +39,8 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> A
     ------
     ValueError
         ``obj`` has gaps, or does not fit ``to``.
+    TypeError
+        ``to`` is no device array.
 
     Examples
     --------
@@ -75,6 +77,11 @@ def device_array(
     stream : Stream or 0
         The array's stream.
 
+    Returns
+    -------
+    DeviceNDArray
+        The array.
+
     Raises
     ------
     TypeError, ValueError
@@ -99,6 +106,11 @@ def device_array_like(ary: Any, stream: Any = 0) -> DeviceNDArray:
         A numpy array or a device array.
     stream : Stream or 0
         The new array's stream.
+
+    Returns
+    -------
+    DeviceNDArray
+        The array, its elements undefined.
 
     Examples
     --------
@@ -129,6 +141,11 @@ def open_ipc_array(
         The steps in bytes; without them the array is C-contiguous.
     offset : int
         Where the array starts in the allocation, in bytes.
+
+    Yields
+    ------
+    DeviceNDArray
+        The array, which must not be used after the block.
 
     Raises
     ------

@@ -39,15 +39,34 @@ class DeviceNDArray(DeviceNDArrayBase):
     (np.int64(5), True)
     >>> array.ravel().copy_to_host()
     array([0, 1, 2, 3, 4, 5])
+    >>> [part.size for part in array.ravel().split(4)]
+    [4, 2]
+    >>> array.transpose().is_f_contiguous(), array.reshape(1, 6).squeeze().shape
+    (False, (6,))
+    >>> array.setitem((0, 0), 7)
+    >>> array.getitem((0, 0)), array.view("u4").dtype
+    (np.int64(7), dtype('uint32'))
     """
 
     def is_c_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in C order, the last axis fastest."""
+        """Returns True if the elements follow each other in C order, the last axis fastest.
+
+        Returns
+        -------
+        bool
+            True for an array without elements, too.
+        """
         return self.flags["C_CONTIGUOUS"]
 
     def is_f_contiguous(self) -> bool:
         """Returns True if the elements follow each other in Fortran order, the first axis
-        fastest."""
+        fastest.
+
+        Returns
+        -------
+        bool
+            True for an array without elements, too.
+        """
         return self.flags["F_CONTIGUOUS"]
 
     def reshape(self, *newshape: Any, order: str = "C") -> DeviceNDArray:  # type: ignore[override]
@@ -59,6 +78,11 @@ class DeviceNDArray(DeviceNDArrayBase):
             The extents; one may be -1, which is worked out from the others.
         order : {"C", "F", "A"}
             The order in which elements are read and placed.
+
+        Returns
+        -------
+        DeviceNDArray
+            The view.
 
         Raises
         ------
@@ -78,6 +102,11 @@ class DeviceNDArray(DeviceNDArrayBase):
             The order in which elements are read.
         stream : Stream or 0
             The stream of the view.
+
+        Returns
+        -------
+        DeviceNDArray
+            The view.
 
         Raises
         ------
@@ -100,6 +129,18 @@ class DeviceNDArray(DeviceNDArrayBase):
 
     def split(self, section: int, stream: Any = 0) -> Iterator[DeviceNDArray]:
         """Yields views of ``section`` elements each, the last one of what remains.
+
+        Parameters
+        ----------
+        section : int
+            The elements of each view.
+        stream : Stream or 0
+            The stream of the views.
+
+        Yields
+        ------
+        DeviceNDArray
+            The views in order.
 
         Raises
         ------
@@ -132,6 +173,16 @@ class DeviceNDArray(DeviceNDArrayBase):
             numba; what they name is a copy.
         stream : Stream or 0
             The stream of the view, or in whose order the element is read.
+
+        Returns
+        -------
+        number, DeviceNDArray or DeviceRecord
+            A record where the element has fields.
+
+        Raises
+        ------
+        IndexError
+            An index is out of bounds.
         """
         view = GPUArray.__getitem__(self, item)
         entries = item if isinstance(item, tuple) else (item,)
@@ -156,6 +207,13 @@ class DeviceNDArray(DeviceNDArrayBase):
             The new elements; they are converted to the array's dtype.
         stream : Stream or 0
             The stream in whose order they are set. Without one the call returns once they are.
+
+        Raises
+        ------
+        ValueError
+            The value does not broadcast to the elements.
+        IndexError
+            An index is out of bounds.
         """
         stream = self._default_stream(stream)
         target = GPUArray.__getitem__(self, key)

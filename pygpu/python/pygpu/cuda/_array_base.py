@@ -162,7 +162,19 @@ class DeviceNDArrayBase(GPUArray):
         return interface
 
     def as_cuda_arg(self) -> MemoryPointer:
-        """Returns the memory that the array spans."""
+        """Returns the memory that the array spans.
+
+        Returns
+        -------
+        MemoryPointer
+            The memory, from the lowest address of an element.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> cuda.device_array(3).as_cuda_arg().size
+        24
+        """
         return self.gpu_data
 
     @property
@@ -175,10 +187,20 @@ class DeviceNDArrayBase(GPUArray):
 
         The array is to be kept until the other process is done.
 
+        Returns
+        -------
+        IpcArrayHandle
+            The handle, which can be pickled.
+
         Raises
         ------
         pygpu.driver.Unsupported
             The backend or the kind of memory cannot be shared.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
         """
         handle = _devices.current_context().get_ipc_handle(self.gpu_data)
         described = {"shape": self.shape, "strides": self.strides, "dtype": self.dtype}
@@ -253,6 +275,14 @@ class DeviceNDArrayBase(GPUArray):
         TypeError, ValueError
             ``ary`` has another dtype or shape; one of the two has gaps, or both are on the device
             with other strides.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> array = cuda.device_array(3)
+        >>> array.copy_to_device([1.0, 2.0, 3.0])
+        >>> array.copy_to_host()
+        array([1., 2., 3.])
         """
         is_on_device = hasattr(ary, "__cuda_array_interface__")
         if not is_on_device:
@@ -294,7 +324,25 @@ class DeviceNDArrayBase(GPUArray):
     # -- views -----------------------------------------------------------------------------
 
     def bind(self, stream: Any = 0) -> DeviceNDArray:
-        """Returns a view whose transfers use a stream unless they name another one."""
+        """Returns a view whose transfers use a stream unless they name another one.
+
+        Parameters
+        ----------
+        stream : Stream or 0
+            The stream.
+
+        Returns
+        -------
+        DeviceNDArray
+            The view.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> stream = cuda.stream()
+        >>> cuda.device_array(3).bind(stream).stream is stream
+        True
+        """
         view = self._as_own(GPUArray.view(self))
         view.stream = stream
         return view
@@ -314,6 +362,11 @@ class DeviceNDArrayBase(GPUArray):
             the array itself. Unlike numba's, any number of axes is allowed.
         axes : sequence of int, optional
             The same by keyword.
+
+        Returns
+        -------
+        DeviceNDArray
+            The copy.
 
         Raises
         ------
@@ -343,6 +396,11 @@ class DeviceNDArrayBase(GPUArray):
         stream : Stream or 0
             The stream of the view.
 
+        Returns
+        -------
+        DeviceNDArray
+            The view.
+
         Raises
         ------
         ValueError
@@ -368,6 +426,16 @@ class DeviceNDArrayBase(GPUArray):
 
     def view(self, dtype: Any) -> DeviceNDArray:  # type: ignore[override]
         """Returns a view of the same bytes as elements of another dtype.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The new type of the elements.
+
+        Returns
+        -------
+        DeviceNDArray
+            The view; its last axis is longer or shorter where the sizes of the dtypes differ.
 
         Raises
         ------

@@ -1,12 +1,11 @@
-"""Devices, contexts and deferred freeing with numba's names."""
+"""Contexts and deferred freeing with numba's names."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,9 @@ from . import _ipc, _stream
 from ._deallocations import Deallocations
 from ._host_memory import HostMemory, new_host_memory
 from ._pointer import BYTE, MemoryPointer
+
+if TYPE_CHECKING:
+    from ._device import Device
 
 
 class MemoryInfo(NamedTuple):
@@ -40,112 +42,6 @@ class MemoryInfo(NamedTuple):
     total: int
 
 
-class Device:
-    """A device with numba's attributes: ``id``, ``name``, ``compute_capability``, ``uuid``, and the
-    driver's attributes under their names in capitals (``MULTIPROCESSOR_COUNT``).
-
-    ``with cuda.gpus[1]:`` makes the device the current one of the thread for the block.
-
-    Parameters
-    ----------
-    ordinal : int
-        The number of the device.
-
-    Examples
-    --------
-    >>> from pygpu import cuda
-    >>> cuda.gpus[0].id
-    0
-    """
-
-    def __init__(self, ordinal: int) -> None:
-        self._device = driver.Device(ordinal)
-        self._context: Context | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def id(self) -> int:
-        """The device's number."""
-        return self._device.ordinal
-
-    @property
-    def name(self) -> str:
-        """The device's name."""
-        return self._device.name()
-
-    @property
-    def compute_capability(self) -> tuple[int, int]:
-        """The device's generation; (0, 0) for the host."""
-        return self._device.compute_capability()
-
-    @property
-    def uuid(self) -> str | None:
-        """What no other device has, ``"GPU-..."``; None for the host."""
-        return self._device.uuid()
-
-    def __getattr__(self, name: str) -> int:
-        if name.startswith("_") or not name.isupper():
-            raise AttributeError(f"a device has no attribute {name!r}")
-        return getattr(self._device, name)
-
-    def __repr__(self) -> str:
-        return f"<CUDA device {self.id} '{self.name}'>"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash(("pygpu.cuda.Device", self.id))
-
-    def get_device_identity(self) -> dict[str, int]:
-        """Returns where the device is on the bus, which is the same in every process."""
-        domain, bus, rest = self._device.pci_bus_id().split(":")
-        return {
-            "pci_domain_id": int(domain, 16),
-            "pci_bus_id": int(bus, 16),
-            "pci_device_id": int(rest.split(".")[0], 16),
-        }
-
-    @staticmethod
-    def from_identity(identity: dict[str, int]) -> Device:
-        """Returns the device at a place on the bus.
-
-        Raises
-        ------
-        RuntimeError
-            This process has no such device.
-        """
-        from ._devices import gpus
-
-        for device in gpus:
-            if device.get_device_identity() == identity:
-                return device
-        raise RuntimeError(f"identity is {identity}; no device of this process is there")
-
-    def get_primary_context(self) -> Context:
-        """Returns the device's context."""
-        with self._lock:
-            if self._context is None:
-                self._context = Context(self)
-            return self._context
-
-    def reset(self) -> None:
-        """Frees what waits to be freed, and resets the device where its driver can.
-
-        A reset destroys all that is on the device; arrays from before are refused afterwards.
-        """
-        if self._context is not None:
-            self._context.reset()
-        if _core.choose_backend() != "host":
-            self._device.reset()
-
-    def __enter__(self) -> None:
-        self.get_primary_context().push()
-
-    def __exit__(self, *_raised: Any) -> None:
-        self.get_primary_context().pop()
-
-
 class Context:
     """The memory of a device: what :func:`pygpu.cuda.current_context` returns.
 
@@ -160,6 +56,31 @@ class Context:
     >>> free, total = cuda.current_context().get_memory_info()
     >>> free <= total
     True
+    >>> context = cuda.current_context()
+    >>> memory = context.memalloc(16)
+    >>> memory.size
+    16
+    >>> context.allocate(16).dtype
+    dtype('uint8')
+    >>> context.memhostalloc(8).nbytes, context.memallocmanaged(8).nbytes
+    (8, 8)
+    >>> stream = context.create_stream()
+    >>> int(context.get_default_stream())
+    0
+    >>> int(context.get_legacy_default_stream()), int(context.get_per_thread_default_stream())
+    (1, 2)
+    >>> context.create_external_stream(stream.handle)
+    <External CUDA stream ...>
+    >>> context.can_access_peer(context.device.id)
+    False
+    >>> context.synchronize()
+    >>> context.create_event(timing=False).query()
+    True
+    >>> with context.defer_cleanup():
+    ...     del memory  # freed behind the block
+    >>> context.push()
+    >>> context.pop()
+    >>> context.reset()
     """
 
     def __init__(self, device: Device) -> None:
@@ -213,7 +134,13 @@ class Context:
             _core.synchronize()
 
     def get_memory_info(self) -> MemoryInfo:
-        """Returns the device's free and total bytes."""
+        """Returns the device's free and total bytes.
+
+        Returns
+        -------
+        MemoryInfo
+            The pair of them.
+        """
         with self._current():
             return MemoryInfo(*driver.mem_get_info())
 
@@ -224,6 +151,23 @@ class Context:
 
         It is plain memory, as numba's: every stream can use it at once, and other processes can
         open it. Its freeing is deferred by :meth:`defer_cleanup`.
+
+        Parameters
+        ----------
+        bytesize : int
+            The number of bytes.
+
+        Returns
+        -------
+        GPUArray
+            The memory, of dtype uint8.
+
+        Raises
+        ------
+        ValueError
+            ``bytesize`` is negative.
+        MemoryError
+            The device has not so much free memory.
         """
         bytesize = _arguments.whole("bytesize", bytesize)
         if bytesize < 0:
@@ -237,7 +181,25 @@ class Context:
         return elements
 
     def memalloc(self, bytesize: int) -> MemoryPointer:
-        """Returns new device memory of a number of bytes."""
+        """Returns new device memory of a number of bytes.
+
+        Parameters
+        ----------
+        bytesize : int
+            The number of bytes.
+
+        Returns
+        -------
+        MemoryPointer
+            The memory, freed when nothing refers to it.
+
+        Raises
+        ------
+        ValueError
+            ``bytesize`` is negative.
+        MemoryError
+            The device has not so much free memory.
+        """
         return MemoryPointer.of(self, self.allocate(bytesize))
 
     def memhostalloc(
@@ -256,6 +218,11 @@ class Context:
             Whether it is page-locked for all devices.
         wc : bool
             Whether it is write-combined: faster to write on the host, and slow to read there.
+
+        Returns
+        -------
+        numpy.ndarray
+            The bytes, of dtype uint8.
         """
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
         with self._current():
@@ -270,6 +237,16 @@ class Context:
             The number of bytes.
         attach_global : bool
             Whether any stream can use it, or the host first.
+
+        Returns
+        -------
+        numpy.ndarray
+            The bytes, of dtype uint8.
+
+        Raises
+        ------
+        pygpu.driver.Unsupported
+            The device has no managed memory.
         """
         with self._current():
             flags = 1 if attach_global else 2
@@ -288,6 +265,19 @@ class Context:
             The number of bytes.
         mapped : bool
             Whether kernels can use it meanwhile.
+
+        Returns
+        -------
+        numpy.ndarray
+            The same bytes, of dtype uint8; their ``free`` ends the registration.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pygpu import cuda
+        >>> host = np.zeros(100)
+        >>> pinned = cuda.current_context().mempin(host, host.ctypes.data, host.nbytes)
+        >>> pinned.free()
         """
         buffer = np.frombuffer(_core.address_as_buffer(pointer, size, owner), BYTE)
         with self._current():
@@ -299,23 +289,88 @@ class Context:
     def get_ipc_handle(self, memory: Any) -> _ipc.IpcHandle:
         """Returns a handle with which another process opens device memory.
 
+        Parameters
+        ----------
+        memory : MemoryPointer or DeviceNDArray
+            The memory; the handle keeps it in this process.
+
+        Returns
+        -------
+        IpcHandle
+            The handle, which can be pickled. All work of the device queued so far has run.
+
         Raises
         ------
         pygpu.driver.Unsupported
             The backend or the kind of memory cannot be shared.
+        ValueError
+            The memory has no bytes.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> context = cuda.current_context()
+        >>> context.get_ipc_handle(context.memalloc(100)).size
+        100
         """
         return _ipc.export(self, memory)
 
     def open_ipc_handle(self, handle: Any, size: int) -> MemoryPointer:
-        """Returns the first ``size`` bytes of another process's allocation."""
+        """Returns the first ``size`` bytes of another process's allocation.
+
+        Parameters
+        ----------
+        handle : HandleBytes or bytes
+            The 64 bytes of the driver's handle.
+        size : int
+            The number of bytes.
+
+        Returns
+        -------
+        MemoryPointer
+            The memory, which is closed when nothing refers to it.
+
+        Raises
+        ------
+        ValueError
+            The allocation has fewer bytes.
+        pygpu.driver.LogicError
+            The handle is none of memory that exists, or (on CUDA and HIP) of this process.
+        """
         return _ipc.import_memory(self, handle, size)
 
     def can_access_peer(self, peer_device: int) -> bool:
-        """Returns True if kernels on this device can use another one's memory."""
+        """Returns True if kernels on this device can use another one's memory.
+
+        Parameters
+        ----------
+        peer_device : int
+            The number of the other device.
+
+        Returns
+        -------
+        bool
+            False for the device itself.
+        """
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 
     def enable_peer_access(self, peer_context: Context, flags: int = 0) -> None:
-        """Lets kernels on this device use the memory of another one."""
+        """Lets kernels on this device use the memory of another one.
+
+        Parameters
+        ----------
+        peer_context : Context
+            The context of the other device.
+        flags : int
+            0.
+
+        Raises
+        ------
+        ValueError
+            ``flags`` is another number.
+        pygpu.driver.Error
+            The devices have no access to each other, or have it already.
+        """
         if flags != 0:
             raise ValueError(f"flags is {flags}; only 0 is allowed")
         with self._current():
@@ -324,31 +379,88 @@ class Context:
     # -- streams, events -------------------------------------------------------------------
 
     def create_stream(self) -> _stream.Stream:
-        """Returns a new stream."""
+        """Returns a new stream.
+
+        Returns
+        -------
+        Stream
+            The stream.
+        """
         return _stream.stream()
 
     def create_external_stream(self, ptr: int) -> _stream.Stream:
-        """Returns another library's stream by its handle."""
+        """Returns another library's stream by its handle.
+
+        Parameters
+        ----------
+        ptr : int
+            The handle. The stream has to exist as long as it is used.
+
+        Returns
+        -------
+        Stream
+            The stream.
+
+        Raises
+        ------
+        TypeError
+            ``ptr`` is no int.
+        """
         return _stream.external_stream(ptr)
 
     def get_default_stream(self) -> _stream.Stream:
-        """Returns the default stream."""
+        """Returns the default stream.
+
+        Returns
+        -------
+        Stream
+            A new object for the stream.
+        """
         return _stream.default_stream()
 
     def get_legacy_default_stream(self) -> _stream.Stream:
-        """Returns the legacy default stream."""
+        """Returns the legacy default stream.
+
+        Returns
+        -------
+        Stream
+            The stream under the number 1.
+        """
         return _stream.legacy_default_stream()
 
     def get_per_thread_default_stream(self) -> _stream.Stream:
-        """Returns the default stream of this thread."""
+        """Returns the default stream of this thread.
+
+        Returns
+        -------
+        Stream
+            The stream under the number 2.
+        """
         return _stream.per_thread_default_stream()
 
     def create_event(self, timing: bool = True) -> _stream.Event:
-        """Returns a new event."""
+        """Returns a new event.
+
+        Parameters
+        ----------
+        timing : bool
+            Whether its time can be asked for.
+
+        Returns
+        -------
+        Event
+            The event.
+        """
         return _stream.event(timing)
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
-        """Defers the freeing of memory from :meth:`allocate` for the ``with`` block."""
+        """Defers the freeing of memory from :meth:`allocate` for the ``with`` block.
+
+        Yields
+        ------
+        None
+            Nothing; memory that is freed in the block is freed when the outermost block ends.
+        """
         with self.deallocations.disable():
             yield

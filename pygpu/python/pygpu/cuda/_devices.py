@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from .. import _arguments, _core, driver
 from .._errors import BackendUnavailable
-from ._context import Context, Device
+from ._context import Context
+from ._device import Device
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -64,6 +65,11 @@ def current_context(devnum: int | None = None) -> Context:
     devnum : int, optional
         Makes this device the thread's current one first.
 
+    Returns
+    -------
+    Context
+        The context.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -86,6 +92,11 @@ def require_context(fn: _F) -> _F:
     fn : callable
         Any function.
 
+    Returns
+    -------
+    callable
+        The function itself.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -106,6 +117,11 @@ def select_device(device_id: int) -> Device:
     device_id : int
         The device's number.
 
+    Returns
+    -------
+    Device
+        The device.
+
     Raises
     ------
     IndexError
@@ -123,6 +139,11 @@ def select_device(device_id: int) -> Device:
 def get_current_device() -> Device:
     """Returns the device that arrays of this thread go to.
 
+    Returns
+    -------
+    Device
+        The device.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -134,6 +155,11 @@ def get_current_device() -> Device:
 
 def list_devices() -> _Devices:
     """Returns the devices of this process.
+
+    Returns
+    -------
+    sequence of Device
+        All of them, by number; ``cuda.gpus``.
 
     Examples
     --------
@@ -168,6 +194,11 @@ def close() -> None:
 def is_available() -> bool:
     """Returns True if a backend with a device can be opened; the host counts.
 
+    Returns
+    -------
+    bool
+        False where ``PYGPU_BACKEND`` names a backend that is not here.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -182,6 +213,11 @@ def is_available() -> bool:
 
 def detect() -> bool:
     """Prints the devices; returns True if there is one.
+
+    Returns
+    -------
+    bool
+        Whether there is a device; the host is one, unlike in numba.
 
     Examples
     --------
@@ -225,6 +261,11 @@ def defer_cleanup() -> Iterator[None]:
 
     Freeing plain memory waits for the device. Around work whose pace matters, that is put off until
     the outermost block ends.
+
+    Yields
+    ------
+    None
+        Nothing.
 
     Examples
     --------
@@ -280,6 +321,11 @@ def profile_stop() -> None:
 @contextlib.contextmanager
 def profiling() -> Iterator[None]:
     """Records in the profiler for the ``with`` block.
+
+    Yields
+    ------
+    None
+        Nothing.
 
     Examples
     --------

@@ -33,7 +33,15 @@ class DeviceVisibleNDArray(np.ndarray):
         return array[()] if return_scalar else np.asarray(array)
 
     def device_setup(self, gpu_data: Any, stream: Any = 0) -> None:
-        """Sets the memory that the array lies in, and its stream."""
+        """Sets the memory that the array lies in, and its stream.
+
+        Parameters
+        ----------
+        gpu_data : memory
+            What ``memhostalloc`` or ``memallocmanaged`` of a context returned.
+        stream : Stream or 0
+            The stream of the array's users on the device.
+        """
         self.gpu_data = gpu_data
         self.stream = stream
 
@@ -76,15 +84,40 @@ class DeviceVisibleNDArray(np.ndarray):
         }
 
     def is_c_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in C order."""
+        """Returns True if the elements follow each other in C order.
+
+        Returns
+        -------
+        bool
+            Whether they do.
+        """
         return self.flags.c_contiguous
 
     def is_f_contiguous(self) -> bool:
-        """Returns True if the elements follow each other in Fortran order."""
+        """Returns True if the elements follow each other in Fortran order.
+
+        Returns
+        -------
+        bool
+            Whether they do.
+        """
         return self.flags.f_contiguous
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
-        """Copies the elements to another host array, once the stream's work has run."""
+        """Copies the elements to another host array, once the stream's work has run.
+
+        Parameters
+        ----------
+        ary : numpy.ndarray, optional
+            Where to, of a shape that the array broadcasts to; a new array by default.
+        stream : Stream or 0
+            The stream to wait for; the array's own, or else all work of the device.
+
+        Returns
+        -------
+        numpy.ndarray
+            The copy, or ``ary``.
+        """
         (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
             return np.array(self, subok=False)
@@ -98,7 +131,7 @@ class MappedNDArray(DeviceVisibleNDArray):
 
     Parameters
     ----------
-    *args, **kwargs
+    shape, dtype, buffer, offset, strides, order
         Those of ``numpy.ndarray``; programs make the arrays by :func:`pygpu.cuda.mapped_array`.
 
     Examples
@@ -116,7 +149,7 @@ class ManagedNDArray(DeviceVisibleNDArray):
 
     Parameters
     ----------
-    *args, **kwargs
+    shape, dtype, buffer, offset, strides, order
         Those of ``numpy.ndarray``; programs make the arrays by :func:`pygpu.cuda.managed_array`.
 
     Examples
@@ -125,6 +158,12 @@ class ManagedNDArray(DeviceVisibleNDArray):
     >>> array = cuda.managed_array(3)
     >>> type(array).__name__, array.shape
     ('ManagedNDArray', (3,))
+    >>> array[:] = 7
+    >>> array.is_c_contiguous(), array.is_f_contiguous()
+    (True, True)
+    >>> array.copy_to_host()
+    array([7., 7., 7.])
+    >>> array.device_setup(array.gpu_data, cuda.stream())
     """
 
 
@@ -155,6 +194,11 @@ def pinned_array(
         The steps in bytes.
     order : {"C", "F"}
         The order of the axes in memory, without strides.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array, its elements undefined.
 
     Raises
     ------
@@ -197,6 +241,11 @@ def mapped_array(
     wc : bool
         Whether it is write-combined: faster to write on the host, slow to read there.
 
+    Returns
+    -------
+    MappedNDArray
+        The array, its elements undefined.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -235,6 +284,16 @@ def managed_array(
     attach_global : bool
         Whether any stream can use it, or the host first.
 
+    Returns
+    -------
+    ManagedNDArray
+        The array, its elements undefined.
+
+    Raises
+    ------
+    pygpu.driver.Unsupported
+        The device has no managed memory.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -262,6 +321,11 @@ def pinned_array_like(ary: Any) -> np.ndarray[Any, Any]:
     ary : array
         A numpy array or a device array.
 
+    Returns
+    -------
+    numpy.ndarray
+        The array, its elements undefined.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -283,6 +347,11 @@ def mapped_array_like(
         A numpy array or a device array.
     stream, portable, wc
         As for :func:`mapped_array`.
+
+    Returns
+    -------
+    MappedNDArray
+        The array, its elements undefined.
 
     Examples
     --------
@@ -309,6 +378,16 @@ def pinned(*arylist: np.ndarray[Any, Any]) -> Iterator[None]:
     ----------
     *arylist : numpy.ndarray
         The arrays.
+
+    Yields
+    ------
+    None
+        Nothing; the arrays themselves are page-locked.
+
+    Raises
+    ------
+    TypeError
+        An argument is no numpy array.
 
     Examples
     --------

@@ -51,6 +51,8 @@ def from_cuda_array_interface(
         The memory is for reading only.
     ValueError
         The description is wrong, or there is no memory at its address.
+    TypeError
+        ``desc`` is no dict.
 
     Examples
     --------
@@ -78,6 +80,11 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
         The object, which is kept as long as the array.
     sync : bool
         Whether work on the default stream is ordered behind the stream that the object names.
+
+    Returns
+    -------
+    DeviceNDArray
+        The array; ``obj`` itself if it is one.
 
     Raises
     ------
@@ -110,6 +117,11 @@ def is_cuda_array(obj: Any) -> bool:
     ----------
     obj : object
         Any object.
+
+    Returns
+    -------
+    bool
+        Whether it has.
 
     Examples
     --------

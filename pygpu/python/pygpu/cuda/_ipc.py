@@ -56,6 +56,15 @@ class IpcHandle:
     >>> handle = cuda.IpcHandle(None, bytes(64), 800, offset=16)
     >>> handle.size, handle.offset
     (800, 16)
+    >>> def receive(handle):  # in another process
+    ...     context = cuda.current_context()
+    ...     total = handle.open_array(context, (100,), "f8").copy_to_host().sum()
+    ...     handle.close()
+    ...     if handle.can_access_peer(context):  # `handle.open(context)` asks for this
+    ...         memory = handle.open_direct(context)
+    ...     else:
+    ...         memory = handle.open_staged(context)
+    ...     handle.close()
     """
 
     def __init__(
@@ -77,12 +86,28 @@ class IpcHandle:
         self._opened: MemoryPointer | None = None
 
     def can_access_peer(self, context: Context) -> bool:
-        """Returns True if a context's device can use the memory where it is."""
+        """Returns True if a context's device can use the memory where it is.
+
+        Parameters
+        ----------
+        context : Context
+            The context.
+
+        Returns
+        -------
+        bool
+            Whether it can.
+
+        Raises
+        ------
+        RuntimeError
+            The handle does not say which device it is from, or this process has no such device.
+        """
         source = self._source()
         return source == context.device or context.can_access_peer(source.id)
 
     def _source(self) -> Any:
-        from ._context import Device
+        from ._device import Device
 
         if self.source_info is None:
             raise RuntimeError("the handle does not say which device it is from")
@@ -95,12 +120,38 @@ class IpcHandle:
             raise ValueError("IpcHandle is already opened")
 
     def open(self, context: Context) -> MemoryPointer:
-        """Returns the memory: itself where the device can use it, else a copy on the device."""
+        """Returns the memory: itself where the device can use it, else a copy on the device.
+
+        Parameters
+        ----------
+        context : Context
+            The context that uses the memory.
+
+        Returns
+        -------
+        MemoryPointer
+            The memory or the copy. The handle counts as open until :meth:`close`.
+
+        Raises
+        ------
+        ValueError
+            The handle is open, is of this process, or names more than the allocation has.
+        """
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)
 
     def open_direct(self, context: Context) -> MemoryPointer:
         """Returns the memory itself.
+
+        Parameters
+        ----------
+        context : Context
+            The context that uses the memory.
+
+        Returns
+        -------
+        MemoryPointer
+            The memory.
 
         Raises
         ------
@@ -113,7 +164,23 @@ class IpcHandle:
         return whole.view(self.offset)
 
     def open_staged(self, context: Context) -> MemoryPointer:
-        """Returns a copy of the memory on another device, which the host carries over."""
+        """Returns a copy of the memory on another device, which the host carries over.
+
+        Parameters
+        ----------
+        context : Context
+            The context that the copy is for.
+
+        Returns
+        -------
+        MemoryPointer
+            The copy; what either process writes later, the other one does not see.
+
+        Raises
+        ------
+        RuntimeError
+            The handle does not say which device it is from, or this process has no such device.
+        """
         source = self._source().get_primary_context()
         with source._current():
             elements = self.open_direct(source).elements.get()
@@ -124,6 +191,22 @@ class IpcHandle:
 
     def open_array(self, context: Context, shape: Any, dtype: Any, strides: Any = None) -> Any:
         """Returns the memory as an array.
+
+        Parameters
+        ----------
+        context : Context
+            The context that uses the memory.
+        shape : int or tuple of int
+            The extents.
+        dtype : dtype
+            The type of the elements.
+        strides : int or tuple of int, optional
+            The steps in bytes; without them the array is C-contiguous.
+
+        Returns
+        -------
+        DeviceNDArray
+            The array.
 
         Raises
         ------
@@ -143,7 +226,13 @@ class IpcHandle:
         return DeviceNDArray(shape, strides, dtype, 0, first)
 
     def close(self) -> None:
-        """Ends the use of the memory; arrays in it are to be gone before."""
+        """Ends the use of the memory; arrays in it are to be gone before.
+
+        Raises
+        ------
+        ValueError
+            The handle is not open.
+        """
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
         self._opened = None
@@ -204,17 +293,45 @@ class IpcArrayHandle:
     def open(self) -> Any:
         """Returns the array, in the memory of the exporting process.
 
+        Returns
+        -------
+        DeviceNDArray
+            The array.
+
         Raises
         ------
         ValueError
             It is open, is of this process, or does not lie within its memory.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> handle = cuda.to_device([1, 2, 3]).get_ipc_handle()
+        >>> handle.open()  # works in another process only
+        Traceback (most recent call last):
+            ...
+        ValueError: opening IpcHandle from original process
         """
         from ._devices import current_context
 
         return self._ipc_handle.open_array(current_context(), **self._array_desc)
 
     def close(self) -> None:
-        """Ends the use of the memory; the array is to be gone before."""
+        """Ends the use of the memory; the array is to be gone before.
+
+        Raises
+        ------
+        ValueError
+            The array is not open.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> def receive(handle):  # in another process
+        ...     total = handle.open().copy_to_host().sum()
+        ...     handle.close()
+        ...     return total
+        """
         self._ipc_handle.close()
 
     def __enter__(self) -> Any:

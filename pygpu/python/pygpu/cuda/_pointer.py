@@ -50,6 +50,12 @@ class MemoryPointer:
     >>> memory.memset(7)
     >>> memory.view(4, 8).size
     4
+    >>> other = memory.own()
+    >>> memory.refct
+    2
+    >>> memory.free()  # does nothing: it has no finalizer
+    >>> cuda.cudadrv.driver.MemoryPointer.of(None, memory.elements).size
+    16
     """
 
     __cuda_memory__ = True
@@ -74,7 +80,22 @@ class MemoryPointer:
 
     @classmethod
     def of(cls, context: Any, elements: GPUArray, owner: Any = None) -> MemoryPointer:
-        """Returns a pointer to the bytes of an array of uint8."""
+        """Returns a pointer to the bytes of an array of uint8.
+
+        Parameters
+        ----------
+        context : Context
+            The context that the memory is of.
+        elements : GPUArray
+            The bytes, which the pointer keeps.
+        owner : object, optional
+            What else it keeps, and has as ``owner``.
+
+        Returns
+        -------
+        MemoryPointer
+            The pointer.
+        """
         result = cls(context, elements.ptr, elements.size, owner=owner)
         result._elements = elements
         return result
@@ -127,11 +148,23 @@ class MemoryPointer:
         return f"<{type(self).__name__} of {self.size} bytes at {self.handle:#x}>"
 
     def own(self) -> MemoryPointer:
-        """Returns a pointer to the same memory, which keeps this one alive."""
+        """Returns a pointer to the same memory, which keeps this one alive.
+
+        Returns
+        -------
+        MemoryPointer
+            A view of all bytes.
+        """
         return self.view(0)
 
     def free(self) -> None:
-        """Calls the finalizer now, once; pointers without one are left alone."""
+        """Calls the finalizer now, once; pointers without one are left alone.
+
+        Raises
+        ------
+        RuntimeError
+            It has been called already.
+        """
         if self._finalizer is None:
             return
         if not self._finalizer.alive:
@@ -155,6 +188,18 @@ class MemoryPointer:
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
         """Returns a part of the memory, from byte ``start`` to before byte ``stop``.
+
+        Parameters
+        ----------
+        start : int
+            The first byte.
+        stop : int, optional
+            The byte behind the last one; the end of the memory by default.
+
+        Returns
+        -------
+        MemoryPointer
+            The part, which keeps the whole.
 
         Raises
         ------

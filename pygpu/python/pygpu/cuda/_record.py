@@ -30,6 +30,9 @@ class DeviceRecord(DeviceNDArrayBase):
     >>> record = cuda.to_device(np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")])[0])
     >>> record["b"]
     np.float64(2.5)
+    >>> record.setitem("a", 7)
+    >>> record.getitem("a")
+    np.int32(7)
     """
 
     def __init__(self, dtype: Any, stream: Any = 0, gpu_data: Any = None, **_: Any) -> None:  # type: ignore[override]
@@ -47,7 +50,25 @@ class DeviceRecord(DeviceNDArrayBase):
         return self.getitem(item)
 
     def getitem(self, item: str, stream: Any = 0) -> Any:
-        """Returns a field: a number on the host, a record, or a view of a field with a shape."""
+        """Returns a field: a number on the host, a record, or a view of a field with a shape.
+
+        Parameters
+        ----------
+        item : str
+            The field's name.
+        stream : Stream or 0
+            The stream in whose order the field is read, or that of the view.
+
+        Returns
+        -------
+        number, DeviceRecord or DeviceNDArray
+            The field.
+
+        Raises
+        ------
+        KeyError
+            The record has no such field.
+        """
         dtype, offset = self._field(item)
         stream = self._default_stream(stream)
         if dtype.shape:
@@ -63,7 +84,22 @@ class DeviceRecord(DeviceNDArrayBase):
         self.setitem(key, value)
 
     def setitem(self, key: str, value: Any, stream: Any = 0) -> None:
-        """Sets a field, converted to its dtype."""
+        """Sets a field, converted to its dtype.
+
+        Parameters
+        ----------
+        key : str
+            The field's name.
+        value : number or array
+            The value, of the field's shape or one that broadcasts to it.
+        stream : Stream or 0
+            The stream in whose order it is set. Without one the call returns once it is.
+
+        Raises
+        ------
+        KeyError
+            The record has no such field.
+        """
         dtype, offset = self._field(key)
         stream = self._default_stream(stream)
         field = np.zeros((), dtype.base) if not dtype.shape else np.zeros(dtype.shape, dtype.base)

@@ -72,6 +72,11 @@ class Stream:
     def auto_synchronize(self) -> Iterator[Stream]:
         """Waits for the stream when the ``with`` block ends without an exception.
 
+        Yields
+        ------
+        Stream
+            The stream.
+
         Examples
         --------
         >>> import numpy as np
@@ -100,6 +105,20 @@ class Stream:
             ``arg``.
         arg : object
             Handed to the function.
+
+        Raises
+        ------
+        TypeError
+            ``callback`` is not callable.
+
+        Examples
+        --------
+        >>> from pygpu import cuda
+        >>> import threading
+        >>> stream, done = cuda.stream(), threading.Event()
+        >>> stream.add_callback(lambda stream, status, arg: done.set())
+        >>> done.wait()
+        True
         """
         if not callable(callback):
             raise TypeError(f"callback is of type {type(callback).__name__}; a callable is needed")
@@ -108,7 +127,29 @@ class Stream:
         self._callbacks.add(mark, self, callback, arg)
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """Returns an awaitable whose result is this stream, once all work queued so far has run."""
+        """Returns an awaitable whose result is this stream, once all work queued so far has run.
+
+        Returns
+        -------
+        asyncio.Future
+            The awaitable, of the event loop that runs. A failure of the stream's work is its
+            exception.
+
+        Raises
+        ------
+        RuntimeError
+            No event loop runs in this thread.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> from pygpu import cuda
+        >>> stream = cuda.stream()
+        >>> async def wait():
+        ...     return await stream.async_done()
+        >>> asyncio.run(wait()) is stream
+        True
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Stream] = loop.create_future()
 
@@ -163,6 +204,11 @@ class _Callbacks:
 def stream() -> Stream:
     """Returns a new stream of the current device, which the default stream waits for.
 
+    Returns
+    -------
+    Stream
+        The stream.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -175,6 +221,11 @@ def stream() -> Stream:
 def default_stream() -> Stream:
     """Returns the default stream of the current device.
 
+    Returns
+    -------
+    Stream
+        A new object for the stream.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -186,6 +237,11 @@ def default_stream() -> Stream:
 
 def legacy_default_stream() -> Stream:
     """Returns the legacy default stream, which is the default stream of this package.
+
+    Returns
+    -------
+    Stream
+        A new object for the stream, whose number is 1.
 
     Examples
     --------
@@ -200,6 +256,11 @@ def per_thread_default_stream() -> Stream:
     """Returns the default stream of this thread.
 
     Where the driver has none, as on the host, it is a stream of the package's own for each thread.
+
+    Returns
+    -------
+    Stream
+        A new object for the stream, whose number is 2.
 
     Examples
     --------
@@ -222,6 +283,11 @@ def external_stream(ptr: int) -> Stream:
     ----------
     ptr : int
         The handle. The stream has to exist as long as it is used.
+
+    Returns
+    -------
+    Stream
+        The stream; its ``external`` is True.
 
     Raises
     ------
@@ -280,6 +346,12 @@ class Event:
     >>> event.synchronize()
     >>> event.query()
     True
+    >>> later = cuda.event()
+    >>> later.wait(cuda.stream())
+    >>> later.record()
+    >>> later.synchronize()
+    >>> event.elapsed_time(later) >= 0  # milliseconds
+    True
     """
 
     def __init__(self, event: driver.Event) -> None:
@@ -291,11 +363,23 @@ class Event:
         return self._event.handle
 
     def query(self) -> bool:
-        """Returns True once all work before the mark has run."""
+        """Returns True once all work before the mark has run.
+
+        Returns
+        -------
+        bool
+            True for an event that was never recorded, too.
+        """
         return self._event.query()
 
     def record(self, stream: Any = 0) -> None:
-        """Records the event in a stream: it marks the work queued there so far."""
+        """Records the event in a stream: it marks the work queued there so far.
+
+        Parameters
+        ----------
+        stream : Stream or 0
+            The stream.
+        """
         self._event.record(raw(stream))
 
     def synchronize(self) -> None:
@@ -303,12 +387,34 @@ class Event:
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:
-        """Has later work of a stream run after the work before the mark."""
+        """Has later work of a stream run after the work before the mark.
+
+        Parameters
+        ----------
+        stream : Stream or 0
+            The stream, which waits; the call returns at once.
+        """
         waiting = driver.Stream.from_handle(0 if raw(stream) is None else raw(stream))
         waiting.wait_for_event(self._event)
 
     def elapsed_time(self, evtend: Event) -> float:
-        """Returns the milliseconds from this event to another one."""
+        """Returns the milliseconds from this event to another one.
+
+        Parameters
+        ----------
+        evtend : Event
+            The later event.
+
+        Returns
+        -------
+        float
+            Milliseconds.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Either was not recorded, has not been reached, or was made without timing.
+        """
         return self._event.time_till(evtend._event)
 
 
@@ -319,6 +425,11 @@ def event(timing: bool = True) -> Event:
     ----------
     timing : bool
         Whether its time can be asked for; without, recording it costs less.
+
+    Returns
+    -------
+    Event
+        The event.
 
     Examples
     --------
@@ -339,6 +450,16 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
     ----------
     evtstart, evtend : Event
         The events, recorded with timing.
+
+    Returns
+    -------
+    float
+        Milliseconds.
+
+    Raises
+    ------
+    pygpu.driver.Error
+        An event was not recorded, has not been reached, or was made without timing.
 
     Examples
     --------

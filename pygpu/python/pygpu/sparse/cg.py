@@ -50,6 +50,10 @@ class CGStateContainer:
     >>> cg.reset(gpuarray.to_gpu(np.array([3.0, 4.0, 4.0])))
     >>> cg.run().get().round(4).tolist()
     [3.0, 2.0, 1.0]
+    >>> cg.one_iteration(compute_real_residual=True)
+    >>> one = gpuarray.to_gpu(np.array(1.0))
+    >>> cg.lc2(2, one, 3, one), cg.guarded_div(one, 0 * one)
+    (array(5.), array(0.))
     """
 
     def __init__(
@@ -75,6 +79,25 @@ class CGStateContainer:
         """Returns ``a * x + b * y``, in ``out`` if it is given.
 
         ``a`` and ``b`` are numbers, or arrays without axes on the device, which nobody waits for.
+
+        Parameters
+        ----------
+        a, b : number or GPUArray
+            The factors: numbers, or arrays without axes on the device, which nobody waits for.
+        x, y : GPUArray
+            The vectors.
+        out : GPUArray, optional
+            Receives the result.
+
+        Returns
+        -------
+        GPUArray
+            The sum, of the vectors' dtype, or ``out``.
+
+        Raises
+        ------
+        ValueError
+            The vectors have different shapes or dtypes.
         """
         if not x.dtype == y.dtype or x.shape != y.shape:
             raise ValueError(
@@ -88,7 +111,23 @@ class CGStateContainer:
         return out
 
     def guarded_div(self, a: gpuarray.GPUArray, b: gpuarray.GPUArray) -> gpuarray.GPUArray:
-        """Returns ``a / b``, and 0 where ``b`` is 0."""
+        """Returns ``a / b``, and 0 where ``b`` is 0.
+
+        Parameters
+        ----------
+        a, b : GPUArray
+            The numbers, of one shape.
+
+        Returns
+        -------
+        GPUArray
+            The quotients.
+
+        Raises
+        ------
+        ValueError
+            The shapes differ.
+        """
         if a.shape != b.shape:
             raise ValueError(f"a has shape {a.shape}, b {b.shape}; they must be the same")
         is_zero = b == 0

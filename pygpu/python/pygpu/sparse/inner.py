@@ -59,6 +59,11 @@ class AsyncInnerProduct:
     >>> product = AsyncInnerProduct(x, x, driver.pagelocked_empty)
     >>> product.gpu_result
     array(14.)
+    >>> product.get_host_result() is None  # queues the copy
+    True
+    >>> product.copy_stream.synchronize()
+    >>> product.get_host_result()
+    array(14.)
     """
 
     def __init__(
@@ -77,6 +82,11 @@ class AsyncInnerProduct:
         """Returns the value as a page-locked array; None while it is not there yet.
 
         The first call after the device has finished queues the copy, a later one returns it.
+
+        Returns
+        -------
+        numpy.ndarray or None
+            The array, without axes.
         """
         if not self.gpu_finished:
             if self.gpu_finished_evt.query():

@@ -72,7 +72,18 @@ class IdentityOperator(OperatorBase):
         return self.n, self.n
 
     def __call__(self, operand: GPUArray) -> GPUArray:
-        """Returns the vector itself."""
+        """Returns the vector itself.
+
+        Parameters
+        ----------
+        operand : GPUArray
+            The vector.
+
+        Returns
+        -------
+        GPUArray
+            The same object.
+        """
         return operand
 
 
@@ -107,5 +118,16 @@ class DiagonalPreconditioner(OperatorBase):
         return n, n
 
     def __call__(self, operand: GPUArray) -> GPUArray:
-        """Returns the product of each element with its number, as a new array."""
+        """Returns the product of each element with its number, as a new array.
+
+        Parameters
+        ----------
+        operand : GPUArray
+            The vector, of as many elements as there are numbers.
+
+        Returns
+        -------
+        GPUArray
+            The product.
+        """
         return self.diagonal * operand

@@ -43,6 +43,9 @@ class PacketedSpMV(CoordinateSpMV):
     >>> product = PacketedSpMV(diags([1.0, 2.0, 4.0]), True, np.float64)
     >>> product(gpuarray.to_gpu(np.array([3.0, 2.0, 1.0])))
     array([3., 4., 4.])
+    >>> x = gpuarray.to_gpu(np.array([3.0, 2.0, 1.0]))
+    >>> product.unpermute(product(product.permute(x)))
+    array([3., 4., 4.])
     """
 
     def __init__(self, mat: Any, is_symmetric: bool, dtype: Any) -> None:
@@ -52,9 +55,31 @@ class PacketedSpMV(CoordinateSpMV):
         super().__init__(mat, dtype)
 
     def permute(self, x: GPUArray) -> GPUArray:
-        """Returns a vector with its elements in the order of the matrix's rows, as a new array."""
+        """Returns a vector with its elements in the order of the matrix's rows, as a new array.
+
+        Parameters
+        ----------
+        x : GPUArray
+            The vector.
+
+        Returns
+        -------
+        GPUArray
+            The copy.
+        """
         return x.copy()
 
     def unpermute(self, x: GPUArray) -> GPUArray:
-        """Returns a vector with its elements in their own order, as a new array."""
+        """Returns a vector with its elements in their own order, as a new array.
+
+        Parameters
+        ----------
+        x : GPUArray
+            The vector.
+
+        Returns
+        -------
+        GPUArray
+            The copy.
+        """
         return x.copy()

@@ -7,7 +7,8 @@ from typing import Any
 from ... import _core
 from ... import driver as _driver
 from ..._errors import BackendUnavailable, Error
-from .._context import Context, Device, MemoryInfo
+from .._context import Context, MemoryInfo
+from .._device import Device
 from .._devices import gpus, is_available, profile_start, profile_stop, profiling
 from .._driver_copies import device_memset, device_to_device, device_to_host, host_to_device
 from .._ipc import IpcHandle
@@ -89,6 +90,14 @@ class Driver:
     >>> from pygpu.cuda.cudadrv.driver import driver
     >>> driver.is_available, driver.get_device_count() > 0
     (True, True)
+    >>> driver.get_device(0) in driver.list_devices()
+    True
+    >>> free, total = driver.cuMemGetInfo()
+    >>> driver.get_version()[0] >= 0
+    True
+    >>> driver.get_device(0).get_primary_context().push()
+    >>> driver.pop_active_context()
+    <CUDA context of device 0>
     """
 
     @property
@@ -106,23 +115,63 @@ class Driver:
         return None
 
     def get_device(self, devnum: int = 0) -> Device:
-        """Returns a device by its number."""
+        """Returns a device by its number.
+
+        Parameters
+        ----------
+        devnum : int
+            The number.
+
+        Returns
+        -------
+        Device
+            The device.
+
+        Raises
+        ------
+        IndexError
+            There is no device of this number.
+        """
         return gpus[devnum]
 
     def get_device_count(self) -> int:
-        """Returns the number of devices."""
+        """Returns the number of devices.
+
+        Returns
+        -------
+        int
+            The number of devices.
+        """
         return len(gpus)
 
     def list_devices(self) -> list[Device]:
-        """Returns the devices."""
+        """Returns the devices.
+
+        Returns
+        -------
+        list of Device
+            The devices by number.
+        """
         return list(gpus)
 
     def get_version(self) -> tuple[int, int]:
-        """Returns the version of the driver's interface."""
+        """Returns the version of the driver's interface.
+
+        Returns
+        -------
+        tuple of int
+            Major and minor number; (0, 0) on the host.
+        """
         return get_version()
 
     def pop_active_context(self) -> Any:
-        """Ends the thread's last selection of a device; returns its context, None without one."""
+        """Ends the thread's last selection of a device; returns its context, None without one.
+
+        Returns
+        -------
+        Context or None
+            The context that was current.
+        """
         active = _driver.Context.get_current()
         if active is None:
             return None
@@ -130,12 +179,21 @@ class Driver:
         return gpus[active._device.ordinal].get_primary_context()
 
     def reset(self) -> None:
-        """Resets the devices that were used."""
+        """Resets the devices that were used.
+
+        Arrays from before a reset are refused afterwards.
+        """
         for device in gpus:
             device.reset()
 
     def cuMemGetInfo(self) -> tuple[int, int]:
-        """Returns the current device's free and total bytes."""
+        """Returns the current device's free and total bytes.
+
+        Returns
+        -------
+        tuple of int
+            Free and total bytes.
+        """
         return _driver.mem_get_info()
 
 

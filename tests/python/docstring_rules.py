@@ -1,0 +1,177 @@
+"""What the docstring of a public function, method or class has to say, read by numpydoc's form.
+
+The parts that are asked for come from elsewhere: parameters from the signature, whether something
+is returned from its annotation or from the stub of the extension module, and exceptions from the
+``raise`` statements of a function that is written in Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import pygpu
+
+_HEADING = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-+$", re.MULTILINE)
+STUBS = ("_core.pyi", "cumath.pyi")
+
+
+def sections(text):
+    """The text below each heading, and that before the first one under an empty heading."""
+    found, title, begin = {}, "", 0
+    for heading in _HEADING.finditer(text):
+        found[title] = text[begin : heading.start()].strip("\n")
+        title, begin = heading["title"], heading.end()
+    found[title] = text[begin:].strip("\n")
+    return found
+
+
+def entries(section):
+    """What a section lists: the names before the colon, and what lies behind it."""
+    lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
+    heads = [line.partition(" : ") for line in lines]
+    return [([name.strip() for name in names.split(",")], kind) for names, _, kind in heads]
+
+
+def function_of(member):
+    """The function behind a static or class method."""
+    return member.__func__ if isinstance(member, staticmethod | classmethod) else member
+
+
+@functools.cache
+def _stub():
+    """Whether what the stubs declare returns ``None``, by qualified name."""
+    found = {}
+
+    def visit(nodes, prefix):
+        for node in nodes:
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.FunctionDef):
+                returned = node.returns
+                is_none = isinstance(returned, ast.Constant) and returned.value is None
+                found[prefix + node.name] = is_none
+
+    for stub in STUBS:
+        visit(ast.parse((Path(pygpu.__file__).parent / stub).read_text()).body, "")
+    return found
+
+
+def _returns(function):
+    """Whether a function returns more than ``None``; None where nothing says it."""
+    if inspect.isfunction(function):
+        annotation = inspect.signature(function).return_annotation
+        if annotation is inspect.Signature.empty:
+            return None
+        return annotation not in (None, "None", "NoReturn", "Never")
+    is_none = _stub().get(function.__qualname__)
+    return None if is_none is None else not is_none
+
+
+def _body(function):
+    """The statements of a function, those of functions within it left out."""
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, TypeError, SyntaxError):
+        return
+    waiting = list(getattr(definition, "body", []))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            continue
+        yield node
+        waiting += ast.iter_child_nodes(node)
+
+
+def raised(function):
+    """The exceptions that a function of Python raises in its own statements."""
+    if not inspect.isfunction(function):
+        return set()
+    names = set()
+    for node in _body(function):
+        if not isinstance(node, ast.Raise) or node.exc is None:
+            continue
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        if name[:1].isupper():
+            names.add(name)
+    return names
+
+
+def _parameters(function):
+    """The parameters with their stars, or None where a function does not tell them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    named = [stars.get(it.kind, "") + it.name for it in parameters]
+    return [name for name in named if name not in ("self", "cls") and not name.startswith("_")]
+
+
+def _of_parameters(text, expected):
+    listed = entries(text.get("Parameters", ""))
+    names = [name for group, _ in listed for name in group]
+    fixed = {name for name in expected if not name.startswith("*")}
+    # What ``*args`` and ``**kwargs`` stand for may be documented by its own names.
+    is_open = set(expected) - fixed and names
+    missing, unknown = fixed - set(names), set(names) - set(expected)
+    if missing or (unknown and not is_open) or (expected and not names):
+        yield f"Parameters {expected}, not {names}" if names else f"Parameters {expected}"
+    is_elsewhere = re.search("As for|Those of", text.get("Parameters", ""))
+    if any(not kind for _, kind in listed) and not is_elsewhere:
+        yield "a type for each parameter"
+
+
+def lacking_of_function(function, shown):
+    """What the docstring of a function or method lacks; ``shown`` tells whether an example
+    elsewhere has it."""
+    text = inspect.getdoc(function) or ""
+    if not text.strip():
+        return ["a docstring"]
+    parts = sections(text)
+    lacks = list(_of_parameters(parts, _parameters(function) or []))
+    returns = _returns(function)
+    if returns and "Returns" not in parts and "Yields" not in parts:
+        lacks.append("Returns")
+    if returns is False and "Returns" in parts:
+        lacks.append("no Returns, for it returns None")
+    documented = {name for group, _ in entries(parts.get("Raises", "")) for name in group}
+    missing = sorted(raised(function) - documented)
+    if missing:
+        lacks.append(f"Raises {missing}")
+    if not shown and ">>> " not in parts.get("Examples", ""):
+        lacks.append("Examples")
+    return lacks
+
+
+def is_documented_by_a_sentence(value):
+    """Enumerations and exceptions have values or a meaning, nothing to show in an example."""
+    return isinstance(value, type) and issubclass(value, BaseException | enum.Enum)
+
+
+def lacking_of_class(value):
+    """What the docstring of a class lacks."""
+    text = inspect.getdoc(value) or ""
+    if not text.strip():
+        return ["a docstring"]
+    if is_documented_by_a_sentence(value):
+        return []
+    parts = sections(text)
+    # Nobody makes an object of a protocol.
+    parameters = [] if getattr(value, "_is_protocol", False) else _parameters(value) or []
+    lacks = list(_of_parameters(parts, parameters))
+    if ">>> " not in parts.get("Examples", ""):
+        lacks.append("Examples")
+    return lacks
+
+
+def examples_name(text, name):
+    """Whether a line of the examples calls ``name``."""
+    lines = [line for line in text.splitlines() if line.lstrip().startswith((">>> ", "... "))]
+    return any(re.search(rf"\.{name}\(", line) for line in lines)
