@@ -214,6 +214,9 @@ class Device:
     def make_context(self, flags: int = 0) -> Context:
         """Returns a new context on the device, and makes it the current one of this thread.
 
+        It is the device's primary context, as all contexts here are, so that memory, streams and
+        modules of one are those of the others. In PyCUDA it has its own.
+
         Parameters
         ----------
         flags : int

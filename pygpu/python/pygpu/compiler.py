@@ -55,6 +55,10 @@ def compile(
 ) -> bytes:
     """Compiles CUDA C for the current device.
 
+    The compiler is NVRTC or hipRTC, and on the host the system's for C++. PyCUDA runs nvcc, as is
+    done here where ``nvcc`` names a path, or an option or the target needs it. What is compiled is
+    kept on disk.
+
     Parameters
     ----------
     source : str

@@ -160,6 +160,10 @@ impl Content {
 ///
 /// Notes
 /// -----
+/// Other than in PyCUDA, arrays of different shapes are broadcast and views of any strides are
+/// operands; dtypes are promoted as by numpy 2, so that integers divided by integers are float64; and
+/// memory that several streams use is ordered among them.
+///
 /// An integer array to the power of a negative number is refused. A device cannot refuse negative
 /// exponents in an array: there the result is what the exact quotient rounds to towards zero.
 ///
