@@ -11,6 +11,7 @@
 mod backends;
 mod capture_rules;
 mod captures;
+mod captures_at_once;
 mod context;
 mod contexts;
 mod dtypes;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         ("launches", launches::TESTS),
         ("graphs", graphs::TESTS),
         ("captures", captures::TESTS),
+        ("captures_at_once", captures_at_once::TESTS),
         ("capture_rules", capture_rules::TESTS),
         ("kept", kept::TESTS),
         ("contexts", contexts::TESTS),

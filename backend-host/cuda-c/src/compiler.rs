@@ -215,10 +215,10 @@ impl Compiler {
         };
         let escaped = name.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
         let Options { macros, included, .. } = &options;
-        let text = format!(
-            "#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{}\n",
-            source.text
-        );
+        // A compiler leaves out a mark of byte order at the beginning of a file only.
+        let program = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let text =
+            format!("#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{program}\n");
         let output = self.run(&folder, &arguments, &text)?;
         let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
         let prefix = format!("{}/", language.to_string_lossy());

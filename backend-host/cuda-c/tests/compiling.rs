@@ -29,6 +29,16 @@ extern "C" __global__ void allocate(int *a) {
     assert_ne!(quick.identity(), compiler().identity());
 }
 
+/// As editors of some systems write it.
+#[test]
+fn a_mark_of_byte_order_is_no_part_of_a_text() {
+    let text = "\u{feff}#define N 3\nextern \"C\" __global__ void assign(int *a) { a[0] = N; }\n";
+    let source = Source { text, name: "kernel.cu", ..Source::default() };
+    let mut array = [0];
+    run(&load_source(&compiler(), &source), "assign", 1, 1, &mut array);
+    assert_eq!(array, [3]);
+}
+
 /// Macros of the command line stand behind what every program has, and in front of its first line.
 #[test]
 fn macros_of_the_options_meet_no_names_of_the_language() {

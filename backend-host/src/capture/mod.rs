@@ -10,7 +10,7 @@ mod refusal;
 pub(crate) use refusal::Refusal;
 
 use crate::engine::Engine;
-use hal::memory::{CapturedMemory, GraphBlocks, Use};
+use hal::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks, Use};
 use hal::poison::Unpoisoned as _;
 use hal::process::ProcessMutex;
 use hal::queueing::Announcement;
@@ -198,6 +198,11 @@ impl Capture {
     /// Keeps what an operation uses for the graph, unless the capture has ended.
     pub(crate) fn keep_uses(&self, uses: &[Use<'_>]) {
         self.keep(|memory| memory.add_uses(uses));
+    }
+
+    /// True if recorded work uses memory in a way that a use of this access has to be ordered with.
+    pub(crate) fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
+        self.lock().as_ref().is_some_and(|it| it.memory.conflicts(memory, access))
     }
 
     /// Checks that the calling thread may end the capture on a stream.

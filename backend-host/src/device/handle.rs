@@ -289,6 +289,10 @@ unsafe impl Device for HostHandle {
         self.wait()?;
         self.engine().default_queue.take_failure()
     }
+
+    fn settle(&self) -> Result<()> {
+        self.wait()
+    }
 }
 
 /// Checks that the system has memory that processes can share.

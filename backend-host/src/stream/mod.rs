@@ -6,14 +6,15 @@
 
 mod capture;
 mod launch;
+mod order;
 
 use crate::capture::CaptureSlot;
 use crate::device::{DEVICE, HostDevice};
-use crate::event::{HostEvent, Pending, Record};
-use crate::queue::{Counted, Mark, Queue, Task};
+use crate::event::HostEvent;
+use crate::queue::{Queue, Task};
 use crate::texture;
 use crate::transfer;
-use hal::memory::{GraphObject, Use};
+use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
@@ -23,8 +24,7 @@ use hal::{
     Stream, StreamOptions, Transfer,
 };
 use std::any::Any;
-use std::sync::{Arc, MutexGuard, OnceLock, TryLockError};
-use std::time::Instant;
+use std::sync::{Arc, MutexGuard, TryLockError};
 
 #[derive(Debug)]
 enum Kind {
@@ -108,20 +108,6 @@ impl HostStream {
             task()
         }))
     }
-
-    /// Counts a task that may wait for a thread of the program: until it has run, nobody waits for
-    /// room.
-    fn count_function(&self) -> Counted {
-        let room = self.device.engine().room.clone();
-        if room.begin_function() {
-            self.device.engine().look_again();
-        }
-        Counted::new(room)
-    }
-
-    fn mark(&self) -> Mark {
-        self.queue().mark()
-    }
 }
 
 impl Drop for HostStream {
@@ -177,69 +163,21 @@ unsafe impl Stream for HostStream {
                 return self.queue().take_failure();
             }
             self.check_wait("synchronize")?;
-            if matches!(self.kind, Kind::Default) {
-                for mark in self.device.engine().marks(true) {
-                    mark.wait()?;
-                }
-            }
-            self.mark().wait()?;
+            self.wait()?;
             self.queue().take_failure()
         })
     }
 
+    fn settle(&self) -> Result<()> {
+        self.status.during(|| self.wait())
+    }
+
     fn record(&self, event: &dyn Event) -> Result<()> {
-        self.status.during(|| {
-            let event = HostEvent::of("event", event)?;
-            if self.record_captured(event)? {
-                return Ok(());
-            }
-            let at_once = match &self.kind {
-                Kind::Default => self.is_clear_default(),
-                Kind::Own { queue, .. } => queue.is_idle(),
-            };
-            if at_once {
-                event.set_reached(self.mark());
-                return Ok(());
-            }
-            if let Some(shared) = event.shared() {
-                let (number, shared) = (shared.begin(), shared.clone());
-                return self.submit(Box::new(move || {
-                    shared.reach(number);
-                    Ok(())
-                }));
-            }
-            let time = Arc::new(OnceLock::new());
-            let reached = time.clone();
-            self.submit(Box::new(move || {
-                reached.get_or_init(Instant::now);
-                Ok(())
-            }))?;
-            event.set_queued(Record { time, mark: self.mark() });
-            Ok(())
-        })
+        self.status.during(|| self.record_event(HostEvent::of("event", event)?))
     }
 
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
-        self.status.during(|| {
-            let event = HostEvent::of("event", event)?;
-            let pending = event.pending();
-            if let Some(Pending::Captured(mark)) = &pending {
-                return self.join(mark);
-            }
-            self.check_isolation(event)?;
-            match pending {
-                Some(Pending::Here(mark)) => self.submit(Box::new(move || mark.wait())),
-                Some(pending) => {
-                    // The other process may itself wait for a thread of this one.
-                    let counted = self.count_function();
-                    self.submit(Box::new(move || {
-                        let _counted = counted;
-                        pending.wait()
-                    }))
-                }
-                None => Ok(()),
-            }
-        })
+        self.status.during(|| self.wait_for_event(HostEvent::of("event", event)?))
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
@@ -393,6 +331,10 @@ unsafe impl Stream for HostStream {
             capture.keep(|memory| memory.add_object(object));
         }
         Ok(())
+    }
+
+    fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
+        Ok(self.capture().is_some_and(|capture| capture.conflicts(memory, access)))
     }
 
     fn options(&self) -> Result<StreamOptions> {

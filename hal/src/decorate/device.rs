@@ -155,6 +155,10 @@ unsafe impl Device for Decorated<dyn Device> {
         self.call(Call::Synchronize, |d| d.synchronize())
     }
 
+    fn settle(&self) -> Result<()> {
+        self.call(Call::Synchronize, |d| d.settle())
+    }
+
     fn shares_streams(&self) -> bool {
         self.inner.shares_streams()
     }

@@ -4,7 +4,7 @@ use super::Call;
 use crate::device::{Device, DeviceId};
 use crate::error::Result;
 use crate::event::Event;
-use crate::memory::{GraphObject, Use};
+use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::stream::{
@@ -118,6 +118,10 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         self.0.call(Call::Synchronize, |s| s.synchronize())
     }
 
+    fn settle(&self) -> Result<()> {
+        self.0.call(Call::Synchronize, |s| s.settle())
+    }
+
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.0.call(Call::Record, |s| s.record(event))
     }
@@ -201,6 +205,10 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
 
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         self.0.with(|s| s.keep_for_graph(uses))
+    }
+
+    fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
+        self.0.with(|s| s.has_captured(memory, access))
     }
 
     fn check_epoch(&self) -> Result<()> {

@@ -201,6 +201,15 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// A failure of that work, for example `LaunchFailed` or `DeviceLost`.
     fn synchronize(&self) -> Result<()>;
 
+    /// Waits as [`Device::synchronize`] does, for what the library itself frees. A failure of the work that
+    /// is reported once is left to a call of the program, and captures under way go on.
+    ///
+    /// # Errors
+    /// The driver's, where it cannot wait.
+    fn settle(&self) -> Result<()> {
+        self.synchronize()
+    }
+
     /// Returns true if other libraries in the process can use a stream by its handle.
     fn shares_streams(&self) -> bool {
         false

@@ -260,6 +260,11 @@ unsafe impl Device for DriverDevice {
         }
     }
 
+    fn settle(&self) -> Result<()> {
+        let _scope = self.context.enter()?;
+        self.state.memory.pool.settle()
+    }
+
     fn shares_streams(&self) -> bool {
         true
     }
@@ -341,8 +346,8 @@ unsafe impl Device for DriverDevice {
     unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
         let _scope = self.context.enter()?;
         // SAFETY: the caller's promise.
-        let code = unsafe { self.context.driver.vendor.destroy_texture(kind, handle) };
-        self.context.check("destroy_texture", code)
+        let destroy = || unsafe { self.context.driver.vendor.destroy_texture(kind, handle) };
+        self.context.check("destroy_texture", self.context.outside_captures(destroy))
     }
 
     fn address_range(&self, address: u64) -> Result<(u64, usize)> {

@@ -278,7 +278,8 @@ impl<'a> AccessGuard<'a> {
                 });
             };
             drop(locked);
-            first.synchronize()?;
+            // Of the operation's own stream the call reports a failure.
+            if first.id() == stream.id() { first.synchronize()? } else { first.settle()? }
         }
     }
 

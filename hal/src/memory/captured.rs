@@ -4,7 +4,7 @@
 //! allocated or freed on a capturing stream, stays until the graph is gone. A backend keeps a
 //! [`CapturedMemory`] for each capture under way, and a [`GraphUses`] in each graph.
 
-use super::{AccessGuard, GraphHold, Use};
+use super::{Access, AccessGuard, DeviceMemory, GraphHold, Use};
 use crate::error::Result;
 use crate::locks::{KEPT, LAUNCHING, LEAF, Ranked};
 use crate::process::ProcessMutex;
@@ -162,6 +162,13 @@ impl CapturedMemory {
                 Entry::Vacant(new) => drop(new.insert(GraphHold::new(memory, access))),
             }
         }
+    }
+
+    /// Returns true if a use that was captured so far has to come before, or after, one of this access.
+    pub fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
+        let all = self.uses.lock();
+        let known = all.get(&std::ptr::from_ref(memory).addr());
+        known.is_some_and(|hold| Access::Write == access || Access::Write == hold.as_use().1)
     }
 
     /// Keeps an object.

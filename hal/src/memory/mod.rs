@@ -245,7 +245,7 @@ impl DeviceMemory {
             self.usage.abandon();
             return Ok(());
         }
-        match self.usage.retire(self.device.as_ref())? {
+        match self.usage.retire(self)? {
             Some(stream) => self.free(stream.as_ref()),
             None => Ok(()),
         }
@@ -256,7 +256,7 @@ impl DeviceMemory {
         if self.is_out_of_reach() {
             return;
         }
-        let stream = self.usage.retire_deferred(self.device.as_ref());
+        let stream = self.usage.retire_deferred(self);
         note_failed_free("device memory", stream.and_then(|stream| self.free(stream.as_ref())));
     }
 
@@ -289,7 +289,7 @@ impl DeviceMemory {
             return Err(usage::lost(self));
         }
         self.end_holds()?;
-        let Some(stream) = self.usage.retire(self.device.as_ref())? else { return Ok(None) };
+        let Some(stream) = self.usage.retire(self)? else { return Ok(None) };
         let usage = Usage::new(stream);
         Ok(Some(DeviceMemory {
             device: self.device.clone(),

@@ -49,7 +49,7 @@ impl Range {
             Origin::Allocated => unsafe { self.device.free(self.address, self.bytes) },
             Origin::Imported => {
                 // Where waiting fails, the context does no work any longer.
-                let waited = self.device.synchronize();
+                let waited = self.device.settle();
                 // SAFETY: the address is that of one import, which ends once; no work is left.
                 let closed = unsafe { self.device.close_imported(self.address) };
                 waited.and(closed)

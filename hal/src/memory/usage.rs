@@ -4,7 +4,6 @@
 
 use super::DeviceMemory;
 use super::order::{Access, Streams, Uses};
-use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
@@ -152,9 +151,7 @@ impl Usage {
         }
         let uses = shared_uses.get_or_insert_with(|| Uses::of(self.allocation_stream.clone()));
         for earlier in uses.behind(stream, access) {
-            if !waited.cover(self, earlier.id())
-                && !queue_wait(memory.device.as_ref(), stream, &earlier)?
-            {
+            if !waited.cover(self, earlier.id()) && !queue_wait(memory, access, stream, &earlier)? {
                 waited.add(self, earlier.id());
                 return Ok(Some(earlier));
             }
@@ -163,7 +160,7 @@ impl Usage {
         let goes_on = |it: &Arc<dyn Stream>| it.is_capturing().unwrap_or(false);
         if captures {
             for earlier in uses.captured().iter().filter(|it| goes_on(it)) {
-                queue_wait(memory.device.as_ref(), stream, earlier)?;
+                queue_wait(memory, access, stream, earlier)?;
             }
         }
         uses.forget_captured(|it| goes_on(it) && !(captures && access == Access::Write), released);
@@ -230,7 +227,7 @@ impl Usage {
     /// # Errors
     /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
     /// nor the host could wait for another stream's work.
-    pub(super) fn retire(&self, device: &dyn Device) -> Result<Option<Arc<dyn Stream>>> {
+    pub(super) fn retire(&self, memory: &DeviceMemory) -> Result<Option<Arc<dyn Stream>>> {
         self.share();
         let mut shared_uses = self.lock();
         if !self.abandon() {
@@ -243,14 +240,14 @@ impl Usage {
         }
         let (writer, readers) = self.take(&mut shared_uses);
         drop(shared_uses);
-        wait_for_all(device, &writer, &readers)?;
+        wait_for_all(memory, &writer, &readers)?;
         Ok(Some(writer))
     }
 
     /// The stream behind whose work memory may be freed that was freed while a graph used it.
-    pub(super) fn retire_deferred(&self, device: &dyn Device) -> Result<Arc<dyn Stream>> {
+    pub(super) fn retire_deferred(&self, memory: &DeviceMemory) -> Result<Arc<dyn Stream>> {
         let (writer, readers) = self.take(&mut self.lock());
-        wait_for_all(device, &writer, &readers)?;
+        wait_for_all(memory, &writer, &readers)?;
         Ok(writer)
     }
 
@@ -297,31 +294,32 @@ pub(super) fn lost(memory: &DeviceMemory) -> Error {
 
 /// Makes `later` wait for several streams before memory is freed on it. The caller has no lock.
 fn wait_for_all(
-    device: &dyn Device,
+    memory: &DeviceMemory,
     later: &Arc<dyn Stream>,
     earlier: &[Arc<dyn Stream>],
 ) -> Result<()> {
     for stream in earlier {
         let no_capture_begins = NoCaptureBegins::lock();
-        let queued = queue_wait(device, later, stream);
+        let queued = queue_wait(memory, Access::Write, later, stream);
         drop(no_capture_begins);
         match queued {
             Ok(true) => {}
-            Ok(false) => stream.synchronize()?,
+            Ok(false) => stream.settle()?,
             Err(error) => {
                 // Without an event the host has to wait: freeing early would be worse.
                 log::warn!("ordering a free behind a stream failed, waiting for it: {error}");
-                stream.synchronize()?;
+                stream.settle()?;
             }
         }
     }
     Ok(())
 }
 
-/// Makes `later` wait for the work queued on `earlier` so far. False if only the host can wait for
-/// it. The caller has [`NoCaptureBegins`].
+/// Makes `later`, which uses the memory, wait for the work queued on `earlier` so far. False if only the
+/// host can wait for it. The caller has [`NoCaptureBegins`].
 fn queue_wait(
-    device: &dyn Device,
+    memory: &DeviceMemory,
+    access: Access,
     later: &Arc<dyn Stream>,
     earlier: &Arc<dyn Stream>,
 ) -> Result<bool> {
@@ -334,9 +332,11 @@ fn queue_wait(
         // What is captured does not run, so there is nothing to wait for in it; an event would make
         // the later stream part of the capture.
         (false, true) => return earlier.check_before_capture().map(|()| true),
+        // What came before a capture has run. An event would make two captures one, which ends both.
+        (true, true) if !earlier.has_captured(memory, access)? => return Ok(true),
         _ => {}
     }
-    let event = device.create_event(EventOptions::ORDERING)?;
+    let event = memory.device.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
     later.wait_event(event.as_ref())?;
     Ok(true)

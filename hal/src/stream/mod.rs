@@ -1,15 +1,17 @@
 //! Streams: queues of work that a device runs in order.
 
 mod gather;
+mod graph;
 mod transfer;
 
 pub use gather::gather_by_transfers;
+pub use graph::{CaptureMode, Graph};
 pub use transfer::{Direction, HostRange, Transfer};
 
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::memory::{GraphObject, Use};
+use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
 use crate::texture::ArrayCopy;
@@ -43,43 +45,6 @@ pub enum PrefetchTarget {
     Device,
     /// The host.
     Host,
-}
-
-/// Says which calls the driver refuses while a stream captures: those that a capture cannot
-/// contain, such as plain allocations. The values are those of `CUstreamCaptureMode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CaptureMode {
-    /// The calls of every thread are refused.
-    Global,
-    /// This thread may not; others are free.
-    #[default]
-    ThreadLocal,
-    /// No call is refused.
-    Relaxed,
-}
-
-/// Captured work that can be launched any number of times.
-pub trait Graph: Send + Sync + Debug {
-    /// Returns the number of nodes in the graph (`cuGraphGetNodes`, `hipGraphGetNodes`).
-    fn node_count(&self) -> usize;
-
-    /// Queues all of the captured work on `stream`, behind other streams' work on the memory that
-    /// it uses (`cuGraphLaunch`, `hipGraphLaunch`). The graph keeps that memory. Launches from
-    /// several threads run one after another.
-    ///
-    /// # Errors
-    /// The driver's; `InvalidArgument` for a stream of another device.
-    ///
-    /// # Safety
-    /// Memory that the captured work uses by its address alone stays allocated until the work has
-    /// run, and nothing else accesses it meanwhile. The same holds for memory of work that another
-    /// thread queued on the stream while the capture began: it is not known whether the graph keeps
-    /// that.
-    unsafe fn launch(&self, stream: &Arc<dyn Stream>) -> Result<()>;
-
-    /// Returns the backend's own object, inside all decorators.
-    fn as_any(&self) -> &dyn Any;
 }
 
 /// A queue of work that a device runs in order. Every method may be called from any thread.
@@ -139,6 +104,16 @@ pub unsafe trait Stream: Send + Sync + Debug {
     /// A failure of that work, for example `LaunchFailed` or `DeviceLost`; the driver's, while the
     /// stream captures.
     fn synchronize(&self) -> Result<()>;
+
+    /// Waits as [`Stream::synchronize`] does, for what the library itself orders or frees. A failure of the work
+    /// that is reported once is left to a call of the program. While the stream captures, all that can be
+    /// waited for has run.
+    ///
+    /// # Errors
+    /// The driver's, where it cannot wait.
+    fn settle(&self) -> Result<()> {
+        if self.is_capturing()? { Ok(()) } else { self.synchronize() }
+    }
 
     /// Records an event behind the work queued so far (`cuEventRecord`, `hipEventRecord`). The
     /// event is complete when that work has run.
@@ -326,6 +301,16 @@ pub unsafe trait Stream: Send + Sync + Debug {
     fn keep_for_graph(&self, uses: &[Use<'_>]) -> Result<()> {
         let _ = uses;
         Ok(())
+    }
+
+    /// Returns true if the capture under way may have recorded a use of the memory that one of this access
+    /// has to be ordered with.
+    ///
+    /// # Errors
+    /// The driver's, if it cannot tell whether the stream captures.
+    fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
+        let _ = (memory, access);
+        self.is_capturing()
     }
 
     /// Checks that all work queued before the capture under way has run.

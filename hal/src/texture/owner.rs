@@ -39,7 +39,7 @@ impl Drop for Handle {
             return;
         }
         // Where waiting fails, the context does no work any longer.
-        let waited = self.device.synchronize();
+        let waited = self.device.settle();
         // SAFETY: the handle is live, nobody has it any longer, and no work is left.
         let ended = unsafe { self.device.destroy_texture(self.kind, self.value) };
         if let Err(error) = waited.and(ended) {

@@ -205,6 +205,23 @@ impl Pool {
         self.context.check("free", code)
     }
 
+    /// Waits for the work of the device, while captures go on. The context is current.
+    pub(in crate::driver) fn settle(&self) -> Result<()> {
+        let context = &self.context;
+        let none_begins = context.capture_state.beginning.lock();
+        if !context.has_captures() {
+            // SAFETY: no argument.
+            return context.check("synchronize", unsafe { (context.driver.calls.synchronize)() });
+        }
+        drop(none_begins);
+        // To ask for the device would end them. A free of plain memory waits for it, too.
+        let (address, code) = self.take_plain(1);
+        context.check("synchronize", code)?;
+        // SAFETY: the memory has just been allocated.
+        let free = || unsafe { (context.driver.calls.free)(address) };
+        context.check("synchronize", context.outside_captures(free))
+    }
+
     /// Gives memory back to the driver behind all work of the device, on whichever stream. The
     /// context is current.
     ///
@@ -214,11 +231,7 @@ impl Pool {
         let calls = &self.context.driver.calls;
         if self.taken.lock().remove(&address) {
             // Freeing a pool's memory waits for nothing, unlike freeing plain memory.
-            let _none_begins = self.context.capture_state.beginning.lock();
-            if !self.context.has_captures() {
-                // SAFETY: no argument.
-                self.context.check("free", unsafe { (calls.synchronize)() })?;
-            }
+            self.settle()?;
         }
         // SAFETY: the caller's promise.
         let code = self.context.outside_captures(|| unsafe { (calls.free)(address) });

@@ -170,9 +170,31 @@ impl DriverStream {
         self.context.check("synchronize", code)
     }
 
+    /// Waits for the work of the stream; while it captures, that is an error, which ends the capture.
+    fn wait(&self, captures: bool) -> Result<()> {
+        if self.is_elsewhere() {
+            return self.synchronize_device();
+        }
+        let _scope = self.enter()?;
+        let context = &self.context;
+        // SAFETY: the handle is a live stream.
+        let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
+        let code = if captures { wait() } else { context.outside_captures(wait) };
+        context.check("synchronize", code)
+    }
+
     /// True if the handle is one of the default streams, which cannot capture.
     pub(in crate::driver) fn is_default(&self) -> bool {
         self.handle == 0
+    }
+
+    /// True for the default stream while a stream that it waits for captures.
+    fn is_barred(&self) -> Result<bool> {
+        if !self.is_default() {
+            return Ok(false);
+        }
+        let _scope = self.enter()?;
+        Ok(self.context.default_is_barred())
     }
 
     /// Others can reach the stream from now on, and may capture on it. The default stream cannot

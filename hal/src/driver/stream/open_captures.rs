@@ -8,7 +8,7 @@ use crate::driver::context::{Context, lock};
 use crate::driver::memory::DeviceAllocator;
 use crate::error::Result;
 use crate::locks::{CAPTURES, Ranked};
-use crate::memory::{CapturedMemory, GraphBlocks};
+use crate::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -82,6 +82,15 @@ impl OpenCaptures {
             {
                 abandoned.push(std::mem::replace(kept, self.new_memory()));
             }
+        }
+    }
+
+    /// True if the capture may have recorded a use that one of this access has to be ordered with. What
+    /// another library has captured is not known.
+    pub(super) fn may_conflict(&self, capture: u64, memory: &DeviceMemory, access: Access) -> bool {
+        match self.open.lock().get(&capture) {
+            Some(OpenCapture::Own(_, kept)) => kept.conflicts(memory, access),
+            _ => true,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::driver::errors::optional;
 use crate::driver::{device, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::memory::{GraphObject, Use};
+use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::queueing::beside_captures;
 use crate::status::Status;
@@ -76,7 +76,7 @@ unsafe impl Stream for DriverStream {
             }
             let context = &self.context;
             let _scope = self.enter()?;
-            if self.is_default() && context.default_is_barred() {
+            if self.is_barred()? {
                 // A question would end the capture. What was queued before has run, and nothing
                 // can be queued meanwhile.
                 return Ok(true);
@@ -96,21 +96,18 @@ unsafe impl Stream for DriverStream {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
-            if self.is_elsewhere() {
-                self.synchronize_device()?;
-            } else {
-                let _scope = self.enter()?;
-                let context = &self.context;
-                // SAFETY: the handle is a live stream.
-                let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
-                let code = if self.capture_number()?.is_some() {
-                    wait()
-                } else {
-                    context.outside_captures(wait)
-                };
-                context.check("synchronize", code)?;
-            }
+            self.wait(self.capture_number()?.is_some())?;
             self.take_failure()
+        })
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.status.during(|| {
+            // While another capture bars it, the default stream has no work.
+            if self.capture_number()?.is_some() || self.is_barred()? {
+                return Ok(());
+            }
+            self.wait(false)
         })
     }
 
@@ -323,6 +320,11 @@ unsafe impl Stream for DriverStream {
     fn keep_object(&self, object: &GraphObject) -> Result<()> {
         self.captured_memory()?.inspect(|kept| kept.add_object(object));
         Ok(())
+    }
+
+    fn has_captured(&self, memory: &DeviceMemory, access: Access) -> Result<bool> {
+        let Some(capture) = self.capture_number()? else { return Ok(false) };
+        Ok(self.device.open_captures.may_conflict(capture, memory, access))
     }
 
     fn check_epoch(&self) -> Result<()> {
