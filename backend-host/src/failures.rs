@@ -4,8 +4,8 @@ use hal::process::ProcessMutex;
 use hal::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// As many failures are kept at most. A program that never waits hears of no more.
-const MOST: usize = 64;
+/// As many failures of queues that are gone are kept at most. A program that never waits hears of no more.
+const MOST_OF_GONE: usize = 64;
 
 /// What made a task fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ struct Failure {
     queue: u64,
     cause: Cause,
     error: Error,
+    /// The queue is gone, so a call about another one reports it.
+    is_gone: bool,
 }
 
 /// The failures of a device's queued work, of each queue the first. Each is reported once, by the first
@@ -38,8 +40,8 @@ impl Failures {
     pub(crate) fn keep(&self, queue: u64, cause: Cause, error: Error) {
         log::warn!("work on a stream failed: {error}");
         let mut kept = self.kept.lock();
-        if kept.len() < MOST && kept.iter().all(|it| (it.queue, it.cause) != (queue, cause)) {
-            kept.push(Failure { queue, cause, error });
+        if kept.iter().all(|it| (it.queue, it.cause) != (queue, cause)) {
+            kept.push(Failure { queue, cause, error, is_gone: false });
         }
         self.exist.store(!kept.is_empty(), Ordering::Release);
     }
@@ -72,7 +74,9 @@ impl Failures {
             return;
         }
         let mut kept = self.kept.lock();
-        kept.retain(|it| it.queue != queue || it.cause == Cause::Kernel);
+        let is_full = kept.iter().filter(|it| it.is_gone).count() >= MOST_OF_GONE;
+        kept.retain(|it| it.queue != queue || (it.cause == Cause::Kernel && !is_full));
+        kept.iter_mut().filter(|it| it.queue == queue).for_each(|it| it.is_gone = true);
         self.exist.store(!kept.is_empty(), Ordering::Release);
     }
 }
@@ -121,6 +125,25 @@ mod tests {
                 *function = function.take().filter(|it| it != what);
             }
         }
+    }
+
+    #[test]
+    fn every_queue_reports_its_own_and_those_that_are_gone_fill_no_memory() {
+        const MANY: u64 = 3 * MOST_OF_GONE as u64;
+        let failures = Failures::default();
+        let keep = |queue| failures.keep(queue, Cause::Kernel, error(queue as usize));
+        (0..MANY).for_each(keep);
+        for queue in (0..MANY).rev() {
+            let failure = failures.take(queue).expect_err("one of its own");
+            assert_eq!(failure.detail(), queue.to_string());
+        }
+        assert!(failures.take(0).is_ok());
+        for queue in 0..MANY {
+            keep(queue);
+            failures.forget(queue);
+        }
+        let reported = (0..MANY).filter(|_| failures.take(MANY).is_err()).count();
+        assert_eq!(reported, MOST_OF_GONE);
     }
 
     proptest! {

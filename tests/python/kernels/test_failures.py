@@ -119,3 +119,19 @@ def test_what_is_freed_behind_a_failed_kernel_leaves_the_report_to_the_program()
     time.sleep(0.2)
     with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
         stream.synchronize()
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="a kernel that fails takes a GPU's context with it")
+def test_what_is_freed_beside_a_capture_leaves_the_report_to_the_program():
+    # The memory goes on the stream that captures, and the library waits for the other one.
+    fail = SourceModule(TRAP).get_function("fail")
+    stream, other = driver.Stream(1), driver.Stream(1)
+    x, y = gpuarray.zeros(4, np.int32).on(stream), gpuarray.zeros(4, np.int32).on(other)
+    x += 1
+    y += x.on(other)
+    driver.Context.synchronize()
+    fail(y, block=(1, 1, 1), stream=other)
+    with stream.capture():
+        del x
+    with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
+        other.synchronize()
