@@ -289,6 +289,23 @@ def test_small_arrays_need_few_files():
 
 
 @needs_host
+def test_large_blocks_leave_file_descriptors_to_the_program():
+    run_python(
+        """
+        import os, resource
+        import pygpu.autoinit
+        from pygpu import driver
+        used = len(os.listdir("/proc/self/fd"))
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 60, hard))
+        blocks = [driver.mem_alloc(5 << 20) for _ in range(100)]
+        files = [open(os.devnull) for _ in range(20)]
+        driver.memset_d8(blocks[-1], 7, 5 << 20)
+        """
+    )
+
+
+@needs_host
 def test_without_file_descriptors_memory_is_private():
     run_python(
         """

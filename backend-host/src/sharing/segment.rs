@@ -109,6 +109,9 @@ mod linux {
     use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
     use std::path::Path;
 
+    /// One in so many of the descriptors that a process may have is for segments; the others are the program's.
+    const SHARE: u64 = 2;
+
     /// What nobody can do to a segment any longer, so that no access fails for want of a page.
     const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
@@ -126,11 +129,18 @@ mod linux {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
     }
 
+    /// What `read` writes as the limit in force.
+    fn limit(read: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> io::Result<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        check(read(&mut limit))?;
+        Ok(limit.rlim_cur)
+    }
+
     impl Segment {
         /// Makes a file of so many bytes, whole pages, and maps it. No page is used yet.
         ///
         /// # Errors
-        /// The system's: no descriptors, no addresses, or no such files.
+        /// The system's: no addresses, no such files, or too few descriptors left for the program.
         pub(crate) fn create(bytes: usize) -> io::Result<Segment> {
             let mut nonce = [0; 16];
             // SAFETY: the buffer has so many bytes.
@@ -138,10 +148,10 @@ mod linux {
             if random != nonce.len() as isize {
                 return Err(io::Error::last_os_error());
             }
-            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            // SAFETY: the call only writes the structure.
-            check(unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) })?;
-            if bytes as u64 > limit.rlim_cur {
+            // SAFETY: the calls only write the structure.
+            let largest = limit(|it| unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, it) })?;
+            let most = limit(|it| unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, it) })?;
+            if bytes as u64 > largest {
                 // A file that grows beyond it would end the process with a signal.
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
@@ -151,6 +161,10 @@ mod linux {
                 let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
                 File::from_raw_fd(check(libc::memfd_create(name.as_ptr(), flags))?)
             };
+            // The system gives the lowest one that is free.
+            if file.as_raw_fd() as u64 >= most / SHARE {
+                return Err(io::Error::from_raw_os_error(libc::EMFILE));
+            }
             file.set_permissions(PermissionsExt::from_mode(0o600))?;
             file.set_len(bytes as u64)?;
             // SAFETY: the descriptor is open, and the call takes a number.

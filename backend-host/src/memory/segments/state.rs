@@ -92,7 +92,11 @@ impl State {
                 segment
             }
             None => Segment::create(span)
-                .inspect_err(|error| log::debug!("no shared segment of {span} bytes: {error}"))
+                .or_else(|error| {
+                    log::debug!("no shared segment of {span} bytes: {error}");
+                    // Those that are kept free have descriptors and pages.
+                    if self.release(usize::MAX) > 0 { Segment::create(span) } else { Err(error) }
+                })
                 .ok()?,
         };
         let address = segment.base() + page;
@@ -297,7 +301,8 @@ impl State {
                 call,
                 format!(
                     "address {address:#x} cannot be shared: only plain memory can, which \
-                     Device::allocate returns (driver.mem_alloc in Python)"
+                     Device::allocate returns (driver.mem_alloc in Python), if the process has \
+                     file descriptors left for it (ulimit -n)"
                 ),
             ));
         };
