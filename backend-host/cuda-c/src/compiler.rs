@@ -238,6 +238,29 @@ impl Compiler {
     /// As [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
+        let has_forms = self.regions && !self.language.checked && !source.options.debug;
+        let mut without = has_forms.then(HashSet::new);
+        loop {
+            let unit = declarations::unit(&source.text, &names, without.as_ref());
+            let unit = unit.map_err(Error::Refused)?;
+            let text = precompiled::found(unit.text, &source.language);
+            match self.build(source, &text) {
+                // Kernels whose second forms are refused go without, and then all: what the compiler
+                // says in the end is about the program's own text. GCC also makes code that no linker takes,
+                // with offsets of shared memory that its own vectors never reach.
+                Err(Error::Refused(log)) if unit.has_forms => {
+                    log::debug!("compiled again without second forms of kernels: {log}");
+                    let named = regions::named_in(&log);
+                    let is_first = without.is_some_and(|it| it.is_empty());
+                    without = Some(named).filter(|it| is_first && !it.is_empty());
+                }
+                compiled => return compiled,
+            }
+        }
+    }
+
+    /// Compiles and links the text of a unit.
+    fn build(&self, source: &Preprocessed, unit: &str) -> Result<Compiled> {
         let folder = Folder::new()?;
         let object = folder.file("unit.o");
         let mut arguments = self.code_options(&source.options);
@@ -245,24 +268,7 @@ impl Compiler {
         let language = self.toolchain.preprocessed_language();
         arguments.extend(["-x", language, "-c", "-", "-o"].map(str::to_owned));
         arguments.push(object.clone());
-        let has_forms = self.regions && !self.language.checked && !source.options.debug;
-        let mut without = has_forms.then(HashSet::new);
-        let compiled = loop {
-            let unit = declarations::unit(&source.text, &names, without.as_ref());
-            let unit = unit.map_err(Error::Refused)?;
-            let text = precompiled::found(unit.text, &source.language);
-            match self.run(&folder, &arguments, &text) {
-                // Kernels whose second forms are refused go without, and then all: what the compiler
-                // says in the end is about the program's own text.
-                Err(Error::Refused(log)) if unit.has_forms => {
-                    log::debug!("compiled again without second forms of kernels: {log}");
-                    let named = regions::named_in(&log);
-                    let is_first = without.is_some_and(|it| it.is_empty());
-                    without = Some(named).filter(|it| is_first && !it.is_empty());
-                }
-                compiled => break compiled?,
-            }
-        };
+        let compiled = self.run(&folder, &arguments, unit)?;
         let bytes = fs::read(&object).map_err(|error| folder.failed(&error))?;
         let symbols = Symbols::of(&bytes)?;
         let library = folder.file("unit.so");

@@ -3,7 +3,7 @@
 
 mod units;
 
-use cuda_c::{Kernel, Schedule};
+use cuda_c::{Kernel, Schedule, Shape};
 
 const THREADS: u32 = 45;
 
@@ -145,4 +145,38 @@ extern "C" __global__ void taken(int *a, int n) {
     units::run(&library, "taken", 1, THREADS, &mut array);
     let expected = |it: u32| ((it + 1) % THREADS + 3) as i32;
     assert_eq!(array, (0..THREADS).map(expected).collect::<Vec<_>>());
+}
+
+/// GCC 12 makes an address of the second form that lies too far from the shared array for a linker.
+#[test]
+fn a_kernel_whose_second_form_cannot_be_linked_compiles() {
+    let library = units::load(
+        r#"
+extern "C" __global__ void chain(int *out, const int *in, int n) {
+    __shared__ int s[256];
+    int t = threadIdx.x, g = blockIdx.x * blockDim.x + t;
+    int r;
+    if (t < 10) r = 1; else if (t < 20) r = in[g]; else if (t < n) r = 2; else r = 3;
+    s[t] = r;
+    __syncthreads();
+    if (t < 5) out[g] = s[t]; else out[g] = s[63 - t];
+}
+"#,
+    );
+    let kernel = Kernel::find(&library, "chain").expect("the kernel");
+    let (mut out, input, mut n) = (vec![0; 64], (0..64).collect::<Vec<i32>>(), 30);
+    let (mut to, mut from) = (out.as_mut_ptr(), input.as_ptr());
+    let arguments = [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut n).cast()];
+    let shape = Shape { grid: [1; 3], block: [64, 1, 1], cooperative: false };
+    // SAFETY: the kernel takes these, and stays inside of the arrays.
+    let done = unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &|| None) };
+    done.unwrap_or_else(|error| panic!("{error}"));
+    let kept = |t: i32| match t {
+        0..10 => 1,
+        10..20 => t,
+        20..30 => 2,
+        _ => 3,
+    };
+    let expected = |t: i32| kept(if t < 5 { t } else { 63 - t });
+    assert_eq!(out, (0..64).map(expected).collect::<Vec<_>>());
 }

@@ -148,8 +148,9 @@ mod linux {
             if random != nonce.len() as isize {
                 return Err(io::Error::last_os_error());
             }
-            // SAFETY: the calls only write the structure.
+            // SAFETY: the call only writes the structure.
             let largest = limit(|it| unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, it) })?;
+            // SAFETY: as above.
             let most = limit(|it| unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, it) })?;
             if bytes as u64 > largest {
                 // A file that grows beyond it would end the process with a signal.
