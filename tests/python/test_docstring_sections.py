@@ -46,7 +46,10 @@ MODULES = [
     "pygpu.cuda.cudadrv.devices",
     "pygpu.cuda.cudadrv.driver",
     "pygpu.cuda.cudadrv.error",
+    "PybindGPU",
 ]
+# Packages of the wheel; PyGPU is another name of one.
+OURS = ("pygpu", "PybindGPU")
 if importlib.util.find_spec("distributed") is not None:
     MODULES.append("pygpu.dask")
 
@@ -72,14 +75,14 @@ def _public(module):
 
 def _objects():
     """The public functions and classes, each once, under the first module that has it; those of
-    this package only."""
+    the wheel's packages only."""
     seen = set()
     for name in MODULES:
         module = importlib.import_module(name)
         for item in sorted(_public(module)):
             value = getattr(module, item)
             home = getattr(value, "__module__", None) or ""
-            if not callable(value) or not home.startswith("pygpu") or id(value) in seen:
+            if not callable(value) or not home.startswith(OURS) or id(value) in seen:
                 continue
             seen.add(id(value))
             yield f"{name}.{item}", value
@@ -101,7 +104,7 @@ def _methods(objects):
             # Slots of the extension module have no text of their own; the class's tells of calls.
             if item == "__call__" and not inspect.isfunction(method):
                 continue
-            is_ours = (home.__module__ or "").startswith("pygpu")
+            is_ours = (home.__module__ or "").startswith(OURS)
             is_method = callable(method) and not inspect.isclass(method)
             if not is_ours or not is_method or (home, item) in seen:
                 continue
@@ -147,6 +150,7 @@ def test_objects_are_found():
     assert {"pygpu.choose_backend", "pygpu.driver.Stream", "pygpu.ipc.open"} <= set(OBJECTS)
     methods = {"pygpu.driver.Stream.synchronize", "pygpu.arrow.CudaBuffer.slice"}
     assert {*methods, "pygpu.gpuarray.GPUArray.sort"} <= set(METHODS)
+    assert {"PybindGPU.cudaEventRecord", "PybindGPU.DeviceArray_float32"} <= set(OBJECTS)
 
 
 def test_what_a_docstring_lacks_is_found():

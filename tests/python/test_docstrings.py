@@ -5,12 +5,14 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import itertools
 import pkgutil
 from typing import Any
 
 import pytest
 from device import BACKEND, IS_DOUBLE
 
+import PybindGPU
 import pygpu
 from pygpu import driver
 
@@ -22,7 +24,9 @@ if importlib.util.find_spec("distributed") is None:
 
 def examples():
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for info in pkgutil.walk_packages(pygpu.__path__, "pygpu."):
+    packages = (pygpu, PybindGPU)
+    modules = (pkgutil.walk_packages(it.__path__, f"{it.__name__}.") for it in packages)
+    for info in itertools.chain(*modules):
         if info.name.removeprefix("pygpu.") in NOT_IMPORTED:
             continue
         module = importlib.import_module(info.name)
@@ -56,4 +60,5 @@ def test_examples_are_found():
     assert {parameter.id for parameter in examples()} >= {
         "_c_types.parse_c_arg",
         "compyte.array.c_contiguous_strides",
+        "PybindGPU.gpuarray.to_gpu",
     }

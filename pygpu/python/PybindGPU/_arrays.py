@@ -34,6 +34,15 @@ class DeviceArray(Keeper, _core.BufferExporter):
     No device memory is allocated before :meth:`allocate`, except where its address is passed.
     Copies wait until they are done.
 
+    Parameters
+    ----------
+    *args : int, sequence of int, pointer or buffer
+        A number of elements or a shape; in front of a shape a ``ptr_wrapper`` to host memory, or
+        the addresses of host and device memory; or one buffer.
+    **flags : int
+        ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. It may be the last of ``args``,
+        too.
+
     Notes
     -----
     The element types are not compared: a buffer of other elements has its bytes taken for those
@@ -45,6 +54,21 @@ class DeviceArray(Keeper, _core.BufferExporter):
 
     Whatever fails leaves a status in :meth:`last_status`; an argument of a wrong type raises
     TypeError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from PybindGPU import backend
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> array = backend.DeviceArray_int64(x)
+    >>> array.allocate(), array.to_device(), array.set_val(0, 7), array.to_host()
+    (<CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>)
+    >>> x[0, 0], array.size(), array.nbytes(), array.shape(), array.strides()
+    (np.int64(7), 6, 48, [2, 3], [24, 8])
+    >>> array.set(np.ones(6, np.int64)), array.allocated(), array.last_status()
+    (<CudaError: 'code=0'>, True, <CudaError: 'code=0'>)
+    >>> array.host_data().is_safe(), array.device_data().is_safe()
+    (True, False)
     """
 
     dtype: np.dtype[Any]
@@ -132,19 +156,43 @@ class DeviceArray(Keeper, _core.BufferExporter):
     # -- what it is ----------------------------------------------------------------------------
 
     def size(self) -> int:
-        """Returns the number of elements."""
+        """Returns the number of elements.
+
+        Returns
+        -------
+        int
+            The product of the extents.
+        """
         return math.prod(self._shape)
 
     def nbytes(self) -> int:
-        """Returns the number of bytes of all elements."""
+        """Returns the number of bytes of all elements.
+
+        Returns
+        -------
+        int
+            Bytes.
+        """
         return self.size() * self.dtype.itemsize
 
     def shape(self) -> list[int]:
-        """Returns the extents."""
+        """Returns the extents.
+
+        Returns
+        -------
+        list of int
+            One for each axis.
+        """
         return list(self._shape)
 
     def strides(self) -> list[int]:
-        """Returns the bytes from one element to the next along each axis."""
+        """Returns the bytes from one element to the next along each axis.
+
+        Returns
+        -------
+        list of int
+            Bytes, one for each axis.
+        """
         steps, step = [], self.dtype.itemsize
         extents = self._shape if self._order == "F" else self._shape[::-1]
         for extent in extents:
@@ -153,11 +201,23 @@ class DeviceArray(Keeper, _core.BufferExporter):
         return steps if self._order == "F" else steps[::-1]
 
     def allocated(self) -> bool:
-        """Returns True if there is device memory."""
+        """Returns True if there is device memory.
+
+        Returns
+        -------
+        bool
+            Whether there is.
+        """
         return self._device is not None
 
     def host_data(self) -> ptr_wrapper:
-        """Returns the pointer to the host memory; to nowhere if there is none."""
+        """Returns the pointer to the host memory; to nowhere if there is none.
+
+        Returns
+        -------
+        ptr_wrapper
+            A safe pointer, unless the memory has been freed.
+        """
         array = self._array
         address = 0 if array is None or not self._is_live(self._source) else array.ctypes.data
         return pointer_class(self.dtype)._to(address, True, self._source, keep=self)
@@ -166,6 +226,11 @@ class DeviceArray(Keeper, _core.BufferExporter):
         """Returns the pointer to the device memory; to nowhere before it is allocated.
 
         ``int()`` of it is what a C function takes.
+
+        Returns
+        -------
+        ptr_wrapper
+            A pointer that is not safe.
         """
         block = self._device_source
         address = 0 if block is None else block.address
@@ -190,17 +255,34 @@ class DeviceArray(Keeper, _core.BufferExporter):
         """Allocates device memory, its elements undefined; returns the status.
 
         Fails if the array has some already, which stays as it is.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
         """
         self._attempt(self._allocate)
         return self.last_status()
 
     def to_device(self) -> cudaError_t:
-        """Copies the elements from host memory to device memory; returns the status."""
+        """Copies the elements from host memory to device memory; returns the status.
+
+        Returns
+        -------
+        cudaError_t
+            The status; a failing one before :meth:`allocate`.
+        """
         self._attempt(self._copy, True)
         return self.last_status()
 
     def to_host(self) -> cudaError_t:
-        """Copies the elements from device memory to host memory; returns the status."""
+        """Copies the elements from device memory to host memory; returns the status.
+
+        Returns
+        -------
+        cudaError_t
+            The status; a failing one before :meth:`allocate`.
+        """
         self._attempt(self._copy, False)
         return self.last_status()
 
@@ -211,6 +293,13 @@ class DeviceArray(Keeper, _core.BufferExporter):
         ----------
         source : buffer, ptr_wrapper or int
             Memory without gaps, with as many bytes as the array, or its address.
+        *val : number
+            The value, if ``source`` is the number of an element.
+
+        Returns
+        -------
+        cudaError_t
+            The status; a failing one before :meth:`allocate`, and for another number of bytes.
 
         Notes
         -----
@@ -225,6 +314,18 @@ class DeviceArray(Keeper, _core.BufferExporter):
         """Sets one element in device memory, counted in the order of memory.
 
         The host memory stays as it is.
+
+        Parameters
+        ----------
+        idx : int
+            The number of the element, from 0.
+        val : number
+            The value, converted to the type of the elements.
+
+        Returns
+        -------
+        cudaError_t
+            The status; a failing one before :meth:`allocate`, and for an element that there is not.
         """
         self._attempt(self._set_value, idx, val)
         return self.last_status()

@@ -35,13 +35,29 @@ class cudaEvent_t(Keeper):
     flags : int, optional
         A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for other processes;
         needs 2).
+
+    Examples
+    --------
+    >>> from PybindGPU import cudaEventElapsedTime, cudaEventRecord, cudaEventSynchronize
+    >>> start, end = cudaEvent_t(), cudaEvent_t()
+    >>> cudaEventRecord(start), cudaEventRecord(end), cudaEventSynchronize(end)
+    (<CudaError: 'code=0'>, <CudaError: 'code=0'>, <CudaError: 'code=0'>)
+    >>> milliseconds, status = cudaEventElapsedTime(start, end)
+    >>> milliseconds >= 0, int(start.get()) >= 0
+    (True, True)
     """
 
     def __init__(self, flags: int = 0) -> None:
         self._event = self._attempt(_core.Event, flags)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle; ``int()`` of it is what a C function takes."""
+        """Returns the driver's handle; ``int()`` of it is what a C function takes.
+
+        Returns
+        -------
+        ptr_wrapper
+            A pointer that is not safe; to nowhere if the event was not made.
+        """
         handle = 0 if self._event is None else self._event.handle
         return handle_wrapper("cudaEvent_t", handle, self)
 
@@ -55,13 +71,26 @@ class cudaStream_t(Keeper):
         1 for a stream that does not wait for the default stream.
     priority : int, optional
         Smaller numbers run first where the device distinguishes them.
+
+    Examples
+    --------
+    >>> from PybindGPU import cudaEvent_t, cudaEventRecord
+    >>> stream = cudaStream_t(flags=1)
+    >>> bool(cudaEventRecord(cudaEvent_t(), stream)), int(stream.get()) > 0
+    (True, True)
     """
 
     def __init__(self, flags: int = 0, priority: int = 0) -> None:
         self._stream = self._attempt(_core.Stream, flags, priority)
 
     def get(self) -> handle_wrapper:
-        """Returns the driver's handle; ``int()`` of it is what a C function takes."""
+        """Returns the driver's handle; ``int()`` of it is what a C function takes.
+
+        Returns
+        -------
+        ptr_wrapper
+            A pointer that is not safe; to nowhere if the stream was not made.
+        """
         handle = 0 if self._stream is None else self._stream.handle
         return handle_wrapper("cudaStream_t", handle, self)
 
@@ -76,32 +105,116 @@ def _made(name: str, value: Any, kind: type) -> Any:
 
 
 def cudaDeviceReset() -> cudaError_t:
-    """Destroys everything that was made on the current device; returns the status."""
+    """Destroys everything that was made on the current device; returns the status.
+
+    Returns
+    -------
+    cudaError_t
+        The status; 801, not supported, on the host, which has nothing to reset.
+
+    Examples
+    --------
+    >>> def begin_anew():
+    ...     return bool(cudaDeviceReset())
+    """
     return attempt(lambda: _core.reset_device(_core.current_ordinal()))[1]
 
 
 def cudaDeviceSynchronize() -> cudaError_t:
-    """Waits for all work of the current device; returns the status."""
+    """Waits for all work of the current device; returns the status.
+
+    Returns
+    -------
+    cudaError_t
+        The status; a failing one if work that was queued has failed.
+
+    Examples
+    --------
+    >>> bool(cudaDeviceSynchronize())
+    True
+    """
     return attempt(_core.synchronize)[1]
 
 
 def cudaGetDevice() -> tuple[int, cudaError_t]:
-    """Returns the number of the current device, and the status."""
+    """Returns the number of the current device, and the status.
+
+    Returns
+    -------
+    device : int
+        The number; 0 if the call fails.
+    status : cudaError_t
+        The status.
+
+    Examples
+    --------
+    >>> device, status = cudaGetDevice()
+    >>> bool(status)
+    True
+    """
     return attempt(_core.current_ordinal, default=0)
 
 
 def cudaSetDevice(device: int) -> cudaError_t:
-    """Makes a device the current one of this thread; returns the status."""
+    """Makes a device the current one of this thread; returns the status.
+
+    Parameters
+    ----------
+    device : int
+        The number, from 0.
+
+    Returns
+    -------
+    cudaError_t
+        The status; 101, an invalid device, if there is no such one.
+
+    Examples
+    --------
+    >>> bool(cudaSetDevice(0))
+    True
+    """
     return attempt(lambda: _core.set_current_device(_ordinal(device)))[1]
 
 
 def cudaGetDeviceCount() -> tuple[int, cudaError_t]:
-    """Returns the number of devices, and the status."""
+    """Returns the number of devices, and the status.
+
+    Returns
+    -------
+    count : int
+        The number of devices; 0 if the call fails.
+    status : cudaError_t
+        The status.
+
+    Examples
+    --------
+    >>> count, status = cudaGetDeviceCount()
+    >>> count > 0
+    True
+    """
     return attempt(_core.device_count, default=0)
 
 
 def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> cudaError_t:
-    """Marks this place in the work of a stream, or of the default stream; returns the status."""
+    """Marks this place in the work of a stream, or of the default stream; returns the status.
+
+    Parameters
+    ----------
+    event : cudaEvent_t
+        The event, which keeps the status, too.
+    stream : cudaStream_t, optional
+        The stream.
+
+    Returns
+    -------
+    cudaError_t
+        The status.
+
+    Examples
+    --------
+    >>> bool(cudaEventRecord(cudaEvent_t()))
+    True
+    """
 
     def record() -> None:
         mark = _made("event", event, cudaEvent_t)
@@ -111,13 +224,53 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
 
 
 def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
-    """Waits until all work before the mark has run; returns the status."""
+    """Waits until all work before the mark has run; returns the status.
+
+    Parameters
+    ----------
+    event : cudaEvent_t
+        The event, which keeps the status, too.
+
+    Returns
+    -------
+    cudaError_t
+        The status; a failing one if the work has failed.
+
+    Examples
+    --------
+    >>> event = cudaEvent_t()
+    >>> bool(cudaEventRecord(event)), bool(cudaEventSynchronize(event))
+    (True, True)
+    """
     wait = lambda: _made("event", event, cudaEvent_t).synchronize()  # noqa: E731
     return attempt(wait, keeper=_keeper(event))[1]
 
 
 def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, cudaError_t]:
-    """Returns the milliseconds from one event to another, and the status."""
+    """Returns the milliseconds from one event to another, and the status.
+
+    Parameters
+    ----------
+    start : cudaEvent_t
+        The earlier event.
+    end : cudaEvent_t
+        The later event, which keeps the status, too.
+
+    Returns
+    -------
+    time : float
+        Milliseconds; 0 if the call fails.
+    status : cudaError_t
+        The status; a failing one if an event was not recorded, or has not been reached.
+
+    Examples
+    --------
+    >>> start, end = cudaEvent_t(), cudaEvent_t()
+    >>> all([cudaEventRecord(start), cudaEventRecord(end), cudaEventSynchronize(end)])
+    True
+    >>> cudaEventElapsedTime(start, end)[0] >= 0
+    True
+    """
 
     def elapsed() -> float:
         first = _made("start", start, cudaEvent_t)
@@ -137,6 +290,14 @@ class cudaDeviceProp(Keeper):
     ----------
     device : int
         Its number. With a number that no device has, texts are empty and numbers 0.
+
+    Examples
+    --------
+    >>> device = cudaDeviceProp(0)
+    >>> device.name() != "", len(device.uuid()) in (0, 32)
+    (True, True)
+    >>> min(device.pciDomainID(), device.pciBusID(), device.pciDeviceID()) >= 0
+    True
     """
 
     def __init__(self, device: int) -> None:
@@ -153,21 +314,51 @@ class cudaDeviceProp(Keeper):
         return name, uuid, (int(domain, 16), int(bus, 16), int(slot, 16))
 
     def name(self) -> str:
-        """Returns the device's name."""
+        """Returns the device's name.
+
+        Returns
+        -------
+        str
+            The name.
+        """
         return self._name
 
     def uuid(self) -> str:
-        """Returns the 16 bytes that identify the device, as hexadecimal digits."""
+        """Returns the 16 bytes that identify the device, as hexadecimal digits.
+
+        Returns
+        -------
+        str
+            32 digits; none on the host.
+        """
         return self._uuid
 
     def pciBusID(self) -> int:
-        """Returns the number of the device's PCI bus."""
+        """Returns the number of the device's PCI bus.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self._bus
 
     def pciDeviceID(self) -> int:
-        """Returns the number of the device on its PCI bus."""
+        """Returns the number of the device on its PCI bus.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self._device
 
     def pciDomainID(self) -> int:
-        """Returns the number of the device's PCI domain."""
+        """Returns the number of the device's PCI domain.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self._domain

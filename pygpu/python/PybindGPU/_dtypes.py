@@ -60,11 +60,12 @@ def supported(value: Any) -> np.dtype[Any]:
 def per_dtype(base: type) -> dict[str, Any]:
     """A subclass of `base` for each element type, by name: ``Base_int16`` and so on."""
     made: dict[str, Any] = {}
+    first, _, rest = (base.__doc__ or "").partition("\n")
     for label in SUPPORTED_DTYPES:
         name = f"{base.__name__}_{label}"
         body = {
             "dtype": np.dtype(label),
-            "__doc__": f"{(base.__doc__ or '').splitlines()[0]} The elements are {label}.",
+            "__doc__": f"{first} The elements are {label}.\n{rest}",
             "__module__": "PybindGPU.backend",
             "__slots__": (),
         }

@@ -51,12 +51,19 @@ LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, UNKNOWN = 12, 13, 999
 class nvmlReturn_t(Status):
     """What a call of the management library returned, in NVML's numbers.
 
+    Parameters
+    ----------
+    code : int
+        The number.
+
     Examples
     --------
     >>> nvmlReturn_t(0)
     <NvmlReturn: 'code=0'>
     >>> nvmlReturn_t(12).name
     'NVML_ERROR_LIBRARY_NOT_FOUND'
+    >>> nvmlReturn_t(12).as_int(), nvmlReturn_t(0).raise_for_status()
+    (12, None)
     """
 
     __slots__ = ()
@@ -91,7 +98,13 @@ class nvmlReturn_t(Status):
             raise refusal(text, self._code, LogicError)
 
     def as_int(self) -> int:
-        """Returns the number."""
+        """Returns the number.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self._code
 
     def __repr__(self) -> str:
@@ -289,6 +302,18 @@ def nvmlInit() -> nvmlReturn_t:
 
     ``NVML_ERROR_LIBRARY_NOT_FOUND`` (12) if there is none. Each call needs one of
     :func:`nvmlShutdown`.
+
+    Returns
+    -------
+    nvmlReturn_t
+        The status.
+
+    Examples
+    --------
+    >>> if nvmlInit():  # where the vendor's library is installed
+    ...     free, total, used = nvmlDevice(0).memory_info()  # bytes
+    ...     busy, memory_busy = nvmlDevice(0).utilization_rates()  # percent
+    ...     done = nvmlShutdown()
     """
     global _library, _opened
     if _library is None:
@@ -300,7 +325,18 @@ def nvmlInit() -> nvmlReturn_t:
 
 
 def nvmlShutdown() -> nvmlReturn_t:
-    """Closes what :func:`nvmlInit` has opened; returns the status."""
+    """Closes what :func:`nvmlInit` has opened; returns the status.
+
+    Returns
+    -------
+    nvmlReturn_t
+        The status; ``NVML_ERROR_UNINITIALIZED`` (1) without :func:`nvmlInit`.
+
+    Examples
+    --------
+    >>> if nvmlInit():
+    ...     done = nvmlShutdown()
+    """
     global _library, _opened
     if _library is None:
         return _announced(nvmlReturn_t(UNINITIALIZED))
@@ -319,6 +355,14 @@ class nvmlDevice:
     device : int
         Its number. NVML and ROCm SMI count all devices of the machine, whatever
         ``CUDA_VISIBLE_DEVICES`` hides.
+
+    Examples
+    --------
+    >>> if nvmlInit():
+    ...     device = nvmlDevice(0)
+    ...     free, total, used = device.memory_info()  # bytes
+    ...     busy, memory_busy = device.utilization_rates()  # percent
+    ...     valid, done = bool(device.last_status()), nvmlShutdown()
     """
 
     def __init__(self, device: int) -> None:
@@ -343,13 +387,31 @@ class nvmlDevice:
 
     def utilization_rates(self) -> tuple[int, ...]:
         """Returns the percentage of time in which kernels ran and memory was used; zeros if the
-        call fails."""
+        call fails.
+
+        Returns
+        -------
+        tuple of int
+            Two percentages.
+        """
         return self._read("utilization", (0, 0))
 
     def memory_info(self) -> tuple[int, ...]:
-        """Returns free, total and used bytes of memory; zeros if the call fails."""
+        """Returns free, total and used bytes of memory; zeros if the call fails.
+
+        Returns
+        -------
+        tuple of int
+            Three numbers of bytes.
+        """
         return self._read("memory", (0, 0, 0))
 
     def last_status(self) -> nvmlReturn_t:
-        """Returns the status of the last call."""
+        """Returns the status of the last call.
+
+        Returns
+        -------
+        nvmlReturn_t
+            The status.
+        """
         return self._status

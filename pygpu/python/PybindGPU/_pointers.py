@@ -57,6 +57,19 @@ class ptr_wrapper:
 
     It is safe if it points to host memory that Python manages: only then does :meth:`get` return
     it. A wrapper keeps what it points to alive; the plain number that ``int()`` returns does not.
+
+    Examples
+    --------
+    >>> from PybindGPU import backend
+    >>> pointer = backend.ptr_wrapper_int64()
+    >>> pointer.print_address(), pointer.is_safe(), pointer.get()
+    0
+    (None, False, (None, False))
+    >>> pointer.create(10)
+    >>> address, is_safe = pointer.get()
+    >>> is_safe, address == pointer.unsafe_get() == int(pointer)
+    (True, True)
+    >>> pointer.destroy()
     """
 
     __slots__ = ("__weakref__", "_address", "_block", "_keep", "_safe")
@@ -86,6 +99,18 @@ class ptr_wrapper:
         """Allocates host memory for `N` elements, undefined, and points to it.
 
         What the wrapper has pointed to before is let go.
+
+        Parameters
+        ----------
+        N : int
+            The number of elements.
+
+        Raises
+        ------
+        TypeError
+            ``N`` is no whole number, or negative.
+        MemoryError
+            There is not so much memory.
         """
         block = Block.on_host(count("N", N), self.dtype)
         self.destroy()
@@ -102,15 +127,35 @@ class ptr_wrapper:
         self._address, self._safe, self._block, self._keep = 0, False, None, None
 
     def is_safe(self) -> bool:
-        """Returns True if it points to host memory that Python manages."""
+        """Returns True if it points to host memory that Python manages.
+
+        Returns
+        -------
+        bool
+            Whether it does.
+        """
         return self._safe and self._is_alive
 
     def get(self) -> tuple[int | None, bool]:
-        """Returns the address and True if the pointer is safe, else None and False."""
+        """Returns the address and True if the pointer is safe, else None and False.
+
+        Returns
+        -------
+        address : int or None
+            The address, if the pointer is safe.
+        is_safe : bool
+            Whether it is.
+        """
         return (self._address, True) if self.is_safe() else (None, False)
 
     def unsafe_get(self) -> int:
-        """Returns the address, safe or not."""
+        """Returns the address, safe or not.
+
+        Returns
+        -------
+        int
+            The address; 0 for a pointer to nowhere.
+        """
         return self._address
 
     def __int__(self) -> int:
@@ -170,36 +215,94 @@ class _Allocator(Keeper):
         return status
 
     def ptr(self) -> ptr_wrapper:
-        """Returns the pointer to the memory; to nowhere before it is allocated."""
+        """Returns the pointer to the memory; to nowhere before it is allocated.
+
+        Returns
+        -------
+        ptr_wrapper
+            The pointer, which keeps the allocator and its memory.
+        """
         block = self._block
         address = 0 if block is None else block.address
         return pointer_class(self.dtype)._to(address, self._on_host, block, keep=self)
 
 
 class HostAllocator(_Allocator):
-    """Owns ordinary host memory."""
+    """Owns ordinary host memory.
+
+    Examples
+    --------
+    >>> from PybindGPU import backend
+    >>> memory = backend.HostAllocator_float32()
+    >>> memory.allocate(10)
+    >>> memory.ptr().is_safe(), bool(memory.last_status())
+    (True, True)
+    """
 
     def _make(self, elements: int) -> Block:
         return Block.on_host(elements, self.dtype)
 
     def allocate(self, n: int) -> None:
-        """Allocates `n` elements, undefined, in place of what it had."""
+        """Allocates `n` elements, undefined, in place of what it had.
+
+        Parameters
+        ----------
+        n : int
+            The number of elements.
+
+        Raises
+        ------
+        TypeError
+            ``n`` is no whole number, or negative.
+        """
         self._allocate(n)
 
 
 class PagelockedAllocator(_Allocator):
-    """Owns page-locked host memory, which devices can access, too."""
+    """Owns page-locked host memory, which devices can access, too.
+
+    Examples
+    --------
+    >>> from PybindGPU import backend
+    >>> memory = backend.PagelockedAllocator_float32()
+    >>> bool(memory.allocate(10)), memory.ptr().is_safe()
+    (True, True)
+    """
 
     def _make(self, elements: int) -> Block:
         return Block.of_array(_core.pagelocked_empty((elements,), self.dtype))
 
     def allocate(self, n: int) -> cudaError_t:
-        """Allocates `n` elements, undefined, in place of what it had; returns the status."""
+        """Allocates `n` elements, undefined, in place of what it had; returns the status.
+
+        Parameters
+        ----------
+        n : int
+            The number of elements.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+
+        Raises
+        ------
+        TypeError
+            ``n`` is no whole number, or negative.
+        """
         return self._allocate(n)
 
 
 class DeviceAllocator(_Allocator):
-    """Owns device memory."""
+    """Owns device memory.
+
+    Examples
+    --------
+    >>> from PybindGPU import backend
+    >>> memory = backend.DeviceAllocator_float32()
+    >>> bool(memory.allocate(10)), memory.ptr().is_safe(), bool(memory.last_status())
+    (True, False, True)
+    """
 
     _on_host = False
 
@@ -209,5 +312,21 @@ class DeviceAllocator(_Allocator):
         return Block(memory, int(memory), nbytes)
 
     def allocate(self, n: int) -> cudaError_t:
-        """Allocates `n` elements, undefined, in place of what it had; returns the status."""
+        """Allocates `n` elements, undefined, in place of what it had; returns the status.
+
+        Parameters
+        ----------
+        n : int
+            The number of elements.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+
+        Raises
+        ------
+        TypeError
+            ``n`` is no whole number, or negative.
+        """
         return self._allocate(n)

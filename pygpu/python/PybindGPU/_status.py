@@ -49,12 +49,17 @@ class cudaError_t(Status):
 
     The number is the driver's: ``cudaError_t`` and ``hipError_t`` agree on nearly all.
 
+    Parameters
+    ----------
+    code : int
+        The number.
+
     Examples
     --------
     >>> cudaError_t(0)
     <CudaError: 'code=0'>
     >>> bool(cudaError_t(0)), cudaError_t(2) == 2
-    (True, False)
+    (True, True)
     """
 
     __slots__ = ()
@@ -68,7 +73,18 @@ class cudaError_t(Status):
         return _core.status_names(self._api, self._code)[1] or f"status {self._code}"
 
     def as_int(self) -> int:
-        """Returns the number."""
+        """Returns the number.
+
+        Returns
+        -------
+        int
+            The number.
+
+        Examples
+        --------
+        >>> cudaError_t(2).as_int()
+        2
+        """
         return self._code
 
     def __repr__(self) -> str:
@@ -141,7 +157,13 @@ class Keeper:
     _status: cudaError_t | None = None
 
     def last_status(self) -> cudaError_t:
-        """Returns the status of the last call; a success before the first."""
+        """Returns the status of the last call; a success before the first.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+        """
         return cudaError_t(SUCCESS) if self._status is None else self._status
 
     def _attempt(self, call: Callable[..., Any], *args: Any, default: Any = None) -> Any:
@@ -149,17 +171,72 @@ class Keeper:
 
 
 def cudaGetErrorName(error: cudaError_t) -> str:
-    """Returns what the vendor's runtime library calls a status."""
+    """Returns what the vendor's runtime library calls a status.
+
+    Parameters
+    ----------
+    error : cudaError_t
+        The status.
+
+    Returns
+    -------
+    str
+        ``cudaErrorMemoryAllocation`` or ``hipErrorOutOfMemory`` for example.
+
+    Raises
+    ------
+    TypeError
+        ``error`` is none.
+
+    Examples
+    --------
+    >>> len(cudaGetErrorName(cudaError_t(2))) > 0
+    True
+    """
     return instance("error", error, cudaError_t).name
 
 
 def cudaGetErrorString(error: cudaError_t) -> str:
-    """Returns what a status means: the driver's sentence."""
+    """Returns what a status means: the driver's sentence.
+
+    Parameters
+    ----------
+    error : cudaError_t
+        The status.
+
+    Returns
+    -------
+    str
+        The sentence; its name where there is none.
+
+    Raises
+    ------
+    TypeError
+        ``error`` is none.
+
+    Examples
+    --------
+    >>> len(cudaGetErrorString(cudaError_t(2))) > 0
+    True
+    """
     return instance("error", error, cudaError_t).message or error.name
 
 
 def cudaGetLastError() -> cudaError_t:
-    """Returns the status of this thread's last failed call, and forgets it."""
+    """Returns the status of this thread's last failed call, and forgets it.
+
+    Returns
+    -------
+    cudaError_t
+        A success if no call has failed since.
+
+    Examples
+    --------
+    >>> from PybindGPU import cudaSetDevice
+    >>> _ = cudaSetDevice(-1)
+    >>> cudaGetLastError(), cudaGetLastError()
+    (<CudaError: 'code=101'>, <CudaError: 'code=0'>)
+    """
     status = getattr(_last, "status", None)
     _last.status = None
     return cudaError_t(SUCCESS) if status is None else status

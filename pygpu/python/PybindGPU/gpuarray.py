@@ -49,6 +49,11 @@ class _Owner:
     def get(self) -> np.ndarray:
         """Returns the memory as a numpy array, which keeps it alive.
 
+        Returns
+        -------
+        numpy.ndarray
+            The array.
+
         Raises
         ------
         pygpu.driver.Error
@@ -58,11 +63,23 @@ class _Owner:
         return self._alloc._block.memory.reshape(self._shape)
 
     def ptr(self) -> ptr_wrapper:
-        """Returns the pointer to the memory."""
+        """Returns the pointer to the memory.
+
+        Returns
+        -------
+        ptr_wrapper
+            A safe pointer.
+        """
         return self._alloc.ptr()
 
     def last_status(self) -> backend.cudaError_t:
-        """Returns the status of the allocation."""
+        """Returns the status of the allocation.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+        """
         return self._alloc.last_status()
 
 
@@ -80,6 +97,12 @@ class HostAllocator(_Owner):
     ------
     UnsupportedDataType
         If `dtype` is another.
+
+    Examples
+    --------
+    >>> memory = HostAllocator((2, 3), "float32")
+    >>> memory.get().shape, memory.ptr().is_safe(), bool(memory.last_status())
+    ((2, 3), True, True)
     """
 
 
@@ -97,6 +120,14 @@ class PagelockedAllocator(_Owner):
     ------
     UnsupportedDataType
         If `dtype` is another.
+
+    Examples
+    --------
+    >>> memory = PagelockedAllocator((2, 3), "float32")
+    >>> memory.get()[:] = 1
+    >>> array = GPUArray(allocator=memory)
+    >>> array.get().shape
+    (2, 3)
     """
 
 
@@ -117,6 +148,14 @@ class Allocator:
         If the elements are none of the ten types, or `data` is nothing of the kind.
     ValueError
         If `data` has gaps, or `host_data` has not as many bytes.
+
+    Examples
+    --------
+    >>> memory = Allocator(to_gpu(np.arange(3)))
+    >>> memory.ptr() != 0, memory.host_ptr() != 0
+    (True, True)
+    >>> GPUArray(allocator=memory).get()
+    array([0, 1, 2])
     """
 
     def __init__(self, data: Any, host_data: np.ndarray | None = None) -> None:
@@ -138,11 +177,23 @@ class Allocator:
         self._host_ptr = host_data.ctypes.data
 
     def ptr(self) -> ptr_wrapper | int:
-        """Returns the pointer to, or the address of, the device memory."""
+        """Returns the pointer to, or the address of, the device memory.
+
+        Returns
+        -------
+        ptr_wrapper or int
+            The pointer of a :class:`PagelockedAllocator`, the address of an array.
+        """
         return self.data.ptr() if isinstance(self.data, _Owner) else self._address
 
     def host_ptr(self) -> int:
-        """Returns the address of the host memory."""
+        """Returns the address of the host memory.
+
+        Returns
+        -------
+        int
+            The address.
+        """
         return self._host_ptr
 
 
@@ -180,16 +231,14 @@ class GPUArray:
 
     Parameters
     ----------
-    data : numpy.ndarray, list or tuple
+    *args : numpy.ndarray, list or tuple
         Data, or a shape; a shape may be passed as ``shape=``, too.
-    dtype : dtype_like, optional
-        The type of the elements where a shape is passed.
-    order : {'C', 'F'}, optional
-        The order in memory where a shape is passed; an array keeps its own.
-    copy : bool, optional
-        True for a copy of the array as the host side. An array with gaps is always copied.
-    allocator : Allocator, PagelockedAllocator, or an array of another library, optional
-        Device memory to use; excludes a shape, a dtype and data.
+    **kwargs : object
+        ``dtype``, the type of the elements where a shape is passed; ``order``, "C" or "F", the
+        order in memory there, an array keeps its own; ``copy``, True for a copy of the array as the
+        host side (an array with gaps is always copied); ``allocator``, an :class:`Allocator`, a
+        :class:`PagelockedAllocator` or an array of another library, whose device memory is used,
+        without any other argument.
 
     Raises
     ------
@@ -197,10 +246,24 @@ class GPUArray:
         If the elements are none of the ten types, or the data neither an array nor a shape.
     RuntimeError
         If something else is passed with an allocator.
+    TypeError, ValueError
+        An argument is unknown or missing, or ``order`` is another name.
 
     Notes
     -----
     What fails at run time leaves a status in :attr:`last_status`.
+
+    Examples
+    --------
+    >>> array = GPUArray(np.arange(3))
+    >>> bool(array.to_device()), bool(array.set_val(0, 7)), bool(array.to_host())
+    (True, True, True)
+    >>> array.get()
+    array([7, 1, 2])
+    >>> bool(array.set(np.ones(3, np.int64))), array.get()
+    (True, array([1, 1, 1]))
+    >>> array.allocate()  # the constructor has done so
+    <CudaError: 'code=1'>
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -312,6 +375,11 @@ class GPUArray:
         copy : bool, optional
             False for the host memory itself: programs change it, and call :meth:`to_device`.
 
+        Returns
+        -------
+        numpy.ndarray
+            The elements.
+
         Raises
         ------
         pygpu.driver.Error
@@ -326,19 +394,50 @@ class GPUArray:
         return host.copy(order="K") if copy else host
 
     def allocate(self) -> backend.cudaError_t:
-        """Allocates device memory; fails, because the constructor has done so."""
+        """Allocates device memory; fails, because the constructor has done so.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+        """
         return self._device_array.allocate()
 
     def to_host(self) -> backend.cudaError_t:
-        """Copies the elements from device memory to host memory; returns the status."""
+        """Copies the elements from device memory to host memory; returns the status.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+        """
         return self._device_array.to_host()
 
     def to_device(self) -> backend.cudaError_t:
-        """Copies the elements from host memory to device memory; returns the status."""
+        """Copies the elements from host memory to device memory; returns the status.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
+        """
         return self._device_array.to_device()
 
     def set_val(self, idx: int, val: Any) -> backend.cudaError_t:
-        """Sets one element in device memory, counted in the order of memory."""
+        """Sets one element in device memory, counted in the order of memory.
+
+        Parameters
+        ----------
+        idx : int
+            The number of the element, from 0.
+        val : number
+            The value, converted to the type of the elements.
+
+        Returns
+        -------
+        cudaError_t
+            The status; a failing one for an element that there is not.
+        """
         return self._device_array.set_val(idx, val)
 
     def set(self, host_data: Any, *val: Any) -> backend.cudaError_t:
@@ -348,6 +447,13 @@ class GPUArray:
         ----------
         host_data : numpy.ndarray
             An array of the same shape and dtype, in any order.
+        *val : number
+            The value, if ``host_data`` is the number of an element.
+
+        Returns
+        -------
+        cudaError_t
+            The status.
 
         Raises
         ------
@@ -385,7 +491,28 @@ class GPUArray:
 
 
 def to_gpu(cpu_data: np.ndarray) -> GPUArray:
-    """Copies a numpy array to device memory; its own memory is the host side of the result."""
+    """Copies a numpy array to device memory; its own memory is the host side of the result.
+
+    Parameters
+    ----------
+    cpu_data : numpy.ndarray
+        The elements, of one of the ten types.
+
+    Returns
+    -------
+    GPUArray
+        The array, whose ``last_status`` says whether it was made.
+
+    Raises
+    ------
+    UnsupportedDataType
+        ``cpu_data`` is of another type.
+
+    Examples
+    --------
+    >>> to_gpu(np.arange(3)).get()
+    array([0, 1, 2])
+    """
     gpu_array = GPUArray(cpu_data)
     gpu_array.to_device()
     return gpu_array
