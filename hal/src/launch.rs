@@ -8,7 +8,7 @@ use crate::array::{Array, DeviceArray};
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::memory::{Access, AccessGuard, DeviceMemory, Use};
-use crate::module::{Kernel, LaunchConfig};
+use crate::module::{Kernel, LaunchConfig, Parameter};
 use crate::scalar::Scalar;
 use crate::stream::Stream;
 use smallvec::SmallVec;
@@ -20,9 +20,48 @@ use std::sync::Arc;
 pub struct ArgumentList<'a> {
     /// Values, each from a multiple of 16 bytes.
     words: SmallVec<[u128; 16]>,
-    /// First word and bytes of each.
-    places: SmallVec<[(u32, u32); 16]>,
+    places: SmallVec<[Place; 16]>,
     uses: SmallVec<[Use<'a>; 8]>,
+}
+
+/// Where the value of an argument lies.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its first word; zeros follow the value.
+    word: u32,
+    size: u16,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Bytes,
+    Signed,
+    Unsigned,
+}
+
+impl Place {
+    /// True if a parameter of `wanted` bytes at `offset`, with `room` bytes before the next one, has the value of
+    /// the integer `word` where arguments are packed one behind the other.
+    fn stands_for(self, word: u128, wanted: Parameter, room: usize) -> bool {
+        let (size, wanted_size) = (usize::from(self.size), wanted.size);
+        if self.form == Form::Bytes
+            || !wanted.offset.is_multiple_of(size)
+            || size > room
+            || wanted_size > 8
+        {
+            return false;
+        }
+        let negative = self.form == Form::Signed && word >> (8 * size - 1) != 0;
+        if wanted_size > size {
+            return !negative;
+        }
+        let (above, bits) = (word >> (8 * wanted_size), 8 * (size - wanted_size));
+        match negative {
+            false => above == 0,
+            true => above == (1 << bits) - 1 && word >> (8 * wanted_size - 1) & 1 == 1,
+        }
+    }
 }
 
 impl<'a> ArgumentList<'a> {
@@ -57,7 +96,8 @@ impl<'a> ArgumentList<'a> {
                 ),
             ));
         }
-        self.places.push((self.words.len() as u32, bytes.len() as u32));
+        let word = self.words.len() as u32;
+        self.places.push(Place { word, size: bytes.len() as u16, form: Form::Bytes });
         for part in bytes.chunks(16) {
             let mut word = [0; 16];
             word[..part.len()].copy_from_slice(part);
@@ -66,9 +106,21 @@ impl<'a> ArgumentList<'a> {
         Ok(())
     }
 
+    /// Adds an integer of at most eight bytes. It may be of another size than the kernel's parameter where
+    /// arguments that are packed into one buffer, each at a multiple of its size, reach the kernel all the same:
+    /// the parameter begins there, and has room for the integer or more bytes, and its value is the same.
+    pub fn integer(&mut self, bytes: &[u8], signed: bool) {
+        debug_assert!((1..=8).contains(&bytes.len()));
+        let form = if signed { Form::Signed } else { Form::Unsigned };
+        self.places.push(Place { word: self.words.len() as u32, size: bytes.len() as u16, form });
+        let mut word = [0; 16];
+        word[..bytes.len()].copy_from_slice(bytes);
+        self.words.push(u128::from_le_bytes(word));
+    }
+
     /// Adds an address that nothing is known of.
     pub fn address(&mut self, address: u64) {
-        self.places.push((self.words.len() as u32, 8));
+        self.places.push(Place { word: self.words.len() as u32, size: 8, form: Form::Bytes });
         let mut word = [0; 16];
         word[..8].copy_from_slice(&address.to_ne_bytes());
         self.words.push(u128::from_ne_bytes(word));
@@ -107,7 +159,7 @@ impl<'a> ArgumentList<'a> {
         let pointers: SmallVec<[*mut c_void; 16]> = self
             .places
             .iter()
-            .map(|&(word, _)| base.wrapping_add(word as usize).cast_mut().cast())
+            .map(|place| base.wrapping_add(place.word as usize).cast_mut().cast())
             .collect();
         // SAFETY: the caller's promise; the driver reads the values before the call returns.
         unsafe {
@@ -127,17 +179,26 @@ impl<'a> ArgumentList<'a> {
                 format!("kernel {} takes {wanted} arguments; {given} were given", kernel.name()),
             ));
         }
-        for (position, (&(_, size), parameter)) in self.places.iter().zip(parameters).enumerate() {
-            if size as usize != parameter.size {
-                return Err(Error::invalid(
-                    "launch",
-                    format!(
-                        "argument {position} of kernel {} has {size} bytes; its parameter has {}",
-                        kernel.name(),
-                        parameter.size
-                    ),
-                ));
+        for (position, (place, parameter)) in self.places.iter().zip(parameters).enumerate() {
+            let size = usize::from(place.size);
+            if size == parameter.size {
+                continue;
             }
+            let end = parameters
+                .get(position + 1)
+                .map_or(parameter.offset + parameter.size, |next| next.offset);
+            let word = self.words.get(place.word as usize).copied().unwrap_or(0);
+            if place.stands_for(word, *parameter, end.saturating_sub(parameter.offset)) {
+                continue;
+            }
+            return Err(Error::invalid(
+                "launch",
+                format!(
+                    "argument {position} of kernel {} has {size} bytes; its parameter has {}",
+                    kernel.name(),
+                    parameter.size
+                ),
+            ));
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// >>> driver.from_device(int(memory) + 8, 2, np.int64)
 /// array([1, 2])
 /// >>> memory.free()
-#[pyclass(frozen, subclass, weakref, module = "pygpu.driver")]
+#[pyclass(frozen, subclass, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct DeviceAllocation {
     memory: ManuallyDrop<Arc<DeviceMemory>>,
     /// What ends the memory, if not the memory itself.

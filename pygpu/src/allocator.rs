@@ -12,9 +12,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCFunction;
-use std::fmt;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fmt, ptr};
 
 /// The function `mem_alloc`, which as an allocator means the core's own allocation.
 static MEM_ALLOC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -124,7 +126,40 @@ pub(crate) struct PythonAllocator {
     pub(crate) callable: Py<PyAny>,
 }
 
+/// An object that a callable returned, and the memory that it stands for.
+type Returned = (*const DeviceMemory, Py<PyAny>);
+
+/// So many objects are kept until an array is made of their memory: an operation allocates its result, and
+/// perhaps something in between, before that.
+const RECENT: usize = 8;
+
+thread_local! {
+    static RECENT_OBJECTS: RefCell<VecDeque<Returned>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// The object that a callable returned for this memory on this thread, which forgets all of them.
+pub(crate) fn take_object(memory: &Arc<DeviceMemory>) -> Option<Py<PyAny>> {
+    let recent = RECENT_OBJECTS.take();
+    recent.into_iter().rev().find(|it| ptr::eq(it.0, Arc::as_ptr(memory))).map(|it| it.1)
+}
+
 impl PythonAllocator {
+    /// Calls it and returns the memory.
+    fn call(&self, py: Python<'_>, device: &Arc<dyn Device>, bytes: usize) -> PyResult<Called> {
+        let object = self.callable.bind(py).call1((bytes,))?;
+        if known_memory_of(&object).is_none() && address_of("allocator's result", &object)? == 0 {
+            return Ok(Called::Null(object.unbind()));
+        }
+        let memory = adopt(device, &object, bytes)?;
+        let mut recent = RECENT_OBJECTS.take();
+        recent.push_back((Arc::as_ptr(&memory), object.unbind()));
+        let forgotten = if recent.len() > RECENT { recent.pop_front() } else { None };
+        RECENT_OBJECTS.set(recent);
+        // This may run code of the program, which may allocate.
+        drop(forgotten);
+        Ok(Called::Memory(memory))
+    }
+
     /// Returns the memory that the callable returns for a number of bytes; the object itself if it
     /// stands for the null address.
     pub(crate) fn memory_or_null(
@@ -133,12 +168,18 @@ impl PythonAllocator {
         device: &Arc<dyn Device>,
         bytes: usize,
     ) -> PyResult<std::result::Result<Arc<DeviceMemory>, Py<PyAny>>> {
-        let object = self.callable.bind(py).call1((bytes,))?;
-        if known_memory_of(&object).is_none() && address_of("allocator's result", &object)? == 0 {
-            return Ok(Err(object.unbind()));
-        }
-        Ok(Ok(adopt(device, &object, bytes)?))
+        Ok(match self.call(py, device, bytes)? {
+            Called::Memory(memory) => Ok(memory),
+            Called::Null(object) => Err(object),
+        })
     }
+}
+
+/// What a callable returned.
+enum Called {
+    Memory(Arc<DeviceMemory>),
+    /// An object that stands for the null address.
+    Null(Py<PyAny>),
 }
 
 impl fmt::Debug for PythonAllocator {
@@ -159,9 +200,9 @@ unsafe impl Allocator for PythonAllocator {
     ) -> Result<Arc<DeviceMemory>> {
         // The program sees each call, so none is made for nothing.
         before_waiting()?;
-        Python::attach(|py| {
-            let result = self.callable.bind(py).call1((bytes,));
-            result.and_then(|object| adopt(device, &object, bytes))
+        Python::attach(|py| match self.call(py, device, bytes)? {
+            Called::Memory(memory) => Ok(memory),
+            Called::Null(object) => adopt(device, object.bind(py), bytes),
         })
         .map_err(|exception| raised_in_python("allocator", exception))
     }

@@ -8,9 +8,10 @@ use crate::status;
 use crate::stream::stream_argument;
 use gpuarray::status::AtomicStatus;
 use gpuarray::{Device, Error, Event, EventOptions};
-use pyo3::exceptions::PyValueError;
+use once_cell::sync::OnceCell;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
+use pyo3::types::{PyByteArray, PyDict, PyTuple};
 use std::sync::Arc;
 
 /// `CU_EVENT_BLOCKING_SYNC`, `CU_EVENT_DISABLE_TIMING`, `CU_EVENT_INTERPROCESS`.
@@ -46,24 +47,51 @@ const INTERPROCESS: u32 = 4;
 /// True
 /// >>> end.time_since(start) == start.time_till(end)
 /// True
-#[pyclass(frozen, weakref, name = "Event", module = "pygpu.driver")]
+#[pyclass(frozen, subclass, dict, weakref, name = "Event", module = "pygpu.driver")]
 pub(crate) struct PyEvent {
-    pub(crate) event: Arc<dyn Event>,
+    /// Set by `__init__`, which classes derived from this one call with arguments of their own.
+    content: OnceCell<Content>,
+}
+
+struct Content {
+    event: Arc<dyn Event>,
     device: Arc<dyn Device>,
     status: AtomicStatus,
 }
 
-impl PyEvent {
+impl Content {
+    fn new(event: Arc<dyn Event>, device: Arc<dyn Device>) -> Content {
+        Content { event, device, status: AtomicStatus::new() }
+    }
+
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
         self.status.note(result).or_raise()
+    }
+}
+
+impl PyEvent {
+    fn content(&self) -> PyResult<&Content> {
+        self.content
+            .get()
+            .ok_or_else(|| PyRuntimeError::new_err("Event.__init__ has not been called"))
+    }
+
+    /// The backend's event.
+    pub(crate) fn event(&self) -> PyResult<&dyn Event> {
+        Ok(self.content()?.event.as_ref())
     }
 }
 
 #[pymethods]
 impl PyEvent {
     #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        PyEvent { content: OnceCell::new() }
+    }
+
     #[pyo3(signature = (flags = 0))]
-    fn new(#[pyo3(from_py_with = argument::flags)] flags: u32) -> PyResult<Self> {
+    fn __init__(&self, #[pyo3(from_py_with = argument::flags)] flags: u32) -> PyResult<()> {
         if flags & !(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS) != 0 {
             return Err(PyValueError::new_err(format!(
                 "flags is {flags}; allowed are combinations of 1 (blocking), 2 (no timing) and 4 \
@@ -83,11 +111,14 @@ impl PyEvent {
         }
         let device = current_device()?.device;
         let event = device.create_event(options).or_raise()?;
-        Ok(PyEvent { event, device, status: AtomicStatus::new() })
+        self.content
+            .set(Content::new(event, device))
+            .map_err(|_| PyRuntimeError::new_err("Event.__init__ was called a second time"))
     }
 
-    fn __repr__(&self) -> String {
-        format!("<Event {:#x} of {}>", self.event.handle(), self.event.device_id())
+    fn __repr__(&self) -> PyResult<String> {
+        let event = self.event()?;
+        Ok(format!("<Event {:#x} of {}>", event.handle(), event.device_id()))
     }
 
     /// Records the event: marks this place in the work of a stream (`cuEventRecord`,
@@ -107,7 +138,7 @@ impl PyEvent {
         slf: Bound<'py, Self>,
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
-        let this = slf.get();
+        let this = slf.get().content()?;
         let stream = stream_argument(stream, &current_device()?)?;
         this.note(stream.record(this.event.as_ref()))?;
         Ok(slf)
@@ -125,7 +156,7 @@ impl PyEvent {
     /// Error
     ///     Work that was queued before the mark has failed.
     fn synchronize(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        let this = slf.get();
+        let this = slf.get().content()?;
         this.note(crate::synchronize::synchronize_event(slf.py(), this.event.as_ref())?)?;
         Ok(slf)
     }
@@ -142,7 +173,8 @@ impl PyEvent {
     /// Error
     ///     Work that was queued before the mark has failed.
     fn query(&self) -> PyResult<bool> {
-        self.note(self.event.query())
+        let this = self.content()?;
+        this.note(this.event.query())
     }
 
     /// Returns the time from another event to this one (`cuEventElapsedTime`,
@@ -163,7 +195,8 @@ impl PyEvent {
     /// Error
     ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
     fn time_since(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
-        self.note(self.event.elapsed_since(event.get().event.as_ref()))
+        let this = self.content()?;
+        this.note(this.event.elapsed_since(event.get().event()?))
     }
 
     /// Returns the time from this event to another one (`cuEventElapsedTime`,
@@ -184,7 +217,8 @@ impl PyEvent {
     /// Error
     ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
     fn time_till(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
-        self.note(event.get().event.elapsed_since(self.event.as_ref()))
+        let this = self.content()?;
+        this.note(event.get().event()?.elapsed_since(this.event.as_ref()))
     }
 
     /// Returns the handle with which other processes can open an event made with `INTERPROCESS`
@@ -207,7 +241,8 @@ impl PyEvent {
     /// >>> len(driver.Event(flags).ipc_handle())  # for driver.Event.from_ipc_handle(handle)
     /// 64
     fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
-        let handle = self.note(self.device.export_event(self.event.as_ref()))?;
+        let this = self.content()?;
+        let handle = this.note(this.device.export_event(this.event.as_ref()))?;
         Ok(ipc::to_object(py, &handle))
     }
 
@@ -233,18 +268,18 @@ impl PyEvent {
         let handle = ipc::parse("from_ipc_handle", handle)?;
         let device = current_device()?.device;
         let event = device.import_event(&handle).or_raise()?;
-        Ok(PyEvent { event, device, status: AtomicStatus::new() })
+        Ok(PyEvent { content: OnceCell::with_value(Content::new(event, device)) })
     }
 
     /// The driver's handle.
     #[getter]
-    fn handle(&self) -> u64 {
-        self.event.handle()
+    fn handle(&self) -> PyResult<u64> {
+        Ok(self.event()?.handle())
     }
 
     /// The status of the last call.
     #[getter]
     fn last_status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        status::object(py, self.status.load())
+        status::object(py, self.content()?.status.load())
     }
 }

@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// ... }''').module
 /// >>> references.get_texref("row").get_flags(), type(references.get_surfref("image")).__name__
 /// (0, 'SurfaceReference')
-#[pyclass(frozen, weakref, name = "Module", module = "pygpu.driver")]
+#[pyclass(frozen, dict, weakref, name = "Module", module = "pygpu.driver")]
 pub(crate) struct PyModuleObject {
     /// Unloading code waits for the device.
     module: DeferredDrop<Arc<dyn Module>>,
@@ -390,7 +390,7 @@ struct Input {
 /// ...     _ = file.write(code)
 /// ...     file.flush()
 /// ...     linker.add_file(file.name, driver.jit_input_type.PTX)
-#[pyclass(frozen, weakref, module = "pygpu.driver")]
+#[pyclass(frozen, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct Linker {
     inputs: Mutex<Vec<Input>>,
     options: LoadOptions,

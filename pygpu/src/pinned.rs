@@ -66,7 +66,7 @@ fn gone(call: &'static str) -> PyErr {
 /// >>> memory.get_flags(), memory.get_device_pointer() != 0
 /// (0, True)
 /// >>> memory.free()
-#[pyclass(frozen, weakref, module = "pygpu.driver")]
+#[pyclass(frozen, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct PagelockedHostAllocation {
     memory: Mutex<Option<DeferredDrop<PinnedMemory>>>,
     is_freed: AtomicBool,
@@ -238,7 +238,7 @@ type Registration = (RegisteredMemory<'static>, OwnerObject);
 /// >>> registration.base is a
 /// True
 /// >>> registration.unregister()
-#[pyclass(frozen, weakref, module = "pygpu.driver")]
+#[pyclass(frozen, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct RegisteredHostMemory {
     /// The array whose memory is registered. Dropped before the registration, which keeps the
     /// array for as long as it lasts.

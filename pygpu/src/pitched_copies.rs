@@ -16,7 +16,7 @@ use std::sync::Arc;
 type Extent = (usize, usize, usize);
 
 /// Where in a memory the copied bytes lie: x in bytes, y in rows, z in slices; bytes from row
-/// to row (may be 0 for a single row), rows from slice to slice (may be 0 for a single slice).
+/// to row and rows from slice to slice, of which 0 stands for no gap behind what is copied.
 type Position = (usize, usize, usize, usize, usize);
 
 /// The bytes of a memory that a copy touches.
@@ -38,7 +38,7 @@ impl Span {
         };
         let row = x.checked_add(width).ok_or_else(overflow)?;
         let one_row = height < 2 && depth < 2 && y == 0 && z == 0;
-        let pitch = if one_row { pitch.max(row) } else { pitch };
+        let pitch = if one_row || pitch == 0 { pitch.max(row) } else { pitch };
         if pitch < row {
             return Err(refused(format!(
                 "pitch is {pitch}; a row from byte {x} of {width} bytes needs {row}"
@@ -46,7 +46,8 @@ impl Span {
         }
         let rows = y.checked_add(height).ok_or_else(overflow)?;
         let one_slice = depth < 2 && z == 0;
-        let slice_rows = if one_slice { slice_rows.max(rows) } else { slice_rows };
+        let slice_rows =
+            if one_slice || slice_rows == 0 { slice_rows.max(rows) } else { slice_rows };
         if slice_rows < rows {
             return Err(refused(format!(
                 "height is {slice_rows}; a slice from row {y} of {height} rows needs {rows}"

@@ -61,7 +61,7 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// >>> graph.launch(stream)
 /// >>> b.get()
 /// array([1., 1., 1.])
-#[pyclass(frozen, weakref, name = "Stream", module = "pygpu.driver")]
+#[pyclass(frozen, subclass, dict, weakref, name = "Stream", module = "pygpu.driver")]
 pub(crate) struct PyStream {
     /// Keeps the owner of an external stream alive. Before the stream, since fields are dropped in
     /// this order.
@@ -201,7 +201,7 @@ impl PyStream {
     /// event : Event
     ///     The event.
     fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> PyResult<()> {
-        let event = event.get().event.as_ref();
+        let event = event.get().event()?;
         // A stream that joins a capture by the event first waits for its earlier work.
         self.note(py.detach(|| interruptible(|| self.stream.wait_event(event))))
     }

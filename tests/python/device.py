@@ -21,7 +21,7 @@ needs_alone = pytest.mark.skipif(not ALONE, reason="other processes may use the 
 # AMD's code objects say which parameters a kernel has. What stands for them on a double does not,
 # which calls an NVIDIA GPU gfx-sm90.
 IS_AMD = BACKEND == "hip" and not IS_DOUBLE and re.match("gfx[0-9]", DEVICE.architecture())
-KNOWS_PARAMETERS = BACKEND == "cuda" or bool(IS_AMD)
+KNOWS_PARAMETERS = BACKEND != "hip" or bool(IS_AMD)
 needs_parameters = pytest.mark.skipif(
     not KNOWS_PARAMETERS, reason="this driver does not tell which parameters a kernel has"
 )

@@ -107,7 +107,7 @@ def test_nothing_is_copied_without_an_extent():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"height": 3, "dst_pitch": 8}, "src_pitch is 0"),
+        ({"height": 3, "src_pitch": 3, "dst_pitch": 8}, "src_pitch is 3"),
         ({"height": 2, "src_pitch": 7, "dst_pitch": 8}, "src_pitch is 7"),
         ({"height": 2, "src_pitch": 8, "dst_pitch": 8, "dst_x_in_bytes": 1}, "dst_pitch is 8"),
         ({"height": 5, "src_y": 5, "src_pitch": 8, "dst_pitch": 8}, "src has 64 bytes"),
@@ -182,8 +182,8 @@ def test_the_height_of_slices():
     copy.set_dst_device(driver.mem_alloc(1000))
     copy.width_in_bytes, copy.height, copy.depth = 4, 3, 2
     copy.src_pitch = copy.dst_pitch = 4
-    copy.dst_height = 3
-    with pytest.raises(driver.LogicError, match="src_height is 0"):
+    copy.dst_height, copy.src_height = 3, 2
+    with pytest.raises(driver.LogicError, match="src_height is 2"):
         copy()
 
 
@@ -264,3 +264,33 @@ def test_peers():
             call(context)
     with pytest.raises(driver.LogicError, match="flags"):
         driver.Context.enable_peer_access(context, 1)
+
+
+@pytest.mark.parametrize("slices", [1, 3])
+@pytest.mark.parametrize("side", ["src", "dst", "both"])
+def test_a_pitch_or_height_of_zero_means_no_gaps(side, slices):
+    # x + width bytes, and y + height rows, as a driver of CUDA takes it.
+    rng = np.random.default_rng(5)
+    host = rng.integers(0, 256, 400, np.uint8)
+    memory = driver.mem_alloc(400)
+    driver.memset_d8(memory, 0, 400)
+    copy = driver.Memcpy3D()
+    copy.set_src_host(host)
+    copy.set_dst_device(memory)
+    copy.width_in_bytes, copy.height, copy.depth, copy.src_x_in_bytes = 5, 4, slices, 3
+    expected = np.zeros(400, np.uint8)
+    pitches = {it: (0, 0) if side in (it, "both") else (11, 6) for it in ("src", "dst")}
+    for it, (pitch, height) in pitches.items():
+        setattr(copy, f"{it}_pitch", pitch)
+        setattr(copy, f"{it}_height", height)
+    copy()
+    (src, src_rows), (dst, dst_rows) = (
+        (pitch or least, rows or 4)
+        for (pitch, rows), least in zip(pitches.values(), (8, 5), strict=True)
+    )
+    for z in range(slices):
+        for y in range(4):
+            row = (z * src_rows + y) * src + 3
+            to = (z * dst_rows + y) * dst
+            expected[to : to + 5] = host[row : row + 5]
+    np.testing.assert_array_equal(driver.from_device(memory, 400, np.uint8), expected)

@@ -166,3 +166,27 @@ def test_work_on_two_streams_is_ordered_by_the_array():
         a_gpu.fill(round_, other)
         np.testing.assert_array_equal(a_gpu.get_async(one), float(round_))
         one.synchronize()
+
+
+@given(pair=pairs())
+def test_to_gpu_and_set_take_arrays_of_the_device(pair):
+    a, a_gpu = pair
+    b_gpu = gpuarray.to_gpu(a_gpu)
+    check(b_gpu, a)
+    assert same_strides(b_gpu, a.copy(order="K"))
+    b_gpu.fill(0)
+    b_gpu.set(a_gpu)
+    check(b_gpu, a)
+    b_gpu.fill(0)
+    b_gpu.set_async(a_gpu, driver.Stream())
+    check(b_gpu, a)
+
+
+def test_arrays_of_the_device_that_do_not_fit():
+    a = gpuarray.arange(6, dtype=np.float32)
+    with pytest.raises(ValueError, match="same size"):
+        a.set(gpuarray.zeros(5, np.float32))
+    with pytest.raises(ValueError, match="same dtype"):
+        a.set(gpuarray.zeros(6, np.int32))
+    with pytest.warns(UserWarning, match="different shape"):
+        gpuarray.zeros((2, 3), np.float32).set(a)

@@ -182,7 +182,8 @@ def get_elwise_module(
     """
     from .compiler import SourceModule
 
-    source = source_of(_snippets.parse(arguments), operation, name, preamble, loop_prep, after_loop)
+    texts = preamble, loop_prep, after_loop
+    source = source_of(_snippets.parse(arguments, operation, *texts), operation, name, *texts)
     return SourceModule(source, options=options, keep=keep, no_extern_c=True)
 
 
@@ -230,9 +231,9 @@ def get_elwise_range_module(
     """
     from .compiler import SourceModule
 
-    source = source_of(
-        _snippets.parse(arguments), operation, name, preamble, loop_prep, after_loop, ranged=True
-    )
+    texts = preamble, loop_prep, after_loop
+    declared = _snippets.parse(arguments, operation, *texts)
+    source = source_of(declared, operation, name, *texts, ranged=True)
     return SourceModule(source, options=options, keep=keep, no_extern_c=True)
 
 
@@ -281,7 +282,7 @@ def get_elwise_kernel_and_types(
     >>> x
     array([0., 2., 4.], dtype=float32)
     """
-    declared = _snippets.parse(arguments)
+    declared = _snippets.parse(arguments, operation, *map(str, kwargs.values()))
     added = [(np.intp, it) for it in ("start", "stop", "step")] if use_range else [(np.uintp, "n")]
     declared += [Declared(ScalarArg(dtype, it), False) for dtype, it in added]
     make = get_elwise_range_module if use_range else get_elwise_module

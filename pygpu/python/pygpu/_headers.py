@@ -98,8 +98,7 @@ _UNASKED = {
     "assert.h": r"assert",
     "stddef.h": r"NULL",
 }
-# A line that declares a name, or hands it on.
-_DECLARES = r"^[ \t]*#[ \t]*define[ \t]+{0}\b|\btypedef\b[^;]*\b{0}\s*;|\busing\s+{0}\s*="
+_TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
 
 _MISSING = re.compile(
     r"""(?:open\ source\ file\ "([^"]+)"|fatal\ error:\ '([^']+)'\ file\ not\ found
@@ -124,16 +123,23 @@ def declares_references(source: str) -> bool:
 
 
 def unasked(source: str) -> list[str]:
-    """Returns the headers that nvcc includes unasked and whose names a text uses, but those whose
-    names it declares itself."""
+    """Returns the headers that nvcc includes unasked and whose names a text uses. A text that makes
+    another type of such a name, which nvcc refuses, is without the header."""
     code = code_of(source)
-    found = []
-    for header, names in _UNASKED.items():
-        used = set(re.findall(rf"\b(?:{names})\b", code))
-        declared = (re.search(_DECLARES.format(name), code, re.MULTILINE) for name in used)
-        if used and not any(declared):
-            found.append(header)
-    return found
+    own = dict(_types(code))
+    return [
+        header
+        for header, names in _UNASKED.items()
+        if re.search(rf"\b(?:{names})\b", code)
+        and all(own.get(name, words) == words for name, words in _types(_own(header) or ""))
+    ]
+
+
+def _types(code: str) -> Iterator[tuple[str, list[str]]]:
+    """Yields the names that a text declares as types, and the words of each type."""
+    for words, name in _TYPEDEF.findall(code):
+        # `long` and `int long` are one type.
+        yield name, sorted(word for word in words.split() if word != "int")
 
 
 _TEXTS: dict[str, str | None] = {}

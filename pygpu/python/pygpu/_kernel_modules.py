@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from . import _arguments, _core, _headers
+from ._c_text import code_of
 from ._context import Context
 from ._core import Linker
 from ._enumerations import jit_input_type
@@ -13,6 +15,10 @@ from ._errors import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+# A launch of a kernel by another, or a call of a function that CUDA's runtime has for kernels.
+_OF_RUNTIME = re.compile(r"<<<|\bcuda[A-Z]\w*\s*\(")
 
 
 def check_arch(arch: str | None) -> None:
@@ -347,7 +353,8 @@ class DynamicModule(CudaModule):
 
 class DynamicSourceModule(DynamicModule):
     """A module compiled from CUDA C whose kernels can launch kernels, linked with ``cudadevrt``, a
-    library of CUDA's toolkit.
+    library of CUDA's toolkit. A source that neither launches kernels nor calls another function of
+    CUDA's runtime is compiled as :class:`SourceModule` does, on every backend.
 
     Parameters
     ----------
@@ -363,17 +370,15 @@ class DynamicSourceModule(DynamicModule):
     CompileError
         The compiler refused the source.
     Unsupported
-        The backend has no compiler or no linker.
+        The source launches kernels, and the device is not NVIDIA's; or the backend has no compiler.
     OSError
-        The library is not there.
+        The library is needed and not there.
 
     Examples
     --------
-    >>> from pygpu import compiler, driver
-    >>> try:
-    ...     module = compiler.DynamicSourceModule("__global__ void nothing() {}")
-    ... except (OSError, driver.Unsupported):
-    ...     pass  # no toolkit has the library, or the device is not NVIDIA's
+    >>> from pygpu import compiler
+    >>> module = compiler.DynamicSourceModule("__global__ void nothing() {}")
+    >>> module.get_function("nothing")(block=(1, 1, 1))
     """
 
     def __init__(
@@ -389,6 +394,15 @@ class DynamicSourceModule(DynamicModule):
         include_dirs: Sequence[str] | None = None,
         cuda_libdir: str | None = None,
     ) -> None:
+        from . import compiler
+
+        if not _OF_RUNTIME.search(code_of(source)):
+            self.linker = None
+            compiled = compiler.SourceModule(
+                source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
+            )
+            self.module = compiled.module
+            return
         super().__init__(
             nvcc,
             None,
@@ -405,8 +419,6 @@ class DynamicSourceModule(DynamicModule):
                 "DynamicSourceModule: kernels that launch kernels need the backend cuda; this is "
                 f"{_core.choose_backend()}"
             )
-        from . import compiler
-
         options = list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)
         if "-rdc=true" not in options:
             options.append("-rdc=true")

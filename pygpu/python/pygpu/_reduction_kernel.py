@@ -275,7 +275,7 @@ class ReductionKernel(_core.ReductionLauncher):
         )
         if arguments is None:
             raise ValueError("arguments is None; the declaration of at least one array is needed")
-        declared = _snippets.parse(arguments)
+        declared = _snippets.parse(arguments, map_expr, preamble)
         if not any(it.is_vector for it in declared):
             raise AssertionError(
                 "ReductionKernel can only be used with functions that have at least one vector "

@@ -33,6 +33,10 @@ _COOPERATION = re.compile(
     r"|__activemask|__all\w*|__any\w*)\b"
 )
 _ASSIGNED = re.compile(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)|\s*[.\[]|\s*->")
+_CHANGED = re.compile(r"\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\s*(?:\+\+|--)|\s*\(")
+# In front of an element whose address is taken, or that a reference is bound to.
+_ADDRESSED = re.compile(r"(?<!&)&(?:\s*\w+\s*=)?$")
+_ACCESS = re.compile(r"\s*(?:(?:\.|->)\s*\w+|\[)")
 _PLAIN_ASSIGNMENT = re.compile(r"\s*=(?!=)")
 _WHOLE_GRID = re.compile(
     r"\b(?:tid|total_threads|cta_start|threadIdx|blockIdx|blockDim|gridDim|break|return|goto|asm"
@@ -41,7 +45,7 @@ _WHOLE_GRID = re.compile(
 
 
 class Declared(NamedTuple):
-    """An argument, and whether its declaration says ``const``."""
+    """An argument, and whether it is an array that is declared ``const`` and only read."""
 
     argument: Any
     constant: bool
@@ -65,8 +69,10 @@ class Declared(NamedTuple):
         return ("const " if self.constant else "") + self.argument.declarator()
 
 
-def parse(arguments: str | Iterable[Any]) -> list[Declared]:
+def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     """Returns the arguments of a declaration in C, or of a list of ``VectorArg`` and ``ScalarArg``.
+    To PyCUDA ``const`` is a word that it leaves out; here an array stays so where the texts, the
+    pieces of the kernel, do nothing with it but read elements.
 
     Raises
     ------
@@ -76,10 +82,10 @@ def parse(arguments: str | Iterable[Any]) -> list[Declared]:
         The text declares no arguments, or declares a name twice.
     """
     if isinstance(arguments, str):
-        texts = arguments.split(",")
+        parts = arguments.split(",")
         declared = [
             Declared(parse_c_arg(text), "*" in text and "const" in text.split("*")[0].split())
-            for text in texts
+            for text in parts
         ]
     else:
         declared = []
@@ -95,7 +101,38 @@ def parse(arguments: str | Iterable[Any]) -> list[Declared]:
     names = [it.name for it in declared]
     if len(set(names)) < len(names):
         raise ValueError(f"arguments declares a name twice: {', '.join(names)}")
-    return declared
+    code = "\n".join(map(code_of, texts))
+    return [it._replace(constant=it.constant and _is_read(it.name, code)) for it in declared]
+
+
+def _is_read(name: str, code: str) -> bool:
+    """Whether each place with an array's name reads an element of it, or a member of one."""
+    for found in re.finditer(rf"(?<![\w$]){name}\b", code):
+        before, end = code[: found.start()].rstrip(), _access_end(code, found.end())
+        if before.endswith((".", "->", "::")):
+            continue
+        addressed = _ADDRESSED.search(before)
+        changed = before.endswith(("++", "--")) or _CHANGED.match(code, end)
+        if end == found.end() or addressed or changed:
+            return False
+    return True
+
+
+def _access_end(code: str, place: int) -> int:
+    """Returns where the brackets and members end that follow a name."""
+    while access := _ACCESS.match(code, place):
+        place = _closing(code, access.end()) if access[0].endswith("[") else access.end()
+    return place
+
+
+def _closing(code: str, start: int) -> int:
+    """Returns where the bracket ends that was opened in front of ``start``."""
+    depth = 1
+    for place in range(start, len(code)):
+        depth += (code[place] in "[(") - (code[place] in "])")
+        if depth == 0:
+            return place + 1
+    return len(code)
 
 
 def check_text(**texts: Any) -> None:

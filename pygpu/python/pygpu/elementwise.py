@@ -108,8 +108,9 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     Parameters
     ----------
     arguments : str or sequence of VectorArg and ScalarArg
-        The arguments as C declares them: ``"float a, float *x, const int *y"``. What is declared
-        ``const`` cannot be written.
+        The arguments as C declares them: ``"float a, float *x, const int *y"``. Work on other
+        streams may read what is declared ``const`` at the same time, unless the statements write
+        it all the same.
     operation : str
         Statements for the element ``i``: ``"y[i] = a * x[i]"``. ``n`` is the number of elements.
     name : str
@@ -163,7 +164,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     ) -> None:
         texts = {"preamble": preamble, "loop_prep": loop_prep, "after_loop": after_loop}
         _snippets.check_text(operation=operation, name=name, **texts)
-        declared = _snippets.parse(arguments)
+        declared = _snippets.parse(arguments, operation, *texts.values())
         if not any(it.is_vector for it in declared):
             raise AssertionError(
                 "ElementwiseKernel can only be used with functions that have at least one vector "

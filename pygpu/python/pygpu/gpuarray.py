@@ -47,6 +47,7 @@ from ._indexing import multi_put, multi_take, multi_take_put, take
 from ._joining import array_split, concatenate, hstack, split, stack, vstack
 from ._numerics import allclose, array_equal, clip, diff, isclose, nan_to_num, round
 from ._positions import argmax, argmin
+from ._private_operations import _get_common_dtype  # noqa: F401
 from ._rearranging import repeat, roll, tile, trace, tril, triu
 from ._reductions import (
     all,

@@ -101,7 +101,9 @@ impl GPUArray {
         };
         let base = base.map(|base| base.clone().unbind());
         let mut content = Content::new(array, descr.unbind(), result_allocator, base);
-        content.gpudata = kept.map_or_else(OnceLock::new, OnceLock::from);
+        if let Some(kept) = kept {
+            content.gpudata = OnceLock::from(kept);
+        }
         if self.replaced.get().is_some() {
             return Err(second_init());
         }

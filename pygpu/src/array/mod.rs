@@ -38,7 +38,7 @@ pub(crate) use transfer::{on_stream, to_gpu};
 pub(crate) use ufuncs::{UniversalFunction, universal_functions};
 pub(crate) use views::strided_view;
 
-use crate::allocator::{PythonAllocator, ResultAllocator};
+use crate::allocator::{PythonAllocator, ResultAllocator, take_object};
 use crate::checks::note_array;
 use crate::errors::OrRaise;
 use crate::owner::OwnerReference;
@@ -84,6 +84,8 @@ impl Content {
     ) -> Content {
         note_array(&array);
         let ticket = Ticket::new(result_allocator.pool.as_ref(), array.memory());
+        let made = result_allocator.python.as_ref().and_then(|_| take_object(array.memory()));
+        let gpudata = made.filter(|_| base.is_none()).map_or_else(OnceLock::new, OnceLock::from);
         Content {
             owner: OwnerReference::of(array.memory().external_owner()),
             array: array.with_allocator(result_allocator.allocator),
@@ -91,7 +93,7 @@ impl Content {
             allocator: result_allocator.object,
             python: result_allocator.python,
             base,
-            gpudata: OnceLock::new(),
+            gpudata,
             ticket,
         }
     }

@@ -10,7 +10,7 @@ use crate::stream::stream_argument;
 use crate::synchronize;
 use gpuarray::memory::Access;
 use gpuarray::{Array, DType};
-use numpy::{PyArrayDescrMethods, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -121,7 +121,7 @@ pub(super) fn fetch(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: boo
     numpy_array::copy_into(to, &arranged)
 }
 
-/// A copy of a numpy array on the device, its axes in the same memory order.
+/// A copy of a numpy array, or of an array of the device, on the device, its axes in the same memory order.
 #[pyfunction]
 #[pyo3(signature = (ary, allocator = None, stream = None, wait = true))]
 pub(crate) fn to_gpu<'py>(
@@ -131,9 +131,18 @@ pub(crate) fn to_gpu<'py>(
     stream: Option<&Bound<'py, PyAny>>,
     wait: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let from = numpy_array::expect_array("ary", ary)?;
-    let (descr, dtype) = numpy_array::dtype_of(&from)?;
-    let layout = numpy_array::dense_like(&from, dtype.size())?;
+    let from = Source::new(ary)?;
+    let (descr, dtype, layout) = match &from {
+        Source::Host(array) => {
+            let (descr, dtype) = numpy_array::dtype_of(array)?;
+            (descr, dtype, numpy_array::dense_like(array, dtype.size())?)
+        }
+        Source::Device(content) => {
+            let (array, dtype) = (&content.array, content.array.dtype());
+            let layout = array.layout().dense_like(dtype.size()).or_raise()?;
+            (content.descr.bind(py).clone(), dtype, layout)
+        }
+    };
     let result_allocator = ResultAllocator::from_argument(allocator)?;
     let CurrentDevice { device, stream: default } = current_device()?;
     let array = match &result_allocator.allocator {
@@ -143,8 +152,44 @@ pub(crate) fn to_gpu<'py>(
         _ => Array::with_new_memory(&device, &default, layout, dtype),
     };
     let array = array.or_raise()?.with_allocator(result_allocator.allocator.clone());
-    store(py, &on_stream(&array, stream)?, &from, wait)?;
+    from.store_in(py, &on_stream(&array, stream)?, wait)?;
     wrap_new(py, array, descr.unbind(), result_allocator)
+}
+
+/// Where elements are copied from.
+enum Source<'a, 'py> {
+    Host(HostArray<'py>),
+    Device(&'a Content),
+}
+
+impl<'a, 'py> Source<'a, 'py> {
+    fn new(ary: &'a Bound<'py, PyAny>) -> PyResult<Source<'a, 'py>> {
+        match ary.cast::<GPUArray>() {
+            Ok(array) => Ok(Source::Device(array.get().content()?)),
+            Err(_) => Ok(Source::Host(numpy_array::expect_array("ary", ary)?)),
+        }
+    }
+
+    fn shape(&self) -> &[usize] {
+        match self {
+            Source::Host(array) => array.shape(),
+            Source::Device(content) => content.array.shape(),
+        }
+    }
+
+    fn dtype(&self, py: Python<'py>) -> Bound<'py, PyArrayDescr> {
+        match self {
+            Source::Host(array) => array.dtype(),
+            Source::Device(content) => content.descr.bind(py).clone(),
+        }
+    }
+
+    fn store_in(&self, py: Python<'py>, array: &Array, wait: bool) -> PyResult<()> {
+        match self {
+            Source::Host(from) => store(py, array, from, wait),
+            Source::Device(from) => super::run(py, array.size(), || array.assign(&from.array)),
+        }
+    }
 }
 
 fn asynchronous(async_: bool, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
@@ -163,10 +208,9 @@ fn asynchronous(async_: bool, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<bo
     Ok(result)
 }
 
-fn check_dtype(content: &Content, array: &HostArray<'_>) -> PyResult<bool> {
-    let own = content.descr.bind(array.py());
-    let other = array.dtype();
-    if own.is_equiv_to(&other) {
+fn check_dtype(content: &Content, other: &Bound<'_, PyArrayDescr>) -> PyResult<bool> {
+    let own = content.descr.bind(other.py());
+    if own.is_equiv_to(other) {
         return Ok(true);
     }
     // Records of the same size are the same to the device.
@@ -176,11 +220,11 @@ fn check_dtype(content: &Content, array: &HostArray<'_>) -> PyResult<bool> {
 
 #[pymethods]
 impl GPUArray {
-    /// Sets the elements from a numpy array.
+    /// Sets the elements from a numpy array, or from another array of the device.
     ///
     /// Parameters
     /// ----------
-    /// ary : numpy.ndarray
+    /// ary : numpy.ndarray or GPUArray
     ///     As many elements, of the same dtype.
     /// async_ : bool, optional
     ///     True to return when the copy is queued. Then `ary` must be page-locked to overlap, and
@@ -214,27 +258,28 @@ impl GPUArray {
     ) -> PyResult<()> {
         let async_ = asynchronous(async_, kwargs)?;
         let content = self.content()?;
-        let mut from = numpy_array::expect_array("ary", ary)?;
-        let shape = content.array.shape();
-        if from.len() != content.array.size() {
+        let from = Source::new(ary)?;
+        let (shape, given, dtype) = (content.array.shape(), from.shape(), from.dtype(py));
+        if given.iter().product::<usize>() != content.array.size() {
             return Err(numpy_array::same_size_error(
                 "ary and self must be the same size",
                 shape,
-                from.shape(),
+                given,
             ));
         }
-        if !check_dtype(content, &from)? {
+        if !check_dtype(content, &dtype)? {
             return Err(PyValueError::new_err(format!(
-                "ary and self must have the same dtype; they have {} and {}",
-                from.dtype(),
+                "ary and self must have the same dtype; they have {dtype} and {}",
                 content.descr.bind(py)
             )));
         }
-        if from.shape() != shape {
-            warn::<PyUserWarning>(py, c"Setting array from one with different shape.")?;
-            from = reshaped(&from, shape)?;
+        let array = on_stream(&content.array, stream)?;
+        if given == shape {
+            return from.store_in(py, &array, !async_);
         }
-        store(py, &on_stream(&content.array, stream)?, &from, !async_)
+        warn::<PyUserWarning>(py, c"Setting array from one with different shape.")?;
+        let ary = ary.call_method1("reshape", (shape,))?;
+        Source::new(&ary)?.store_in(py, &array, !async_)
     }
 
     /// Queues a copy from a numpy array, as `set` with `async_=True`.
@@ -336,7 +381,7 @@ impl GPUArray {
                 given.shape(),
             ));
         }
-        if !check_dtype(content, &given)? {
+        if !check_dtype(content, &given.dtype())? {
             return Err(PyTypeError::new_err(format!(
                 "self and ary must have the same dtype; they have {} and {}",
                 content.descr.bind(py),

@@ -11,8 +11,8 @@ use gpuarray::f16;
 use gpuarray::hal::dtype::narrow::Narrow as _;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
-use numpy::PyUntypedArray;
 use numpy::npyffi::{NPY_TYPES, PY_ARRAY_API};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyAttributeError, PyOverflowError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -73,19 +73,19 @@ pub(super) fn push_as<'a>(
             if number << unused >> unused != number {
                 return Err(out_of_range(value, code, position));
             }
-            list.bytes(&number.to_le_bytes()[..usize::from(bytes)]).or_raise()
+            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Some(true))
         }
         Code::Unsigned(bytes @ ..8) => {
             let number = signed(value, code, position)?;
             if number < 0 || number >> (8 * u32::from(bytes)) != 0 {
                 return Err(out_of_range(value, code, position));
             }
-            list.bytes(&number.to_le_bytes()[..usize::from(bytes)]).or_raise()
+            push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Some(false))
         }
         Code::Unsigned(_) => {
             let number =
                 value.extract::<u64>().map_err(|error| not_whole(value, code, position, &error))?;
-            push_bytes(list, number.to_ne_bytes())
+            push_number(list, &number.to_ne_bytes(), Some(false))
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
         Code::Half => {
@@ -238,43 +238,56 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
     Ok(false)
 }
 
-/// numpy's scalar types whose values kernels take, with their sizes.
-fn scalar_size(value: Object<'_, '_>) -> Option<usize> {
-    static SIZES: PyOnceLock<Vec<(usize, usize)>> = PyOnceLock::new();
+/// One of numpy's scalar types: its class, its bytes, and, of an integer, whether it is signed.
+type ScalarType = (usize, usize, Option<bool>);
+
+/// numpy's scalar types whose values kernels take: the bytes of this one, and its sign.
+fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Option<bool>)> {
+    static TYPES: PyOnceLock<Vec<ScalarType>> = PyOnceLock::new();
     let py = value.py();
-    let sizes = SIZES.get_or_init(py, || {
+    let types = TYPES.get_or_init(py, || {
         use NPY_TYPES::*;
         // The most common ones first.
+        const LONG: usize = size_of::<std::ffi::c_long>();
         let types = [
-            (NPY_FLOAT, 4),
-            (NPY_INT, 4),
-            (NPY_DOUBLE, 8),
-            (NPY_LONG, size_of::<std::ffi::c_long>()),
-            (NPY_UINT, 4),
-            (NPY_ULONG, size_of::<std::ffi::c_ulong>()),
-            (NPY_LONGLONG, 8),
-            (NPY_ULONGLONG, 8),
-            (NPY_CFLOAT, 8),
-            (NPY_CDOUBLE, 16),
-            (NPY_HALF, 2),
-            (NPY_SHORT, 2),
-            (NPY_USHORT, 2),
-            (NPY_BYTE, 1),
-            (NPY_UBYTE, 1),
-            (NPY_BOOL, 1),
+            (NPY_FLOAT, 4, None),
+            (NPY_INT, 4, Some(true)),
+            (NPY_DOUBLE, 8, None),
+            (NPY_LONG, LONG, Some(true)),
+            (NPY_UINT, 4, Some(false)),
+            (NPY_ULONG, LONG, Some(false)),
+            (NPY_LONGLONG, 8, Some(true)),
+            (NPY_ULONGLONG, 8, Some(false)),
+            (NPY_CFLOAT, 8, None),
+            (NPY_CDOUBLE, 16, None),
+            (NPY_HALF, 2, None),
+            (NPY_SHORT, 2, Some(true)),
+            (NPY_USHORT, 2, Some(false)),
+            (NPY_BYTE, 1, Some(true)),
+            (NPY_UBYTE, 1, Some(false)),
+            (NPY_BOOL, 1, Some(false)),
         ];
         types
             .into_iter()
-            .filter_map(|(number, size)| {
+            .filter_map(|(number, size, sign)| {
                 // SAFETY: the number is one of a type; the result is a new reference or null.
                 let class = unsafe { PY_ARRAY_API.PyArray_TypeObjectFromType(py, number as i32) };
                 // numpy's types live as long as the process, so the reference may be kept.
-                (!class.is_null()).then_some((class as usize, size))
+                (!class.is_null()).then_some((class as usize, size, sign))
             })
             .collect()
     });
     let class = value.get_type_ptr() as usize;
-    sizes.iter().find(|(known, _)| *known == class).map(|&(_, size)| size)
+    types.iter().find(|(known, ..)| *known == class).map(|&(_, size, sign)| (size, sign))
+}
+
+/// Adds a number by its bytes, of an integer with its sign.
+fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], sign: Option<bool>) -> PyResult<()> {
+    match sign {
+        Some(signed) => list.integer(bytes, signed),
+        None => list.bytes(bytes).or_raise()?,
+    }
+    Ok(())
 }
 
 /// Adds an argument by what it is; false for one that first has to be replaced by the memory
@@ -283,14 +296,14 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
     if push_exact_memory(value, list)? {
         return Ok(true);
     }
-    if let Some(size) = scalar_size(value) {
+    if let Some((size, sign)) = scalar_type(value) {
         let mut number = 0u128;
         // SAFETY: the scalar has so many bytes, at most 16, which the call copies.
         unsafe {
             let target = (&raw mut number).cast();
             PY_ARRAY_API.PyArray_ScalarAsCtype(value.py(), value.as_ptr(), target);
         }
-        list.bytes(&number.to_ne_bytes()[..size]).or_raise()?;
+        push_number(list, &number.to_ne_bytes()[..size], sign)?;
         return Ok(true);
     }
     if push_memory(value, list)? || push_managed(value, list)? {
@@ -300,13 +313,25 @@ pub(super) fn push<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> Py
         list.bytes(bytes.as_bytes()).or_raise()?;
         return Ok(true);
     }
-    let is_structure = value.is_instance_of::<PyUntypedArray>() || is_record(value)?;
+    let array = value.cast::<PyUntypedArray>().ok();
+    let is_structure = array.is_some() || is_record(value)?;
     if is_structure {
         let block = numpy_array::block("a kernel's argument", &value, false)?;
+        let sign = array.filter(|array| array.len() == 1).and_then(|array| sign(&array.dtype()));
         // SAFETY: the block's owner has so many bytes, and no Python code runs meanwhile.
-        list.bytes(unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) }).or_raise()?;
+        let bytes = unsafe { std::slice::from_raw_parts(block.pointer, block.bytes) };
+        push_number(list, bytes, sign)?;
     }
     Ok(is_structure)
+}
+
+/// Whether a dtype of integers is signed; nothing for other dtypes.
+fn sign(dtype: &Bound<'_, PyArrayDescr>) -> Option<bool> {
+    match dtype.kind() {
+        b'i' => Some(true),
+        b'u' | b'b' => Some(false),
+        _ => None,
+    }
 }
 
 /// True for what `numpy.void` stands for, numbers of types that numpy lacks, and those of classes derived from

@@ -133,6 +133,8 @@ impl ElementwiseLauncher {
             PyRuntimeError::new_err("ElementwiseKernel.__init__ has not been called")
         })?;
         let signature = &content.signature;
+        let adopted = signature.adopt(args)?;
+        let args = adopted.as_ref().unwrap_or(args);
         let arrays = signature.arrays(args)?;
         let size = arrays.first().map_or(0, |(_, array)| array.size());
         let indices = match (given(range), given(slice)) {

@@ -63,7 +63,7 @@ use std::time::Instant;
 /// >>> scale.set_shared_config(driver.shared_config.DEFAULT_BANK_SIZE)
 /// >>> dynamic = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
 /// >>> scale.set_attribute(dynamic, 32768)
-#[pyclass(frozen, weakref, module = "pygpu.driver")]
+#[pyclass(frozen, dict, weakref, module = "pygpu.driver")]
 pub(crate) struct Function {
     /// Unloading the code behind it waits for the device.
     kernel: DeferredDrop<Arc<dyn Kernel>>,

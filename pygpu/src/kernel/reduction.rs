@@ -120,6 +120,8 @@ impl ReductionLauncher {
             PyRuntimeError::new_err("ReductionKernel.__init__ has not been called")
         })?;
         let signature = &content.signature;
+        let adopted = signature.adopt(args)?;
+        let args = adopted.as_ref().unwrap_or(args);
         let arrays = signature.arrays(args)?;
         signature.check_lengths(&arrays)?;
         let out = out.filter(|out| !out.is_none());

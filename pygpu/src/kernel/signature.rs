@@ -72,6 +72,29 @@ impl Signature {
         Ok(Signature { name, parameters, order_free })
     }
 
+    /// The arguments, with arrays in place of the objects that only say where their elements lie (`gpudata`), as
+    /// PyCUDA's kernels take them. `None` if there are none of those.
+    pub(super) fn adopt<'py>(
+        &self,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let is_vector = |parameter: &Parameter| matches!(parameter.form, Form::Vector(_));
+        let arrays = || {
+            self.parameters.iter().zip(arguments.iter_borrowed()).filter(|(it, _)| is_vector(it))
+        };
+        if arrays().all(|(_, value)| value.cast::<GPUArray>().is_ok()) {
+            return Ok(None);
+        }
+        let py = arguments.py();
+        let declared = self.parameters.iter().map(|parameter| match &parameter.form {
+            Form::Vector(vector) => Ok(Some((dtypes::to_numpy(py, vector.dtype)?, vector.indexed))),
+            Form::Scalar(_) => Ok(None),
+        });
+        let declared = declared.collect::<PyResult<Vec<_>>>()?;
+        let adopt = py.import("pygpu._foreign_arrays")?.getattr("adopt")?;
+        Ok(Some(adopt.call1((arguments, declared))?.cast_into::<PyTuple>()?))
+    }
+
     /// Checks the number and the kinds of the arguments and returns the arrays.
     ///
     /// Raises `TypeError` for another number of arguments, for something else than an array, and for

@@ -62,7 +62,7 @@ impl Drop for Ticket {
 /// >>> pool.active_blocks, pool.held_blocks
 /// (0, 1)
 /// >>> pool.stop_holding()
-#[pyclass(frozen, weakref, module = "pygpu.tools")]
+#[pyclass(frozen, dict, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledDeviceAllocation {
     memory: Arc<DeviceMemory>,
     size: usize,
@@ -194,7 +194,7 @@ impl PooledDeviceAllocation {
 /// >>> pool.alloc_size(pool.bin_number(100)) >= 100  # bytes
 /// True
 /// >>> pool.stop_holding()
-#[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
+#[pyclass(frozen, subclass, dict, weakref, module = "pygpu.tools")]
 pub(crate) struct DeviceMemoryPool {
     pool: Arc<DevicePool>,
 }

@@ -79,7 +79,7 @@ impl PageLockedAllocator {
 /// >>> pool.alloc_size(pool.bin_number(100)) >= 100  # bytes
 /// True
 /// >>> pool.free_held()
-#[pyclass(frozen, subclass, weakref, module = "pygpu.tools")]
+#[pyclass(frozen, subclass, dict, weakref, module = "pygpu.tools")]
 pub(crate) struct PageLockedMemoryPool {
     pool: PinnedPool,
 }
@@ -198,7 +198,7 @@ pool_members!(PageLockedMemoryPool);
 /// >>> pool.stop_holding()
 /// >>> array = pool.allocate(3, np.float32)
 /// >>> array.base.free()
-#[pyclass(frozen, weakref, module = "pygpu.tools")]
+#[pyclass(frozen, dict, weakref, module = "pygpu.tools")]
 pub(crate) struct PooledHostAllocation {
     /// Goes back behind the copies that are queued, which may still use it.
     block: Mutex<Option<DeferredDrop<PooledPinned>>>,

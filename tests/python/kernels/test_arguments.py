@@ -7,6 +7,7 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
+from device import needs_parameters
 
 from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
@@ -253,3 +254,88 @@ def test_an_array_with_gaps_is_no_structure(module):
         module.get_function("echo_two")(
             np.zeros(4, np.float32)[::2], driver.mem_alloc(8), block=(1, 1, 1)
         )
+
+
+# ---- Integers of another size than the parameter's ----------------------------------------------
+
+INTEGERS = [(name, np.dtype(kind)) for name, kind, *_ in TYPES[:10]]
+
+
+def packed(parameters, arguments):
+    """What a kernel finds where PyCUDA packs the arguments: one behind the other, each at a
+    multiple of its size, zeros between and behind them. None if they reach beyond the parameters,
+    which the driver refuses."""
+    block, at, end, values = bytearray(), 0, 0, []
+    for argument in arguments:
+        block += bytes(-len(block) % argument.itemsize) + argument.tobytes()
+    for dtype in parameters:
+        end += -end % dtype.itemsize + dtype.itemsize
+    if len(block) > end:
+        return None
+    block += bytes(end - len(block))
+    for dtype in parameters:
+        at += -at % dtype.itemsize
+        values.append(int(np.frombuffer(block, dtype, 1, at)[0]))
+        at += dtype.itemsize
+    return values
+
+
+@needs_parameters
+@pytest.mark.parametrize("seed", range(4))
+def test_integers_that_arrive_in_a_packed_block_arrive(seed):
+    rng = np.random.default_rng(seed)
+    chosen = [INTEGERS[k] for k in rng.integers(0, len(INTEGERS), rng.integers(1, 5))]
+    place = rng.integers(len(chosen) + 1)
+    parameters = [(dtype, f"{name} p{k}") for k, (name, dtype) in enumerate(chosen)]
+    parameters.insert(place, (np.dtype(np.uintp), "long long *out"))
+    stores = "".join(f"out[{k}] = (long long)p{k};" for k in range(len(chosen)))
+    head = ", ".join(text for _, text in parameters)
+    kernel = SourceModule(f"__global__ void k({head}) {{ {stores} }}").get_function("k")
+    out = gpuarray.zeros(len(chosen), np.int64)
+    types, accepted = [dtype for dtype, _ in parameters], 0
+    for _ in range(40):
+        kinds = [INTEGERS[rng.integers(10)][1] if rng.integers(3) == 0 else it for _, it in chosen]
+        values = [int(rng.integers(0 if it.kind == "u" else -100, 100)) for it in kinds]
+        arguments = [it.type(value) for it, value in zip(kinds, values, strict=True)]
+        arguments.insert(place, np.uintp(out.ptr))
+        expected = [int(np.array(it).astype(to)) for it, to in zip(arguments, types, strict=True)]
+        try:
+            kernel(*arguments, block=(1, 1, 1))
+        except driver.LogicError:
+            assert packed(types, arguments) != [*map(int, arguments)]
+            continue
+        del expected[place]
+        stored = zip(out.get(), chosen, strict=True)
+        assert [int(it.astype(dtype)) for it, (_, dtype) in stored] == expected
+        accepted += 1
+    assert accepted
+
+
+@needs_parameters
+def test_an_integer_may_have_another_size_where_it_arrives_whole():
+    module = SourceModule(
+        """
+        __global__ void narrow(int n, long long *out) { out[0] = n; }
+        __global__ void wide(size_t n, long long *out) { out[0] = n; }
+        __global__ void last(long long *out, int n) { out[0] = n; }
+        __global__ void real(double x, long long *out) { out[0] = (long long)x; }
+        """
+    )
+    out = gpuarray.zeros(1, np.int64)
+    narrow, wide, last, real = map(module.get_function, ("narrow", "wide", "last", "real"))
+    for value in (np.int64(-7), np.array([5]), np.uint64(2**31 - 1)):
+        narrow(value, out, block=(1, 1, 1))
+        assert out.get()[0] == int(np.squeeze(value))
+    wide(np.int32(9), out, block=(1, 1, 1))
+    assert out.get()[0] == 9
+    narrow.prepare("qP").prepared_call((1, 1), (1, 1, 1), 11, out.gpudata)
+    assert out.get()[0] == 11
+    refused = [
+        (narrow, (np.int64(2**32), out)),  # does not fit
+        (wide, (np.int32(-1), out)),  # would arrive as another number
+        (last, (out, np.int64(1))),  # reaches beyond the parameters
+        (real, (np.float32(1), out)),  # is no integer
+    ]
+    for function, arguments in refused:
+        with pytest.raises(driver.LogicError, match="bytes; its parameter has"):
+            function(*arguments, block=(1, 1, 1))

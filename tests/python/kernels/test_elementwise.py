@@ -326,12 +326,6 @@ def test_a_wrong_statement_is_shown_with_its_line():
         kernel(gpuarray.zeros(4, np.float32))
 
 
-def test_what_is_declared_const_cannot_be_written():
-    kernel = ElementwiseKernel("const float *x", "x[i] = 1")
-    with pytest.raises(driver.CompileError):
-        kernel(gpuarray.zeros(4, np.float32))
-
-
 def call(function, *arguments, length):
     function.prepared_call((3, 1), (64, 1, 1), *arguments, length)
 

@@ -10,7 +10,7 @@ import pytest
 from device import DEVICE, HAS_PTX, IS_DOUBLE, needs_ptx
 
 from pygpu import compiler, driver
-from pygpu.compiler import DynamicModule, SourceModule
+from pygpu.compiler import DynamicModule, DynamicSourceModule, SourceModule
 
 FILL = "__global__ void fill(int *x, int value) { x[threadIdx.x] = value; }"
 
@@ -261,6 +261,17 @@ def test_files_to_link(tmp_path):
         DynamicModule().add_data(b"", 9)
     with pytest.raises(OSError, match=r"libno_such_library\.a"):
         DynamicModule().add_stdlib("no_such_library")
+
+
+def test_a_dynamic_source_without_launches_needs_no_library():
+    # The text of a launch in a comment is none.
+    assert run_fill(DynamicSourceModule(f"// fill<<<1, 1>>>()\n{FILL}"))
+
+
+def test_a_dynamic_source_with_launches():
+    source = "__global__ void inner() {}\n__global__ void outer() { inner<<<1, 1>>>(); }"
+    with pytest.raises((OSError, driver.Error)):
+        DynamicSourceModule(source, cuda_libdir="/nowhere")
 
 
 def test_pieces_that_are_refused():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pairs import numbers
 
-from pygpu import driver, gpuarray
+from pygpu import _snippets, driver, gpuarray
 from pygpu.elementwise import ElementwiseKernel
 from pygpu.reduction import ReductionKernel
 
@@ -184,3 +184,42 @@ def test_random_statements_do_what_they_say(seed):
         program.run(dict(zip("xyz", whole, strict=True)))
         for run, expected in zip(runs, whole, strict=True):
             np.testing.assert_array_equal(run.get(), expected, err_msg=program.text)
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_read"),
+    [
+        ("z[i] = x[i]", True),
+        ("z[i] = x[(i + 1) % n] + x[table[x[i]]].y == 1", True),
+        ("if (x[i] && x[0] != 1) z[i] = p.x", True),
+        ("z[i] = x[i] == y", True),
+        ("x [i] *= 2", False),
+        ("x[i].y[1] = 2", False),
+        ("x[i].clear()", False),
+        ("f(&x[i])", False),
+        ("f(x)", False),
+        ("++x[i]", False),
+        ("// x\nz[i] = 1", True),
+    ],
+)
+def test_const_arrays_that_are_only_read(operation, is_read):
+    x, _ = _snippets.parse("const float *x, float *z", operation)
+    assert x.constant == is_read
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "x[i] = 1",
+        "(x[i])++, --x[i], x[i] = 1",
+        "*(x + i) = 1",
+        "one(x, i)",
+        "float &e = x[i]; e = 1",
+    ],
+)
+def test_const_is_a_word_where_the_statements_write(operation):
+    # PyCUDA leaves it out.
+    one = "__device__ void one(float *to, int at) { to[at] = 1; }"
+    x = gpuarray.zeros(4, np.float32)
+    ElementwiseKernel("const float *x", operation, preamble=one)(x)
+    assert (x.get() == 1).all()

@@ -26,13 +26,15 @@ def test_a_product(dtype, shape):
         assert (matrix.shape, matrix.nnz) == (shape, np.count_nonzero(dense))
         found = matrix(gpuarray.to_gpu(x))
         np.testing.assert_array_equal(found.get(), dense @ x)
+        column = matrix(gpuarray.to_gpu(x[:, None]))
+        np.testing.assert_array_equal(column.get(), dense @ x)
         assert matrix(gpuarray.to_gpu(x), found) is found
         np.testing.assert_array_equal(found.get(), 2 * (dense @ x))
 
 
 def test_vectors_that_do_not_fit():
     matrix = CoordinateSpMV(sparse.eye(4, 6), np.float32)
-    for vector in (np.ones(4, "f4"), np.ones(6), np.ones((6, 1), "f4")):
+    for vector in (np.ones(4, "f4"), np.ones(6), np.ones((3, 2), "f4")):
         with pytest.raises(ValueError, match="contiguous vector of 6 float32"):
             matrix(gpuarray.to_gpu(vector))
     with pytest.raises(ValueError, match="contiguous vector of 6 float32"):

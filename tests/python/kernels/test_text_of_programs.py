@@ -83,8 +83,10 @@ __global__ void k(uint8_t *small, uint64_t *large, double *real) {
     [
         ("uint32_t x = INT_MAX;", ["stdint.h", "limits.h"]),
         ("typedef unsigned long long uint64_t; uint64_t x;", []),
-        ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble x = M_PI;", []),
-        ("using uint8_t = unsigned char; uint8_t x;", []),
+        ("typedef unsigned long uint64_t; uint64_t x;", ["stdint.h"]),
+        ("#ifdef ELSEWHERE\ntypedef int int32_t;\n#endif\nint32_t x;", ["stdint.h"]),
+        ("#ifndef M_PI\n#define M_PI 3.14\n#endif\ndouble x = M_PI;", ["math.h"]),
+        ("using uint8_t = unsigned char; uint8_t x;", ["stdint.h"]),
         ("// assert\nint NULLS = M_PIE; // uint8_t", []),
         ('const char *text = "NULL";', []),
     ],

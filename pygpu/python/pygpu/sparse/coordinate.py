@@ -111,9 +111,10 @@ class CoordinateSpMV:
         Parameters
         ----------
         x : pygpu.gpuarray.GPUArray
-            A contiguous vector of the matrix's dtype, as long as it has columns.
+            A contiguous vector of the matrix's dtype, as long as it has columns; it may have axes
+            of extent 1 besides.
         y : pygpu.gpuarray.GPUArray, optional
-            A contiguous vector of the matrix's dtype, as long as it has rows; zeros by default.
+            As ``x``, as long as the matrix has rows; zeros in one axis by default.
 
         Returns
         -------
@@ -130,7 +131,8 @@ class CoordinateSpMV:
         if y is None:
             y = gpuarray.zeros(self.shape[0], self.dtype, allocator=x.allocator)
         for name, vector, length in (("x", x, self.shape[1]), ("y", y, self.shape[0])):
-            wrong = vector.shape != (length,) or vector.dtype != self.dtype
+            longest = max(vector.shape, default=1)
+            wrong = (vector.size, longest) != (length, length) or vector.dtype != self.dtype
             if wrong or not vector.flags.forc:
                 raise ValueError(
                     f"{name} has shape {vector.shape}, dtype {vector.dtype} and strides "

@@ -1,0 +1,76 @@
+"""Methods of PyCUDA's arrays that programs call although their names are private, and those of
+Python 2's division: packages derive classes from them, or call them to save memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import elementwise
+from ._core import GPUArray
+from .characterize import has_double_support
+from .compyte.array import get_common_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def _get_common_dtype(obj1: Any, obj2: Any) -> np.dtype[Any]:
+    """The dtype that a result of two arrays or numbers has on the device."""
+    return get_common_dtype(obj1, obj2, has_double_support())
+
+
+def _check(out: GPUArray, *others: GPUArray) -> None:
+    for array in (out, *others):
+        if not array.flags.forc:
+            raise RuntimeError("only contiguous arrays may be used as arguments to this operation")
+        if array.shape not in ((), out.shape):
+            raise ValueError(
+                f"shape {array.shape} of an argument is not that of the result, {out.shape}"
+            )
+
+
+def _axpbyz(
+    self: GPUArray, selffac: Any, other: GPUArray, otherfac: Any, out: GPUArray, stream: Any = None
+) -> GPUArray:
+    """Writes ``selffac * self + otherfac * other`` to ``out`` and returns that."""
+    _check(out, self, other)
+    kernel = elementwise.get_axpbyz_kernel(
+        self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
+    )
+    sides = selffac, self.gpudata, otherfac, other.gpudata
+    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    return out
+
+
+def _axpbz(self: GPUArray, selffac: Any, other: Any, out: GPUArray, stream: Any = None) -> GPUArray:
+    """Writes ``selffac * self`` plus a number to ``out`` and returns that."""
+    _check(out, self)
+    kernel = elementwise.get_axpbz_kernel(self.dtype, out.dtype)
+    sides = selffac, self.gpudata, other
+    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    return out
+
+
+def _elwise_multiply(
+    self: GPUArray, other: GPUArray, out: GPUArray, stream: Any = None
+) -> GPUArray:
+    """Writes the product of two arrays to ``out`` and returns that."""
+    _check(out, self, other)
+    kernel = elementwise.get_binary_op_kernel(
+        self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
+    )
+    sides = self.gpudata, other.gpudata
+    kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
+    return out
+
+
+_METHODS = {
+    "_axpbyz": _axpbyz,
+    "_axpbz": _axpbz,
+    "_elwise_multiply": _elwise_multiply,
+    "__div__": GPUArray.__truediv__,
+    "__rdiv__": GPUArray.__rtruediv__,
+    "__idiv__": GPUArray.__itruediv__,
+}
+for _name, _method in _METHODS.items():
+    setattr(GPUArray, _name, _method)
