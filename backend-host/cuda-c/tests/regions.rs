@@ -2,6 +2,8 @@
 //!
 //! A kernel is a tree of statements. The model runs each of them for all threads of a block before the next
 //! one; the kernel's text is compiled. Between two barriers no thread reads what another one writes.
+//!
+//! `PYGPU_FUZZ_ROUNDS` sets how many texts each search compiles, `PYGPU_FUZZ_SEED` where it starts.
 
 #[path = "regions/kernel.rs"]
 mod kernel;
@@ -38,13 +40,17 @@ fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -
     out
 }
 
-/// Compiles random kernels, so many in a text, and runs each in blocks of some shapes.
-fn search(optimization: Optimization, seed: u64, texts: usize, kernels: usize) {
+fn setting(name: &str) -> Option<usize> {
+    std::env::var(name).ok().map(|text| text.parse().expect(name))
+}
+
+/// Compiles random kernels, so many in a text, and runs each in blocks of some shapes. There are `few` texts,
+/// or all of them.
+fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels: usize) {
+    let seed = setting("PYGPU_FUZZ_SEED").map_or(seed, |it| seed + 1000 * it as u64);
     let mut random = Random(seed);
-    let texts = match std::env::var_os("PYGPU_TEST_ALL") {
-        Some(_) => texts * 20,
-        None => texts,
-    };
+    let is_long = std::env::var_os("PYGPU_TEST_ALL").is_some();
+    let texts = setting("PYGPU_FUZZ_ROUNDS").unwrap_or(if is_long { all } else { few });
     let (mut with_regions, mut all) = (0, 0);
     for _ in 0..texts {
         let trees: Vec<Tree> = (0..kernels).map(|_| Maker::new(&mut random).tree()).collect();
@@ -89,14 +95,12 @@ fn compare(kernel: &Kernel, tree: &Tree, random: &mut Random, text: &str) {
 
 #[test]
 fn random_kernels_compute_what_the_model_does() {
-    let texts = if std::env::var_os("PYGPU_TEST_ALL").is_some() { 40 } else { 4 };
-    search(Optimization::Compilation, 1, texts, 30);
+    search(Optimization::Compilation, 1, [4, 40], 30);
 }
 
 #[test]
 fn random_kernels_compute_what_the_model_does_in_vectors() {
-    let texts = if std::env::var_os("PYGPU_TEST_ALL").is_some() { 20 } else { 1 };
-    search(Optimization::Speed, 2, texts, 16);
+    search(Optimization::Speed, 2, [1, 20], 16);
 }
 
 /// Loops whose counters may wrap: each thread runs them as a whole, or in rounds with the others.
