@@ -3,6 +3,7 @@
 mod flags;
 
 use crate::check;
+use crate::copying;
 use crate::declarations;
 use crate::endings;
 use crate::error::{Error, Result};
@@ -281,6 +282,7 @@ impl Compiler {
         arguments.extend(libraries.iter().map(|it| (*it).to_owned()));
         let mut defined = dynamic_shared(&symbols) + &shared_use::symbols(&bytes)?;
         defined.push_str(&endings::definitions(&symbols));
+        defined.push_str(copying::definition(&symbols));
         if !defined.is_empty() {
             defined.push_str(".section .note.GNU-stack,\"\",%progbits\n");
             arguments.extend(["-x", "assembler", "-"].map(str::to_owned));

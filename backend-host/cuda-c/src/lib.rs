@@ -9,6 +9,7 @@ mod block;
 mod check;
 mod compiler;
 mod context;
+mod copying;
 mod declarations;
 mod endings;
 mod error;

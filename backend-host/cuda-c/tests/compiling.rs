@@ -70,6 +70,32 @@ extern "C" __global__ void assign(T *a) { a[0] = N + F(1) + A; assert(false); }
     }
 }
 
+/// The fast version of the system's function is not called by its name alone.
+#[test]
+fn units_copy_by_the_function_that_has_one_version() {
+    use object::{Object as _, ObjectSymbol as _};
+    let text = |sine: &str| {
+        format!(
+            "extern \"C\" __global__ void copy(int *a, int n) {{ memcpy(a + 1, a, n / 2 * 4); a[0] = {sine}; }}"
+        )
+    };
+    // Linked without the system's libraries, and with that of mathematics.
+    for sine in ["5", "5 + (int)sin(0.1 * a[0])"] {
+        let text = text(sine);
+        let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
+        let compiled = compiler().compile(&source).expect("a unit");
+        let file = object::File::parse(&*compiled.library).expect("a library");
+        let imports = |name: &str| {
+            file.dynamic_symbols().any(|it| it.is_undefined() && it.name() == Ok(name))
+        };
+        assert!(imports("memmove") || !cfg!(all(target_arch = "x86_64", target_env = "gnu")));
+        assert!(!imports("memcpy") || !cfg!(all(target_arch = "x86_64", target_env = "gnu")));
+        let mut array = vec![9; 64];
+        run(&load_source(&compiler(), &source), "copy", 1, 1, &mut array);
+        assert_eq!((array[0], array[1], array[32]), (5, 9, 9));
+    }
+}
+
 #[test]
 fn headers_are_kept_for_other_compilations() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept");
