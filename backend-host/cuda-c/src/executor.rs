@@ -182,7 +182,7 @@ unsafe extern "C" fn trap(
 ) -> ! {
     let worker = running();
     if !is_running(worker) {
-        // The destructor of a variable, which runs when the unit goes: there is no launch to end.
+        // The destructor of a variable at the end of the process: there is no launch to end.
         std::process::abort();
     }
     // SAFETY: the worker is this thread's; the texts are the unit's.

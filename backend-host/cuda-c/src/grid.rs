@@ -13,7 +13,7 @@ use crate::interruption::this_thread;
 use crate::library::Library;
 use crate::worker;
 use barrier::GridBarrier;
-pub(crate) use initialisation::{Initialiser, initialise};
+pub(crate) use initialisation::{Initialiser, destroy, initialise};
 pub use kernel::Kernel;
 use others::Others;
 use rayon::ThreadPool;
@@ -64,6 +64,15 @@ fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
     }
 }
 
+/// What a launch runs, as errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What<'a> {
+    Kernel(&'a str),
+    /// Of the variables of a unit.
+    Initialisers,
+    Destructors,
+}
+
 /// A launch that runs.
 pub(crate) struct Grid<'a> {
     pub(crate) run: abi::Run,
@@ -71,8 +80,7 @@ pub(crate) struct Grid<'a> {
     pub(crate) launch: abi::Launch,
     pub(crate) check: Option<&'a check::Launch<'a>>,
     pub(crate) warp_size: u32,
-    /// The kernel's; `None` for the initialisers of a unit's variables.
-    name: Option<&'a str>,
+    what: What<'a>,
     pub(crate) library: &'a Library,
     pub(crate) schedule: Schedule,
     total: u64,
@@ -97,7 +105,7 @@ unsafe impl Sync for Grid<'_> {}
 
 impl<'a> Grid<'a> {
     fn new(
-        name: Option<&'a str>,
+        what: What<'a>,
         run: abi::Run,
         library: &'a Library,
         shape: &Shape,
@@ -111,7 +119,7 @@ impl<'a> Grid<'a> {
             launch: launch_of(shape, arguments),
             check: None,
             warp_size: library.warp_size(),
-            name,
+            what,
             library,
             schedule: Schedule::default(),
             total,
@@ -136,17 +144,18 @@ impl<'a> Grid<'a> {
 impl Grid<'_> {
     /// What runs, as errors name it.
     pub(crate) fn what(&self) -> String {
-        match self.name {
-            Some(name) => format!("kernel {name}"),
-            None => "the initialisation of variables".to_owned(),
+        match self.what {
+            What::Kernel(name) => format!("kernel {name}"),
+            What::Initialisers => "the initialisation of variables".to_owned(),
+            What::Destructors => "the destruction of variables".to_owned(),
         }
     }
 
     /// What a failure in the block of an index is reported as.
     pub(crate) fn describe(&self, abi::Index { x, y, z }: abi::Index, what: &str) -> String {
-        match self.name {
-            Some(_) => format!("{} failed in block ({x}, {y}, {z}): {what}", self.what()),
-            None => format!("{} failed: {what}", self.what()),
+        match self.what {
+            What::Kernel(_) => format!("{} failed in block ({x}, {y}, {z}): {what}", self.what()),
+            _ => format!("{} failed: {what}", self.what()),
         }
     }
 

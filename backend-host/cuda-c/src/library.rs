@@ -14,7 +14,7 @@ use crate::symbols::{Symbol, Symbols};
 use object::SymbolKind;
 use opening::open;
 use std::collections::{HashMap, HashSet};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct Library {
     pub(crate) code: Range<usize>,
     /// Of a unit with checks.
     checked: Option<check::Unit>,
+    /// The address by which the system knows the destructors of the unit's variables, if there may be any.
+    destructors: Option<usize>,
     /// Unloaded last.
     _handle: libloading::Library,
 }
@@ -74,6 +76,15 @@ impl fmt::Debug for Library {
         let mut names: Vec<_> = self.kernels.keys().collect();
         names.sort();
         write!(f, "Library({names:?})")
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        if let Some(handle) = self.destructors {
+            // SAFETY: the unit is unloaded behind this, and its kernels, which keep it, are gone.
+            unsafe { grid::destroy(self, handle as *mut c_void) };
+        }
     }
 }
 
@@ -137,6 +148,9 @@ impl Library {
                 ..base.wrapping_add(symbols.code.end as usize),
             local_offset: symbols.find("gpuarray_local").map_or(0, |it| it.value),
             checked,
+            destructors: symbols
+                .find("__dso_handle")
+                .map(|it| base.wrapping_add(it.value as usize)),
             _handle: handle,
         };
         if initialisers.count() > 0 {

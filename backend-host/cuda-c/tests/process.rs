@@ -85,6 +85,30 @@ fn initialisers_of_variables_run_and_their_faults_are_errors() {
 }
 
 #[test]
+fn destructors_run_when_a_unit_goes_and_their_faults_end_no_process() {
+    let text = r#"
+#include <stdlib.h>
+__device__ int *written;
+__device__ volatile int nothing = 0;
+struct Last {
+    int number;
+    Last(int number) : number(number) {}
+    ~Last() { if (written) written[number] = number; END }
+};
+__device__ Last one(1), two(2), three(3);
+extern "C" __global__ void notes(int *a) { written = a; }
+"#;
+    for end in ["", "if (number == 2) exit(7);", "abort();", "number /= nothing;", "*(int *)8 = 1;"]
+    {
+        let library = load(&text.replace("END", end));
+        let mut array = [0; 4];
+        run(&library, "notes", 1, 1, &mut array);
+        drop(library);
+        assert_eq!(array, [0, 1, 2, 3], "{end}");
+    }
+}
+
+#[test]
 fn a_kernel_says_how_much_constant_memory_its_unit_has() {
     // The first two are what an H100's driver says.
     for (text, bytes) in [

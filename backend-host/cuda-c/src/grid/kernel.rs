@@ -1,6 +1,6 @@
 //! A kernel of a unit: what it says of itself, and its launches.
 
-use super::{Grid, Schedule, Shape};
+use super::{Grid, Schedule, Shape, What};
 use crate::block::MOST_THREADS;
 use crate::check::{self, Checking};
 use crate::error::{Error, Result};
@@ -162,7 +162,7 @@ impl Kernel {
             check,
             schedule: *schedule,
             is_interrupted,
-            ..Grid::new(Some(&self.name), self.code.run, &self.library, shape, arguments)
+            ..Grid::new(What::Kernel(&self.name), self.code.run, &self.library, shape, arguments)
         };
         match (shape.cooperative, check) {
             (true, _) => grid.run_together(grid.total),
