@@ -3,6 +3,7 @@
 #                and PyCUDA's own tests on the host and on the doubles
 # make test-all  the same without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
+# make memcheck  the classic kernels and the executor of kernels under valgrind, on the host
 # make test-packages  the tests of packages that are built on PyCUDA, and pyarrow's of device memory;
 #                     PYGPU_BACKEND chooses where
 # make test-kernels   every builtin kernel through the vendors' compilers
@@ -90,7 +91,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize \
+.PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize memcheck \
   test-rust test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \
@@ -225,6 +226,10 @@ bench: $(VENV)/.installed
 sanitize: double
 	scripts/sanitize thread
 	scripts/sanitize address
+
+# Needs valgrind; some minutes.
+memcheck: $(MODULE)
+	PYTHON=$(PY) CARGO='$(CARGO)' scripts/memcheck
 
 check-crates:
 	scripts/check-crates

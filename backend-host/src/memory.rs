@@ -4,6 +4,7 @@
 //! more than most operations on it, and even a small one costs more than a short operation;
 //! so freed blocks are kept up to a limit, and given back when memory runs short.
 
+mod alone;
 mod block;
 mod exhausted;
 mod quarantine;
@@ -11,9 +12,7 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-use block::{
-    HUGE, LARGE, SMALL_SIZES, block_layout, block_size, mark, page_layout, small_index, small_size,
-};
+use block::{HUGE, LARGE, SMALL_SIZES, block_layout, block_size, mark, small_index, small_size};
 use exhausted::{exhausted, refused_by_system};
 use hal::process::ProcessMutex;
 use hal::{Result, checking};
@@ -49,6 +48,7 @@ enum Block {
 #[derive(Debug)]
 pub(crate) struct Memory {
     capacity: usize,
+    /// Zero for blocks of exactly the bytes that were asked for.
     cache_limit: usize,
     used: AtomicUsize,
     cache: ProcessMutex<Cache>,
@@ -209,6 +209,9 @@ impl Memory {
     /// # Errors
     /// As [`Memory::allocate`].
     pub(crate) fn allocate_plain(&self, bytes: usize) -> Result<u64> {
+        if self.is_exact() {
+            return self.allocate(bytes);
+        }
         self.account(bytes, || {
             let kept = self.cache().bytes + self.segments.kept();
             if kept + self.used() > self.capacity {
@@ -238,31 +241,6 @@ impl Memory {
         }
     }
 
-    /// Counts memory as free. While kernels are checked it serves no other allocation for a while.
-    ///
-    /// # Safety
-    /// As for [`Memory::free`].
-    unsafe fn end(&self, freed: Freed) {
-        self.used.fetch_sub(freed.bytes, Ordering::Relaxed);
-        let Freed { address, bytes, put_back } = freed;
-        if checking::current().is_none() {
-            // SAFETY: the caller's promise.
-            return unsafe { put_back(self, address, bytes) };
-        }
-        checking::freed(address, bytes);
-        for Freed { address, bytes, put_back } in self.quarantine.add(freed) {
-            // SAFETY: the promise of who has freed it.
-            unsafe { put_back(self, address, bytes) };
-        }
-    }
-
-    fn end_quarantine(&self) {
-        for Freed { address, bytes, put_back } in self.quarantine.take_all() {
-            // SAFETY: the promise of who has freed it.
-            unsafe { put_back(self, address, bytes) };
-        }
-    }
-
     /// Allocates at least `bytes` bytes that are zero; `None` for a small block, which is filled
     /// as fast.
     ///
@@ -272,7 +250,7 @@ impl Memory {
     /// As [`Memory::allocate`].
     pub(crate) fn allocate_zeroed(&self, bytes: usize) -> Result<Option<u64>> {
         let size = block_size(bytes);
-        if size < HUGE || !cfg!(target_os = "linux") {
+        if size < HUGE || self.is_exact() || !cfg!(target_os = "linux") {
             return Ok(None);
         }
         let address = self.allocate(bytes)?;
@@ -289,42 +267,6 @@ impl Memory {
             unsafe { pointer.write_bytes(0, bytes) };
         }
         Ok(Some(address))
-    }
-
-    /// Allocates at least `bytes` bytes that start at a page.
-    ///
-    /// # Errors
-    /// As [`Memory::allocate`].
-    pub(crate) fn allocate_pages(&self, bytes: usize) -> Result<u64> {
-        self.account(bytes, || {
-            let layout = page_layout(bytes)?;
-            // SAFETY: the layout's size is not zero.
-            let pointer = unsafe { alloc(layout) };
-            if pointer.is_null() {
-                return None;
-            }
-            self.blocks.lock().insert(pointer as usize, Block::Large(bytes));
-            Some(pointer as u64)
-        })
-    }
-
-    /// Frees memory of [`Memory::allocate_pages`].
-    ///
-    /// # Safety
-    /// Address and size are those of one allocation, which nothing uses any longer.
-    pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back_pages }) };
-    }
-
-    /// # Safety
-    /// As for [`Memory::free_pages`].
-    unsafe fn put_back_pages(&self, address: u64, bytes: usize) {
-        self.blocks.lock().remove(&(address as usize));
-        if let Some(layout) = page_layout(bytes) {
-            // SAFETY: the caller's promise.
-            unsafe { dealloc(address as *mut u8, layout) };
-        }
     }
 
     /// Counts the bytes before they are taken, so that requests side by side cannot exceed the
@@ -347,6 +289,9 @@ impl Memory {
     }
 
     fn take(&self, bytes: usize) -> Option<u64> {
+        if self.is_exact() {
+            return self.take_exact(bytes);
+        }
         let size = block_size(bytes);
         let layout = block_layout(size)?;
         if let Some(index) = small_index(size) {
@@ -405,6 +350,10 @@ impl Memory {
     /// # Safety
     /// As for [`Memory::free`].
     unsafe fn put_back(&self, address: u64, bytes: usize) {
+        if self.is_exact() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.put_back_exact(address, bytes) };
+        }
         let size = block_size(bytes);
         // SAFETY: the block is that of the allocation, which ends here.
         unsafe { self.note(address as usize, size, 0) };

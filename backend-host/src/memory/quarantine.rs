@@ -2,6 +2,7 @@
 //! kernel that still uses it is found.
 
 use super::Memory;
+use hal::checking;
 use hal::process::ProcessMutex;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,5 +87,32 @@ impl Quarantine {
         let all: Vec<_> = state.freed.drain(..).collect();
         self.bytes.fetch_sub(all.iter().map(Freed::cost).sum(), Ordering::Relaxed);
         all
+    }
+}
+
+impl Memory {
+    /// Counts memory as free. While kernels are checked it serves no other allocation for a while.
+    ///
+    /// # Safety
+    /// As for [`Memory::free`].
+    pub(super) unsafe fn end(&self, freed: Freed) {
+        self.used.fetch_sub(freed.bytes, Ordering::Relaxed);
+        let Freed { address, bytes, put_back } = freed;
+        if checking::current().is_none() {
+            // SAFETY: the caller's promise.
+            return unsafe { put_back(self, address, bytes) };
+        }
+        checking::freed(address, bytes);
+        for Freed { address, bytes, put_back } in self.quarantine.add(freed) {
+            // SAFETY: the promise of who has freed it.
+            unsafe { put_back(self, address, bytes) };
+        }
+    }
+
+    pub(super) fn end_quarantine(&self) {
+        for Freed { address, bytes, put_back } in self.quarantine.take_all() {
+            // SAFETY: the promise of who has freed it.
+            unsafe { put_back(self, address, bytes) };
+        }
     }
 }

@@ -73,6 +73,28 @@ fn large_blocks_are_zero_though_they_were_used() -> Result<()> {
     Ok(())
 }
 
+/// So tools that watch the allocator see what a kernel does behind a block.
+#[test]
+fn blocks_have_their_own_bytes_where_nothing_is_kept() -> Result<()> {
+    let memory = Memory::new(1 << 30, 0);
+    for bytes in [1, 100, LARGE, 5 << 20] {
+        let blocks = [memory.allocate(bytes)?, memory.allocate_plain(bytes)?];
+        for start in blocks {
+            assert_eq!(memory.allocation(start + bytes as u64 - 1), Some((start, bytes)));
+            assert_eq!(memory.allocation(start + bytes as u64), None);
+        }
+        // SAFETY: the blocks are those of the allocations above.
+        unsafe {
+            memory.free(blocks[0], bytes);
+            memory.free_plain(blocks[1], bytes);
+        }
+        assert_eq!((memory.kept(), memory.used()), (0, 0));
+        assert!(memory.blocks.lock().is_empty());
+    }
+    assert_eq!(memory.allocate_zeroed(5 << 20)?, None);
+    Ok(())
+}
+
 #[test]
 fn the_capacity_holds_and_freed_memory_is_there_again() -> Result<()> {
     let memory = Memory::new(1 << 20, 1 << 20);

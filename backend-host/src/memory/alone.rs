@@ -1,0 +1,77 @@
+//! Blocks that go back to the process's allocator when they are freed: those of whole pages and, where no
+//! memory is kept, all. The latter have exactly the bytes that were asked for, so that tools which watch
+//! the allocator see each access behind a block, and to one that was freed.
+
+use super::block::{ALIGNMENT, page_layout};
+use super::quarantine::Freed;
+use super::{Block, Memory};
+use hal::Result;
+use std::alloc::{Layout, alloc, dealloc};
+
+impl Memory {
+    /// True if no memory is kept.
+    pub(super) fn is_exact(&self) -> bool {
+        self.cache_limit == 0
+    }
+
+    /// Allocates at least `bytes` bytes that start at a page.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub(crate) fn allocate_pages(&self, bytes: usize) -> Result<u64> {
+        self.account(bytes, || self.take_alone(page_layout(bytes)?, bytes))
+    }
+
+    /// Frees memory of [`Memory::allocate_pages`].
+    ///
+    /// # Safety
+    /// Address and size are those of one allocation, which nothing uses any longer.
+    pub(crate) unsafe fn free_pages(&self, address: u64, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.end(Freed { address, bytes, put_back: Memory::put_back_pages }) };
+    }
+
+    /// # Safety
+    /// As for [`Memory::free_pages`].
+    unsafe fn put_back_pages(&self, address: u64, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_back_alone(address, page_layout(bytes)) };
+    }
+
+    /// A block of exactly these bytes.
+    pub(super) fn take_exact(&self, bytes: usize) -> Option<u64> {
+        self.take_alone(exact_layout(bytes)?, bytes)
+    }
+
+    /// # Safety
+    /// Address and size are those of [`Memory::take_exact`]; nothing uses the block any longer.
+    pub(super) unsafe fn put_back_exact(&self, address: u64, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.put_back_alone(address, exact_layout(bytes)) };
+    }
+
+    /// A block of a layout, whose size is not zero.
+    fn take_alone(&self, layout: Layout, bytes: usize) -> Option<u64> {
+        // SAFETY: the layout's size is not zero.
+        let pointer = unsafe { alloc(layout) };
+        if pointer.is_null() {
+            return None;
+        }
+        self.blocks.lock().insert(pointer as usize, Block::Large(bytes));
+        Some(pointer as u64)
+    }
+
+    /// # Safety
+    /// The block was allocated with this layout, and nothing uses it any longer.
+    unsafe fn put_back_alone(&self, address: u64, layout: Option<Layout>) {
+        self.blocks.lock().remove(&(address as usize));
+        if let Some(layout) = layout {
+            // SAFETY: the caller's promise.
+            unsafe { dealloc(address as *mut u8, layout) };
+        }
+    }
+}
+
+fn exact_layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.max(1), ALIGNMENT).ok()
+}
