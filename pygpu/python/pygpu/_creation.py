@@ -28,6 +28,13 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
     GPUArray
         A new array. The call returns when `ary` may be changed.
 
+    Raises
+    ------
+    TypeError
+        ``ary`` is no numpy array, or its elements cannot be on a device, as Python objects cannot.
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -54,6 +61,13 @@ def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArra
     -------
     GPUArray
         A new array on that stream.
+
+    Raises
+    ------
+    TypeError
+        ``ary`` is no numpy array, or its elements cannot be on a device, as Python objects cannot.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -95,6 +109,17 @@ def full(
     GPUArray
         A new array.
 
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        An extent is negative, or the order is another name.
+    OverflowError
+        The value is a whole number outside the dtype's range.
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -129,6 +154,15 @@ def zeros(
     GPUArray
         A new array.
 
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        An extent is negative, or the order is another name.
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -158,6 +192,15 @@ def ones(
     -------
     GPUArray
         A new array.
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        An extent is negative, or the order is another name.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------

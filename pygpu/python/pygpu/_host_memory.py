@@ -39,6 +39,13 @@ def pagelocked_zeros(
     numpy.ndarray
         An array whose `base` owns the memory.
 
+    Raises
+    ------
+    LogicError
+        ``mem_flags`` has other bits.
+    MemoryError
+        There is not so much memory.
+
     Notes
     -----
     The driver's function is ``cuMemHostAlloc``.
@@ -74,6 +81,13 @@ def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     numpy.ndarray
         An array whose `base` owns the memory.
 
+    Raises
+    ------
+    LogicError
+        ``mem_flags`` has other bits.
+    MemoryError
+        There is not so much memory.
+
     Examples
     --------
     >>> import numpy as np
@@ -99,6 +113,13 @@ def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     -------
     numpy.ndarray
         An array whose `base` owns the memory.
+
+    Raises
+    ------
+    LogicError
+        ``mem_flags`` has other bits.
+    MemoryError
+        There is not so much memory.
 
     Examples
     --------
@@ -263,6 +284,11 @@ def aligned_zeros(
     numpy.ndarray
         An array whose `base` is an :class:`AlignedHostAllocation`.
 
+    Raises
+    ------
+    ValueError
+        ``alignment`` is no power of two.
+
     Examples
     --------
     >>> import numpy as np
@@ -290,6 +316,11 @@ def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
     numpy.ndarray
         An array whose `base` is an :class:`AlignedHostAllocation`.
 
+    Raises
+    ------
+    ValueError
+        ``alignment`` is no power of two.
+
     Examples
     --------
     >>> import numpy as np
@@ -315,6 +346,11 @@ def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
     -------
     numpy.ndarray
         An array whose `base` is an :class:`AlignedHostAllocation`.
+
+    Raises
+    ------
+    ValueError
+        ``alignment`` is no power of two.
 
     Examples
     --------
@@ -351,6 +387,15 @@ def managed_zeros(
     numpy.ndarray
         An array whose `base` owns the memory.
 
+    Raises
+    ------
+    LogicError
+        ``mem_flags`` is another value.
+    MemoryError
+        There is not so much memory.
+    Unsupported
+        The device has no such memory.
+
     Notes
     -----
     The driver's function is ``cuMemAllocManaged``.
@@ -384,6 +429,15 @@ def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     numpy.ndarray
         An array whose `base` owns the memory; its elements are undefined.
 
+    Raises
+    ------
+    LogicError
+        ``mem_flags`` is another value.
+    MemoryError
+        There is not so much memory.
+    Unsupported
+        The device has no such memory.
+
     Examples
     --------
     >>> import numpy as np
@@ -411,6 +465,15 @@ def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
     -------
     numpy.ndarray
         An array whose `base` owns the memory.
+
+    Raises
+    ------
+    LogicError
+        ``mem_flags`` is another value.
+    MemoryError
+        There is not so much memory.
+    Unsupported
+        The device has no such memory.
 
     Examples
     --------

@@ -31,6 +31,11 @@ def take(
     GPUArray
         The elements, of the shape of `indices`.
 
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers.
+
     Examples
     --------
     >>> from pygpu import gpuarray

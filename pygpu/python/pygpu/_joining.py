@@ -64,6 +64,11 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
     GPUArray
         The joined elements, in the dtype that all dtypes have in common.
 
+    Raises
+    ------
+    ValueError
+        There is no array, the shapes differ, or there is no such axis.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -87,6 +92,11 @@ def hstack(tup: Any) -> GPUArray:
     GPUArray
         The joined elements.
 
+    Raises
+    ------
+    ValueError
+        There is no array, or the shapes differ along another axis than that of the joint.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -109,6 +119,11 @@ def vstack(tup: Any) -> GPUArray:
     -------
     GPUArray
         The joined elements.
+
+    Raises
+    ------
+    ValueError
+        There is no array, or the shapes differ along another axis than that of the joint.
 
     Examples
     --------

@@ -89,6 +89,13 @@ def mem_alloc_like(ary: Any) -> DeviceAllocation:
     DeviceAllocation
         The memory, its bytes undefined.
 
+    Raises
+    ------
+    TypeError
+        ``ary`` is no array.
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> import numpy as np
@@ -245,6 +252,13 @@ def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
     size : int
         The number of bytes.
 
+    Raises
+    ------
+    LogicError
+        An allocation has fewer bytes, or has been freed.
+    TypeError
+        An argument is no device memory.
+
     Notes
     -----
     The driver's function is ``cuMemcpyDtoD``.
@@ -273,6 +287,13 @@ def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = No
         The number of bytes.
     stream : Stream, optional
         Where the work is queued; the default stream without it.
+
+    Raises
+    ------
+    LogicError
+        An allocation has fewer bytes, or has been freed.
+    TypeError
+        An argument is no device memory.
 
     Notes
     -----
@@ -392,6 +413,13 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
     DeviceAllocation
         New memory.
 
+    Raises
+    ------
+    TypeError
+        ``bf_obj`` has no buffer.
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> import numpy as np
@@ -424,6 +452,13 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
     numpy.ndarray
         A new array.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    TypeError
+        The elements are Python objects.
+
     Examples
     --------
     >>> import numpy as np
@@ -451,6 +486,13 @@ def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
     -------
     numpy.ndarray
         A new array.
+
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    TypeError
+        The elements are Python objects.
 
     Examples
     --------

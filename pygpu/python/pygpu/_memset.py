@@ -36,6 +36,13 @@ def memset_d8(dest: Any, data: int, count: int) -> None:
     count : int
         The number of bytes.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 8 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD8``.
@@ -64,6 +71,13 @@ def memset_d16(dest: Any, data: int, count: int) -> None:
     count : int
         The number of elements of 16 bits.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 16 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD16``.
@@ -91,6 +105,13 @@ def memset_d32(dest: Any, data: int, count: int) -> None:
         The value of each element.
     count : int
         The number of elements of 32 bits.
+
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 32 bits.
 
     Notes
     -----
@@ -122,6 +143,13 @@ def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = No
     stream : Stream, optional
         Where the work is queued; the default stream without it.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 8 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD8Async``.
@@ -152,6 +180,13 @@ def memset_d16_async(dest: Any, data: int, count: int, stream: Stream | None = N
     stream : Stream, optional
         Where the work is queued; the default stream without it.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 16 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD16Async``.
@@ -181,6 +216,13 @@ def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = N
         The number of elements of 32 bits.
     stream : Stream, optional
         Where the work is queued; the default stream without it.
+
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 32 bits.
 
     Notes
     -----
@@ -226,6 +268,13 @@ def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> No
     height : int
         The number of rows.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 8 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD2D8``.
@@ -258,6 +307,13 @@ def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> N
     height : int
         The number of rows.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 16 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD2D16``.
@@ -289,6 +345,13 @@ def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> N
         The number of elements of 32 bits of a row.
     height : int
         The number of rows.
+
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 32 bits.
 
     Notes
     -----
@@ -326,6 +389,13 @@ def memset_d2d8_async(
     stream : Stream, optional
         Where the work is queued; the default stream without it.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 8 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD2D8Async``.
@@ -362,6 +432,13 @@ def memset_d2d16_async(
     stream : Stream, optional
         Where the work is queued; the default stream without it.
 
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 16 bits.
+
     Notes
     -----
     The driver's function is ``cuMemsetD2D16Async``.
@@ -397,6 +474,13 @@ def memset_d2d32_async(
         The number of rows.
     stream : Stream, optional
         Where the work is queued; the default stream without it.
+
+    Raises
+    ------
+    LogicError
+        The allocation has fewer bytes, or has been freed.
+    OverflowError
+        The value does not fit 32 bits.
 
     Notes
     -----

@@ -91,6 +91,11 @@ def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArr
     GPUArray
         The rounded elements, in the dtype of `a`.
 
+    Raises
+    ------
+    TypeError
+        The elements are records, or truth values and ``decimals`` is not 0.
+
     Examples
     --------
     >>> import numpy as np
@@ -170,6 +175,11 @@ def isclose(
     GPUArray
         Truth values.
 
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -209,6 +219,11 @@ def allclose(
     -------
     bool
         Whether every pair is close.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast.
 
     Examples
     --------

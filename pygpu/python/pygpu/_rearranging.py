@@ -31,6 +31,11 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     GPUArray
         A new array of the same shape.
 
+    Raises
+    ------
+    IndexError, ValueError
+        There is no such axis: ``numpy.exceptions.AxisError`` is both.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -162,6 +167,11 @@ def trace(
     GPUArray
         The sums.
 
+    Raises
+    ------
+    ValueError
+        ``a`` has fewer axes than two, or both axes are the same.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -201,6 +211,11 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
     GPUArray
         A new array.
 
+    Raises
+    ------
+    ValueError
+        ``m`` has no axes.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -223,6 +238,11 @@ def triu(m: GPUArray, k: int = 0) -> GPUArray:
     -------
     GPUArray
         A new array.
+
+    Raises
+    ------
+    ValueError
+        ``m`` has no axes.
 
     Examples
     --------

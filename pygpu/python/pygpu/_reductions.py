@@ -47,6 +47,13 @@ def sum(
     GPUArray
         The sums: an array without axes if all elements are added.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> import numpy as np
@@ -85,6 +92,13 @@ def prod(
     GPUArray
         The products.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -120,6 +134,13 @@ def any(
     GPUArray
         Truth values.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -154,6 +175,13 @@ def all(
     -------
     GPUArray
         Truth values.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
 
     Examples
     --------
@@ -319,6 +347,13 @@ def mean(
     GPUArray
         The means; NaN where there are no elements.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -356,6 +391,13 @@ def var(
     GPUArray
         The variances, which are real for complex numbers, too.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -391,6 +433,13 @@ def std(
     GPUArray
         The square roots of the variances.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -415,6 +464,13 @@ def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> G
     -------
     GPUArray
         The numbers, of dtype int64.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
 
     Examples
     --------
@@ -455,6 +511,13 @@ def nansum(
     GPUArray
         The sums; zero where no element is a number.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
+
     Examples
     --------
     >>> import numpy as np
@@ -486,6 +549,13 @@ def nanprod(
     -------
     GPUArray
         The products; one where no element is a number.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, one is named twice, or ``out`` has another shape.
 
     Examples
     --------

@@ -52,6 +52,13 @@ def cumsum(
     GPUArray
         The sums up to each element, itself included.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, or ``out`` has another shape.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -84,6 +91,13 @@ def cumprod(
     -------
     GPUArray
         The products up to each element, itself included.
+
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There is no such axis, or ``out`` has another shape.
 
     Examples
     --------

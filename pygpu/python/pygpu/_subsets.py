@@ -31,6 +31,13 @@ def dot(
     GPUArray
         An array without axes.
 
+    Raises
+    ------
+    TypeError
+        An argument is no GPUArray, or the elements are records.
+    ValueError
+        The shapes differ.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -112,6 +119,11 @@ def subset_sum(
     GPUArray
         An array without axes.
 
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -149,6 +161,11 @@ def subset_dot(
     GPUArray
         An array without axes.
 
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -177,6 +194,11 @@ def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     GPUArray
         An array without axes.
 
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -202,6 +224,11 @@ def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     -------
     GPUArray
         An array without axes.
+
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers.
 
     Examples
     --------

@@ -34,6 +34,11 @@ def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
     GPUArray
         A view.
 
+    Raises
+    ------
+    ValueError
+        The axes do not name each axis once.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -60,6 +65,11 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
     GPUArray
         A view where strides allow it, else a copy.
 
+    Raises
+    ------
+    ValueError
+        The sizes differ, or more than one extent is -1.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -84,6 +94,11 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
     -------
     GPUArray
         A view.
+
+    Raises
+    ------
+    IndexError, ValueError
+        There is no such axis: ``numpy.exceptions.AxisError`` is both.
 
     Examples
     --------
@@ -151,6 +166,11 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
     GPUArray
         A view.
 
+    Raises
+    ------
+    IndexError, ValueError
+        There is no such axis: ``numpy.exceptions.AxisError`` is both.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -212,6 +232,11 @@ def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
     tuple of GPUArray
         The views.
 
+    Raises
+    ------
+    ValueError
+        The shapes do not broadcast.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -238,6 +263,11 @@ def flip(m: GPUArray, axis: Any = None) -> GPUArray:
     -------
     GPUArray
         A view.
+
+    Raises
+    ------
+    IndexError, ValueError
+        There is no such axis: ``numpy.exceptions.AxisError`` is both.
 
     Examples
     --------

@@ -210,6 +210,13 @@ def if_positive(
     GPUArray
         A new array, or `out`.
 
+    Raises
+    ------
+    TypeError
+        ``criterion`` is no GPUArray, or the values are records.
+    ValueError
+        The shapes do not broadcast, to each other or to that of ``out``.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -240,6 +247,13 @@ def where(
     GPUArray
         A new array, or `out`.
 
+    Raises
+    ------
+    TypeError
+        ``criterion`` is no GPUArray, or the values are records.
+    ValueError
+        The shapes do not broadcast, to each other or to that of ``out``.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -267,6 +281,13 @@ def minimum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
     GPUArray
         A new array, or `out`.
 
+    Raises
+    ------
+    TypeError
+        Both are numbers, or the elements are records.
+    ValueError
+        The shapes do not broadcast, to each other or to that of ``out``.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -292,6 +313,13 @@ def maximum(a: Any, b: Any, out: GPUArray | None = None, stream: Any = None) -> 
     -------
     GPUArray
         A new array, or `out`.
+
+    Raises
+    ------
+    TypeError
+        Both are numbers, or the elements are records.
+    ValueError
+        The shapes do not broadcast, to each other or to that of ``out``.
 
     Examples
     --------
@@ -332,6 +360,13 @@ def logical_and(
     GPUArray
         Truth values.
 
+    Raises
+    ------
+    TypeError
+        An operand is neither an array nor a number, or the elements are records.
+    ValueError
+        The shapes do not broadcast, to each other or to that of ``out``.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -360,6 +395,13 @@ def logical_or(
     GPUArray
         Truth values.
 
+    Raises
+    ------
+    TypeError
+        An operand is neither an array nor a number, or the elements are records.
+    ValueError
+        The shapes do not broadcast, to each other or to that of ``out``.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -385,6 +427,11 @@ def logical_not(x: Any, /, out: GPUArray | None = None, *, allocator: Any = None
     -------
     GPUArray
         Truth values.
+
+    Raises
+    ------
+    TypeError
+        The operand is neither an array nor a number, or the elements are records.
 
     Examples
     --------

@@ -106,6 +106,13 @@ macro_rules! function {
         /// GPUArray
         ///     The values, in a new array or in `out`.
         ///
+        /// Raises
+        /// ------
+        /// TypeError
+        ///     `array` is no GPUArray, or of a dtype that the function is not defined for.
+        /// ValueError
+        ///     The shape does not broadcast to that of `out`.
+        ///
         /// Examples
         /// --------
         /// >>> from pygpu import cumath, gpuarray
@@ -156,6 +163,13 @@ macro_rules! function {
         /// -------
         /// GPUArray
         ///     The values, in a new array or in `out`.
+        ///
+        /// Raises
+        /// ------
+        /// TypeError
+        ///     There is no array, or the dtypes are ones that the function is not defined for.
+        /// ValueError
+        ///     The shapes do not broadcast, to each other or to that of `out`.
         ///
         /// Examples
         /// --------

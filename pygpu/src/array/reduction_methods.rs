@@ -112,6 +112,13 @@ with_dtype! {
     /// GPUArray
     ///     The sums: an array without axes if all elements are added.
     ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///
     /// Examples
     /// --------
     /// >>> import numpy as np
@@ -145,6 +152,13 @@ with_dtype! {
     /// -------
     /// GPUArray
     ///     The products: an array without axes if all elements are multiplied.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -249,6 +263,13 @@ without_dtype! {
     /// GPUArray
     ///     Truth values: an array without axes for that of all.
     ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
+    ///
     /// Examples
     /// --------
     /// >>> import numpy as np
@@ -278,6 +299,13 @@ without_dtype! {
     /// -------
     /// GPUArray
     ///     Truth values: an array without axes for that of all.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -313,6 +341,13 @@ impl GPUArray {
     /// -------
     /// GPUArray
     ///     The means; NaN where there are no elements.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -363,9 +398,12 @@ impl GPUArray {
     /// GPUArray
     ///     The values, which are real for complex numbers, too.
     ///
-    /// Notes
-    /// -----
-    /// The distances from the mean need memory of the array's size while the work is under way.
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records, or `dtype` is one without fractions.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
     ///
     /// Examples
     /// --------
@@ -416,9 +454,12 @@ impl GPUArray {
     /// GPUArray
     ///     The values, which are real for complex numbers, too.
     ///
-    /// Notes
-    /// -----
-    /// The distances from the mean need memory of the array's size while the work is under way.
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records, or `dtype` is one without fractions.
+    /// ValueError
+    ///     There is no such axis, one is named twice, or `out` has another shape.
     ///
     /// Examples
     /// --------
