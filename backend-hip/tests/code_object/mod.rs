@@ -64,8 +64,8 @@ fn scalar_spills(name: &str) -> u64 {
     if name.contains("_c128") || name.contains("_c64") {
         return 256;
     }
-    const MOST: [(&str, u64); 4] =
-        [("_reduce_", 512), ("_scan_", 128), ("_tan_", 4), ("_tanh_", 4)];
+    const MOST: [(&str, u64); 5] =
+        [("_reduce_", 512), ("_scan_", 128), ("_tan_", 4), ("_tanh_", 4), ("_gamma_", 32)];
     MOST.iter().find(|(part, _)| name.contains(part)).map_or(0, |(_, most)| *most)
 }
 

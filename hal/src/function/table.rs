@@ -33,7 +33,7 @@ macro_rules! unary_functions {
             Absolute "absolute" (NUMBERS, Own, Real, LightReal) = "absolute" -> cumath(fabs);
             /// -1, 0 or 1 (NaN for NaN); not for complex numbers.
             Sign "sign" (ORDERED, Own, Own, Light) = "sign" -> cumath(sign);
-            /// The complex conjugate; the number itself where it is real.
+            /// The complex conjugate; the number itself where it is real; of truth values an `Int8`.
             Conjugate "conjugate" (NUMBERS, Integer, Own, Light) = "conjugate";
             /// The real part.
             Real "real" (NUMBERS, Own, Real, Light) = "real";

@@ -128,7 +128,7 @@ unary! {
     Negative (Numeric) -> T;
     Absolute abs (Arithmetic) -> T::Real;
     Sign sign (RealNumber) -> T;
-    Conjugate conjugate (Arithmetic) -> T;
+    Conjugate conjugate (Numeric) -> T;
     Real real (Arithmetic) -> T::Real;
     Imaginary imaginary (Arithmetic) -> T::Real;
     LogicalNot logical_not (Arithmetic) -> bool;
