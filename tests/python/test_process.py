@@ -90,6 +90,17 @@ def test_imports_bring_little_of_the_standard_library():
     assert [name for name in extra if name.partition(".")[0] not in LIGHT] == []
 
 
+def test_imports_leave_kernels_and_enumerations_for_later():
+    code = """
+        import sys
+        import pygpu.driver, pygpu.gpuarray
+        late = {"_enumerations", "_snippets", "compiler", "cumath", "elementwise", "reduction"}
+        print(*sorted(name for name in late if f"pygpu.{name}" in sys.modules))
+        print(pygpu.driver.device_attribute.WARP_SIZE, "pygpu._enumerations" in sys.modules)
+    """
+    assert run_python(code).stdout.splitlines() == ["", "WARP_SIZE True"]
+
+
 def test_import_touches_no_device():
     run_python(
         "import pygpu, pygpu.gpuarray, pygpu.driver, pygpu.cumath",

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import elementwise
 from ._core import GPUArray
 from .characterize import has_double_support
 from .compyte.array import get_common_dtype
@@ -33,8 +32,10 @@ def _axpbyz(
     self: GPUArray, selffac: Any, other: GPUArray, otherfac: Any, out: GPUArray, stream: Any = None
 ) -> GPUArray:
     """Writes ``selffac * self + otherfac * other`` to ``out`` and returns that."""
+    from .elementwise import get_axpbyz_kernel
+
     _check(out, self, other)
-    kernel = elementwise.get_axpbyz_kernel(
+    kernel = get_axpbyz_kernel(
         self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
     )
     sides = selffac, self.gpudata, otherfac, other.gpudata
@@ -44,8 +45,10 @@ def _axpbyz(
 
 def _axpbz(self: GPUArray, selffac: Any, other: Any, out: GPUArray, stream: Any = None) -> GPUArray:
     """Writes ``selffac * self`` plus a number to ``out`` and returns that."""
+    from .elementwise import get_axpbz_kernel
+
     _check(out, self)
-    kernel = elementwise.get_axpbz_kernel(self.dtype, out.dtype)
+    kernel = get_axpbz_kernel(self.dtype, out.dtype)
     sides = selffac, self.gpudata, other
     kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
     return out
@@ -55,8 +58,10 @@ def _elwise_multiply(
     self: GPUArray, other: GPUArray, out: GPUArray, stream: Any = None
 ) -> GPUArray:
     """Writes the product of two arrays to ``out`` and returns that."""
+    from .elementwise import get_binary_op_kernel
+
     _check(out, self, other)
-    kernel = elementwise.get_binary_op_kernel(
+    kernel = get_binary_op_kernel(
         self.dtype, other.dtype, out.dtype, "*", self.shape == (), other.shape == ()
     )
     sides = self.gpudata, other.gpudata
