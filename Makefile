@@ -1,7 +1,9 @@
 # make demo      the main job on a real photograph, then the Rust example
-# make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests,
-#                and PyCUDA's own tests on the host and on the doubles
-# make test-all  the same without anything left out, on the wheel that users get, and longer
+# make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests on the
+#                host, and PyCUDA's own on the host and on the double of CUDA
+# make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, and other
+#                generations of ROCm's runtime
+# make test-all  both without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
 # make memcheck  the classic kernels and the executor of kernels under valgrind, on the host
 # make test-packages  the tests of packages that are built on PyCUDA, and pyarrow's of device memory;
@@ -91,7 +93,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize memcheck \
+.PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize memcheck \
   test-rust test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \
@@ -108,15 +110,22 @@ test:
 	+$(MAKE) --no-print-directory -j2 prepare
 	+$(MAKE) --no-print-directory -j2 --output-sync=target suites
 
-.PHONY: suites
-suites: test-python test-rust test-double test-pycuda
+.PHONY: suites more-suites
+suites: test-python-host test-rust $(addprefix double-,self cuda hip6 sticky-cuda sticky-hip) \
+  test-pycuda-host test-pycuda-cuda
+
+test-more:
+	+$(MAKE) --no-print-directory -j2 prepare
+	+$(MAKE) --no-print-directory -j2 --output-sync=target more-suites
+
+more-suites: test-python-hip test-pycuda-hip test-python-cuda $(addprefix double-,hip5 hip7 lacking forwarded)
 
 # Tests of kernels without a fault, in which checks find none.
 CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
 
 test-all: export PYGPU_TEST_ALL := 1
 test-all:
-	+$(MAKE) test test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python \
+	+$(MAKE) test test-more test-kernels MODULE=$(VENV)/.installed SAME= HIP_TESTS=tests/python \
 	  CUDA_TESTS="$(DRIVER_TESTS)"
 	+PYGPU_BACKEND=host $(MAKE) test-packages MODULE=$(VENV)/.installed
 	+$(ON_CUDA) PYGPU_BACKEND=cuda $(MAKE) test-packages MODULE=$(VENV)/.installed
@@ -176,7 +185,7 @@ double-sticky-hip:
 	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
 # What suites need. `make test` has made it before: a suite that waited for it again would start last.
-NEEDED := $(if $(filter suites,$(MAKECMDGOALS)),,$(MODULE) double)
+NEEDED := $(if $(filter suites more-suites,$(MAKECMDGOALS)),,$(MODULE) double)
 
 # On the host; on the doubles, what is about drivers.
 test-python: $(addprefix test-python-,host hip cuda)

@@ -7,6 +7,7 @@ import re
 import time
 
 import pytest
+from hypothesis import settings
 
 from pygpu import choose_backend, driver
 
@@ -25,6 +26,10 @@ KNOWS_PARAMETERS = BACKEND != "hip" or bool(IS_AMD)
 needs_parameters = pytest.mark.skipif(
     not KNOWS_PARAMETERS, reason="this driver does not tell which parameters a kernel has"
 )
+
+
+# For tests each of whose examples may be a kernel that is compiled.
+compiled_examples = settings(max_examples=max(5, settings().max_examples // 4))
 
 
 def busy(count: int) -> int:

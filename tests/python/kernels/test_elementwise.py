@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from device import compiled_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from pairs import numbers
 
@@ -393,7 +394,7 @@ def placed(shape, layout, dtype, seed):
     )
 
 
-@settings(deadline=None)
+@compiled_examples
 @given(layouts(), st.sampled_from(sorted(NAMES)), st.sampled_from(sorted(STATEMENTS)))
 def test_random_programs_are_numpys(where, code, statement):
     shape, places = where

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from device import compiled_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from pairs import numbers
 
@@ -176,7 +177,7 @@ KERNELS = {
 }
 
 
-@settings(deadline=None)
+@compiled_examples
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=3),
     st.lists(st.sampled_from([1, 2, -1, -3]), min_size=3, max_size=3),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from device import IS_DOUBLE
-from hypothesis import given, settings
+from device import IS_DOUBLE, compiled_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from processes import run_python
 
@@ -107,7 +107,7 @@ def last_nonzero(x):
 LAST = "b != 0 ? b : a"
 
 
-@settings(deadline=None)
+@compiled_examples
 @given(
     st.sampled_from(["i1", "u2", "i4", "i8", "f8"]),
     # One block scans up to four tiles; 256 are a team, and 128 is how far ahead memory is fetched.
@@ -158,7 +158,7 @@ def test_complex_numbers():
     np.testing.assert_allclose(kernel(gpuarray.to_gpu(x)).get(), np.cumsum(x))
 
 
-@settings(deadline=None)
+@compiled_examples
 @given(
     st.integers(0, 20_000),
     st.sampled_from([1, 2, -1, -3]),
