@@ -247,7 +247,6 @@ class DynamicModule(CudaModule):
         from . import compiler
 
         options = compiler.DEFAULT_NVCC_FLAGS if nvcc_options is None else nvcc_options
-        options = [option for option in options if not option.startswith("-l")]
         nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._compile_arguments
         ptx = compiler.compile(
             source,

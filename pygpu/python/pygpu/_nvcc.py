@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from . import _headers
@@ -22,6 +23,12 @@ _WITH_VALUE: tuple[str, ...] = (
     "-Xlinker",
     "-default-stream",
     "--default-stream",
+    "-Xcudafe",
+    "-t",
+    "--threads",
+    # Which kernels to make code for: all are.
+    "-e",
+    "--entries",
 )
 _ALONE: tuple[str, ...] = (
     "-m64",
@@ -43,6 +50,9 @@ _ALONE += ("--extended-lambda", "-expt-extended-lambda", "--expt-extended-lambda
 # Options of run-time compilers whose values look like options of the host.
 _WITH_OPTIONS = ("-Xptxas", "--ptxas-options")
 _ALONE += ("--keep", "-keep", "-cubin", "--cubin", "-shared", "-c", "--resource-usage")
+
+# A library, or a folder of libraries: only a linker reads those.
+_LIBRARY = re.compile(r"-L.|-l(?!ineinfo$|ib$|ink$).")
 
 # Options for which there is nothing in a run-time compiler.
 _OF_NVCC = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir", "-dryrun")
@@ -69,7 +79,9 @@ def without_host_options(options: Sequence[str]) -> list[str]:
             next(rest, None)
         elif option in _WITH_OPTIONS:
             left += [option, *filter(None, [next(rest, None)])]
-        elif _name(option) not in _WITH_VALUE and option not in _ALONE:
+        elif option == "-isystem":
+            left.append("-I" + next(rest, ""))
+        elif not (_name(option) in _WITH_VALUE or option in _ALONE or _LIBRARY.match(option)):
             left.append(option)
     return left
 

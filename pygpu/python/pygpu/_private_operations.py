@@ -38,7 +38,8 @@ def _axpbyz(
     kernel = get_axpbyz_kernel(
         self.dtype, other.dtype, out.dtype, self.shape == (), other.shape == ()
     )
-    sides = selffac, self.gpudata, otherfac, other.gpudata
+    factors = self.dtype.type(selffac), other.dtype.type(otherfac)
+    sides = factors[0], self.gpudata, factors[1], other.gpudata
     kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
     return out
 
@@ -49,7 +50,7 @@ def _axpbz(self: GPUArray, selffac: Any, other: Any, out: GPUArray, stream: Any 
 
     _check(out, self)
     kernel = get_axpbz_kernel(self.dtype, out.dtype)
-    sides = selffac, self.gpudata, other
+    sides = out.dtype.type(selffac), self.gpudata, out.dtype.type(other)
     kernel.prepared_async_call(out._grid, out._block, stream, *sides, out.gpudata, out.mem_size)
     return out
 

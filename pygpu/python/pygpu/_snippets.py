@@ -193,6 +193,10 @@ class Usage:
         texts = (self._rest, *beside, *map(str, options or ()))
         self.order_free = not hidden and not any(map(elsewhere.search, texts))
 
+    def elsewhere(self, name: str) -> bool:
+        """Whether an array is accessed at another index than the running one."""
+        return re.search(rf"(?<![\w$]){name}\b", self._rest) is not None
+
     def in_packs(self) -> dict[str, tuple[bool, bool]]:
         """Returns for each array whether a thread that serves several neighbours at once has to
         load and to store them; empty if the expressions are not fit for that."""
@@ -297,12 +301,20 @@ def headers(strides: Strides) -> str:
     return lines + ("#include <pygpu-strided.hpp>\n" if strides.ranks else "")
 
 
-def declaration(declared: Sequence[Declared], usage: Usage) -> list[tuple[str, Any, bool, bool]]:
+def declaration(
+    declared: Sequence[Declared], usage: Usage
+) -> list[tuple[str, Any, bool, bool, bool]]:
     """Returns the arguments as the launchers of the core take them."""
     return [
-        (it.name, it.argument.dtype, it.name in usage.indexed, it.constant)
+        (
+            it.name,
+            it.argument.dtype,
+            it.name in usage.indexed,
+            usage.elsewhere(it.name),
+            it.constant,
+        )
         if it.is_vector
-        else (it.name, it.argument.struct_char, False, False)
+        else (it.name, it.argument.struct_char, False, False, False)
         for it in declared
     ]
 

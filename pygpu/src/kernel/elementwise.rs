@@ -100,7 +100,7 @@ impl ElementwiseLauncher {
     }
 
     /// Sets the arguments once: tuples of a name, a dtype or a format code, whether the running index
-    /// accesses it, and whether it is only read.
+    /// accesses it, whether something else does, and whether it is only read.
     #[pyo3(signature = (name, parameters, order_free, pack, sequential))]
     fn _declare(
         &self,

@@ -30,7 +30,16 @@ pub(super) struct Vector {
     dtype: DType,
     /// The expressions access it at the running index: its length is that of the others.
     pub(super) indexed: bool,
+    /// They access it at other indices, too: it may be longer.
+    elsewhere: bool,
     pub(super) access: Access,
+}
+
+impl Vector {
+    /// Whether an array of so many elements can be visited with others of `size`.
+    fn fits(&self, elements: usize, size: usize) -> bool {
+        !self.indexed || elements == size || (self.elsewhere && elements > size)
+    }
 }
 
 /// The declared arguments of a kernel, in order.
@@ -47,7 +56,7 @@ pub(super) type Arrays<'a> = SmallVec<[(Vector, &'a Array); 6]>;
 
 impl Signature {
     /// Reads tuples of a name, a dtype or a format code, and, for an array, whether the running index
-    /// accesses it and whether the kernel only reads it.
+    /// accesses it, whether something else does, and whether the kernel only reads it.
     pub(super) fn parse(
         name: String,
         parameters: &Bound<'_, PyAny>,
@@ -56,13 +65,14 @@ impl Signature {
         let parameters = parameters
             .try_iter()?
             .map(|item| {
-                let (name, of, indexed, constant): (String, Bound<'_, PyAny>, bool, bool) =
-                    item?.extract()?;
+                type Item<'py> = (String, Bound<'py, PyAny>, bool, bool, bool);
+                let (name, of, indexed, elsewhere, constant): Item<'_> = item?.extract()?;
                 let form = match of.cast::<PyString>() {
                     Ok(text) => Form::Scalar(code(&text.to_cow()?).map_err(PyTypeError::new_err)?),
                     Err(_) => Form::Vector(Vector {
                         dtype: dtypes::parse(&of)?.1,
                         indexed,
+                        elsewhere,
                         access: if constant { Access::Read } else { Access::Write },
                     }),
                 };
@@ -147,10 +157,10 @@ impl Signature {
     }
 
     /// Raises `ValueError` unless all arrays that the running index accesses have as many elements as
-    /// the first array.
+    /// the first array; those that are accessed elsewhere, too, may have more.
     pub(super) fn check_lengths(&self, arrays: &Arrays<'_>) -> PyResult<()> {
         let size = arrays.first().map_or(0, |(_, array)| array.size());
-        let other = |(vector, array): &(Vector, &Array)| vector.indexed && array.size() != size;
+        let other = |(vector, array): &(Vector, &Array)| !vector.fits(array.size(), size);
         match arrays.iter().position(other) {
             None => Ok(()),
             Some(position) => Err(PyValueError::new_err(format!(

@@ -40,6 +40,18 @@ def test_objects_with_a_shape():
     np.testing.assert_array_equal(z.get(), 2 * x.get())
 
 
+def test_an_array_that_is_accessed_elsewhere_may_be_longer():
+    total = ElementwiseKernel("float *z, float *x", "z[i] = x[i] + x[i + n]")
+    z, x = gpuarray.zeros(3, np.float32), gpuarray.arange(6, dtype=np.float32)
+    total(z, x)
+    np.testing.assert_array_equal(z.get(), [3, 5, 7])
+    with pytest.raises(ValueError, match="array x of kernel kernel has 2 elements; array z has 3"):
+        total(z, x[:2])
+    copy = ElementwiseKernel("float *z, float *x", "z[i] = x[i]")
+    with pytest.raises(ValueError, match="has 6 elements"):
+        copy(z, x)
+
+
 def test_objects_that_do_not_fit():
     double = ElementwiseKernel("float *x, float *z", "z[i] = 2 * x[i]")
     x = gpuarray.zeros(6, np.float32)

@@ -38,6 +38,8 @@ def test_macros_of_the_command_line_meet_no_names_of_the_language(options):
         ["-Wno-deprecated-gpu-targets", "--expt-relaxed-constexpr", "--source-in-ptx"],
         ["--default-stream", "per-thread", "-allow-unsupported-compiler", "--extended-lambda"],
         ["-default-stream=legacy", "-Xcompiler", "-O3", "-lineinfo", "-O3"],
+        ["-e", "k", "--entries=k", "-lcudart", "-L/usr/lib", "-Xcudafe", "--diag_suppress=2"],
+        ["-isystem", "/usr/include"],
     ],
 )
 def test_options_of_nvcc_that_change_no_code_of_a_device(options):
@@ -48,6 +50,11 @@ def test_an_option_keeps_a_value_that_looks_like_one():
     given = ["-v", "-Xptxas", "-v", "-Xcompiler", "-v", "--ptxas-options", "-O3", "-O3", "-Xptxas"]
     left = ["-Xptxas", "-v", "--ptxas-options", "-O3", "-Xptxas"]
     assert without_host_options(given) == left
+
+
+def test_libraries_and_lines_begin_alike():
+    given = ["-lcublas", "-lineinfo", "-L.", "-isystem", "there"]
+    assert without_host_options(given) == ["-lineinfo", "-Ithere"]
 
 
 def test_macros_of_a_program_meet_no_names_of_headers():
