@@ -150,6 +150,7 @@ impl Library {
             checked,
             destructors: symbols
                 .find("__dso_handle")
+                .filter(|_| symbols.is_undefined("__cxa_atexit"))
                 .map(|it| base.wrapping_add(it.value as usize)),
             _handle: handle,
         };

@@ -87,9 +87,9 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// True for a function or variable that is declared only.
+    /// True for a function or variable that is declared only, of whatever version.
     pub(crate) fn is_undefined(&self, name: &str) -> bool {
-        self.undefined.iter().any(|it| it.0 == name)
+        self.undefined.iter().any(|it| it.0.split('@').next() == Some(name))
     }
 
     /// Names of thread-local variables that are declared only.
