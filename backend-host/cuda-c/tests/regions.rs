@@ -13,11 +13,14 @@ mod model;
 mod rows;
 #[path = "regions/text.rs"]
 mod text;
+#[path = "regions/tree.rs"]
+mod tree;
 mod units;
 
 use cuda_c::{Compiler, Kernel, Language, Library, Optimization, Schedule, Shape, Source};
-use kernel::{Maker, Random, Tree};
+use kernel::{Maker, Random};
 use std::ffi::c_void;
+use tree::Tree;
 
 /// Runs a kernel, and returns what it has written: a number for each thread, and for each element of the data.
 fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -> Vec<i32> {

@@ -1,5 +1,7 @@
 //! Random kernels as trees.
 
+use super::tree::{Kind, Statement, Tree, Value};
+
 /// Numbers that look random: xorshift.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -10,87 +12,6 @@ impl Random {
         self.0 ^= self.0 << 17;
         (self.0 >> 11) as usize % limit
     }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Value {
-    Number(i32),
-    /// A parameter of the kernel: 0 or 1.
-    Parameter(usize),
-    /// `threadIdx`, `blockIdx`, `blockDim` and `gridDim` along an axis.
-    Index(usize, usize),
-    /// The number of the thread in its block.
-    Thread,
-    Variable(usize),
-    Element(usize, Box<Value>),
-    /// The thread's own place in shared memory.
-    OwnShared,
-    Binary(&'static str, Box<Value>, Box<Value>),
-    Choice(Box<Value>, Box<Value>, Box<Value>),
-    /// A call of a device function that takes values.
-    Call(Box<Value>, Box<Value>),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Statement {
-    Barrier,
-    /// A variable of a number: with `const`, and with what it begins with.
-    Declare {
-        id: usize,
-        is_const: bool,
-        value: Option<Value>,
-    },
-    /// An array of four elements.
-    Array {
-        id: usize,
-        values: Option<[Value; 2]>,
-    },
-    Assign(usize, &'static str, Value),
-    /// `++` or `--`.
-    Step(usize, &'static str),
-    AssignElement(usize, Value, &'static str, Value),
-    AssignShared(&'static str, Value),
-    /// All write to shared memory, and read what another one wrote.
-    Exchange(usize, Value),
-    If(Value, Vec<Statement>, Vec<Statement>),
-    /// From a value to another one, by a number.
-    For {
-        id: usize,
-        from: Value,
-        to: Value,
-        by: i32,
-        body: Vec<Statement>,
-    },
-    /// So many times at most, while the value is not zero, which is asked first or last.
-    While {
-        id: usize,
-        times: Value,
-        asks_last: bool,
-        body: Vec<Statement>,
-    },
-    /// `for (i = ...; i < limit; i += all threads of the grid)` adds elements of the data to a variable, or
-    /// writes them.
-    Strided {
-        id: usize,
-        sum: usize,
-        limit: Value,
-        writes: bool,
-    },
-    Break,
-    Continue,
-    Return(Value),
-    /// Functions that write by a pointer, and by a reference.
-    CallPointer(usize, Value),
-    CallReference(usize, Value),
-    Block(Vec<Statement>),
-}
-
-/// A kernel: its statements, and what each thread writes at the end.
-#[derive(Clone, Debug)]
-pub(crate) struct Tree {
-    pub(crate) statements: Vec<Statement>,
-    pub(crate) result: Value,
-    pub(crate) variables: usize,
 }
 
 /// What a variable may be used for.
@@ -114,13 +35,13 @@ impl Variable {
 /// Makes a random kernel.
 pub(crate) struct Maker<'r> {
     random: &'r mut Random,
-    variables: usize,
+    kinds: Vec<Kind>,
     scope: Vec<Variable>,
 }
 
 impl<'r> Maker<'r> {
     pub(crate) fn new(random: &'r mut Random) -> Maker<'r> {
-        Maker { random, variables: 0, scope: Vec::new() }
+        Maker { random, kinds: Vec::new(), scope: Vec::new() }
     }
 
     pub(crate) fn tree(mut self) -> Tree {
@@ -131,7 +52,7 @@ impl<'r> Maker<'r> {
         statements.extend(self.statements(count, 3, true, false));
         statements.push(Statement::Barrier);
         let result = self.value(3, false);
-        Tree { statements, result, variables: self.variables }
+        Tree { statements, result, kinds: self.kinds }
     }
 
     fn pick(&mut self, wanted: impl Fn(&Variable) -> bool) -> Option<usize> {
@@ -192,10 +113,23 @@ impl<'r> Maker<'r> {
     }
 
     fn declare(&mut self, is_uniform: bool, is_const: bool, is_array: bool) -> usize {
-        let id = self.variables;
-        self.variables += 1;
+        let id = self.undeclared();
         self.scope.push(Variable { id, is_uniform, is_const, is_array, is_shifted: false });
         id
+    }
+
+    /// The number of a variable that no later statement names.
+    fn undeclared(&mut self) -> usize {
+        self.kinds.push(Kind::default());
+        self.kinds.len() - 1
+    }
+
+    /// The declaration of a variable, of a random type.
+    fn declaration(&mut self, id: usize, is_const: bool, value: Value) -> Statement {
+        let kinds = [Kind::Int, Kind::Int, Kind::Short, Kind::Byte];
+        let kind = kinds[self.random.below(kinds.len())];
+        self.kinds[id] = kind;
+        Statement::Declare { id, kind, is_const, value: Some(value) }
     }
 
     /// A variable that is shifted, or the next shift of one.
@@ -205,7 +139,7 @@ impl<'r> Maker<'r> {
             Some(id) if self.random.below(4) == 0 => Statement::Step(id, step),
             Some(id) if self.random.below(4) > 0 => {
                 let operator = ["+=", "-="][self.random.below(2)];
-                Statement::Assign(id, operator, self.value(1, true))
+                Statement::Assign(id, self.kinds[id], operator, self.value(1, true))
             }
             _ => {
                 let own = [Value::Thread, Value::Index(0, 0)][self.random.below(2)].clone();
@@ -214,7 +148,7 @@ impl<'r> Maker<'r> {
                 if let Some(last) = self.scope.last_mut() {
                     last.is_shifted = true;
                 }
-                Statement::Declare { id, is_const: false, value: Some(value) }
+                self.declaration(id, false, value)
             }
         }
     }
@@ -228,7 +162,7 @@ impl<'r> Maker<'r> {
                 let is_const = self.random.below(3) == 0;
                 let value = self.value(2, is_uniform);
                 let id = self.declare(is_uniform, is_const, false);
-                Statement::Declare { id, is_const, value: Some(value) }
+                self.declaration(id, is_const, value)
             }
             2 => {
                 let values = [self.value(1, false), self.value(1, false)];
@@ -249,7 +183,7 @@ impl<'r> Maker<'r> {
                         // A shift by the same in all threads is an assignment of its own.
                         let is_same = is_uniform || number == 1;
                         let operator = ["=", "+=", "-=", "^="][self.random.below(4)];
-                        Statement::Assign(id, operator, self.value(2, is_same))
+                        Statement::Assign(id, self.kinds[id], operator, self.value(2, is_same))
                     }
                 }
             }
@@ -275,8 +209,7 @@ impl<'r> Maker<'r> {
                 let limit = self.value(1, true);
                 let chosen = self.pick(Variable::is_free);
                 let Some(sum) = chosen else { return Statement::AssignShared("-=", Value::Thread) };
-                let id = self.variables;
-                self.variables += 1;
+                let id = self.undeclared();
                 Statement::Strided { id, sum, limit, writes: is_outer && self.random.below(2) == 0 }
             }
             11 if in_loop && self.random.below(2) == 0 => {

@@ -1,6 +1,6 @@
 //! What a kernel computes: each statement for all threads of a block before the next one.
 
-use super::kernel::{Statement, Tree, Value};
+use super::tree::{Kind, Statement, Tree, Value};
 
 /// Elements of the kernels' data.
 pub(crate) const DATA: usize = 256;
@@ -21,7 +21,8 @@ pub(crate) fn run(tree: &Tree, grid: [usize; 3], block: [usize; 3], numbers: [i3
             block,
             at,
             numbers,
-            variables: vec![vec![[0; 4]; tree.variables]; threads],
+            variables: vec![vec![[0; 4]; tree.kinds.len()]; threads],
+            kinds: &tree.kinds,
             shared: vec![0x5a5a_5a5a; 512],
             results: vec![0; threads],
             written,
@@ -50,7 +51,8 @@ impl Left {
     }
 }
 
-struct Model {
+struct Model<'t> {
+    kinds: &'t [Kind],
     grid: [usize; 3],
     block: [usize; 3],
     at: usize,
@@ -79,7 +81,7 @@ fn apply(operator: &str, a: i32, b: i32) -> i32 {
     }
 }
 
-impl Model {
+impl Model<'_> {
     fn threads(&self) -> usize {
         self.variables.len()
     }
@@ -125,9 +127,10 @@ impl Model {
         }
     }
 
-    fn set(&mut self, active: &[bool], id: usize, make: impl Fn(&Model, usize, i32) -> i32) {
+    fn set(&mut self, active: &[bool], id: usize, make: impl Fn(&Model<'_>, usize, i32) -> i32) {
         for thread in on(active) {
-            self.variables[thread][id][0] = make(self, thread, self.variables[thread][id][0]);
+            let value = make(self, thread, self.variables[thread][id][0]);
+            self.variables[thread][id][0] = self.kinds[id].stored(value);
         }
     }
 
@@ -147,7 +150,7 @@ impl Model {
                     }
                 }
             }
-            Statement::Assign(id, operator, value) => {
+            Statement::Assign(id, _, operator, value) => {
                 self.set(active, *id, |it, thread, old| {
                     apply(operator, old, it.value(value, thread))
                 });
@@ -184,13 +187,14 @@ impl Model {
             }
             Statement::For { id, from, to, by, body } => {
                 self.set(active, *id, |it, thread, _| it.value(from, thread));
-                let goes_on =
-                    |it: &Model, thread: usize| it.variables[thread][*id][0] < it.value(to, thread);
+                let goes_on = |it: &Model<'_>, thread: usize| {
+                    it.variables[thread][*id][0] < it.value(to, thread)
+                };
                 self.repeat(active, *id, *by, false, &goes_on, body);
             }
             Statement::While { id, times, asks_last, body } => {
                 self.set(active, *id, |it, thread, _| it.value(times, thread));
-                let goes_on = |it: &Model, thread: usize| it.variables[thread][*id][0] > 0;
+                let goes_on = |it: &Model<'_>, thread: usize| it.variables[thread][*id][0] > 0;
                 self.repeat(active, *id, -1, *asks_last, &goes_on, body);
             }
             Statement::Strided { id, sum, limit, writes } => {
@@ -230,7 +234,7 @@ impl Model {
         id: usize,
         by: i32,
         asks_last: bool,
-        goes_on: &dyn Fn(&Model, usize) -> bool,
+        goes_on: &dyn Fn(&Model<'_>, usize) -> bool,
         body: &[Statement],
     ) {
         let mut looping = active.to_vec();
@@ -277,7 +281,8 @@ impl Model {
                 }
                 let factor = if writes { 1 } else { at as i32 + 1 };
                 let old = self.variables[thread][sum][0];
-                self.variables[thread][sum][0] = old.wrapping_add(data(at).wrapping_mul(factor));
+                let value = old.wrapping_add(data(at).wrapping_mul(factor));
+                self.variables[thread][sum][0] = self.kinds[sum].stored(value);
                 if writes {
                     self.written[at] =
                         self.written[at].wrapping_add(data(at).wrapping_add(self.numbers[0]));

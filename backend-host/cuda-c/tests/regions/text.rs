@@ -1,12 +1,12 @@
 //! The text of random kernels.
 
-use super::kernel::{Statement, Tree, Value};
+use super::tree::{Statement, Tree, Value};
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
 __device__ int mixed(int a, int b) { return a * 31 ^ (b + (a & 7)); }
-__device__ void add_to(int *place, int by) { *place += by; }
-__device__ void mix_into(int &place, int with) { place = place * 3 ^ with; }
+template <class T> __device__ void add_to(T *place, int by) { *place += by; }
+template <class T> __device__ void mix_into(T &place, int with) { place = place * 3 ^ with; }
 ";
 
 /// The text of kernels.
@@ -63,10 +63,11 @@ impl Statement {
     fn write(&self, text: &mut String) {
         let _ = match self {
             Statement::Barrier => writeln!(text, "__syncthreads();"),
-            Statement::Declare { id, is_const, value } => {
+            Statement::Declare { id, kind, is_const, value } => {
                 let (is_const, value) = (if *is_const { "const " } else { "" }, value.as_ref());
-                let value = value.map_or(String::new(), |it| format!(" = {}", it.text()));
-                writeln!(text, "{is_const}int v{id}{value};")
+                let name = kind.name();
+                let value = value.map_or(String::new(), |it| format!(" = ({name})({})", it.text()));
+                writeln!(text, "{is_const}{name} v{id}{value};")
             }
             Statement::Array { id, values } => match values {
                 Some([a, b]) => {
@@ -74,7 +75,11 @@ impl Statement {
                 }
                 None => writeln!(text, "int v{id}[4];"),
             },
-            Statement::Assign(id, operator, value) => {
+            // A constant that does not fit would be warned of.
+            Statement::Assign(id, kind, "=", value) => {
+                writeln!(text, "v{id} = ({})({});", kind.name(), value.text())
+            }
+            Statement::Assign(id, _, operator, value) => {
                 writeln!(text, "v{id} {operator} {};", value.text())
             }
             Statement::Step(id, operator) => writeln!(text, "v{id}{operator};"),
