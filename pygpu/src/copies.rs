@@ -66,6 +66,11 @@ impl DeviceAddress {
         Ok(DeviceAddress { address, memory: Some(memory) })
     }
 
+    /// True for memory that was allocated here for the device alone: neither managed nor another library's.
+    fn is_of_device(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.external_owner().is_none())
+    }
+
     pub(crate) fn access(&self, access: Access) -> Option<Use<'_>> {
         self.memory.as_ref().map(|memory| (memory, access))
     }
@@ -178,7 +183,8 @@ pub(crate) fn copy_to_host(
     queue(py, &stream, &[from.access(Access::Read)], [dest, src], transfer)
 }
 
-/// Copies inside device memory; with `wait`, returns when it has arrived.
+/// Copies inside device memory; with `wait`, returns when it has arrived, if anything but streams can read it.
+/// The driver does not wait for copies inside device memory, either.
 #[pyfunction]
 pub(crate) fn copy_on_device(
     py: Python<'_>,
@@ -190,7 +196,10 @@ pub(crate) fn copy_on_device(
 ) -> PyResult<()> {
     let (to, from) =
         (DeviceAddress::new("dest", dest, size)?, DeviceAddress::new("src", src, size)?);
-    let stream = stream_argument(stream, &current_device()?)?;
+    let device = current_device()?;
+    let wait =
+        wait && !(device.device.shares_streams() && to.is_of_device() && from.is_of_device());
+    let stream = stream_argument(stream, &device)?;
     let transfer =
         Transfer::linear(Direction::DeviceToDevice, to.address, from.address, size, wait);
     let uses = [to.access(Access::Write), from.access(Access::Read)];

@@ -217,20 +217,22 @@ def test_the_interface_names_no_stream_where_nothing_is_queued():
 @on_a_gpu
 @pytest.mark.skipif(not IS_DOUBLE, reason="whether work is still queued is not known on a GPU")
 def test_the_interface_names_the_stream_that_wrote_last():
+    # More than what a reader waits for.
+    many = 200
     stream = driver.Stream(1)
     a = gpuarray.zeros(COUNT, np.float32)
-    for _ in range(5):
+    for _ in range(many):
         a.fill(1)
     assert a.__cuda_array_interface__["stream"] == 1
     driver.Context.synchronize()
-    for _ in range(5):
+    for _ in range(many):
         a.fill(1, stream)
     assert a.__cuda_array_interface__["stream"] == stream.handle
     assert a[10:].__cuda_array_interface__["stream"] == stream.handle
     stream.synchronize()
     assert a.__cuda_array_interface__["stream"] is None
     own = driver.Stream.from_handle(2)
-    for _ in range(5):
+    for _ in range(many):
         a.fill(1, own)
     # The number 2 is another stream on another thread: the work has run instead.
     assert a.__cuda_array_interface__["stream"] is None
