@@ -94,7 +94,7 @@ _UNASKED = {
     "limits.h": r"(?:CHAR|SCHAR|SHRT|INT|LONG|LLONG)_(?:MIN|MAX)|U(?:CHAR|SHRT|INT|LONG|LLONG)_MAX",
     "float.h": r"(?:FLT|DBL)_(?:EPSILON|MIN|MAX|DIG|MANT_DIG)",
     "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)"
-    r"|INFINITY|NAN|HUGE_VALF?",
+    r"|INFINITY|NAN|HUGE_VALF?|float_t|double_t",
     "assert.h": r"assert",
     "stddef.h": r"NULL",
 }

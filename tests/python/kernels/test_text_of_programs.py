@@ -52,6 +52,11 @@ def test_an_option_keeps_a_value_that_looks_like_one():
     assert without_host_options(given) == left
 
 
+def test_headers_of_functions_that_a_host_calls():
+    source = "#include <curand.h>\n#include <cuda_runtime.h>\n__global__ void k(int *p) { *p = 4; }"
+    assert run(source, np.zeros(1, "i4"))[0] == 4
+
+
 def test_libraries_and_lines_begin_alike():
     given = ["-lcublas", "-lineinfo", "-L.", "-isystem", "there"]
     assert without_host_options(given) == ["-lineinfo", "-Ithere"]
@@ -74,7 +79,7 @@ __global__ void k(T *p) { *p = norm(pycuda::complex<T>(3, 4)); }
 
 def test_names_that_nvcc_has_unasked():
     source = """
-__global__ void k(uint8_t *small, uint64_t *large, double *real) {
+__global__ void k(uint8_t *small, uint64_t *large, double_t *real) {
     *small = UINT8_MAX;
     *large = INT_MAX + (uint64_t)UINT_MAX;
     *real = M_PI + FLT_EPSILON + (isnan(NAN) && isinf(INFINITY)) + (small == NULL);
@@ -89,6 +94,7 @@ __global__ void k(uint8_t *small, uint64_t *large, double *real) {
     ("source", "headers"),
     [
         ("uint32_t x = INT_MAX;", ["stdint.h", "limits.h"]),
+        ("float_t x; double_t y;", ["math.h"]),
         ("typedef unsigned long long uint64_t; uint64_t x;", []),
         ("typedef unsigned long uint64_t; uint64_t x;", ["stdint.h"]),
         ("#ifdef ELSEWHERE\ntypedef int int32_t;\n#endif\nint32_t x;", ["stdint.h"]),

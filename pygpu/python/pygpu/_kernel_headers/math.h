@@ -1,6 +1,8 @@
 // The compilers of kernels have the functions built in; these are the constants.
 #ifndef PYGPU_MATH_H
 #define PYGPU_MATH_H
+typedef float float_t;
+typedef double double_t;
 #define M_E 2.7182818284590452354
 #define M_LOG2E 1.4426950408889634074
 #define M_LOG10E 0.43429448190325182765
