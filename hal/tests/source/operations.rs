@@ -109,6 +109,7 @@ pub(crate) fn all() -> Vec<Description> {
             folded.inputs[0] = Input::Scalar(zero(dtype));
             list.push(Description::Elementwise(folded));
         }
+        list.extend(compared(dtype));
         for reduction in Reduction::ALL {
             let result = reduction.result(dtype);
             for (shape, kept) in [(vec![100], false), (vec![1 << 20], false), (vec![40, 90], true)]
@@ -277,6 +278,41 @@ pub(crate) fn all() -> Vec<Description> {
 }
 
 /// A thousand elements along the axis, and indices one after the other.
+/// Reductions of positions and of squared distances: along rows and columns, whole and in parts, with gaps.
+fn compared(dtype: DType) -> Vec<Description> {
+    let size = dtype.size() as isize;
+    let real = if dtype.size() > 4 { DType::Float64 } else { DType::Float32 };
+    let mut list = Vec::new();
+    for (shape, strides, axis) in [
+        ([40, 90], [90, 1], 1),
+        ([4, 1 << 20], [1 << 20, 1], 1),
+        ([64, 96], [96, 1], 0),
+        ([1 << 16, 96], [96, 1], 0),
+        ([40, 90], [180, 2], 1),
+    ] {
+        let along = |dtype: DType| {
+            let mut kept = [0; 2];
+            kept[1 - axis] = dtype.size() as isize;
+            kept
+        };
+        let elements = || operand(0x10000, dtype, &strides.map(|it| it * size));
+        let mut reduce = |reduction, compute, input, output: DType| {
+            let output = operand(0x20000, output, &along(output));
+            let shape = shape[..].into();
+            list.push(Description::Reduce(Reduce { reduction, compute, shape, input, output }));
+        };
+        let value = operand(0x40000, dtype, &along(dtype));
+        let compute = if shape[axis] > 96 { DType::Int64 } else { DType::Int32 };
+        let positions = Mapped::Position(elements(), value);
+        reduce(Reduction::Minimum, compute, positions, DType::Int64);
+        if !dtype.is_complex() {
+            let from = operand(0x40000, real, &along(real));
+            reduce(Reduction::Sum, real, Mapped::SquaredDistance(elements(), from), real);
+        }
+    }
+    list
+}
+
 fn indexed(dtype: DType, index: DType) -> Indexed {
     Indexed {
         base: operand(0x10000, dtype, &[0]),

@@ -43,7 +43,19 @@ fn reductions_of_all_axes_inner_axes_and_outer_axes() {
         let shape = [rows, columns];
         let dot = Mapped::Product(input.operand(&[c, 1]), input.operand(&[c, 1]));
         let product = Memory::<f64>::zeros(1);
+        let least = Memory::new(
+            &(0..columns)
+                .map(|j| (0..rows).map(|i| values[i * columns + j]).min().expect("a row"))
+                .collect::<Vec<i32>>(),
+        );
+        let place = Memory::<i64>::zeros(columns);
+        let places = Mapped::Position(input.operand(&[c, 1]), least.operand(&[0, 1]));
+        let squares = Memory::<f64>::zeros(rows);
+        let about = Memory::new(&(0..rows).map(|i| i as f64).collect::<Vec<f64>>());
+        let distances = Mapped::SquaredDistance(input.operand(&[c, 1]), about.operand(&[1, 0]));
         let ok = run(&[
+            reduce(Reduction::Minimum, DType::Int32, &shape, places, place.operand(&[0, 1])),
+            reduce(Reduction::Sum, DType::Float64, &shape, distances, squares.operand(&[1, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), all.operand(&[0, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), inner.operand(&[1, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), outer.operand(&[0, 1])),
@@ -57,6 +69,15 @@ fn reductions_of_all_axes_inner_axes_and_outer_axes() {
         let row = |i: usize| values[i * columns..][..columns].iter();
         let column = |j: usize| values.iter().skip(j).step_by(columns);
         assert_eq!(all.values()[0], values.iter().map(|&x| i64::from(x)).sum::<i64>());
+        for (j, &found) in place.values().iter().enumerate() {
+            let least = least.values()[j];
+            assert_eq!(Some(found as usize), column(j).position(|&it| it == least), "{j}");
+        }
+        for (i, &found) in squares.values().iter().enumerate() {
+            // Whole numbers, which sums of any order hold.
+            let square = |&it: &i32| (f64::from(it) - i as f64).powi(2);
+            assert_eq!(found, row(i).map(square).sum::<f64>());
+        }
         for i in 0..rows {
             assert_eq!(inner.values()[i], row(i).map(|&x| i64::from(x)).sum::<i64>());
             assert_eq!(Some(&lowest.values()[i]), row(i).min());
