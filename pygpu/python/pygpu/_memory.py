@@ -261,8 +261,8 @@ def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
 
     Notes
     -----
-    The driver's function is ``cuMemcpyDtoD``. As there, the host does not wait for the copy; what uses
-    the memory next, does.
+    The driver's function is ``cuMemcpyDtoD``. As there, the host does not wait for the copy; what
+    uses the memory next, does.
 
     Examples
     --------
