@@ -189,12 +189,15 @@ fn a_forked_child_runs_kernels_on_threads_of_its_own() {
         ready.wait();
         let all_fail = || (0..THREADS).all(|_| fails());
         // The system gives new threads the numbers of those that the child does not have.
-        assert!(in_a_child(|| all_fail()
-            && std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(fails)).collect();
-                threads.into_iter().all(|it| it.join().unwrap_or(false))
-            })));
+        let of_child = in_a_child(|| {
+            all_fail()
+                && std::thread::scope(|scope| {
+                    let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(fails)).collect();
+                    threads.into_iter().all(|it| it.join().unwrap_or(false))
+                })
+        });
         done.wait();
+        assert!(of_child);
     });
 }
 
