@@ -20,8 +20,8 @@ impl Drop for CaptureGuard {
     fn drop(&mut self) {
         if self.stream.is_capturing().unwrap_or(false) {
             let stream = self.stream.clone();
-            // The captured work is dropped, too. There is nobody to report a failure to.
-            Python::try_attach(|py| py.detach(|| drop(stream.end_capture())));
+            // The collector runs on any thread. There is nobody to report a failure to.
+            Python::try_attach(|py| py.detach(|| drop(stream.abandon_capture())));
         }
     }
 }

@@ -75,7 +75,9 @@ trait Pollable: Sync {
 
 impl Pollable for &dyn Stream {
     fn is_done(&self) -> Result<bool> {
-        self.query()
+        // Where another thread has begun a capture, the work before it has run, and the query is false until
+        // the capture ends.
+        Ok(self.query()? || self.is_capturing()?)
     }
 
     fn answers(&self) -> bool {

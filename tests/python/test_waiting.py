@@ -184,3 +184,32 @@ BESIDE_A_COPY = """
 def test_others_go_on_beside_a_copy_that_waits(what):
     done = run_python(BESIDE_A_COPY, what, PYGPU_BACKEND="host")
     assert done.stdout.split() == ["beside"]
+
+
+def test_a_wait_ends_where_another_thread_begins_a_capture():
+    # The work before the capture has run then. A wait for a stream that captures is refused, and
+    # ends the capture.
+    run_python(
+        """
+        import threading
+        import numpy as np
+        import pygpu.autoinit
+        from pygpu import driver, gpuarray
+        stream = driver.Stream(1)
+        a = gpuarray.zeros(1_000_000, np.float64).on(stream)
+        for wait in [stream.synchronize, driver.Context.synchronize, a.get] * 5:
+            for value in range(10):
+                a.fill(value, stream)
+            thread = threading.Thread(target=stream.begin_capture, args=["relaxed"])
+            thread.start()
+            try:
+                wait()
+            except driver.Error as error:
+                assert "captur" in str(error), error
+            thread.join()
+            try:
+                stream.end_capture()
+            except driver.Error as error:
+                assert "captur" in str(error), error
+        """
+    )

@@ -154,9 +154,9 @@ impl HostStream {
         Ok(HostGraph::new(&self.device, nodes, memory))
     }
 
-    /// Ends a capture that its stream does not outlive; one that began on another stream cannot be
+    /// Ends a capture that its stream does not outlive, or that no object of a program can end; one that began on another stream cannot be
     /// joined any longer.
-    pub(super) fn abandon_capture(&self) {
+    pub(super) fn abandon(&self) {
         let Some(capture) = self.capture() else { return };
         if capture.origin() == self.id {
             let ended = capture.end();

@@ -112,7 +112,7 @@ impl HostStream {
 
 impl Drop for HostStream {
     fn drop(&mut self) {
-        self.abandon_capture();
+        self.abandon();
         if let Kind::Own { queue, .. } = &self.kind {
             queue.retire();
         }
@@ -313,6 +313,11 @@ unsafe impl Stream for HostStream {
 
     fn end_capture(&self) -> Result<Arc<dyn Graph>> {
         self.status.during(|| Ok(Arc::new(self.end()?) as Arc<dyn Graph>))
+    }
+
+    fn abandon_capture(&self) -> Result<()> {
+        self.abandon();
+        Ok(())
     }
 
     fn is_capturing(&self) -> Result<bool> {

@@ -195,6 +195,10 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
         Ok(self.0.layer_graph(graph))
     }
 
+    fn abandon_capture(&self) -> Result<()> {
+        self.0.call(Call::Capture, |s| s.abandon_capture())
+    }
+
     fn is_capturing(&self) -> Result<bool> {
         self.0.with(|s| s.is_capturing())
     }

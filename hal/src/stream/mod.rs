@@ -271,6 +271,15 @@ pub unsafe trait Stream: Send + Sync + Debug {
         Err(Error::unsupported("end_capture", "the backend has no graphs"))
     }
 
+    /// Ends a capture that nobody will end, and drops what it has recorded. Where the backend can, from any
+    /// thread.
+    ///
+    /// # Errors
+    /// Those of [`Stream::end_capture`].
+    fn abandon_capture(&self) -> Result<()> {
+        self.end_capture().map(drop)
+    }
+
     /// Returns true between [`Stream::begin_capture`] and [`Stream::end_capture`], and while the
     /// stream is part of a capture that another library began (`cuStreamGetCaptureInfo`,
     /// `hipStreamGetCaptureInfo`).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 
 import numpy as np
@@ -215,6 +216,29 @@ def test_a_capture_ends_with_the_objects_of_its_stream(made, first):
         del array
     del again
     np.testing.assert_array_equal((gpuarray.zeros(3, np.int32) + 1).get(), [1, 1, 1])
+
+
+@pytest.mark.skipif(
+    BACKEND != "host", reason="a driver lets no other thread end a capture that is not relaxed"
+)
+def test_a_capture_of_another_thread_ends_with_the_objects_of_its_stream():
+    # The collector drops them on any thread, and only the thread that began the capture may end it.
+    streams, array = [driver.Stream(1)], gpuarray.zeros(100, np.float32)
+    array.fill(1, streams[0])
+    driver.Context.synchronize()
+
+    def begin():
+        streams[0].begin_capture()
+        array.fill(2, streams[0])
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    with pytest.raises(driver.LogicError, match="another thread"):
+        streams[0].end_capture()
+    streams.clear()
+    driver.Context.synchronize()
+    np.testing.assert_array_equal(array.get(), np.ones(100))
 
 
 FAILING = """

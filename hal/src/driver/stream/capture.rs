@@ -83,7 +83,7 @@ impl DriverStream {
             }
             Err(error) => {
                 drop((beginning, ordering));
-                self.abandon_capture();
+                self.abandon();
                 Err(error)
             }
         }
@@ -134,7 +134,7 @@ impl DriverStream {
     }
 
     /// Ends a capture of which nothing is wanted.
-    fn abandon_capture(&self) {
+    fn abandon(&self) {
         self.context().capture_state.withdraw(self.id());
         let calls = &self.context().driver.calls;
         let Ok(_scope) = self.enter() else { return };
@@ -175,7 +175,7 @@ impl DriverStream {
             return Ok(());
         }
         let number = self.capture_number()?.unwrap_or(0);
-        self.abandon_capture();
+        self.abandon();
         drop(self.device().open_captures.end(number));
         Ok(())
     }
