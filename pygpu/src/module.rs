@@ -6,6 +6,7 @@ use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::kernel::Function;
 use crate::numpy_array;
+use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
@@ -395,6 +396,7 @@ pub(crate) struct Linker {
     inputs: Mutex<Vec<Input>>,
     options: LoadOptions,
     message_handler: Option<Py<PyAny>>,
+    filled: Filled,
 }
 
 impl Linker {
@@ -407,6 +409,9 @@ impl Linker {
 #[pymethods]
 impl Linker {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if !self.filled.is_set() {
+            return Ok(());
+        }
         visit.call(&self.message_handler)
     }
 
@@ -419,7 +424,8 @@ impl Linker {
     ) -> PyResult<Linker> {
         let mut options = load_options(options)?;
         options.verbose |= log_verbose;
-        Ok(Linker { inputs: Mutex::default(), options, message_handler })
+        let (inputs, filled) = (Mutex::default(), Filled::new());
+        Ok(Linker { inputs, options, message_handler, filled })
     }
 
     fn __repr__(&self) -> String {

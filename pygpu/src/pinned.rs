@@ -6,7 +6,7 @@ use crate::dtypes;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::numpy_array;
-use crate::owner::{OwnerObject, OwnerReference};
+use crate::owner::{Filled, OwnerObject, OwnerReference};
 use crate::weak_array::WeakArray;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::memory::{PinnedMemory, RegisteredMemory};
@@ -245,11 +245,15 @@ pub(crate) struct RegisteredHostMemory {
     base: OwnerReference,
     memory: Mutex<Option<DeferredDrop<Registration>>>,
     device: Arc<dyn Device>,
+    filled: Filled,
 }
 
 #[pymethods]
 impl RegisteredHostMemory {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if !self.filled.is_set() {
+            return Ok(());
+        }
         // Once it is given back, what frees it has the reference.
         let is_registered = self.memory.try_lock().is_ok_and(|memory| memory.is_some());
         self.base.traverse(&visit, usize::from(is_registered))
@@ -361,6 +365,7 @@ pub(crate) fn register_host_memory<'py>(
         base: kept.reference(),
         memory: Mutex::new(Some(DeferredDrop::new(&device, (memory, kept)))),
         device,
+        filled: Filled::new(),
     };
     let owner = Bound::new(py, registration)?.into_any();
     let (shape, strides) = (array.shape(), array.strides());

@@ -6,7 +6,7 @@ use crate::event::PyEvent;
 use crate::external_stream::ExternalStream;
 use crate::graph::{PyCapture, PyGraph};
 use crate::integer::{argument, integer};
-use crate::owner::OwnerReference;
+use crate::owner::{Filled, OwnerReference};
 use crate::status;
 use crate::stream_registry::{self, CaptureGuard};
 use crate::synchronize::interruptible;
@@ -69,12 +69,19 @@ pub(crate) struct PyStream {
     _capture_guard: Option<Arc<CaptureGuard>>,
     pub(crate) stream: Arc<dyn Stream>,
     status: AtomicStatus,
+    filled: Filled,
 }
 
 impl PyStream {
     fn new_object(stream: Arc<dyn Stream>, capture_guard: Option<Arc<CaptureGuard>>) -> PyStream {
         let owner = OwnerReference::of(stream.external_owner());
-        PyStream { owner, _capture_guard: capture_guard, stream, status: AtomicStatus::new() }
+        PyStream {
+            owner,
+            _capture_guard: capture_guard,
+            stream,
+            status: AtomicStatus::new(),
+            filled: Filled::new(),
+        }
     }
 
     fn note<T>(&self, result: gpuarray::Result<T>) -> PyResult<T> {
@@ -119,6 +126,9 @@ impl PyStream {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if !self.filled.is_set() {
+            return Ok(());
+        }
         let uses = Arc::strong_count(&self.stream);
         self.owner.as_ref().map_or(Ok(()), |owner| owner.traverse(&visit, uses))
     }

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from device import BACKEND, needs_alone, settled_memory
+from processes import run_python
 
 from pygpu import _core, cumath, driver, gpuarray, tools
 
@@ -242,3 +243,32 @@ def test_a_cycle_through_registered_memory():
     del a
     gc.collect()
     assert gone() is None
+
+
+def test_objects_that_are_being_made_are_visited():
+    # CPython 3.11 and 3.12 may collect garbage between an object's memory and its contents.
+    # Dictionaries are kept, so that each is an allocation, which starts a collection every second
+    # or third time.
+    run_python("""
+        import gc
+        import numpy as np
+        import pygpu.autoinit
+        from pygpu import driver, gpuarray, tools
+
+        class Derived(driver.Stream):
+            pass
+
+        arrays = [np.zeros(4096) for _ in range(60)]
+        kept = [{} for _ in range(200)]
+        gc.set_threshold(1, 1000, 1000)
+        for i in range(60):
+            kept += [
+                driver.Stream(), driver.Event(), driver.Linker(), Derived(),
+                gpuarray.empty(3, np.float32), driver.register_host_memory(arrays[i]),
+                driver.mem_alloc(8), tools.DeviceMemoryPool(),
+            ]
+            kept += [[]] * (i % 2)
+            kept.append([])
+            if i % 3 == 0:
+                kept.append([])
+    """)

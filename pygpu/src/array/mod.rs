@@ -182,7 +182,8 @@ pub(crate) struct GPUArray {
     /// Empty only between `__new__` and `__init__` of a subclass, and in objects made without memory.
     ///
     /// Not std's `OnceLock`, which takes twice the time to make a full one: an array object is made
-    /// for every result of an operation.
+    /// for every result of an operation. An object full of zeros is empty, too, which the garbage collector
+    /// may visit (see [`crate::owner::Filled`]).
     content: OnceCell<Content>,
     /// Empty in nearly all objects.
     replaced: OnceCell<Replaced>,
