@@ -93,7 +93,8 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
        -o -name '*.txt' \))
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean double sanitize memcheck \
+.PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
+  double sanitize memcheck \
   test-rust test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \

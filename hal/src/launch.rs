@@ -106,16 +106,28 @@ impl<'a> ArgumentList<'a> {
         Ok(())
     }
 
-    /// Adds an integer of at most eight bytes. It may be of another size than the kernel's parameter where
+    /// Adds an integer of one to eight bytes. It may be of another size than the kernel's parameter where
     /// arguments that are packed into one buffer, each at a multiple of its size, reach the kernel all the same:
     /// the parameter begins there, and has room for the integer or more bytes, and its value is the same.
-    pub fn integer(&mut self, bytes: &[u8], signed: bool) {
-        debug_assert!((1..=8).contains(&bytes.len()));
-        let form = if signed { Form::Signed } else { Form::Unsigned };
-        self.places.push(Place { word: self.words.len() as u32, size: bytes.len() as u16, form });
-        let mut word = [0; 16];
-        word[..bytes.len()].copy_from_slice(bytes);
-        self.words.push(u128::from_le_bytes(word));
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another number of bytes.
+    pub fn integer(&mut self, bytes: &[u8], signed: bool) -> Result<()> {
+        if !(1..=8).contains(&bytes.len()) {
+            return Err(Error::invalid(
+                "launch",
+                format!(
+                    "argument {} is an integer of {} bytes; one to eight are allowed",
+                    self.len(),
+                    bytes.len()
+                ),
+            ));
+        }
+        self.bytes(bytes)?;
+        if let Some(place) = self.places.last_mut() {
+            place.form = if signed { Form::Signed } else { Form::Unsigned };
+        }
+        Ok(())
     }
 
     /// Adds an address that nothing is known of.

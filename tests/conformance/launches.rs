@@ -104,6 +104,10 @@ fn a_structure_is_passed_by_its_bytes(context: &Context) -> Outcome {
     list.memory(array.address(), array.memory(), gpuarray::memory::Access::Write);
     list.bytes(&bytes)?;
     list.bytes(&99i32.to_ne_bytes())?;
+    for no_integer in [&[][..], &[0; 9], &[0; 40]] {
+        let named = format!("integer of {} bytes", no_integer.len());
+        expect_error(list.integer(no_integer, true), ErrorKind::InvalidArgument, &[&named])?;
+    }
     assert_eq!(list.len(), 3);
     // SAFETY: these are the kernel's parameters, and it writes four numbers.
     unsafe { list.launch(kernel.as_ref(), &ONE, &stream, false)? };

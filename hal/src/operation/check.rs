@@ -171,6 +171,11 @@ impl Reduce {
                 ),
             ));
         }
+        let longest = self.reduced().map(|axis| self.shape[axis]).max().unwrap_or(1);
+        if *compute == DType::Int32 && i32::try_from(longest).is_err() {
+            let detail = format!("positions along an axis of {longest} elements are no int32");
+            return Err(Error::invalid("reduce", detail));
+        }
         let axes = self.reduced().count();
         if axes > 1 || !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
             return Err(Error::invalid(

@@ -2,8 +2,8 @@
 
 use crate::harness::plan;
 use crate::operations::{all, c_order, elementwise, operand};
-use gpuarray_hal::function::{BinaryFunction, Function, UnaryFunction};
-use gpuarray_hal::operation::{Elementwise, Input, Operation, Shape};
+use gpuarray_hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
+use gpuarray_hal::operation::{Elementwise, Input, Mapped, Operand, Operation, Reduce, Shape};
 use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use gpuarray_hal::{DType, ErrorKind, Scalar};
 use std::collections::{HashMap, HashSet};
@@ -88,6 +88,43 @@ fn contradictory_operations_are_errors() {
     let sine = elementwise(Function::Unary(UnaryFunction::Sin), DType::Int32, &[3]);
     let error = Operation::new(sine).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidType);
+}
+
+#[test]
+fn positions_and_distances_are_of_elements_and_one_element_each() {
+    type Change = fn(&mut Reduce);
+    const LONG: usize = 1 << 40;
+    let reduce = |make: fn(Operand, Operand) -> Mapped, compute, change: Change| {
+        let [elements, value] = [(0x1000, [40, 4]), (0x2000, [4, 0])]
+            .map(|(at, strides)| operand(at, DType::Float32, &strides));
+        let mut reduce = Reduce {
+            reduction: Reduction::Minimum,
+            compute,
+            shape: [3, 10][..].into(),
+            input: make(elements, value),
+            output: operand(0x3000, DType::Int64, &[8, 0]),
+        };
+        change(&mut reduce);
+        Operation::new(reduce).map(drop).map_err(|error| error.kind())
+    };
+    let (invalid, of_type) = (Err(ErrorKind::InvalidArgument), Err(ErrorKind::InvalidType));
+    let position = |compute, change| reduce(Mapped::Position, compute, change);
+    assert_eq!(position(DType::Int32, |_| ()), Ok(()));
+    assert_eq!(position(DType::Int32, |it| it.shape[1] = LONG), invalid);
+    assert_eq!(position(DType::Int64, |it| it.shape[1] = LONG), Ok(()));
+    assert_eq!(position(DType::Float32, |_| ()), of_type);
+    assert_eq!(position(DType::Int32, |it| it.reduction = Reduction::Sum), invalid);
+    assert_eq!(position(DType::Int32, |it| it.output.strides[0] = 0), invalid);
+    let mixed = |elements: Operand, value: Operand| {
+        Mapped::Position(elements, Operand { dtype: DType::Int32, ..value })
+    };
+    assert_eq!(reduce(mixed, DType::Int32, |_| ()), of_type);
+    let distance = |change| reduce(Mapped::SquaredDistance, DType::Float64, change);
+    assert_eq!(distance(|_| ()), Ok(()));
+    let several = |elements: Operand, from: Operand| {
+        Mapped::SquaredDistance(elements, Operand { strides: [4, 4][..].into(), ..from })
+    };
+    assert_eq!(reduce(several, DType::Float64, |_| ()), invalid);
 }
 
 /// Writes the sources to the folder named by `GPUARRAY_SOURCE_FOLDER`, about 100 kernels to

@@ -1,7 +1,8 @@
 //! Elements by their indices: views, assignment and filling.
 
 use super::arguments::{Value, expect_value, parse_index};
-use super::transfer::{on_stream, store};
+use super::host_copies::store;
+use super::transfer::on_stream;
 use super::views::view;
 use super::{GPUArray, run, wrap_view};
 use crate::dtypes;

@@ -7,6 +7,7 @@ mod delegated;
 mod dlpack;
 mod elements;
 mod functions;
+mod host_copies;
 mod indexing;
 mod join;
 mod matrices;

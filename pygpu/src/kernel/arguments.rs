@@ -283,11 +283,11 @@ fn scalar_type(value: Object<'_, '_>) -> Option<(usize, Option<bool>)> {
 
 /// Adds a number by its bytes, of an integer with its sign.
 fn push_number(list: &mut ArgumentList<'_>, bytes: &[u8], sign: Option<bool>) -> PyResult<()> {
-    match sign {
+    let pushed = match sign {
         Some(signed) => list.integer(bytes, signed),
-        None => list.bytes(bytes).or_raise()?,
-    }
-    Ok(())
+        None => list.bytes(bytes),
+    };
+    pushed.or_raise()
 }
 
 /// Adds an argument by what it is; false for one that first has to be replaced by the memory

@@ -2,6 +2,7 @@
 
 mod key;
 mod plan;
+mod readers;
 mod source;
 
 pub(super) use key::Key;
