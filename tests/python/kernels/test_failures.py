@@ -130,8 +130,9 @@ def test_what_is_freed_beside_a_capture_leaves_the_report_to_the_program():
     x += 1
     y += x.on(other)
     driver.Context.synchronize()
-    fail(y, block=(1, 1, 1), stream=other)
     with stream.capture():
+        # Inside the capture: its beginning would report a kernel that has failed by then.
+        fail(y, block=(1, 1, 1), stream=other)
         del x
     with pytest.raises(driver.LaunchError, match="kernel fail failed in block"):
         other.synchronize()
