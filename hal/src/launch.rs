@@ -22,6 +22,8 @@ pub struct ArgumentList<'a> {
     words: SmallVec<[u128; 16]>,
     places: SmallVec<[Place; 16]>,
     uses: SmallVec<[Use<'a>; 8]>,
+    /// Memories that nobody but the list may keep.
+    kept: Vec<(Arc<DeviceMemory>, Access)>,
 }
 
 /// Where the value of an argument lies.
@@ -145,6 +147,12 @@ impl<'a> ArgumentList<'a> {
         self.uses.push((memory, access));
     }
 
+    /// As [`ArgumentList::memory`], with memory that the list keeps.
+    pub fn kept_memory(&mut self, address: u64, memory: Arc<DeviceMemory>, access: Access) {
+        self.address(address);
+        self.kept.push((memory, access));
+    }
+
     /// Queues the launch.
     ///
     /// # Errors
@@ -166,7 +174,10 @@ impl<'a> ArgumentList<'a> {
         cooperative: bool,
     ) -> Result<()> {
         self.check(kernel)?;
-        let _guard = AccessGuard::acquire(stream, &self.uses)?;
+        let _guard = match self.kept.is_empty() {
+            true => AccessGuard::acquire(stream, &self.uses)?,
+            false => AccessGuard::acquire(stream, &self.all_uses())?,
+        };
         let base = self.words.as_ptr();
         let pointers: SmallVec<[*mut c_void; 16]> = self
             .places
@@ -180,6 +191,11 @@ impl<'a> ArgumentList<'a> {
                 true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
             }
         }
+    }
+
+    fn all_uses(&self) -> Vec<Use<'_>> {
+        let kept = self.kept.iter().map(|(memory, access)| (memory, *access));
+        self.uses.iter().copied().chain(kept).collect()
     }
 
     fn check(&self, kernel: &dyn Kernel) -> Result<()> {

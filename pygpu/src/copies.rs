@@ -85,12 +85,13 @@ pub(crate) fn kept<const N: usize>(
     (!wait).then(|| Arc::new(objects.map(|object| object.clone().unbind())) as GraphObject)
 }
 
-/// Queues a copy between the memories of two objects.
+/// Queues a copy between the memories of two objects; `host` is the one that the host has.
 pub(crate) fn queue(
     py: Python<'_>,
     stream: &Arc<dyn Stream>,
     uses: &[Option<Use<'_>>],
     objects: [&Bound<'_, PyAny>; 2],
+    host: Option<&numpy_array::HostRange<'_>>,
     transfer: Transfer,
 ) -> PyResult<()> {
     if transfer.width == 0 || transfer.height == 0 || transfer.depth == 0 {
@@ -100,6 +101,7 @@ pub(crate) fn queue(
     if transfer.wait {
         crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
+    host.map_or(Ok(()), |host| host.check())?;
     let kept = kept(objects, transfer.wait);
     // References to Python objects go with Python's lock.
     let owner = kept.as_ref();
@@ -134,7 +136,7 @@ pub(crate) fn copy_to_device(
         block.bytes,
         wait,
     );
-    queue(py, &stream, &[to.access(Access::Write)], [dest, src], transfer)
+    queue(py, &stream, &[to.access(Access::Write)], [dest, src], Some(&block), transfer)
 }
 
 /// Copies ranges of host memory, of which each is an address and a number of bytes, to device memory, where they
@@ -180,7 +182,7 @@ pub(crate) fn copy_to_host(
         block.bytes,
         wait,
     );
-    queue(py, &stream, &[from.access(Access::Read)], [dest, src], transfer)
+    queue(py, &stream, &[from.access(Access::Read)], [dest, src], Some(&block), transfer)
 }
 
 /// Copies inside device memory; with `wait`, returns when it has arrived, if anything but streams can read it.
@@ -203,7 +205,7 @@ pub(crate) fn copy_on_device(
     let transfer =
         Transfer::linear(Direction::DeviceToDevice, to.address, from.address, size, wait);
     let uses = [to.access(Access::Write), from.access(Access::Read)];
-    queue(py, &stream, &uses, [dest, src], transfer)
+    queue(py, &stream, &uses, [dest, src], None, transfer)
 }
 
 /// Copies from one device's memory to another's; with `wait`, returns when it has arrived.

@@ -22,13 +22,15 @@ pub(crate) fn raised_in_python(call: &'static str, exception: PyErr) -> Error {
         call,
         format!("Python raised {exception}"),
     );
-    RAISED.with(|raised| *raised.borrow_mut() = Some(exception));
+    // The one before goes when nothing is borrowed any longer: that may run code of the program.
+    let before = RAISED.replace(Some(exception));
+    drop(before);
     error
 }
 
 /// The Python exception for an error of the core.
 pub(crate) fn to_python(error: Error) -> PyErr {
-    if let Some(exception) = RAISED.with(|raised| raised.borrow_mut().take()) {
+    if let Some(exception) = RAISED.take() {
         return exception;
     }
     Python::attach(|py| {

@@ -115,7 +115,12 @@ impl PyCapture {
     fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyGraph>> {
         let graph = Py::new(py, PyGraph { graph: OnceLock::new() })?;
         self.stream.get().begin_capture(py, &self.mode)?;
-        *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = Some(graph.clone_ref(py));
+        let entered = Some(graph.clone_ref(py));
+        let mut current = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *current, entered);
+        // What the program has to do when it goes may use this object.
+        drop(current);
+        drop(before);
         Ok(graph)
     }
 

@@ -7,7 +7,7 @@ use gpuarray::layout::dense_layout;
 use gpuarray::{Error, Layout};
 use numpy::npyffi::{NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use std::ffi::c_void;
@@ -21,18 +21,18 @@ pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
 }
 
-/// The address of an array's first element.
+/// The address of an array's first element. The program can give an array other memory at any time, and the
+/// address is that of freed memory then: no code of Python may run between this and the last use.
 pub(crate) fn data(array: &HostArray<'_>) -> *mut u8 {
     // SAFETY: the object is a live numpy array, whose structure has this field.
     unsafe { (*array.as_array_ptr()).fields.data.cast() }
 }
 
-/// The object that an array's memory belongs to, if it is not the array's own.
-pub(crate) fn base<'a, 'py>(
-    array: Borrowed<'a, 'py, PyUntypedArray>,
-) -> Option<Borrowed<'a, 'py, PyAny>> {
-    // SAFETY: the object is a live numpy array, which keeps its base until it is gone.
-    unsafe { Borrowed::from_ptr_or_opt(array.py(), (*array.as_array_ptr()).fields.base) }
+/// The object that an array's memory belongs to, if it is not the array's own. The program can give the
+/// array another one at any time.
+pub(crate) fn base<'py>(array: &HostArray<'py>) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: the object is a live numpy array, whose base is an object or null.
+    unsafe { Bound::from_borrowed_ptr_or_opt(array.py(), (*array.as_array_ptr()).fields.base) }
 }
 
 /// True if the program may write the array.
@@ -42,7 +42,7 @@ pub(crate) fn is_writable(array: &HostArray<'_>) -> bool {
 }
 
 /// Bytes of all elements.
-pub(crate) fn nbytes(array: &HostArray<'_>) -> usize {
+fn nbytes(array: &HostArray<'_>) -> usize {
     array.len() * itemsize(array)
 }
 
@@ -88,6 +88,35 @@ pub(crate) fn dense_like(array: &HostArray<'_>, itemsize: usize) -> PyResult<Lay
 fn same_order(array: &HostArray<'_>, layout: &Layout) -> bool {
     let axes = array.shape().iter().zip(array.strides()).zip(layout.strides());
     layout.size() == 0 || axes.into_iter().all(|((&extent, a), b)| extent == 1 || a == b)
+}
+
+fn changed() -> PyErr {
+    PyRuntimeError::new_err("the numpy array was changed by code that ran during the copy")
+}
+
+/// Raises `RuntimeError` unless an array has the shape of a layout and elements of so many bytes: code of
+/// the program, such as an allocator, may have changed it since that was looked at.
+pub(crate) fn check_shape(array: &HostArray<'_>, layout: &Layout, size: usize) -> PyResult<()> {
+    match array.shape() == layout.shape() && itemsize(array) == size {
+        true => Ok(()),
+        false => Err(changed()),
+    }
+}
+
+/// As [`data`], for an array whose elements, of `size` bytes, lie in memory as the layout says.
+///
+/// Raises `RuntimeError` if they do no longer, or if they are to be written and cannot.
+pub(crate) fn data_as(
+    array: &HostArray<'_>,
+    layout: &Layout,
+    size: usize,
+    writable: bool,
+) -> PyResult<*mut u8> {
+    check_shape(array, layout, size)?;
+    match same_order(array, layout) && (!writable || is_writable(array)) {
+        true => Ok(data(array)),
+        false => Err(changed()),
+    }
 }
 
 /// A new array, its elements undefined, with the shape and strides of a layout without gaps.
@@ -137,8 +166,13 @@ pub(crate) unsafe fn new_array<'py>(
     }
 }
 
-/// The array itself if its elements lie in memory as the layout says, else a copy that does.
-pub(crate) fn arranged<'py>(array: &HostArray<'py>, layout: &Layout) -> PyResult<HostArray<'py>> {
+/// The array itself if its elements, of `size` bytes, lie in memory as the layout says, else a copy that does.
+pub(crate) fn arranged<'py>(
+    array: &HostArray<'py>,
+    layout: &Layout,
+    size: usize,
+) -> PyResult<HostArray<'py>> {
+    check_shape(array, layout, size)?;
     if same_order(array, layout) {
         return Ok(array.clone());
     }
@@ -164,8 +198,28 @@ pub(crate) fn copy_into(to: &HostArray<'_>, from: &HostArray<'_>) -> PyResult<()
 pub(crate) struct HostRange<'py> {
     pub(crate) pointer: *mut u8,
     pub(crate) bytes: usize,
-    /// Keeps the memory alive.
-    pub(crate) _owner: HostArray<'py>,
+    /// Keeps the memory alive, unless the program gives the array other memory.
+    owner: HostArray<'py>,
+}
+
+impl HostRange<'_> {
+    /// Raises `RuntimeError` if the object has other memory by now: code of the program that has run since,
+    /// such as the `__index__` of another argument, may have seen to that.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        match data(&self.owner) == self.pointer && extent(&self.owner)? >= self.bytes {
+            true => Ok(()),
+            false => Err(changed()),
+        }
+    }
+}
+
+/// The bytes from an array's first element to the end of its last.
+///
+/// Raises `ValueError` if an element lies before the first.
+fn extent(array: &HostArray<'_>) -> PyResult<usize> {
+    let strides = Strides::from_slice(array.strides());
+    let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(array)).or_raise()?;
+    Ok(layout.extent().end)
 }
 
 /// The object as an array whose bytes may be copied: a numpy array, one of numpy's scalars, or
@@ -254,7 +308,7 @@ pub(crate) fn block<'py>(
             array.strides()
         )));
     }
-    Ok(HostRange { pointer: data(&array), bytes: nbytes(&array), _owner: array })
+    Ok(HostRange { pointer: data(&array), bytes: nbytes(&array), owner: array })
 }
 
 /// The bytes from an object's first element to its last: a numpy array, which may have gaps
@@ -265,11 +319,7 @@ pub(crate) fn reach<'py>(
     writable: bool,
 ) -> PyResult<HostRange<'py>> {
     let array = raw(name, value, writable)?;
-    let strides = Strides::from_slice(array.strides());
-    // Refused if an element lies before the first.
-    let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array)).or_raise()?;
-    let bytes = layout.extent().end;
-    Ok(HostRange { pointer: data(&array), bytes, _owner: array })
+    Ok(HostRange { pointer: data(&array), bytes: extent(&array)?, owner: array })
 }
 
 /// The dtype of an array as the core's, with numpy's object for it.

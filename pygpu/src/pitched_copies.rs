@@ -92,6 +92,14 @@ impl<'py> Endpoint<'py> {
         Ok(Endpoint::Host(block))
     }
 
+    /// The memory, if it is the host's.
+    fn host(&self) -> Option<&numpy_array::HostRange<'py>> {
+        match self {
+            Endpoint::Host(block) => Some(block),
+            Endpoint::Device(_) => None,
+        }
+    }
+
     fn address(&self, span: &Span) -> u64 {
         let base = match self {
             Endpoint::Host(block) => block.pointer as u64,
@@ -167,6 +175,9 @@ fn copy_array<'py>(
     if wait {
         crate::synchronize::wait_before_copy(py, stream, &uses)?;
     }
+    for side in [&to, &from] {
+        side.endpoint.as_ref().and_then(Endpoint::host).map_or(Ok(()), |host| host.check())?;
+    }
     let kept = kept([&dest.0, &src.0], wait);
     let owner = kept.as_ref();
     py.detach(|| {
@@ -232,5 +243,6 @@ pub(crate) fn copy_rows<'py>(
         source_slice: from_span.slice,
         wait,
     };
-    queue(py, &stream, &uses, [&dest.0, &src.0], transfer)
+    let host = to.host().or(from.host());
+    queue(py, &stream, &uses, [&dest.0, &src.0], host, transfer)
 }

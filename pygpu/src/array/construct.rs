@@ -78,7 +78,7 @@ impl GPUArray {
                     Some(base) => base.get().array()?.stream().clone(),
                     None => current.stream.clone(),
                 };
-                (place(memory, &layout, element, gpudata, &stream)?, Some(gpudata.clone().unbind()))
+                (place(memory, &layout, element, &stream)?, Some(gpudata.clone().unbind()))
             }
             None => {
                 if base.is_some() {
@@ -175,16 +175,16 @@ pub(super) fn bytes_below(
     })
 }
 
-/// The memory that `gpudata` names, which reaches `low` bytes below it; `None` for a null address that
-/// elements are to lie at.
+/// The memory that `gpudata` names, which reaches `low` bytes below it, and the address there; `None` for a null
+/// address that elements are to lie at.
 pub(super) fn memory_for(
     gpudata: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
     low: usize,
     layout: &Layout,
-) -> PyResult<Option<Arc<DeviceMemory>>> {
+) -> PyResult<Option<(Arc<DeviceMemory>, u64)>> {
     if let Some(memory) = memory_of(gpudata)? {
-        return Ok(Some(memory.clone()));
+        return Ok(Some((memory.clone(), memory.address())));
     }
     let address = address_of("gpudata", gpudata)?;
     if address == 0 && layout.size() > 0 {
@@ -202,7 +202,7 @@ pub(super) fn memory_for(
     if let Some(memory) = known {
         let range = memory.address()..memory.address() + memory.bytes() as u64;
         if range.contains(&address) {
-            return Ok(Some(memory.clone()));
+            return Ok(Some((memory.clone(), address)));
         }
     }
     let device = current_device()?.device;
@@ -223,18 +223,18 @@ pub(super) fn memory_for(
     let owner = Box::new(OwnerObject::new(keeps.into_any().unbind()));
     // SAFETY: whoever passes a raw address vouches for it, as with every GPU library; the
     // objects that stand for the memory are kept.
-    Ok(Some(Arc::new(unsafe { DeviceMemory::from_raw_parts(&device, start, bytes, owner) })))
+    let memory = unsafe { DeviceMemory::from_raw_parts(&device, start, bytes, owner) };
+    Ok(Some((Arc::new(memory), address)))
 }
 
-/// The array at the address of `gpudata` inside `memory`.
+/// The array at an address inside a memory.
 pub(super) fn place(
-    memory: Arc<DeviceMemory>,
+    (memory, address): (Arc<DeviceMemory>, u64),
     layout: &Layout,
     element: DType,
-    gpudata: &Bound<'_, PyAny>,
     stream: &Arc<dyn gpuarray::Stream>,
 ) -> PyResult<Array> {
-    let offset = (address_of("gpudata", gpudata)? - memory.address()) as usize;
+    let offset = (address - memory.address()) as usize;
     let layout = Layout::with_strides(layout.shape(), layout.strides(), offset, element.size())
         .or_raise()?;
     Array::from_memory(memory, layout, element, stream.clone()).or_raise()

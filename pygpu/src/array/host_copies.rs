@@ -20,34 +20,36 @@ struct HostBytes(*mut u8);
 // lets threads without Python's lock read and write an array's bytes.
 unsafe impl Send for HostBytes {}
 
-/// Makes a copy of `bytes` bytes: with Python's lock if it is short and waits for nothing, else
-/// without it; a signal ends the wait for work that was queued before.
+/// Makes a copy between an array without gaps and one of the host in the same order: with Python's lock if it
+/// is short and waits for nothing, else without it; a signal ends the wait for work that was queued before.
 fn copy(
     py: Python<'_>,
     array: &Array,
-    bytes: usize,
+    host: &HostArray<'_>,
     (access, wait): (Access, bool),
-    copy: impl FnOnce() -> gpuarray::Result<()> + Send,
+    copy: impl FnOnce(*mut u8) -> gpuarray::Result<()> + Send,
 ) -> PyResult<()> {
-    let (memory, stream) = (array.memory(), array.stream());
-    let is_short = bytes < RELEASE_FROM_BYTES
+    let (memory, stream, layout) = (array.memory(), array.stream(), array.layout());
+    let is_short = layout.nbytes() < RELEASE_FROM_BYTES
         && memory.is_used_only_on(stream.as_ref())
         && stream.has_run().or_raise()?;
-    if is_short {
-        return copy().or_raise();
-    }
-    if wait {
+    if !is_short && wait {
         synchronize::wait_before_copy(py, stream, &[(memory, access)])?;
     }
-    py.detach(copy).or_raise()
+    // Behind the last code of the program, which may be the handler of a signal.
+    let writes_host = matches!(access, Access::Read);
+    let bytes = HostBytes(numpy_array::data_as(host, layout, array.dtype().size(), writes_host)?);
+    let copy = move || {
+        let HostBytes(pointer) = { bytes };
+        copy(pointer)
+    };
+    if is_short { copy().or_raise() } else { py.detach(copy).or_raise() }
 }
 
 fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> PyResult<()> {
-    let bytes = HostBytes(numpy_array::data(from));
     let kept = kept([from.as_any()], wait);
     let owner = kept.as_ref();
-    copy(py, array, numpy_array::nbytes(from), (Access::Write, wait), move || {
-        let HostBytes(pointer) = { bytes };
+    copy(py, array, from, (Access::Write, wait), move |pointer| {
         // SAFETY: the host array has as many bytes in the same order, and is kept until the
         // call returns; without `wait` the backend copies pageable memory before it returns.
         unsafe { array.upload_from(pointer, wait, owner) }
@@ -55,11 +57,9 @@ fn upload(py: Python<'_>, array: &Array, from: &HostArray<'_>, wait: bool) -> Py
 }
 
 fn download(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: bool) -> PyResult<()> {
-    let bytes = HostBytes(numpy_array::data(to));
     let kept = kept([to.as_any()], wait);
     let owner = kept.as_ref();
-    copy(py, array, numpy_array::nbytes(to), (Access::Read, wait), move || {
-        let HostBytes(pointer) = { bytes };
+    copy(py, array, to, (Access::Read, wait), move |pointer| {
         // SAFETY: as for `upload`.
         unsafe { array.download_to(pointer, wait, owner) }
     })
@@ -75,13 +75,14 @@ pub(super) fn store(
     if array.size() == 0 {
         return Ok(());
     }
+    let size = array.dtype().size();
     if array.layout().is_packed() {
-        let arranged = numpy_array::arranged(from, array.layout())?;
+        let arranged = numpy_array::arranged(from, array.layout(), size)?;
         // A copy made here is gone when this returns, so it must have arrived.
         return upload(py, array, &arranged, wait || !arranged.is(from));
     }
     let staged = array.empty_like(array.dtype()).or_raise()?;
-    let arranged = numpy_array::arranged(from, staged.layout())?;
+    let arranged = numpy_array::arranged(from, staged.layout(), size)?;
     upload(py, &staged, &arranged, wait || !arranged.is(from))?;
     super::run(py, array.size(), || array.assign(&staged))
 }
@@ -96,6 +97,8 @@ pub(super) fn fetch(py: Python<'_>, array: &Array, to: &HostArray<'_>, wait: boo
     } else {
         super::run(py, array.size(), || array.copy())?
     };
+    // An allocator may have changed the host array.
+    numpy_array::check_shape(to, packed.layout(), packed.dtype().size())?;
     if numpy_array::is_arranged(to, packed.layout()) {
         return download(py, &packed, to, wait);
     }

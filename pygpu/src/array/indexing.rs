@@ -2,7 +2,7 @@
 
 use super::arguments::{Value, expect_value, parse_index};
 use super::host_copies::store;
-use super::transfer::on_stream;
+use super::transfer::{on_stream, reshaped};
 use super::views::view;
 use super::{GPUArray, run, wrap_view};
 use crate::dtypes;
@@ -75,7 +75,7 @@ fn fill_with_record(array: &Array, value: &Bound<'_, PyAny>) -> PyResult<()> {
         )));
     }
     let one = Array::empty(array.device(), &[], dtype, Order::C).or_raise()?;
-    store(py, &one, &from, true)?;
+    store(py, &one, &reshaped(&from, &[])?, true)?;
     run(py, array.size(), || array.assign(&one))
 }
 

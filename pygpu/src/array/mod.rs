@@ -2,6 +2,7 @@
 
 mod arguments;
 mod attributes;
+mod chain;
 mod construct;
 mod delegated;
 mod dlpack;
@@ -52,7 +53,7 @@ use once_cell::sync::OnceCell;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use replaced::Replaced;
+use replaced::{Replaced, State};
 use std::sync::{Arc, OnceLock};
 
 /// Operations on more elements than this release Python's lock while they are queued, since
@@ -114,6 +115,14 @@ impl Content {
                 object: Some(object.clone_ref(py)),
             },
         }
+    }
+
+    /// True if dropping the content may drop other objects of the program.
+    fn keeps_objects(&self) -> bool {
+        self.base.is_some()
+            || self.owner.is_some()
+            || self.allocator.is_some()
+            || self.gpudata.get().is_some()
     }
 
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -209,6 +218,16 @@ impl GPUArray {
 
     pub(crate) fn array(&self) -> PyResult<&Array> {
         Ok(&self.content()?.array)
+    }
+}
+
+impl Drop for GPUArray {
+    fn drop(&mut self) {
+        if self.content.get().is_some_and(Content::keeps_objects)
+            && let Some(content) = self.content.take()
+        {
+            chain::drop_state(State::Filled(content));
+        }
     }
 }
 

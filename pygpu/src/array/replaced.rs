@@ -3,6 +3,7 @@
 //! In PyCUDA `gpudata` and `allocator` are plain attributes. Programs make arrays on a null address, as places
 //! for memory that they assign later, and move arrays to other memory.
 
+use super::chain::drop_state;
 use super::construct::{bytes_below, memory_for, place};
 use super::{Content, GPUArray};
 use crate::allocator::ResultAllocator;
@@ -50,6 +51,18 @@ pub(super) struct Replaced {
 struct Entry {
     state: State,
     next: OnceCell<Box<Entry>>,
+}
+
+impl Drop for Replaced {
+    /// One entry after the other: a list drops itself with a frame of the stack for each.
+    fn drop(&mut self) {
+        let mut entries = self.entries.take();
+        while let Some(entry) = entries {
+            let Entry { state, next } = *entry;
+            entries = next.into_inner();
+            drop_state(state);
+        }
+    }
 }
 
 impl Replaced {
@@ -236,7 +249,7 @@ impl GPUArray {
             Some(_) => current_device()?.stream,
             None => self.array()?.stream().clone(),
         };
-        let array = place(memory, &layout, element, value, &stream)?;
+        let array = place(memory, &layout, element, &stream)?;
         let allocator = ResultAllocator::from_argument(allocator.as_ref().map(|it| it.bind(py)))?;
         let mut content = Content::new(array, descr, allocator, base);
         content.gpudata = OnceLock::from(value.clone().unbind());

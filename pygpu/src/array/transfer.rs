@@ -368,7 +368,8 @@ impl GPUArray {
     }
 }
 
-fn reshaped<'py>(array: &HostArray<'py>, shape: &[usize]) -> PyResult<HostArray<'py>> {
+/// The elements of a host array under another shape.
+pub(super) fn reshaped<'py>(array: &HostArray<'py>, shape: &[usize]) -> PyResult<HostArray<'py>> {
     let shape = pyo3::types::PyTuple::new(array.py(), shape)?;
     Ok(array.call_method1("reshape", (shape,))?.cast_into()?)
 }

@@ -225,12 +225,14 @@ fn push_managed<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyRes
         return Ok(false);
     };
     let address = numpy_array::data(&array) as u64;
-    let mut owner = numpy_array::base(array);
+    let mut owner = numpy_array::base(&array);
     while let Some(base) = owner {
         if base.is_exact_instance_of::<ManagedAllocation>()
             && let Ok(allocation) = base.cast::<DeviceAllocation>()
         {
-            list.memory(address, allocation.get().memory(), Access::Write);
+            // Code of another argument may take the base from the array.
+            let memory = allocation.get().memory().clone();
+            list.kept_memory(address, memory, Access::Write);
             return Ok(true);
         }
         owner = base.cast::<PyUntypedArray>().ok().and_then(numpy_array::base);

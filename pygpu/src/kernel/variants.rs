@@ -100,8 +100,11 @@ impl Variants {
         let mut all = self.0.lock().unpoisoned();
         let current = |it: &Variant| it.device != variant.device || it.epoch == variant.epoch;
         // Kernels of a context that was reset are of no use.
-        all.retain(|(it, _)| current(it));
+        let outdated: Vec<_> = all.extract_if(.., |(it, _)| !current(it)).collect();
         all.push((variant.clone(), functions));
+        // What the program has to do when they go may call the kernel.
+        drop(all);
+        drop(outdated);
         Ok(result)
     }
 }
