@@ -99,6 +99,7 @@ pub struct Compiler {
     language: Language,
     optimization: Optimization,
     regions: bool,
+    traps_undefined: bool,
     kept_headers: Option<PathBuf>,
 }
 
@@ -118,7 +119,14 @@ impl Compiler {
     /// As [`Compiler::find`].
     pub fn find_also_in(packages: &[PathBuf], language: Language) -> Result<Compiler> {
         let (toolchain, optimization) = (Toolchain::find(packages)?, Optimization::default());
-        Ok(Compiler { toolchain, language, optimization, regions: true, kept_headers: None })
+        Ok(Compiler {
+            toolchain,
+            language,
+            optimization,
+            regions: true,
+            traps_undefined: false,
+            kept_headers: None,
+        })
     }
 
     /// Chooses what the compiler takes its time for.
@@ -132,6 +140,13 @@ impl Compiler {
     #[must_use]
     pub fn with_regions(self, regions: bool) -> Compiler {
         Compiler { regions, ..self }
+    }
+
+    /// Makes what C++ leaves undefined and the compilers of GPUs define, as overflow of signed integers and
+    /// long shifts, a failure of the kernel: for texts that are to be right with any compiler.
+    #[must_use]
+    pub fn trapping_undefined_behavior(self) -> Compiler {
+        Compiler { traps_undefined: true, ..self }
     }
 
     /// Keeps the language's headers in a folder for all processes, and precompiled where the compiler

@@ -271,3 +271,17 @@ __global__ void dynamic(float *x) { extern __shared__ float all[]; all[threadIdx
         }
     }
 }
+
+#[test]
+fn what_cpp_leaves_undefined_fails_where_that_is_asked() {
+    const TEXT: &str = "extern \"C\" __global__ void k(int *a, int n) { a[0] = n + 2147483647; }";
+    let source = Source { text: TEXT, name: "kernel.cu", ..Source::default() };
+    let defined = load_source(&compiler(), &source);
+    let mut array = [0; 2];
+    run(&defined, "k", 1, 1, &mut array);
+    assert_eq!(array[0], i32::MIN + 1);
+    let trapping = load_source(&compiler().trapping_undefined_behavior(), &source);
+    let kernel = Kernel::find(&trapping, "k").expect("the kernel");
+    let result = launch_with(&kernel, &shape(1, 1), &Schedule::default(), &mut array);
+    assert!(matches!(result, Err(Error::Kernel(_))), "{result:?}");
+}

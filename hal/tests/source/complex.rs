@@ -125,8 +125,8 @@ fn complex_extremes_propagate_nan_and_do_not_overflow() {
         return;
     }
     for i in 0..16 {
-        let (x, y) = (x.values()[i], y.values()[i]);
-        for (out, larger) in [(low.values()[i], false), (high.values()[i], true)] {
+        let (x, y) = (x.at(i), y.at(i));
+        for (out, larger) in [(low.at(i), false), (high.at(i), true)] {
             if x.is_nan() || y.is_nan() {
                 assert!(out.is_nan(), "{x} {y} {out}");
             } else {

@@ -139,12 +139,12 @@ macro_rules! integer_test {
                 }
             }
             for i in 0..x.len() {
-                assert_eq!(less.values()[i], x[i] < y[i]);
-                assert_eq!(negative.values()[i], (0 as $T).wrapping_sub(x[i]));
+                assert_eq!(less.at(i), x[i] < y[i]);
+                assert_eq!(negative.at(i), (0 as $T).wrapping_sub(x[i]));
                 let down = if x[i] < 0 as $T { (0 as $T).wrapping_sub(x[i]) } else { x[i] };
-                assert_eq!(absolute.values()[i], down);
-                assert_eq!(wide(sign.values()[i]), wide(x[i]).signum());
-                assert_eq!(invert.values()[i], !x[i]);
+                assert_eq!(absolute.at(i), down);
+                assert_eq!(wide(sign.at(i)), wide(x[i]).signum());
+                assert_eq!(invert.at(i), !x[i]);
             }
         }
     };
@@ -279,8 +279,8 @@ fn float64() {
         }
     }
     for i in 0..length {
-        assert!(same(joined.values()[i], x[i], 0.0), "{}", x[i]);
-        let m: f64 = mantissa.values()[i];
+        assert!(same(joined.at(i), x[i], 0.0), "{}", x[i]);
+        let m: f64 = mantissa.at(i);
         assert!(x[i] == 0.0 || !x[i].is_finite() || (0.5..1.0).contains(&m.abs()));
     }
 }
@@ -402,13 +402,13 @@ fn conversions_selections_and_scalars() {
         return;
     }
     for (i, x) in x.into_iter().enumerate() {
-        assert_eq!(bytes.values()[i], x as i8);
-        assert_eq!(truths.values()[i], x != 0.0);
-        assert_eq!(complexes.values()[i], Complex::new(f64::from(x), 0.0));
+        assert_eq!(bytes.at(i), x as i8);
+        assert_eq!(truths.at(i), x != 0.0);
+        assert_eq!(complexes.at(i), Complex::new(f64::from(x), 0.0));
         let choice = if x != 0.0 { x } else { 9.0 };
-        assert_eq!(chosen.values()[i], choice);
-        assert_eq!(positive.values()[i], if x as i8 > 0 { 1.5 } else { x });
-        assert_eq!(combined.values()[i], 0.1_f32 * x + -0.3_f32 * choice);
-        assert_eq!(filled.values()[i], f16::from_f64(0.1));
+        assert_eq!(chosen.at(i), choice);
+        assert_eq!(positive.at(i), if x as i8 > 0 { 1.5 } else { x });
+        assert_eq!(combined.at(i), 0.1_f32 * x + -0.3_f32 * choice);
+        assert_eq!(filled.at(i), f16::from_f64(0.1));
     }
 }

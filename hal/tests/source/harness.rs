@@ -1,31 +1,27 @@
 //! The tests' arrays, and generated source compiled with the system's C++ compiler and run on
-//! the host.
+//! the host, as the host backend runs them.
 
 pub(crate) use crate::operations::plan;
+use cuda_c::{Compiler, Kernel, Language, Library, Optimization, Schedule, Shape, Source};
 use gpuarray_hal::operation::{Description, Operand};
 use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use gpuarray_hal::{DType, Element};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::c_void;
 use std::io::Write as _;
-use std::process::Command;
-use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// The header that runs kernels on the host.
-const SHIM: &str = include_str!("shim.h");
+use std::sync::{Arc, LazyLock};
 
 thread_local! {
-    /// What this thread's test has compiled. A library has one block of threads, so no two tests
-    /// share one.
-    static COMPILED: RefCell<HashMap<KernelSpec, Rc<libloading::Library>>> = RefCell::new(HashMap::new());
+    /// What this thread's test has compiled.
+    static COMPILED: RefCell<HashMap<KernelSpec, Arc<Library>>> = RefCell::new(HashMap::new());
 
     /// Addresses and bytes of the arrays that this thread's test has.
     static BLOCKS: RefCell<BTreeMap<u64, usize>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-type Run = unsafe extern "C" fn(*mut *mut c_void, u32, u32);
+/// What a device may do: shared memory is not zeros.
+const WORST: Schedule =
+    Schedule { fill: Some(0xa5), dynamic_shared: Some(0), reversed: false, fibers: true };
 
 /// An array of the host's memory that operations name by address, aligned to 16 bytes.
 pub(crate) struct Memory<T> {
@@ -117,7 +113,7 @@ pub(crate) fn run(operations: &[Description]) -> bool {
     let specs = plans.iter().map(Plan::spec).filter(|spec| is_new(spec) && seen.insert(*spec));
     let specs: Vec<KernelSpec> = specs.collect();
     if !specs.is_empty() {
-        let Some(library) = compile(&specs).map(Rc::new) else {
+        let Some(library) = compile(&specs) else {
             return false;
         };
         COMPILED.with_borrow_mut(|compiled| {
@@ -130,60 +126,30 @@ pub(crate) fn run(operations: &[Description]) -> bool {
         let library = COMPILED.with_borrow(|compiled| compiled[&plan.spec()].clone());
         let names = plan.spec().kernel_names();
         for launch in plan.launches() {
-            let name = format!("run_{}", names[launch.kernel]);
-            let mut arguments = plan.arguments(launch);
-            let config = launch.config;
-            assert_eq!((config.grid[1..].to_vec(), config.shared_bytes), (vec![1, 1], 0));
-            // SAFETY: the library exports the launcher of each kernel with this signature,
-            // and the arguments are those of the kernel.
-            unsafe {
-                let run = library.get::<Run>(name.as_bytes()).unwrap();
-                run(arguments.as_mut_ptr(), config.grid[0], config.block[0]);
-            }
+            let kernel = Kernel::find(&library, &names[launch.kernel]).unwrap();
+            let (grid, block) = (launch.config.grid, launch.config.block);
+            assert_eq!(launch.config.shared_bytes, 0);
+            let shape = Shape { grid, block, cooperative: false };
+            let arguments = plan.arguments(launch);
+            // SAFETY: the arguments are those of the kernel, with addresses of the tests' arrays.
+            unsafe { kernel.launch(&shape, &WORST, &arguments, &|| None) }.unwrap();
         }
     }
     true
 }
 
-fn compile(specs: &[KernelSpec]) -> Option<libloading::Library> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("gpuarray-{}-{number}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (source, object) = (folder.join("kernels.cpp"), folder.join("kernels.so"));
-    let mut text = format!("#include \"shim.h\"\n{}", unit(specs.iter().copied()));
-    for name in specs.iter().flat_map(KernelSpec::kernel_names) {
-        text += &format!(
-            "extern \"C\" void run_{name}(void** arguments, unsigned blocks, unsigned threads) {{ \
-             shim::launch(gpuarray::{name}, arguments, blocks, threads); }}\n"
-        );
-    }
-    std::fs::write(folder.join("shim.h"), SHIM).unwrap();
-    std::fs::write(&source, text).unwrap();
-    let output = Command::new("c++")
-        .args(["-x", "c++", "-std=c++17", "-O0", "-fPIC", "-shared", "-w"])
-        .args(["-ffp-contract=off", "-fno-strict-aliasing", "-fsanitize=undefined"])
-        .args(["-fno-sanitize=alignment,float-divide-by-zero", "-fno-sanitize-recover=undefined"])
-        .args(["-fsanitize-undefined-trap-on-error"])
-        .arg(&source)
-        .arg("-o")
-        .arg(&object)
-        .output();
-    let library = match output {
-        Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "skipped: the system's C++ compiler `c++` does not run: {error}"
-            );
-            None
-        }
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            // SAFETY: the library has no initialisers but those of the C++ runtime.
-            Some(unsafe { libloading::Library::new(&object) }.unwrap())
-        }
-    };
-    // Where a test fails before this the files stay, to be looked at.
-    std::fs::remove_dir_all(&folder).unwrap();
-    library
+fn compile(specs: &[KernelSpec]) -> Option<Arc<Library>> {
+    static COMPILER: LazyLock<Option<Compiler>> = LazyLock::new(|| {
+        // As the run-time compilers of GPUs, it has no headers but its own.
+        let language = Language { system_headers: false, ..Language::default() };
+        let compiler = Compiler::find(language)
+            .inspect_err(|error| drop(writeln!(std::io::stderr(), "skipped: {error}")))
+            .ok()?;
+        Some(compiler.optimizing_for(Optimization::Compilation).trapping_undefined_behavior())
+    });
+    let text = unit(specs.iter().copied());
+    let source = Source { text: &text, name: "kernels.cu", ..Source::default() };
+    let compiled = COMPILER.as_ref()?.compile(&source).unwrap_or_else(|error| panic!("{error}"));
+    // SAFETY: the text is the library's own.
+    Some(unsafe { Library::load(&compiled.library) }.unwrap())
 }
