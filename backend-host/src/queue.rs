@@ -2,11 +2,10 @@
 //! which others wait for a place in that order.
 
 use crate::failures::{Cause, Failures};
-use hal::poison::Unpoisoned as _;
+use hal::poison::{Unpoisoned as _, caught};
 use hal::{Error, ErrorKind, Result, Status, backlog, interruption, process};
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -222,7 +221,7 @@ impl Queue {
         loop {
             if let Some(task) = state.tasks.pop_front() {
                 drop(state);
-                let result = catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|_| {
+                let result = caught(task).unwrap_or_else(|| {
                     Err(Error::new(
                         ErrorKind::LaunchFailed,
                         Status::host(Status::LAUNCH_FAILED),

@@ -224,10 +224,11 @@ pub fn set_origin(origin: Origin) {
 /// A backend has allocated memory while something is looked for.
 pub fn allocated(address: u64, bytes: usize) {
     let mut notes = NOTES.lock();
-    let end = address + bytes.max(1) as u64;
+    let end = address.saturating_add(bytes.max(1) as u64);
     // What was there before is gone.
     let overlaps = notes.by_address.range(..end).rev();
-    let overlaps = overlaps.take_while(|(start, note)| **start + note.bytes as u64 > address);
+    let overlaps =
+        overlaps.take_while(|(start, note)| start.saturating_add(note.bytes as u64) > address);
     for start in overlaps.map(|(start, _)| *start).collect::<Vec<_>>() {
         notes.by_address.remove(&start);
     }
@@ -291,14 +292,15 @@ pub fn nearest(address: u64) -> Option<Description> {
     let before = notes.by_address.range(..=address).next_back();
     let after = notes.by_address.range(address..).next();
     let distance = |(start, note): &(&u64, &Note)| {
-        let behind = address.saturating_sub(**start + note.bytes as u64 - 1);
+        let behind =
+            address.saturating_sub(start.saturating_add(note.bytes.saturating_sub(1) as u64));
         start.saturating_sub(address).max(behind)
     };
     let (&start, note) = before.into_iter().chain(after).min_by_key(distance)?;
     let what = note.array.as_deref().unwrap_or("memory");
     let origin = note.origin.as_deref().map_or(String::new(), |at| format!(", allocated at {at}"));
     Some(Description {
-        range: start..start + note.bytes as u64,
+        range: start..start.saturating_add(note.bytes as u64),
         is_freed: note.is_freed,
         text: format!("{what}{origin}"),
     })

@@ -1,6 +1,27 @@
-//! Locks whose holder has panicked.
+//! Functions that panic, and locks whose holder has panicked.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{LockResult, PoisonError};
+
+/// Returns what a function returns; `None` if it panics. What it panicked with is dropped; if that panics in
+/// turn, what comes of it is not dropped but forgotten.
+///
+/// ```
+/// use gpuarray_hal::poison::caught;
+///
+/// assert_eq!(caught(|| 5), Some(5));
+/// assert_eq!(caught(|| panic!("on purpose")), None::<i32>);
+/// ```
+pub fn caught<T>(function: impl FnOnce() -> T) -> Option<T> {
+    let cause = match catch_unwind(AssertUnwindSafe(function)) {
+        Ok(value) => return Some(value),
+        Err(cause) => cause,
+    };
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
+        std::mem::forget(second);
+    }
+    None
+}
 
 /// Takes what a lock protects, whether a thread has panicked with the lock held or not.
 ///

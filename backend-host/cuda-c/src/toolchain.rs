@@ -72,12 +72,18 @@ impl Toolchain {
             .map_err(failed)?;
         let stdin = child.stdin.take();
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let writer = std::thread::Builder::new().name("pygpu compile".to_owned());
+            let written = writer.spawn_scoped(scope, move || {
                 if let Some(mut stdin) = stdin {
                     // A compiler that stops reading says why.
                     let _ = stdin.write_all(input.as_bytes());
                 }
             });
+            if let Err(error) = written {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
             child.wait_with_output()
         })
         .map_err(failed)

@@ -5,6 +5,7 @@
 //! thirty of them.
 
 use super::parallel::Workers;
+use hal::{Error, ErrorKind, Result, Status};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -37,20 +38,52 @@ impl<T> Row<T> {
     }
 }
 
+/// Memory for copies of so many elements.
+///
+/// # Errors
+/// `OutOfMemory` if the system has no such memory.
+fn memory<T>(length: usize, copies: usize) -> Result<Vec<T>> {
+    let mut memory = Vec::new();
+    match memory.try_reserve_exact(length * copies) {
+        Ok(()) => Ok(memory),
+        Err(_) => Err(Error::new(
+            ErrorKind::OutOfMemory,
+            Status::host(Status::OUT_OF_MEMORY),
+            "sort",
+            format!(
+                "out of memory: sorting {length} elements needs {} bytes beside them, which the system refused",
+                length * copies * size_of::<T>()
+            ),
+        )),
+    }
+}
+
+/// Elements whose sort takes so little memory beside them that the process is at an end where there is none.
+const FEW: usize = 1 << 12;
+
 /// Sorts elements by an order, on several threads if there are more than one; those that are equal keep their order.
+///
+/// # Errors
+/// `OutOfMemory` if the system has no memory for a copy of the elements.
 pub(super) fn sort<T: Copy + Send + Sync>(
     elements: &mut [T],
     threads: usize,
     workers: &Workers<'_>,
     order: &(impl Fn(&T, &T) -> Ordering + Sync),
-) {
-    if threads <= 1 {
-        return elements.sort_by(order);
-    }
+) -> Result<()> {
     let length = elements.len();
+    if length > FEW {
+        // The library's sort takes as much, and ends the process where it gets none.
+        drop(memory::<T>(length, if threads <= 1 { 1 } else { 2 })?);
+    }
+    if threads <= 1 {
+        elements.sort_by(order);
+        return Ok(());
+    }
     let rounds = threads.next_power_of_two().ilog2();
     let run = length.div_ceil(1 << rounds);
-    let mut copy = elements.to_vec();
+    let mut copy = memory(length, 1)?;
+    copy.extend_from_slice(elements);
     let (mut from, mut to) = (Row(elements.as_mut_ptr()), Row(copy.as_mut_ptr()));
     // Each round goes from one row to the other, the last one to the elements.
     if rounds % 2 == 1 {
@@ -74,6 +107,7 @@ pub(super) fn sort<T: Copy + Send + Sync>(
         });
         std::mem::swap(&mut from, &mut to);
     }
+    Ok(())
 }
 
 /// Writes a range of the row in which neighbouring runs of a row have become one.

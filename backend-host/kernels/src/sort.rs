@@ -9,6 +9,7 @@ use hal::dtype::narrow::Narrow;
 use hal::operation::Sort;
 use hal::{Complex, Result};
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 /// Rows of at least so many elements are sorted by several threads each.
 const LONG: usize = 1 << 16;
@@ -75,7 +76,7 @@ fn by_parts<T: PartialOrd + Number>(x: &Complex<T>, y: &Complex<T>) -> Ordering 
 /// Executes a sort.
 ///
 /// # Errors
-/// `Unsupported` for a dtype without an order.
+/// `Unsupported` for a dtype without an order; `OutOfMemory` where the system has no memory for a copy of a row.
 ///
 /// # Safety
 /// See [`hal::operation`].
@@ -84,13 +85,12 @@ pub(super) unsafe fn run(operation: &Sort, workers: &Workers<'_>) -> Result<()> 
     with_number!(dtype, T => {
         // SAFETY: passed on to the caller; elements are of type `T`.
         unsafe { sort::<T>(operation, workers) }
-    }, else return Err(unsupported(format!("a sort of dtype {dtype}"))));
-    Ok(())
+    }, else Err(unsupported(format!("a sort of dtype {dtype}"))))
 }
 
 /// # Safety
 /// See [`hal::operation`]; elements are of type `T`.
-unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) {
+unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) -> Result<()> {
     let Sort { rows, length, indices, input, output } = operation;
     let threads = if *length >= LONG { workers.threads() } else { 1 };
     let row = |row: usize| {
@@ -114,12 +114,18 @@ unsafe fn sort<T: Sortable>(operation: &Sort, workers: &Workers<'_>) {
             (std::slice::from_raw_parts(from, *length), found)
         };
         let order = |a: &i64, b: &i64| keys[*a as usize].order(&keys[*b as usize]);
-        merge::sort(found, threads, workers, &order);
+        merge::sort(found, threads, workers, &order)
     };
     if threads > 1 {
-        return (0..*rows).for_each(row);
+        return (0..*rows).try_for_each(row);
     }
     // A comparison for each element and doubling of the length.
     let work = rows * length * (1 + length.checked_ilog2().unwrap_or(0) as usize);
-    workers.split(*rows, 1, work, &|range| range.for_each(row));
+    let failed = OnceLock::new();
+    workers.split(*rows, 1, work, &|mut range| {
+        if let Err(error) = range.try_for_each(row) {
+            let _ = failed.set(error);
+        }
+    });
+    failed.into_inner().map_or(Ok(()), Err)
 }

@@ -134,3 +134,24 @@ fn a_function_that_comes_later_lets_go_of_who_waits_for_room() {
     queue.mark().wait().expect("wait");
     queue.retire();
 }
+
+/// What panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+#[test]
+fn a_function_whose_panic_panics_again_ends_no_thread() {
+    let queue = Queue::new(Arc::default(), Arc::default());
+    queue.submit(Box::new(|| std::panic::panic_any(Bomb))).expect("submit");
+    queue.submit(nothing()).expect("submit");
+    let (mark, (done, finished)) = (queue.mark(), channel());
+    thread::spawn(move || done.send(mark.wait()));
+    finished.recv_timeout(PATIENCE).expect("the queue goes on").expect("wait");
+    assert!(queue.take_failure().is_err(), "the panic is reported");
+    queue.retire();
+}

@@ -3,13 +3,13 @@
 
 use super::Function;
 use crate::stream::{PyStream, stream_argument};
+use gpuarray::hal::poison::caught;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::ffi::CStr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::slice;
 
@@ -148,10 +148,10 @@ unsafe fn call(
     };
     let (positional, named) = arguments.split_at(count as usize);
     let launch = || launch(py, this, method, takes_stream, positional, names, named);
-    match catch_unwind(AssertUnwindSafe(launch)) {
-        Ok(Ok(())) => return py.None().into_ptr(),
-        Ok(Err(error)) => error.restore(py),
-        Err(_) => PanicException::new_err(format!("{method} failed")).restore(py),
+    match caught(launch) {
+        Some(Ok(())) => return py.None().into_ptr(),
+        Some(Err(error)) => error.restore(py),
+        None => PanicException::new_err(format!("{method} failed")).restore(py),
     }
     null_mut()
 }

@@ -10,9 +10,9 @@ use super::sizes::{SLOTS, Sizes};
 use crate::driver::calls::Handle;
 use crate::driver::context::lock;
 use crate::driver::errors::Driver;
+use crate::poison::caught;
 use crate::status::Status;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -261,7 +261,7 @@ impl Workers {
 
 /// The result of a call, or that it panicked.
 fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(Failure::Panicked))
+    caught(call).unwrap_or(Err(Failure::Panicked))
 }
 
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

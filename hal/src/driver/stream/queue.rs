@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
+use crate::poison::caught;
 use crate::queueing::beside_captures;
 use crate::status::Status;
 use crate::stream::{
@@ -20,7 +21,6 @@ use crate::stream::{
 use crate::texture::ArrayCopy;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 /// What a host function needs when it runs.
@@ -33,7 +33,7 @@ unsafe extern "C" fn run_host_call(data: *mut c_void) {
     // SAFETY: the data is a boxed call that was handed over when it was queued, once.
     let call = unsafe { Box::from_raw(data.cast::<HostCall>()) };
     let HostCall { function, failure } = *call;
-    if catch_unwind(AssertUnwindSafe(function)).is_err() {
+    if caught(function).is_none() {
         *lock(&failure) = Some(Error::new(
             ErrorKind::LaunchFailed,
             Status::host(Status::LAUNCH_FAILED),

@@ -1,0 +1,55 @@
+"""Calls that the system refuses memory or a thread: they fail, and the process goes on."""
+
+from __future__ import annotations
+
+import pytest
+from device import BACKEND
+from processes import run_python
+
+pytestmark = pytest.mark.skipif(BACKEND != "host", reason="a driver takes addresses of its own")
+
+# Runs a function with one more MiB of addresses than the process has, and prints its failure.
+SHORT = """
+import os, resource
+from pygpu import autoinit, compiler, gpuarray
+
+def short(function):
+    pages = int(open("/proc/self/statm").read().split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    bytes = pages * os.sysconf("SC_PAGE_SIZE") + (1 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (bytes, limits[1]))
+    try:
+        function()
+        failure = "none"
+    except BaseException as error:
+        failure = f"{type(error).__name__} {error}"
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+    print(failure)
+"""
+
+
+@pytest.mark.parametrize("function", ["sort", "argsort"])
+def test_a_sort_without_memory_for_a_copy(function):
+    done = run_python(
+        SHORT
+        + f"""
+a = gpuarray.arange(1 << 20, dtype="f8")
+gpuarray.{function}(a)  # Leaves memory for the result, which is used again.
+short(lambda: gpuarray.{function}(a))
+assert (gpuarray.{function}(a[:5000].copy()).get() == range(5000)).all()
+"""
+    )
+    assert done.stdout.startswith("MemoryError sort: out of memory: sorting 1048576 elements needs")
+
+
+def test_a_compilation_without_a_thread():
+    done = run_python(
+        SHORT
+        + """
+text = "__global__ void store(int *x) { *x = %d; }"
+compiler.compile(text % 0)
+short(lambda: compiler.compile(text % os.getpid()))
+compiler.compile(text % os.getpid())
+"""
+    )
+    assert done.stdout.startswith("RuntimeError compile: the compiler"), done.stdout
