@@ -24,15 +24,20 @@ unsafe extern "C" fn get_buffer(
     flags: c_int,
 ) -> c_int {
     // SAFETY: the interpreter calls this with a live object and a `Py_buffer`, whose second field
-    // is the owner: null if there is none because the call failed. `_host` is a new reference.
+    // is the owner: null if there is none because the call failed. `_host` is a new reference, and may
+    // lend its own `_host` in turn.
     unsafe {
-        let host = ffi::PyObject_GetAttrString(object, c"_host".as_ptr());
-        if host.is_null() {
-            view.cast::<*mut ffi::PyObject>().add(1).write(null_mut());
+        view.cast::<*mut ffi::PyObject>().add(1).write(null_mut());
+        if ffi::Py_EnterRecursiveCall(c" while a buffer is lent".as_ptr()) != 0 {
             return -1;
         }
-        let result = PyObject_GetBuffer(host, view, flags);
-        ffi::Py_DECREF(host);
+        let host = ffi::PyObject_GetAttrString(object, c"_host".as_ptr());
+        let mut result = -1;
+        if !host.is_null() {
+            result = PyObject_GetBuffer(host, view, flags);
+            ffi::Py_DECREF(host);
+        }
+        ffi::Py_LeaveRecursiveCall();
         result
     }
 }

@@ -163,6 +163,26 @@ def test_an_address_is_asked_for_once():
     assert len(asked) == 1
 
 
+def test_a_lender_of_itself_is_refused():
+    run_python(
+        """
+        from pygpu import _core
+
+        class Own(_core.BufferExporter):
+            @property
+            def _host(self):
+                return self
+
+        try:
+            memoryview(Own())
+        except RecursionError:
+            pass
+        else:
+            raise AssertionError
+        """
+    )
+
+
 def test_a_capture_may_be_used_while_its_last_graph_goes():
     done = run_python(
         """

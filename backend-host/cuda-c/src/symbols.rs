@@ -49,9 +49,11 @@ pub fn library_bytes(image: &[u8]) -> Result<usize> {
         field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     };
     // Offset, number and size of the table of sections, in a file of 64 bits.
-    let table = number(0x28, 8) + number(0x3c, 2) * number(0x3a, 2);
+    let table = number(0x28, 8).saturating_add(number(0x3c, 2) * number(0x3a, 2));
     let sections = file.sections().filter_map(|it| it.file_range());
-    let end = sections.map(|(offset, bytes)| offset + bytes).fold(table, u64::max);
+    // The headers of an image may say anything.
+    let ends = sections.map(|(offset, bytes)| offset.saturating_add(bytes));
+    let end = ends.fold(table, u64::max);
     Ok(usize::try_from(end).unwrap_or(usize::MAX).min(image.len()))
 }
 
@@ -64,7 +66,7 @@ impl Symbols {
         let file = object::File::parse(bytes)
             .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
         let text = file.section_by_name(".text");
-        let code = text.map_or(0..0, |it| it.address()..it.address() + it.size());
+        let code = text.map_or(0..0, |it| it.address()..it.address().saturating_add(it.size()));
         let mut symbols = Symbols { defined: Vec::new(), code, undefined: Vec::new() };
         for symbol in file.symbols() {
             let Ok(name) = symbol.name() else { continue };
@@ -119,5 +121,29 @@ impl Symbols {
 
     pub(crate) fn find(&self, name: &str) -> Option<&Symbol> {
         self.defined.iter().find(|symbol| symbol.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_that_reach_beyond_all_addresses_are_read() {
+        let mut image = vec![0; 64 + 3 * 64];
+        let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, b"\x7fELF\x02\x01\x01");
+        // A shared library for x86-64, whose sections lie behind the header: none, names, and a program's.
+        put(0x10, &[3, 0, 62, 0, 1]);
+        put(0x28, &[64]);
+        put(0x34, &[64, 0, 56, 0, 0, 0, 64, 0, 3, 0, 1]);
+        let (names, section) = (64 + 64, 64 + 2 * 64);
+        put(names + 4, &[3]);
+        put(section + 4, &[1]);
+        put(section + 0x10, &[0xff; 8]);
+        put(section + 0x18, &[0xff; 8]);
+        put(section + 0x20, &[16]);
+        assert_eq!(library_bytes(&image).expect("an ELF file"), image.len());
+        assert!(Symbols::of(&image).expect("an ELF file").defined.is_empty());
     }
 }
