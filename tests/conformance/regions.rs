@@ -18,6 +18,7 @@ tests![
     a_missing_feature_is_refused_by_name,
     a_pool_hands_a_block_out_again_when_nobody_refers_to_it,
     a_recalled_block_is_refused_to_its_former_user,
+    a_block_whose_memory_was_released_is_not_handed_out,
     a_pool_has_memory_of_one_device needs [SecondDevice],
     a_pinned_block_goes_back_when_it_is_dropped,
 ];
@@ -162,6 +163,26 @@ fn a_recalled_block_is_refused_to_its_former_user(context: &Context) -> Outcome 
     let again = pool.find(&context.device, 512)?.expect("the block is back");
     assert_eq!(again.address(), block.address());
     assert_eq!(bytes_of(&stream, &again)?[..512], [1; 512]);
+    Ok(())
+}
+
+fn a_block_whose_memory_was_released_is_not_handed_out(context: &Context) -> Outcome {
+    let (pool, stream) = (DevicePool::new(), context.stream()?);
+    let block = pool.make(&context.device, 700)?;
+    block.release()?;
+    // The device may allocate the same address once more while the pool knows the former block.
+    let other = pool.make(&context.device, 700)?;
+    fill(&stream, &other, 1)?;
+    drop(block);
+    assert!(pool.find(&context.device, 700)?.is_none(), "there is no such memory");
+    assert_eq!((pool.counts().active_blocks, pool.counts().held_blocks), (1, 0));
+    drop(other);
+    let again = pool.find(&context.device, 700)?.expect("the other block is free");
+    fill(&stream, &again, 2)?;
+    pool.settle(again.address());
+    drop(again);
+    pool.free_held();
+    assert_eq!(pool.counts(), Default::default());
     Ok(())
 }
 

@@ -12,7 +12,7 @@ import pytest
 from device import BACKEND
 from pairs import check
 
-from pygpu import _core, driver, gpuarray
+from pygpu import _core, driver, gpuarray, tools
 
 KIND = {"host": 1, "cuda": 2, "hip": 10}[BACKEND]
 on_host = pytest.mark.skipif(BACKEND != "host", reason="about the host")
@@ -145,6 +145,27 @@ def test_memory_lives_as_long_as_its_users():
     ends(lambda a: gpuarray.from_dlpack(a))
     ends(lambda a: gpuarray.from_dlpack(a)[1:])
     ends(lambda a: gpuarray.from_cuda_array_interface(a)[1:])
+
+
+def from_plain_memory():
+    return gpuarray.GPUArray(10, "f4", gpudata=driver.mem_alloc(40))
+
+
+def from_pool():
+    return gpuarray.GPUArray(10, "f4", allocator=tools.DeviceMemoryPool().allocate)
+
+
+@pytest.mark.parametrize("make", [lambda: gpuarray.zeros(10), from_plain_memory, from_pool])
+def test_memory_is_not_freed_while_a_consumer_has_it(make):
+    array = make()
+    capsule = array.__dlpack__()
+    with pytest.raises(driver.LogicError, match="still used by its address"):
+        array.gpudata.free()
+    array.fill(1)
+    del capsule
+    array.gpudata.free()
+    with pytest.raises(driver.LogicError, match="freed"):
+        array.__dlpack__()
 
 
 def test_copies():

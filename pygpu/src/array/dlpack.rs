@@ -4,7 +4,9 @@
 //! decided in `pygpu._exchange`.
 
 use super::GPUArray;
+use crate::errors::OrRaise;
 use gpuarray::hal::layout::MAX_AXES;
+use gpuarray::hal::memory::AddressHold;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -71,6 +73,8 @@ struct Export<T> {
     // The structure points to the contents of both.
     _shape: Vec<i64>,
     _strides: Vec<i64>,
+    /// The consumer knows the memory by its address: as long as it does, `free` is an error.
+    _hold: AddressHold,
     array: Py<GPUArray>,
 }
 
@@ -121,7 +125,8 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
 /// Parameters
 /// ----------
 /// array : GPUArray
-///     The array, which is kept alive until the consumer frees the capsule's structure.
+///     The array, which is kept alive, and its memory allocated, until the consumer frees the capsule's
+///     structure.
 /// device : tuple of int
 ///     DLPack's type and number of the device.
 /// dtype : tuple of int
@@ -155,6 +160,7 @@ pub(crate) fn dlpack_capsule<'py>(
         strides: strides.as_mut_ptr(),
         byte_offset: 0,
     };
+    let hold = inner.memory().hold().or_raise()?;
     let (mut shape, mut strides) = (shape, strides);
     let tensor = tensor(&mut shape, &mut strides);
     let array = array.clone().unbind();
@@ -164,8 +170,13 @@ pub(crate) fn dlpack_capsule<'py>(
         let (major, minor) = VERSION;
         let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
         let managed = ManagedVersioned { major, minor, context, deleter, flags, tensor };
-        let export =
-            Box::into_raw(Box::new(Export { managed, _shape: shape, _strides: strides, array }));
+        let export = Box::into_raw(Box::new(Export {
+            managed,
+            _shape: shape,
+            _strides: strides,
+            _hold: hold,
+            array,
+        }));
         // SAFETY: `export` is live; the capsule takes it over.
         unsafe {
             (*export).managed.context = export.cast();
@@ -174,8 +185,13 @@ pub(crate) fn dlpack_capsule<'py>(
     } else {
         let deleter = Some(delete as unsafe extern "C" fn(*mut Managed));
         let managed = Managed { tensor, context, deleter };
-        let export =
-            Box::into_raw(Box::new(Export { managed, _shape: shape, _strides: strides, array }));
+        let export = Box::into_raw(Box::new(Export {
+            managed,
+            _shape: shape,
+            _strides: strides,
+            _hold: hold,
+            array,
+        }));
         // SAFETY: as above.
         unsafe {
             (*export).managed.context = export.cast();

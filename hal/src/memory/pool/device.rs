@@ -80,7 +80,21 @@ impl State {
 
     fn give_out(&mut self, memory: &Arc<DeviceMemory>, size: usize) {
         let active = Active { memory: memory.clone(), size };
-        self.active.insert(memory.address(), active);
+        if let Some(before) = self.active.insert(memory.address(), active) {
+            // Its user released the memory, which the device has allocated anew.
+            self.bins.give_up(before.size);
+        }
+    }
+
+    /// Takes back a block that nobody refers to any longer; returns it if it is to be freed.
+    #[must_use]
+    fn take_back(&mut self, active: Active) -> Option<Arc<DeviceMemory>> {
+        if active.memory.is_allocated() {
+            return self.bins.give_back(active.memory, active.size);
+        }
+        // Its last user released the memory instead of dropping it.
+        self.bins.give_up(active.size);
+        Some(active.memory)
     }
 
     /// Takes back the blocks that nobody refers to any longer; returns those to be freed.
@@ -89,8 +103,7 @@ impl State {
         self.misses = 0;
         let unused = self.active.extract_if(|_, active| Arc::get_mut(&mut active.memory).is_some());
         let unused: Vec<_> = unused.collect();
-        let back = |(_, it): (u64, Active)| self.bins.give_back(it.memory, it.size);
-        unused.into_iter().filter_map(back).collect()
+        unused.into_iter().filter_map(|(_, active)| self.take_back(active)).collect()
     }
 }
 
@@ -234,7 +247,7 @@ impl DevicePool {
         let Some(active) = state.active.remove(&address) else {
             return;
         };
-        let unwanted = state.bins.give_back(active.memory, active.size);
+        let unwanted = state.take_back(active);
         drop(state);
         self.free_unwanted(unwanted.into_iter().collect());
     }
