@@ -14,6 +14,7 @@ tests![
     pinned_copies_return_their_buffers,
     a_pinned_copy_is_not_waited_for needs [Progress],
     a_forgotten_copy_keeps_its_buffer,
+    more_elements_than_the_host_has_memory_for_are_refused,
     a_capture_has_no_copy_that_owns_its_buffer needs [Graphs],
 ];
 
@@ -143,6 +144,12 @@ fn a_forgotten_copy_keeps_its_buffer(context: &Context) -> Outcome {
     drop(a.copy_from_pinned(ones)?);
     assert_eq!(a.to_vec()?, [1; 50]);
     Ok(())
+}
+
+fn more_elements_than_the_host_has_memory_for_are_refused(context: &Context) -> Outcome {
+    // An element for many: the device has a single one of them.
+    let many = DeviceArray::<f32>::ones(&context.device, &[1])?.broadcast_to(&[1 << 50])?;
+    expect_error(many.to_vec(), ErrorKind::OutOfMemory, &["1125899906842624 elements"])
 }
 
 fn a_capture_has_no_copy_that_owns_its_buffer(context: &Context) -> Outcome {

@@ -7,10 +7,11 @@
 use super::DeviceArray;
 use crate::device::Device;
 use crate::dtype::{DType, Element};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventOptions};
 use crate::layout::{Order, shape_text};
 use crate::memory::{PinnedMemory, settle};
+use crate::status::Status;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -34,9 +35,36 @@ impl<T: Element> DeviceArray<T> {
     /// # Errors
     /// `OutOfMemory`; a failure of queued work.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::ZERO; self.size()];
-        self.copy_to_slice(&mut values)?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(self.size()).map_err(|_| {
+            let status = Status::host(Status::OUT_OF_MEMORY);
+            let what = format!("no host memory for {} elements of {}", self.size(), T::DTYPE);
+            Error::new(ErrorKind::OutOfMemory, status, "to_vec", what)
+        })?;
+        // SAFETY: there is room for the elements, which are there once the copy has returned.
+        unsafe {
+            self.copy_to(values.as_mut_ptr())?;
+            normalize(values.as_mut_ptr(), self.size());
+            values.set_len(self.size());
+        }
         Ok(values)
+    }
+
+    /// Copies the elements to host memory, the last axis fastest, and waits for that.
+    ///
+    /// # Safety
+    /// So many elements can be written at `values`.
+    unsafe fn copy_to(&self, values: *mut T) -> Result<()> {
+        let packed = if self.layout().is_c_contiguous() {
+            self.array.clone()
+        } else {
+            self.array.contiguous(Order::C)?
+        };
+        if self.size() > 0 {
+            settle(packed.stream().as_ref())?;
+        }
+        // SAFETY: the caller's promise, and the call waits until the elements are there.
+        unsafe { packed.download(values.cast(), true) }
     }
 
     /// Copies the elements into a slice, the last axis fastest. Waits for the work that
@@ -46,16 +74,8 @@ impl<T: Element> DeviceArray<T> {
     /// `InvalidArgument` if the slice has another length; a failure of queued work.
     pub fn copy_to_slice(&self, values: &mut [T]) -> Result<()> {
         self.check_length(values.len())?;
-        let packed = if self.layout().is_c_contiguous() {
-            self.array.clone()
-        } else {
-            self.array.contiguous(Order::C)?
-        };
-        if !values.is_empty() {
-            settle(packed.stream().as_ref())?;
-        }
-        // SAFETY: the slice has room for the elements, and the call waits until they are there.
-        let copied = unsafe { packed.download(values.as_mut_ptr().cast(), true) };
+        // SAFETY: the slice has room for the elements.
+        let copied = unsafe { self.copy_to(values.as_mut_ptr()) };
         // Also behind a copy that failed, which may have copied a part.
         // SAFETY: the slice has so many elements.
         unsafe { normalize(values.as_mut_ptr(), values.len()) };
