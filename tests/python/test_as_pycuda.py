@@ -181,3 +181,17 @@ def test_the_path_of_commands_stays_what_it_is(folder, path):
     first, *others = printed.strip().strip("'").split(os.pathsep)
     assert first.endswith("_as_pycuda")
     assert os.pathsep.join(others) == path
+
+
+def test_modules_that_others_import_are_attributes_of_the_package(folder):
+    program = """
+import pycuda, pycuda.autoinit
+names = ("compiler", "driver", "elementwise", "gpuarray", "reduction", "tools", "_driver")
+print(*(getattr(pycuda, name).__name__ for name in names))
+print(hasattr(pycuda, "autoprimaryctx"), hasattr(pycuda, "gl"), hasattr(pycuda, "debug"))
+"""
+    own, absent = python(folder, "-m", "pygpu", "run", "-c", program).splitlines()
+    assert own.replace("pygpu.", "").split() == [
+        *("compiler", "driver", "elementwise", "gpuarray", "reduction", "tools", "_driver"),
+    ]
+    assert absent == "False False False"
