@@ -51,7 +51,8 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
 /// Raises
 /// ------
 /// LogicError
-///     The memory cannot be shared: it is stream-ordered, of a pool, or of another process.
+///     The memory cannot be shared: it is stream-ordered, of a pool, or of another process. That of
+///     arrays is stream-ordered unless the environment has ``PYGPU_ARRAY_MEMORY=plain``.
 /// Unsupported
 ///     The device shares no memory.
 ///

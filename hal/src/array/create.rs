@@ -10,8 +10,28 @@ use crate::layout::{Layout, Order};
 use crate::memory::{DeviceMemory, same_device};
 use crate::operation::{Operation, Sequence, Strides};
 use crate::scalar::Scalar;
+use crate::setting;
 use crate::stream::Stream;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// The memory of arrays that no allocator was named for: `stream`, which is faster, or `plain`, which
+/// other processes can open by its address.
+const ARRAY_MEMORY: &str = "PYGPU_ARRAY_MEMORY";
+
+/// Whether arrays get plain memory. Captures allocate from the stream all the same.
+fn is_plain_asked() -> Result<bool> {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    if let Some(&asked) = ASKED.get() {
+        return Ok(asked);
+    }
+    let value = std::env::var_os(ARRAY_MEMORY);
+    let asked = setting::parse(ARRAY_MEMORY, value, "stream and plain", |text| match text {
+        "plain" => Some(true),
+        "stream" => Some(false),
+        _ => None,
+    })?;
+    Ok(*ASKED.get_or_init(|| asked.unwrap_or(false)))
+}
 
 impl Array {
     /// Returns a new array with the layout given, its elements undefined, on `stream`.
@@ -43,6 +63,10 @@ impl Array {
         } else {
             layout.extent().end
         };
+        if is_plain_asked()? && bytes > 0 && !stream.is_capturing()? {
+            let memory = Arc::new(DeviceMemory::plain(device, bytes)?);
+            return Ok(Self::from_memory(memory, layout, dtype, stream.clone())?.noted());
+        }
         let memory = DeviceMemory::on_own_stream(device, stream, bytes)?;
         Ok(Self::assemble(Arc::new(memory), layout, dtype, None).noted())
     }
@@ -98,7 +122,11 @@ impl Array {
         same_device(device, stream.as_ref())?;
         layout.check_dtype(dtype)?;
         let zero = Scalar::new(0u8).cast(dtype)?;
-        if let Some(memory) = DeviceMemory::zeroed(device, stream, layout.extent().end)? {
+        let zeroed = match is_plain_asked()? {
+            true => None,
+            false => DeviceMemory::zeroed(device, stream, layout.extent().end)?,
+        };
+        if let Some(memory) = zeroed {
             return Ok(Self::assemble(Arc::new(memory), layout, dtype, None).noted());
         }
         let array = Self::on_own_stream(device, stream, layout, dtype)?;

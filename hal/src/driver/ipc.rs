@@ -18,7 +18,8 @@ pub(super) fn export_memory(context: &Context, address: u64) -> Result<IpcHandle
     if code != Status::SUCCESS && context.driver.kind(code) == ErrorKind::InvalidArgument {
         let detail = format!(
             "address {address:#x} cannot be shared: only plain memory can, which \
-             Device::allocate returns (driver.mem_alloc in Python)"
+             Device::allocate returns (driver.mem_alloc in Python), and arrays have with \
+             PYGPU_ARRAY_MEMORY=plain"
         );
         return Err(context.driver.error_with("export_memory", code, &detail));
     }

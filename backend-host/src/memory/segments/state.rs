@@ -301,8 +301,9 @@ impl State {
                 call,
                 format!(
                     "address {address:#x} cannot be shared: only plain memory can, which \
-                     Device::allocate returns (driver.mem_alloc in Python), if the process has \
-                     file descriptors left for it (ulimit -n)"
+                     Device::allocate returns (driver.mem_alloc in Python), and arrays have with \
+                     PYGPU_ARRAY_MEMORY=plain, if the process has file descriptors left for it \
+                     (ulimit -n)"
                 ),
             ));
         };
