@@ -15,7 +15,11 @@ pub(super) const SMALL_SIZES: usize = 4 * (LARGE / SMALLEST).ilog2() as usize;
 pub(super) const HUGE: usize = 4 << 20;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 pub(super) const PAGE: usize = 4096;
-/// Behind a small block: the bytes that its allocation asked for, zero while it is free.
+/// Behind each block, and nobody's: what a kernel writes that does not compare its threads with the length of its
+/// array, as many do, for a GPU lets them write up to the end of a page. It has room for a block of 1024
+/// threads with four bytes each, which otherwise would end the process at some later time.
+pub(super) const MARGIN: usize = 4096;
+/// Behind a small block and its margin: the bytes that its allocation asked for, zero while it is free.
 pub(super) const MARK: usize = size_of::<AtomicUsize>();
 
 /// The size that a request is rounded up to, so that blocks fit later requests: small ones to
@@ -48,7 +52,7 @@ pub(super) fn small_index(size: usize) -> Option<usize> {
 pub(super) fn block_layout(size: usize) -> Option<Layout> {
     let alignment = if size >= HUGE { HUGE_PAGE } else { ALIGNMENT };
     let mark = if size < LARGE { MARK } else { 0 };
-    Layout::from_size_align(size + mark, alignment).ok()
+    Layout::from_size_align(size.checked_add(MARGIN + mark)?, alignment).ok()
 }
 
 /// The mark of a small block.
@@ -57,7 +61,7 @@ pub(super) fn block_layout(size: usize) -> Option<Layout> {
 /// The block is one of this size, and stays allocated while the mark is used.
 pub(super) unsafe fn mark<'a>(address: usize, size: usize) -> &'a AtomicUsize {
     // SAFETY: the layout of small blocks has room for it, and sizes are multiples of its own.
-    unsafe { AtomicUsize::from_ptr((address + size) as *mut usize) }
+    unsafe { AtomicUsize::from_ptr((address + size + MARGIN) as *mut usize) }
 }
 
 /// Whole pages for so many bytes.

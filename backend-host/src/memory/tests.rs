@@ -1,6 +1,6 @@
 //! What is kept, what belongs to an address, what is zero, and where the capacity ends.
 
-use super::block::{LARGE, block_size};
+use super::block::{LARGE, MARGIN, block_size};
 use super::*;
 
 #[test]
@@ -47,6 +47,26 @@ fn an_address_belongs_to_the_allocation_that_is_in_use_there() -> Result<()> {
     // SAFETY: as above.
     unsafe { memory.free_pages(pages, 5000) };
     assert_eq!(memory.allocation(pages), None);
+    Ok(())
+}
+
+#[test]
+fn what_is_written_a_little_behind_a_block_harms_no_other_one() -> Result<()> {
+    let memory = Memory::new(1 << 30, 1 << 30);
+    for bytes in [1, 32, 1000, LARGE - 1, LARGE, 5 << 20] {
+        let blocks = [memory.allocate(bytes)?, memory.allocate(bytes)?];
+        for block in blocks {
+            // SAFETY: the block's layout has room for its margin.
+            unsafe { (block as *mut u8).write_bytes(7, block_size(bytes) + MARGIN) };
+        }
+        for block in blocks {
+            assert_eq!(memory.allocation(block), Some((block, bytes)), "{bytes}");
+            assert_eq!(memory.allocation(block + bytes as u64), None, "{bytes}");
+            // SAFETY: the block is that of the allocation above.
+            unsafe { memory.free(block, bytes) };
+        }
+        memory.trim(0);
+    }
     Ok(())
 }
 
