@@ -55,7 +55,7 @@ impl Folder {
     }
 
     pub(crate) fn log(&self, output: &Output) -> String {
-        String::from_utf8_lossy(&output.stderr).replace(&self.prefix(), "")
+        without_dereferences(&String::from_utf8_lossy(&output.stderr).replace(&self.prefix(), ""))
     }
 
     pub(crate) fn failed(&self, error: &std::io::Error) -> Error {
@@ -63,10 +63,49 @@ impl Folder {
     }
 }
 
+/// A compiler's log without one warning of GCC's that no option turns off, and that no other compiler gives: for
+/// each assignment to a `volatile` structure whose operator returns a reference, as reductions in
+/// shared memory have them.
+fn without_dereferences(log: &str) -> String {
+    const WARNING: &str = "warning: implicit dereference will not access object of type";
+    // It names the function in a line of its own, in front of the first warning there.
+    let is_heading = |line: &str| line.trim_end().ends_with(':') && line.contains(": In ");
+    if !log.contains(WARNING) {
+        return log.to_owned();
+    }
+    let mut lines = log.split_inclusive('\n').filter(|line| !line.contains(WARNING)).peekable();
+    let mut kept = String::new();
+    while let Some(line) = lines.next() {
+        let is_empty = lines.peek().is_none_or(|next| is_heading(next));
+        if !is_heading(line) || !is_empty {
+            kept.push_str(line);
+        }
+    }
+    kept
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.path) {
             log::debug!("temporary files stay in {}: {error}", self.path.display());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_dereferences;
+
+    #[test]
+    fn one_warning_is_left_out_with_its_heading() {
+        let heading = "k.cu: In function 'void k(S*)':\n";
+        let dereference = "k.cu:3: warning: implicit dereference will not access object of type \
+                           'volatile S' in statement\n";
+        let other = "k.cu:4: warning: unused variable 'a'\n";
+        assert_eq!(without_dereferences(&format!("{heading}{dereference}{dereference}")), "");
+        let second = heading.replace("k(", "l(");
+        let log = [heading, dereference, &second, dereference, other].concat();
+        assert_eq!(without_dereferences(&log), format!("{second}{other}"));
+        assert_eq!(without_dereferences(&format!("{heading}{other}")), format!("{heading}{other}"));
     }
 }
