@@ -1,8 +1,8 @@
 # make demo      the main job on a real photograph, then the Rust example
 # make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests on the
 #                host, and PyCUDA's own on the host and on the double of CUDA
-# make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, and other
-#                generations of ROCm's runtime
+# make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, other
+#                generations of ROCm's runtime, and AMD's real headers, compilers and runtime
 # make test-all  both without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
 # make memcheck  the classic kernels and the executor of kernels under valgrind, on the host
@@ -95,7 +95,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
 .DELETE_ON_ERROR:
 .PHONY: demo test test-more test-all test-kernels prepare bench bindings check-crates lint wheel clean \
   double sanitize memcheck \
-  test-rust test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
+  test-rust test-fetched test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \
   hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
@@ -119,7 +119,7 @@ test-more:
 	+$(MAKE) --no-print-directory -j2 prepare
 	+$(MAKE) --no-print-directory -j2 --output-sync=target more-suites
 
-more-suites: test-python-hip test-pycuda-hip test-python-cuda $(addprefix double-,hip5 hip7 lacking forwarded)
+more-suites: test-python-hip test-fetched test-pycuda-hip test-python-cuda $(addprefix double-,hip5 hip7 lacking forwarded)
 
 # Tests of kernels without a fault, in which checks find none.
 CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
@@ -145,7 +145,13 @@ test-programs:
 COMPILERS = MAKEFLAGS= $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
 
 test-rust: $(VENV)/.requirements
-	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast
+	$(if $(NEEDED),,PYGPU_FETCH=0) $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast
+
+# AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use.
+test-fetched: $(VENV)/.requirements
+	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast --test abi --test attributes \
+	  --test hiprtc --test metadata --test runtime
+	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
 
 # To be run by hand when a source of kernels has changed: it takes more than half an hour.
 test-kernels: $(VENV)/.requirements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import time
 
@@ -13,6 +14,9 @@ from pygpu import choose_backend, driver
 
 BACKEND = choose_backend()
 DEVICE = driver.Device(0)
+# Everything, and not a part of it: `make test-all`.
+TEST_ALL = bool(os.environ.get("PYGPU_TEST_ALL"))
+
 IS_DOUBLE = DEVICE.name() == "Driver Double"
 
 # Nobody else allocates on the host's device or on a double: free memory is known to the byte.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-import os
 import re
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from device import TEST_ALL
 from pairs import numbers
 
 from pygpu import _snippets, driver, gpuarray
@@ -158,7 +158,7 @@ class Program:
             array[...] = np.where(where, result, array)
 
 
-@pytest.mark.parametrize("seed", range(60 if os.environ.get("PYGPU_TEST_ALL") else 8))
+@pytest.mark.parametrize("seed", range(60 if TEST_ALL else 4))
 def test_random_statements_do_what_they_say(seed):
     rng = np.random.default_rng(seed)
     program = Program(rng)
