@@ -26,7 +26,7 @@ pub(crate) const BEGINNING: u8 = 6;
 pub(crate) const OPENING: u8 = 7;
 /// The driver's pool is made.
 pub(crate) const POOL: u8 = 8;
-/// The driver is asked about a capture, or begins or ends one.
+/// The driver is asked about a capture, or begins or ends one; an event is recorded, or a stream made to wait for it.
 pub(crate) const ASKING: u8 = 9;
 /// The captures under way.
 pub(crate) const CAPTURES: u8 = 10;

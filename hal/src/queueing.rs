@@ -7,6 +7,11 @@
 //! threads that are queueing on its stream. A thread that sees an announcement stores the stream
 //! under the lock that captures take to begin, so the capture has begun, or will wait for it.
 //!
+//! What a stream is asked to do, and what is noted of it, is one step so: its work is captured and kept,
+//! or neither; an event is marked as captured if it is. A capture begins on a stream, or a stream joins
+//! one, only when no cell names the stream, and when what was queued on it has run, which is asked under
+//! the same lock.
+//!
 //! This costs an operation two stores and a fence, and no lock of another thread.
 
 use crate::attempt;
@@ -191,12 +196,16 @@ impl Queueing {
     }
 }
 
-/// Keeps captures of a stream from beginning and ending while the thread allocates or frees on it: drivers do
-/// not expect that one thread asks about a capture, or adds to it, while another one ends it. `None` inside an operation, which has its own [`Queueing`]. It waits for calls of the driver that are
-/// short, and refuses nothing: what frees cannot be tried again.
+/// True while this thread queues an operation.
+pub(crate) fn is_inside() -> bool {
+    TAKEN.try_with(|taken| taken.0.stream.load(Ordering::Relaxed) != 0).unwrap_or(false)
+}
+
+/// Keeps captures of a stream from beginning while the thread looks whether it captures, and then records an
+/// event or queues a function on it. `None` inside an operation, which has its own [`Queueing`], or whose thread
+/// has [`NoCaptureBegins`]. It waits for calls of the driver that are short.
 pub(crate) fn beside_captures(stream: u64) -> Option<Queueing> {
-    let is_outside = TAKEN.try_with(|taken| taken.0.stream.load(Ordering::Relaxed) == 0);
-    if !is_outside.unwrap_or(false) {
+    if is_inside() {
         return None;
     }
     let queueing = Queueing::store(stream);
@@ -216,14 +225,15 @@ impl Drop for Queueing {
     }
 }
 
-/// Returns the lock under which a stream begins to capture, or ends, when no other thread is queueing on
-/// the stream. The caller has announced the capture, and has no lock. Where a capture may end while other
-/// threads add work to it, it can end under the lock that [`NothingOrdered::lock`] returns.
-pub fn begin_alone(stream: u64) -> NothingOrdered {
+/// Returns the lock under which a stream begins to capture, joins a capture, or ends one, when no other thread
+/// is queueing on `streams`: that one, and with it the default stream if that waits for it. The caller has
+/// announced the capture, and has no lock. Where a capture may end while other threads add work to it, it can
+/// end under the lock that [`NothingOrdered::lock`] returns.
+pub fn begin_alone(streams: &[u64]) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
     let is_queueing =
-        |cell: &Cell| !ptr::eq(cell, own) && cell.stream.load(Ordering::Acquire) == stream;
+        |cell: &Cell| !ptr::eq(cell, own) && streams.contains(&cell.stream.load(Ordering::Acquire));
     let mut pause = Duration::ZERO;
     loop {
         let lock = NothingOrdered::lock();
@@ -274,7 +284,7 @@ mod tests {
             let capture = scope.spawn(move || {
                 let _announcement = Announcement::new();
                 announced.send(()).expect("the test waits");
-                let lock = begin_alone(stream);
+                let lock = begin_alone(&[stream]);
                 let alone = !is_queueing(stream);
                 drop(lock);
                 alone
@@ -287,6 +297,6 @@ mod tests {
         });
         // A thread does not wait for itself.
         let _queueing = Queueing::on(stream).expect("a cell");
-        drop(begin_alone(stream));
+        drop(begin_alone(&[stream]));
     }
 }

@@ -44,6 +44,7 @@ mod renamed;
 mod replays;
 mod rows;
 mod scenarios;
+mod shared_captures;
 mod sharing;
 mod skeleton;
 mod sorting;
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         ("capture_rules", capture_rules::TESTS),
         ("kept", kept::TESTS),
         ("contexts", contexts::TESTS),
+        ("shared_captures", shared_captures::TESTS),
         ("sharing", sharing::TESTS),
         ("peers", peers::TESTS),
         ("isolated", isolated::TESTS),

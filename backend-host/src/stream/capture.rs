@@ -100,13 +100,15 @@ impl HostStream {
     fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
         let default = &self.device.engine().default_queue;
         let blocking = matches!(self.kind, Kind::Own { blocking: true, .. });
+        let both = [self.id, self.device.default_stream_id()];
+        let concerned = if blocking { &both } else { &both[..1] };
         loop {
             if blocking {
                 default.mark().wait_interruptibly()?;
             }
             self.mark().wait_interruptibly()?;
-            // Work that other threads are queueing on the stream is not part of the capture.
-            let _alone = begin_alone(self.id);
+            // Work that other threads are queueing is not part of the capture.
+            let _alone = begin_alone(concerned);
             if !self.queue().is_idle() || (blocking && !default.is_idle()) {
                 continue;
             }

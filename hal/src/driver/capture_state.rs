@@ -8,6 +8,7 @@ use crate::queueing::Announcement;
 use crate::status::Status;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: the default stream waits for one that captures.
@@ -16,12 +17,10 @@ const IMPLICIT: c_int = 906;
 /// The streams of one device that capture or may capture.
 #[derive(Debug, Default)]
 pub(super) struct CaptureState {
-    /// The streams on which a capture was begun; true if the default stream waits for it.
-    streams: Ranked<HashMap<u64, (bool, Announcement)>, LEAF>,
-    /// The number of `streams`, and of those that the default stream waits for: 0 nearly
-    /// always.
-    stream_count: AtomicUsize,
-    blocking_count: AtomicUsize,
+    /// The streams on which a capture was begun. Changed under `beginning` with the driver's own state, but
+    /// for a stream that nobody has any longer.
+    streams: Ranked<HashMap<u64, Announced>, LEAF>,
+    counts: Arc<Counts>,
     /// Held while a capture begins, and by what waits for the whole device, which would end it.
     pub(super) beginning: Ranked<(), BEGINNING>,
     asking: Ranked<(), ASKING>,
@@ -29,6 +28,42 @@ pub(super) struct CaptureState {
     exposed: Ranked<HashMap<u64, (Handle, u64)>, LEAF>,
     /// The number of `exposed`.
     exposed_count: AtomicUsize,
+}
+
+/// 0 nearly always.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Captures that are announced or go on.
+    announced: AtomicUsize,
+    /// Those that the default stream waits for.
+    barring: AtomicUsize,
+}
+
+/// Says that a stream captures, or is about to, until it is dropped. Each thread that tries to begin a capture
+/// has its own: one that fails takes nothing from another one's capture of the same stream.
+#[derive(Debug)]
+pub(super) struct Announced {
+    counts: Arc<Counts>,
+    bars_default: bool,
+    _announcement: Announcement,
+}
+
+impl Announced {
+    /// Bars the default stream, which waits for the one that is about to capture. It has no work, and the
+    /// caller has the lock under which nothing is queued on it: what asks for its work is told that all has run.
+    pub(super) fn bar_default(&mut self) {
+        self.counts.barring.fetch_add(1, Ordering::AcqRel);
+        self.bars_default = true;
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if self.bars_default {
+            self.counts.barring.fetch_sub(1, Ordering::AcqRel);
+        }
+        self.counts.announced.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Restores the thread's capture mode when dropped. In the relaxed mode no call is refused because
@@ -88,7 +123,7 @@ impl CaptureState {
     /// True if the default stream must be left alone, since it waits for a stream that
     /// captures: a call on it would end that capture. The context is current.
     pub(super) fn bars_default(&self, driver: &Driver) -> bool {
-        if self.blocking_count.load(Ordering::Acquire) > 0 {
+        if self.counts.barring.load(Ordering::Acquire) > 0 {
             return true;
         }
         // A stream that the default stream waits for may have joined a capture by an event.
@@ -111,10 +146,10 @@ impl CaptureState {
         live.any(|(handle, _)| matches!(capture_of(driver, *handle), Ok(Some(_))))
     }
 
-    /// Returns true during a capture that was begun here.
+    /// Returns true during a capture that was begun here, and just before.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        self.stream_count.load(Ordering::Acquire) > 0
+        self.counts.announced.load(Ordering::Acquire) > 0
     }
 
     /// True if another library can reach a stream, and may capture on it.
@@ -143,39 +178,55 @@ impl CaptureState {
         self.exposed_count.store(exposed.len(), Ordering::Release);
     }
 
-    fn change_streams<R>(
-        &self,
-        change: impl FnOnce(&mut HashMap<u64, (bool, Announcement)>) -> R,
-    ) -> R {
-        let mut streams = self.streams.lock();
-        let result = change(&mut streams);
-        let blocking = streams.values().filter(|(blocking, _)| *blocking).count();
-        self.blocking_count.store(blocking, Ordering::Release);
-        self.stream_count.store(streams.len(), Ordering::Release);
-        result
-    }
-
-    /// Records that a stream is about to capture. The caller does so before the capture begins, since
-    /// a query by another thread in between would end it.
-    /// Returns false if it was recorded already.
-    pub(super) fn announce(&self, stream: u64, blocking: bool) -> bool {
+    /// Says that a stream is about to capture. The caller does so before the capture begins, since a query by
+    /// another thread in between would end it.
+    pub(super) fn announce(&self) -> Announced {
+        self.counts.announced.fetch_add(1, Ordering::AcqRel);
         let announcement = Announcement::new();
-        self.change_streams(|streams| streams.insert(stream, (blocking, announcement))).is_none()
+        Announced { counts: self.counts.clone(), bars_default: false, _announcement: announcement }
     }
 
-    /// Records that a stream no longer captures. Returns false if no capture of it was recorded: a
+    /// Records that a stream captures.
+    pub(super) fn add(&self, stream: u64, announced: Announced) {
+        self.streams.lock().insert(stream, announced);
+    }
+
+    /// Records that a stream no longer captures. Does nothing if no capture of it was recorded: a
     /// reset ends all.
-    pub(super) fn withdraw(&self, stream: u64) -> bool {
-        self.any() && self.change_streams(|streams| streams.remove(&stream)).is_some()
+    pub(super) fn withdraw(&self, stream: u64) {
+        if self.any() {
+            self.streams.lock().remove(&stream);
+        }
     }
 
-    /// True between [`CaptureState::announce`] and [`CaptureState::withdraw`].
-    pub(super) fn is_announced(&self, stream: u64) -> bool {
+    /// True between [`CaptureState::add`] and [`CaptureState::withdraw`].
+    pub(super) fn has_begun(&self, stream: u64) -> bool {
         self.any() && self.streams.lock().contains_key(&stream)
     }
 
     /// Forgets the captures that were begun here, since the device is being reset.
     pub(super) fn forget(&self) {
-        self.change_streams(HashMap::clear);
+        self.streams.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CaptureState;
+
+    #[test]
+    fn an_attempt_that_fails_leaves_the_capture_of_another_thread_announced() {
+        let state = CaptureState::default();
+        let (first, mut second) = (state.announce(), state.announce());
+        second.bar_default();
+        state.add(7, second);
+        drop(first);
+        assert!(state.any() && state.has_begun(7) && !state.has_begun(8));
+        assert_eq!(state.counts.barring.load(super::Ordering::Relaxed), 1);
+        state.withdraw(8);
+        assert!(state.any());
+        state.withdraw(7);
+        assert!(!state.any() && !state.has_begun(7));
+        assert_eq!(state.counts.barring.load(super::Ordering::Relaxed), 0);
     }
 }

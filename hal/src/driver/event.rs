@@ -5,6 +5,7 @@ use super::context::Context;
 use crate::device::DeviceId;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
+use crate::locks::{ASKING, Ranked};
 use crate::status::{AtomicStatus, Status};
 use std::any::Any;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(super) struct DriverEvent {
     recorded: AtomicBool,
     /// True if it was recorded last on a stream that captured.
     captured: AtomicBool,
+    /// Held while the driver records the event or makes a stream wait for it, and what is known of it changes.
+    marking: Ranked<(), ASKING>,
     status: AtomicStatus,
 }
 
@@ -66,7 +69,18 @@ impl DriverEvent {
     ) -> DriverEvent {
         let (recorded, captured) = (AtomicBool::new(recorded), AtomicBool::new(false));
         let (context, status) = (context.clone(), AtomicStatus::new());
-        DriverEvent { context, epoch, handle, owned: true, timing, recorded, captured, status }
+        let marking = Ranked::new(());
+        DriverEvent {
+            context,
+            epoch,
+            handle,
+            owned: true,
+            timing,
+            recorded,
+            captured,
+            marking,
+            status,
+        }
     }
 
     /// The event of a handle that another library owns, which has recorded it.
@@ -96,17 +110,37 @@ impl DriverEvent {
         captured: bool,
     ) -> Result<()> {
         let handle = self.handle_for(context)?;
-        // SAFETY: both handles are live objects of the driver.
-        let code = unsafe { (context.driver.calls.event_record)(handle, stream) };
-        context.check("record", code)?;
-        self.captured.store(captured, Ordering::Release);
-        self.recorded.store(true, Ordering::Release);
-        Ok(())
+        let code = {
+            let _marking = self.marking.lock();
+            // SAFETY: both handles are live objects of the driver.
+            let code = unsafe { (context.driver.calls.event_record)(handle, stream) };
+            if code == Status::SUCCESS {
+                self.captured.store(captured, Ordering::Release);
+                self.recorded.store(true, Ordering::Release);
+            }
+            code
+        };
+        context.check("record", code)
     }
 
-    /// True if it is a mark in captured work: whoever waits for it becomes part of the capture.
-    pub(super) fn is_captured(&self) -> bool {
-        self.captured.load(Ordering::Acquire)
+    /// Makes a stream wait for the mark. `None`, with nothing done, if it is a mark in captured work and the
+    /// stream may not become part of the capture.
+    pub(super) fn wait_on(
+        &self,
+        context: &Context,
+        stream: Handle,
+        may_join: bool,
+    ) -> Result<Option<()>> {
+        let handle = self.handle_for(context)?;
+        let code = {
+            let _marking = self.marking.lock();
+            if self.captured.load(Ordering::Acquire) && !may_join {
+                return Ok(None);
+            }
+            // SAFETY: both handles are live objects of the driver.
+            unsafe { (context.driver.calls.stream_wait_event)(stream, handle, 0) }
+        };
+        context.check("wait_event", code).map(Some)
     }
 
     /// True once it has been recorded.

@@ -7,6 +7,7 @@ use super::memory::DeviceAllocator;
 use super::staging::Staging;
 use super::stream::open_captures::OpenCaptures;
 use crate::error::Result;
+use crate::stream::unique_id;
 use std::sync::Arc;
 
 /// The memory, the loaded builtin kernels, the staging threads and the captures of one device.
@@ -14,6 +15,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct DeviceState {
     pub(super) context: Arc<Context>,
+    /// [`Stream::id`](crate::Stream::id) of the default stream.
+    pub(super) default_stream_id: u64,
     pub(super) memory: Arc<DeviceAllocator>,
     pub(super) builtins: Builtins,
     pub(super) blas: BlasHandle,
@@ -32,6 +35,7 @@ impl DeviceState {
             staging: Staging::new(&context),
             open_captures: OpenCaptures::new(&context, &memory),
             memory,
+            default_stream_id: unique_id(),
             context,
         })
     }

@@ -257,6 +257,8 @@ impl<'a> AccessGuard<'a> {
         let mut waited = WaitedUses::default();
         loop {
             let mut locked = LockedUses::lock(uses);
+            // What orders the stream is part of its work, and its captures wait from here on.
+            let queueing = Queueing::under_lock(stream.id());
             let mut first = locked.order(stream, uses, by_graph, &mut waited)?;
             if first.is_none() && is_waited_for {
                 let most = if stream.supports_queries() { MOST_WAITS } else { 1 };
@@ -266,8 +268,6 @@ impl<'a> AccessGuard<'a> {
                 }
             }
             let Some(first) = first else {
-                // The stream's own captures wait from here on.
-                let queueing = Queueing::under_lock(stream.id());
                 if is_waited_for {
                     // Captures of other streams may begin during the wait.
                     locked.no_capture_begins = None;
@@ -277,7 +277,7 @@ impl<'a> AccessGuard<'a> {
                     state: GuardState::Locked(Box::new(locked)),
                 });
             };
-            drop(locked);
+            drop((queueing, locked));
             // Of the operation's own stream the call reports a failure.
             if first.id() == stream.id() { first.synchronize()? } else { first.settle()? }
         }

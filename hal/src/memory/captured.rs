@@ -114,9 +114,10 @@ pub struct CapturedMemory {
     epoch: u64,
     /// Blocks that were allocated or freed while it went on.
     blocks: Ranked<Vec<u64>, LEAF>,
-    /// What its operations use, by the object's address.
-    uses: Ranked<HashMap<usize, GraphHold>, KEPT>,
-    objects: Ranked<Objects, LEAF>,
+    /// What its operations use, by the object's address; `None` once the capture is over. A thread that has
+    /// looked before then adds nothing: it has locks, under which nothing may be dropped again.
+    uses: Ranked<Option<HashMap<usize, GraphHold>>, KEPT>,
+    objects: Ranked<Option<Objects>, LEAF>,
 }
 
 impl CapturedMemory {
@@ -126,8 +127,8 @@ impl CapturedMemory {
             device: device.clone(),
             epoch: device.owner.epoch(),
             blocks: Ranked::default(),
-            uses: Ranked::default(),
-            objects: Ranked::default(),
+            uses: Ranked::new(Some(HashMap::new())),
+            objects: Ranked::new(Some(Objects::default())),
         }
     }
 
@@ -153,9 +154,10 @@ impl CapturedMemory {
         self.device.hold(address, block);
     }
 
-    /// Keeps what an operation uses, whose [`AccessGuard`] the caller has.
+    /// Keeps what an operation uses, whose [`AccessGuard`] the caller has, unless the capture is over.
     pub fn add_uses(&self, uses: &[Use<'_>]) {
         let mut all = self.uses.lock();
+        let Some(all) = &mut *all else { return };
         for &(memory, access) in uses {
             match all.entry(Arc::as_ptr(memory) as usize) {
                 Entry::Occupied(mut known) => known.get_mut().add(access),
@@ -167,20 +169,23 @@ impl CapturedMemory {
     /// Returns true if a use that was captured so far has to come before, or after, one of this access.
     pub fn conflicts(&self, memory: &DeviceMemory, access: Access) -> bool {
         let all = self.uses.lock();
-        let known = all.get(&std::ptr::from_ref(memory).addr());
+        let known = all.as_ref().and_then(|all| all.get(&std::ptr::from_ref(memory).addr()));
         known.is_some_and(|hold| Access::Write == access || Access::Write == hold.as_use().1)
     }
 
-    /// Keeps an object.
+    /// Keeps an object, unless the capture is over.
     pub fn add_object(&self, object: &GraphObject) {
         let address = Arc::as_ptr(object).addr();
-        self.objects.lock().0.entry(address).or_insert_with(|| object.clone());
+        if let Some(all) = &mut *self.objects.lock() {
+            all.0.entry(address).or_insert_with(|| object.clone());
+        }
     }
 
     /// Returns true if nothing but this keeps the stream of this number, on which the capture
     /// began: its program has dropped it.
     pub fn is_abandoned(&self, stream: u64) -> bool {
         let all = self.uses.lock();
+        let Some(all) = &*all else { return false };
         let references = all.values().find_map(|hold| hold.strong_count(stream));
         let own = || all.values().map(|hold| hold.sole_references(stream)).sum::<usize>();
         references.is_some_and(|references| references == own())
@@ -216,9 +221,9 @@ impl GraphUses {
     /// Returns everything else that captured work uses, once the capture has ended. The blocks stay those
     /// of `memory`.
     pub fn take(memory: Option<&CapturedMemory>) -> GraphUses {
-        let take = |it: &CapturedMemory| std::mem::take(&mut *it.uses.lock()).into_values();
-        let holds = memory.map(take).into_iter().flatten().collect();
-        let objects = memory.map(|it| std::mem::take(&mut *it.objects.lock()));
+        let holds = memory.and_then(|it| it.uses.lock().take()).unwrap_or_default();
+        let holds = holds.into_values().collect();
+        let objects = memory.and_then(|it| it.objects.lock().take());
         GraphUses { launching: Ranked::new(()), holds, objects: objects.unwrap_or_default() }
     }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::event::EventOptions;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
-use crate::queueing::some_may_capture;
+use crate::queueing::{Queueing, some_may_capture};
 use crate::stream::Stream;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -300,8 +300,9 @@ fn wait_for_all(
 ) -> Result<()> {
     for stream in earlier {
         let no_capture_begins = NoCaptureBegins::lock();
+        let queueing = Queueing::under_lock(later.id());
         let queued = queue_wait(memory, Access::Write, later, stream);
-        drop(no_capture_begins);
+        drop((queueing, no_capture_begins));
         match queued {
             Ok(true) => {}
             Ok(false) => stream.settle()?,
@@ -316,7 +317,7 @@ fn wait_for_all(
 }
 
 /// Makes `later`, which uses the memory, wait for the work queued on `earlier` so far. False if only the
-/// host can wait for it. The caller has [`NoCaptureBegins`].
+/// host can wait for it. The caller has [`NoCaptureBegins`], and its [`Queueing`].
 fn queue_wait(
     memory: &DeviceMemory,
     access: Access,

@@ -90,7 +90,7 @@ Cuda cuda;
 int prepare(unsigned needs) {
     if (thread().entered || needs == NOTHING) return 0;
     const int status = initialise();
-    return status == 0 && needs == DEVICE ? enter() : status;
+    return status == 0 && (needs & ~ALONE) == DEVICE ? enter() : status;
 }
 
 int primary(int device, Handle* context) {

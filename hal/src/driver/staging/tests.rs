@@ -232,9 +232,9 @@ fn only_large_copies_of_pageable_memory_are_staged() {
     unsafe { stream.transfer(&Transfer::linear(HostToDevice, there, pinned, LEAST, true)) }
         .expect("a copy");
     assert!(to == noise(LEAST, 4));
-    device.state.context.capture_state.announce(0, false);
+    let announced = device.state.context.capture_state.announce();
     round(&stream, HostToDevice, LEAST);
-    device.state.context.capture_state.withdraw(0);
+    drop(announced);
     assert_eq!(device.fake.count("allocate_pinned"), 0);
     assert_eq!(device.fake.count("direct"), 3);
     round(&stream, HostToDevice, LEAST);
@@ -420,9 +420,9 @@ fn what_is_released_is_made_anew() {
     device.state.trim(0).expect("memory is given back");
     assert_eq!(device.fake.live(), [1, 0, 0]);
     next();
-    device.state.context.capture_state.announce(0, false);
+    let announced = device.state.context.capture_state.announce();
     device.state.staging.release();
-    device.state.context.capture_state.withdraw(0);
+    drop(announced);
     assert_eq!(device.fake.pinned_bytes(), PINNED);
     device.state.reset().expect("a reset");
     assert_eq!(device.fake.pinned_bytes(), 0);

@@ -2,14 +2,17 @@
 
 use super::DriverStream;
 use super::graph::DriverGraph;
+use crate::driver::calls::Handle;
 use crate::driver::errors::optional;
+use crate::driver::event::DriverEvent;
 use crate::error::{Error, Result};
-use crate::memory::CapturedMemory;
-use crate::queueing::begin_alone;
+use crate::memory::{CapturedMemory, GraphUses};
+use crate::queueing::{Announcement, NothingOrdered, begin_alone, is_inside};
 use crate::status::Status;
 use crate::stream::{CaptureMode, Stream, Transfer};
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` and `_WRONG_THREAD`; HIP's are the same.
 const UNMATCHED: c_int = 903;
@@ -22,7 +25,7 @@ impl DriverStream {
             return Ok(None);
         }
         if self.context().driver.calls.capture_info.is_none() {
-            return Ok(self.context().capture_state.is_announced(self.id()).then_some(0));
+            return Ok(self.device().open_captures.number_of(self.id()));
         }
         let number = {
             let _scope = self.enter()?;
@@ -56,47 +59,105 @@ impl DriverStream {
                 "the default stream cannot capture; create_stream makes one that can",
             ));
         }
-        self.refuse_in_capture("begin_capture", "end_capture comes first")?;
+        let refuse = || self.refuse_in_capture("begin_capture", "end_capture comes first");
+        refuse()?;
         self.device().open_captures.collect();
-        self.settle_before_capture("begin_capture")?;
         let context = self.context();
         let blocking = !self.options()?.non_blocking;
-        let is_first = context.capture_state.announce(self.id(), blocking);
-        // Work that other threads are queueing on the stream is not part of the capture.
-        let ordering = begin_alone(self.id());
+        let mut announced = context.capture_state.announce();
+        let alone = self.settle_alone("begin_capture")?;
         let beginning = context.capture_state.beginning.lock();
-        let begun = self.enter().and_then(|_scope| {
+        // Another thread may have been faster.
+        refuse()?;
+        if blocking {
+            announced.bar_default();
+        }
+        {
+            let _scope = self.enter()?;
             // SAFETY: the handle is a live stream.
             let begin = || unsafe { begin(self.raw(), mode) };
-            context.check("begin_capture", context.asking(begin))
-        });
-        if let Err(error) = begun {
-            if is_first {
-                context.capture_state.withdraw(self.id());
-            }
-            return Err(error);
+            context.check("begin_capture", context.asking(begin))?;
         }
+        context.capture_state.add(self.id(), announced);
         match self.capture_number() {
             Ok(number) => {
-                self.device().open_captures.begin(self.id(), number.unwrap_or(0));
+                // One that is spoilt already, or of a driver that does not say, has a number here alone.
+                let number = number.filter(|it| *it != 0).unwrap_or(u64::MAX - self.id());
+                self.device().open_captures.begin(self.id(), number);
                 Ok(())
             }
             Err(error) => {
-                drop((beginning, ordering));
+                drop((beginning, alone));
                 self.abandon();
                 Err(error)
             }
         }
     }
 
-    /// Waits for the work of the stream, and of the default stream, before the stream captures: captured
-    /// work cannot wait for work outside the capture.
-    pub(in crate::driver) fn settle_before_capture(&self, call: &'static str) -> Result<()> {
+    /// Waits for the work of the stream before it captures or joins a capture, and for that of the default stream
+    /// if that waits for it: captured work cannot wait for work outside, nor can the default stream meanwhile.
+    /// Returns the lock under which nobody queues more on them. The caller has announced the capture, and looks
+    /// under the lock whether the stream captures by now: then nothing was waited for.
+    fn settle_alone(&self, call: &'static str) -> Result<NothingOrdered> {
+        let (_scope, both) = (self.enter()?, [self.id(), self.device().default_stream_id]);
+        let concerned = if self.is_surely_non_blocking() { &both[..1] } else { &both };
+        let mut patience = Duration::ZERO;
+        loop {
+            let alone = begin_alone(concerned);
+            if self.capture_number()?.is_some() || self.settles_within(patience, concerned, call)? {
+                return Ok(alone);
+            }
+            drop(alone);
+            // Whoever the work waits for goes on meanwhile. Others may queue more, but not for ever longer.
+            self.wait_for(concerned, call)?;
+            patience = patience * 2 + Duration::from_micros(50);
+        }
+    }
+
+    /// The driver's handles of this stream and the default stream, as far as they may have work: while another
+    /// capture bars it, the default stream has none.
+    fn handles(&self, concerned: &[u64]) -> impl Iterator<Item = Handle> {
+        let default = concerned.len() > 1 && !self.context().default_is_barred();
+        default.then_some(0).into_iter().chain([self.raw()])
+    }
+
+    /// True if what was queued has run, or does so soon. Where queries never tell, this waits for it. The context
+    /// is current.
+    fn settles_within(
+        &self,
+        patience: Duration,
+        concerned: &[u64],
+        call: &'static str,
+    ) -> Result<bool> {
+        if !self.supports_queries() {
+            return self.wait_for(concerned, call).map(|()| true);
+        }
+        let begun = Instant::now();
+        while !self.has_settled(concerned, call)? {
+            if begun.elapsed() >= patience {
+                return Ok(false);
+            }
+            std::thread::yield_now();
+        }
+        Ok(true)
+    }
+
+    fn has_settled(&self, concerned: &[u64], call: &'static str) -> Result<bool> {
         let context = self.context();
-        let _scope = self.enter()?;
-        // While another capture bars it, the default stream has no work.
-        let default = (!context.default_is_barred()).then_some(0);
-        for stream in default.into_iter().chain([self.raw()]) {
+        for stream in self.handles(concerned) {
+            // SAFETY: the handles are live streams.
+            let query = || unsafe { (context.driver.calls.stream_query)(stream) };
+            match context.outside_captures(query) {
+                Status::NOT_READY => return Ok(false),
+                code => context.check(call, code)?,
+            }
+        }
+        Ok(true)
+    }
+
+    fn wait_for(&self, concerned: &[u64], call: &'static str) -> Result<()> {
+        let context = self.context();
+        for stream in self.handles(concerned) {
             // SAFETY: the handles are live streams.
             let wait = || unsafe { (context.driver.calls.stream_synchronize)(stream) };
             context.check(call, context.outside_captures(wait))?;
@@ -104,14 +165,66 @@ impl DriverStream {
         Ok(())
     }
 
+    /// Waits for a mark in captured work: the stream becomes part of the capture, if it is not yet. That is to
+    /// begin one.
+    pub(super) fn join(&self, event: &DriverEvent) -> Result<()> {
+        let context = self.context();
+        if is_inside() {
+            // What orders streams finds none that captures beside one that does not.
+            self.check_in_capture()?;
+            return event.wait_on(context, self.raw(), true).map(drop);
+        }
+        // The default stream cannot join, which the driver says.
+        let joins = !self.is_default();
+        let _announced = joins.then(Announcement::new);
+        let alone = joins.then(|| self.settle_alone("wait_event")).transpose()?;
+        let beginning = context.capture_state.beginning.lock();
+        event.wait_on(context, self.raw(), true)?;
+        drop(beginning);
+        // Before other threads look.
+        self.expose_if_captured()?;
+        drop(alone);
+        Ok(())
+    }
+
+    fn check_in_capture(&self) -> Result<()> {
+        match self.capture_number()? {
+            Some(_) => Ok(()),
+            None => Err(Error::invalid(
+                "wait_event",
+                "a capture began while work was ordered behind its stream",
+            )),
+        }
+    }
+
+    /// An event may be of a capture of another library, which the stream is part of then.
+    pub(super) fn expose_if_captured(&self) -> Result<()> {
+        let context = self.context();
+        if context.capture_state.any_exposed()
+            && !self.is_exposed()
+            && !self.is_default()
+            && context.capture_of(self.raw())?.is_some()
+        {
+            self.expose();
+        }
+        Ok(())
+    }
+
     pub(in crate::driver) fn end(&self) -> Result<DriverGraph> {
         let end = optional!(self.context().driver, capture_end, "end_capture")?;
-        let number = self.capture_number()?.ok_or_else(|| {
-            Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
-        })?;
+        let number = || {
+            self.capture_number()?.ok_or_else(|| {
+                let detail = "the stream does not capture: begin_capture comes first";
+                Error::invalid("end_capture", detail)
+            })
+        };
+        number()?;
         // Drivers do not expect that one thread ends a capture to which another one adds work.
-        let ordering = begin_alone(self.id());
+        let _announcement = Announcement::new();
+        let ordering = begin_alone(&[self.id()]);
         let ending = self.context().capture_state.beginning.lock();
+        // Another thread may have ended the capture, and begun the next one.
+        let number = number()?;
         let scope = self.enter()?;
         let mut graph = 0;
         // SAFETY: the stream is live; the handle is written before the call returns.
@@ -135,6 +248,8 @@ impl DriverStream {
 
     /// Ends a capture of which nothing is wanted.
     fn abandon(&self) {
+        // No other thread ends it between its look and its call.
+        let _ending = self.context().capture_state.beginning.lock();
         self.context().capture_state.withdraw(self.id());
         let calls = &self.context().driver.calls;
         let Ok(_scope) = self.enter() else { return };
@@ -171,12 +286,17 @@ impl DriverStream {
     /// Ends a capture that its stream does not outlive.
     pub(in crate::driver) fn drop_capture(&self) -> Result<()> {
         let context = self.context();
-        if !context.capture_state.is_announced(self.id()) {
+        if !context.capture_state.has_begun(self.id()) {
             return Ok(());
         }
         let number = self.capture_number()?.unwrap_or(0);
         self.abandon();
-        drop(self.device().open_captures.end(number));
+        let kept = self.device().open_captures.end(number);
+        drop((GraphUses::take(kept.as_deref()), kept));
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "capture/tests.rs"]
+mod tests;

@@ -95,6 +95,8 @@ impl Graph for DriverGraph {
         let launch = optional!(self.context.driver, graph_launch, "launch_graph")?;
         self.context.check_epoch(self.epoch)?;
         self.uses.launch(stream, || {
+            // What the graph keeps would not be kept for the one that contains it.
+            own.refuse_in_capture("launch_graph", "a launch of a graph cannot be captured")?;
             let _scope = own.enter()?;
             // SAFETY: both handles are live, and no other thread launches the graph now; the work is
             // ordered, and the caller's promise covers what is not known of it.

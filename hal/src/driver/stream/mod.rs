@@ -75,7 +75,9 @@ impl DriverStream {
 
     /// The default stream. Makes no context.
     pub(in crate::driver) fn default_of(device: &Arc<DeviceState>) -> DriverStream {
-        Self::over(device, 0, Ownership::Default)
+        let mut stream = Self::over(device, 0, Ownership::Default);
+        stream.id = device.default_stream_id;
+        stream
     }
 
     /// A new stream.
@@ -206,6 +208,17 @@ impl DriverStream {
                 MayCapture::new()
             });
         }
+    }
+
+    /// True for a stream that was made here and that the default stream does not wait for. Of others only the driver
+    /// knows, and to ask it about a stream that captures ends the capture.
+    fn is_surely_non_blocking(&self) -> bool {
+        matches!(self.ownership, Ownership::Own(options) if options.non_blocking)
+    }
+
+    /// True if others can reach the stream.
+    fn is_exposed(&self) -> bool {
+        self.exposed.get().is_some()
     }
 
     /// False if the stream cannot capture now, which is known without the driver.

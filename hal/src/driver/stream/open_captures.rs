@@ -145,9 +145,12 @@ impl OpenCaptures {
         let _scope = context.enter()?;
         let Some(kept) = self.memory_of(stream, unattached, capture)? else { return Ok(None) };
         let mut address = 0;
+        // As the driver's pool is asked: not beside the beginning or end of a capture.
+        let none_changes = context.capture_state.beginning.lock();
         // SAFETY: the address is written before the call returns.
         let code = context
             .outside_captures(|| unsafe { (context.driver.calls.allocate)(&mut address, bytes) });
+        drop(none_changes);
         context.check("allocate", code)?;
         // SAFETY: the block has just been allocated.
         unsafe { kept.keep_allocated(address, bytes) };

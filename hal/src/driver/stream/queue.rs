@@ -117,6 +117,8 @@ unsafe impl Stream for DriverStream {
                 // The mark is behind all that the other thread has queued until now.
                 self.synchronize_device()?;
             }
+            // What is noted of the event is what it is.
+            let _queueing = beside_captures(self.id);
             let captured = self.capture_number()?.is_some();
             let _scope = self.enter_anywhere()?;
             event::own(event)?.record_on(&self.context, self.handle, captured)
@@ -126,7 +128,7 @@ unsafe impl Stream for DriverStream {
     fn wait_event(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
             let event = event::own(event)?;
-            let handle = event.handle_for(&self.context)?;
+            event.handle_for(&self.context)?;
             if !event.is_recorded() {
                 return Ok(());
             }
@@ -134,31 +136,16 @@ unsafe impl Stream for DriverStream {
                 return event.synchronize();
             }
             let _scope = self.enter()?;
-            if event.is_captured() && self.capture_number()?.is_none() {
-                // The stream becomes part of a capture: nobody could wait for its earlier work then.
-                self.settle_before_capture("wait_event")?;
+            if event.wait_on(&self.context, self.handle, false)?.is_none() {
+                self.join(event)?;
             }
-            // To become part of a capture is to begin one.
-            let joins = event.is_captured().then(|| self.context.capture_state.beginning.lock());
-            // SAFETY: both handles are live objects of the driver.
-            let code =
-                unsafe { (self.context.driver.calls.stream_wait_event)(self.handle, handle, 0) };
-            drop(joins);
-            self.context.check("wait_event", code)?;
-            // The event may be of a capture of another library, which the stream is part of then.
-            if self.context.capture_state.any_exposed()
-                && self.exposed.get().is_none()
-                && !self.is_default()
-                && self.context.capture_of(self.handle)?.is_some()
-            {
-                self.expose();
-            }
-            Ok(())
+            self.expose_if_captured()
         })
     }
 
     fn host_function(&self, function: Box<dyn FnOnce() + Send>) -> Result<()> {
         self.status.during(|| {
+            let _queueing = beside_captures(self.id);
             self.refuse_in_capture("host_function", "a graph would run the function many times")?;
             let _scope = self.enter()?;
             let calls = &self.context.driver.calls;
@@ -186,10 +173,11 @@ unsafe impl Stream for DriverStream {
 
     #[inline]
     fn allocate(&self, bytes: usize) -> Result<u64> {
-        // Asked once: a capture that is announced later begins behind this.
-        let may_capture = self.may_capture();
-        let _beside = may_capture.then(|| beside_captures(self.id()));
-        if may_capture && let Some(capture) = self.capture_number()? {
+        // Another thread may begin or end a capture meanwhile: what is handed to one that has ended, or kept for
+        // work outside of one that has begun, is good for both.
+        if self.may_capture()
+            && let Some(capture) = self.capture_number()?
+        {
             let captures = &self.device.open_captures;
             let captured = captures.allocate(self.handle, &self.unattached, capture, bytes)?;
             if let Some(address) = captured {
@@ -205,12 +193,12 @@ unsafe impl Stream for DriverStream {
 
     #[inline]
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        let may_capture = self.may_capture();
-        let _beside = may_capture.then(|| beside_captures(self.id()));
         if let Some(done) = self.device.open_captures.release(address) {
             return done;
         }
-        if may_capture && let Some(capture) = self.capture_number()? {
+        if self.may_capture()
+            && let Some(capture) = self.capture_number()?
+        {
             let captures = &self.device.open_captures;
             // SAFETY: the caller's promise.
             if unsafe { captures.keep(self.handle, &self.unattached, capture, address, bytes)? } {

@@ -100,17 +100,16 @@ fn steps(kind: Kind, uses: &[usize]) -> Vec<Step> {
                 steps.extend([Share(memory), WaitForInside(memory)]);
             }
             let rounds = if matches!(kind, Kind::Copy) { 2 } else { 1 };
+            let stream = usize::from(!matches!(kind, Kind::AtHome));
             for round in 0..rounds {
                 steps.extend(order.iter().map(|&memory| Lock(memory)));
-                steps.push(BeginOrdering);
+                steps.extend([BeginOrdering, StoreCell(stream)]);
                 steps.extend(uses.iter().map(|&memory| Order(memory)));
                 if round + 1 < rounds {
                     // Waits for its stream.
-                    steps.extend([EndOrdering, Unlock]);
+                    steps.extend([ClearCell, EndOrdering, Unlock]);
                 }
             }
-            let stream = usize::from(!matches!(kind, Kind::AtHome));
-            steps.push(StoreCell(stream));
             match kind {
                 Kind::Copy => steps.extend([EndOrdering, Keep(stream), Queue, ClearCell, Unlock]),
                 _ => steps.extend([Keep(stream), Queue, ClearCell, EndOrdering, Unlock]),
