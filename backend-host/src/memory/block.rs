@@ -16,9 +16,10 @@ pub(super) const HUGE: usize = 4 << 20;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 pub(super) const PAGE: usize = 4096;
 /// Behind each block, and nobody's: what a kernel writes that does not compare its threads with the length of its
-/// array, as many do, for a GPU lets them write up to the end of a page. It has room for a block of 1024
-/// threads with four bytes each, which otherwise would end the process at some later time.
-pub(super) const MARGIN: usize = 4096;
+/// array, as many do, for a GPU lets them write up to the end of a page. It has room for a block of 256 threads
+/// with four bytes each, which otherwise would end the process at some later time; more would make each
+/// small array touch a page of its own.
+pub(super) const MARGIN: usize = 1024;
 /// Behind a small block and its margin: the bytes that its allocation asked for, zero while it is free.
 pub(super) const MARK: usize = size_of::<AtomicUsize>();
 
