@@ -67,9 +67,14 @@ struct ManagedVersioned {
     tensor: Tensor,
 }
 
-/// An exported structure with what it points to, and the array that is kept alive.
+/// An exported structure, and what lives as long.
 struct Export<T> {
     managed: T,
+    kept: Kept,
+}
+
+/// What an exported structure points to, and the array.
+struct Kept {
     // The structure points to the contents of both.
     _shape: Vec<i64>,
     _strides: Vec<i64>,
@@ -86,7 +91,7 @@ struct Export<T> {
 unsafe fn free<T>(context: *mut c_void) {
     // SAFETY: as the caller promises.
     let export = unsafe { Box::from_raw(context.cast::<Export<T>>()) };
-    let Export { array, .. } = *export;
+    let Export { kept: Kept { array, .. }, .. } = *export;
     // Without an interpreter the array is left to the end of the process.
     let mut array = Some(array);
     Python::try_attach(|py| {
@@ -140,17 +145,18 @@ pub(crate) fn dlpack_capsule<'py>(
     array: &Bound<'py, GPUArray>,
     device: (i32, i32),
     dtype: (u8, u8),
-    strides: Vec<i64>,
+    mut strides: Vec<i64>,
     is_versioned: bool,
     is_copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     let inner = array.get().array()?;
-    let shape: Vec<i64> = inner.layout().shape().iter().map(|&extent| extent as i64).collect();
+    let mut shape: Vec<i64> = inner.layout().shape().iter().map(|&extent| extent as i64).collect();
     if strides.len() != shape.len() {
         return Err(PyBufferError::new_err("one stride is needed for each axis"));
     }
-    let tensor = |shape: &mut Vec<i64>, strides: &mut Vec<i64>| Tensor {
+    let hold = inner.memory().hold().or_raise()?;
+    let tensor = Tensor {
         data: if inner.size() == 0 { null_mut() } else { inner.address() as *mut c_void },
         device_type: device.0,
         device_id: device.1,
@@ -160,43 +166,38 @@ pub(crate) fn dlpack_capsule<'py>(
         strides: strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    let hold = inner.memory().hold().or_raise()?;
-    let (mut shape, mut strides) = (shape, strides);
-    let tensor = tensor(&mut shape, &mut strides);
     let array = array.clone().unbind();
+    let kept = Kept { _shape: shape, _strides: strides, _hold: hold, array };
     let context = null_mut();
     if is_versioned {
         let flags = if is_copied { IS_COPIED } else { 0 };
         let (major, minor) = VERSION;
         let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
         let managed = ManagedVersioned { major, minor, context, deleter, flags, tensor };
-        let export = Box::into_raw(Box::new(Export {
-            managed,
-            _shape: shape,
-            _strides: strides,
-            _hold: hold,
-            array,
-        }));
-        // SAFETY: `export` is live; the capsule takes it over.
-        unsafe {
-            (*export).managed.context = export.cast();
-            capsule(py, (&raw mut (*export).managed).cast(), VERSIONED_NAME)
-        }
+        export(py, managed, |it| &mut it.context, kept, VERSIONED_NAME)
     } else {
         let deleter = Some(delete as unsafe extern "C" fn(*mut Managed));
-        let managed = Managed { tensor, context, deleter };
-        let export = Box::into_raw(Box::new(Export {
-            managed,
-            _shape: shape,
-            _strides: strides,
-            _hold: hold,
-            array,
-        }));
-        // SAFETY: as above.
-        unsafe {
-            (*export).managed.context = export.cast();
-            capsule(py, (&raw mut (*export).managed).cast(), NAME)
+        export(py, Managed { tensor, context, deleter }, |it| &mut it.context, kept, NAME)
+    }
+}
+
+/// The capsule of a structure, whose context is what lives as long.
+fn export<'py, T>(
+    py: Python<'py>,
+    managed: T,
+    context: fn(&mut T) -> &mut *mut c_void,
+    kept: Kept,
+    name: &'static CStr,
+) -> PyResult<Bound<'py, PyAny>> {
+    let export = Box::into_raw(Box::new(Export { managed, kept }));
+    // SAFETY: `export` is live; the capsule takes it over, if there is one.
+    unsafe {
+        *context(&mut (*export).managed) = export.cast();
+        let made = capsule(py, (&raw mut (*export).managed).cast(), name);
+        if made.is_err() {
+            drop(Box::from_raw(export));
         }
+        made
     }
 }
 
