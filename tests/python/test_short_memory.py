@@ -51,8 +51,8 @@ compiler.compile(text % 0)
 short(lambda: compiler.compile(text % 1))
 compiler.compile(text % 1)
 """,
-        # What another process has compiled needs no compiler, and of threads that have ended the C library
-        # keeps stacks of 40 MiB in all for the next ones.
+        # What another process has compiled needs no compiler, and of threads that have ended the
+        # C library keeps stacks of 40 MiB in all for the next ones.
         PYGPU_CACHE_DIR=str(tmp_path),
         RUST_MIN_STACK=str(64 << 20),
     )
