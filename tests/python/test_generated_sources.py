@@ -97,14 +97,15 @@ def test_nvrtc_takes_them_without_a_warning(sources):
     ]
     calls = [
         lambda: compiler.compile(HEADERS),
-        lambda: elementwise[0]._build(False, True, False, ()),
+        lambda: elementwise[0]._define()[0]._build(False, True, False, ()),
     ]
     for number, kernel in enumerate([*elementwise, *reductions]):
+        generator = kernel._define()[0] if isinstance(kernel, ElementwiseKernel) else kernel
         ranged = number % 2 == 1 and isinstance(kernel, ElementwiseKernel)
-        vectors = sum(it.is_vector for it in kernel._arguments)
+        vectors = sum(it.is_vector for it in generator._arguments)
         for ranks in ((), (number % 2,) * (vectors - 1) + (3,)):
             wide = bool(ranks) and number % 3 == 0
-            calls.append(lambda k=kernel, g=ranged, r=ranks, w=wide: k._build(g, False, w, r))
+            calls.append(lambda k=generator, g=ranged, r=ranks, w=wide: k._build(g, False, w, r))
     calls += [lambda s=scan: s._compile() for scan in scans]
     for call in calls:
         with pytest.raises(Refused):

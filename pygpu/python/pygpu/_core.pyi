@@ -620,9 +620,6 @@ class Module:
 @disjoint_base
 class ElementwiseLauncher:
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
-    def _declare(
-        self, name: str, parameters: Any, order_free: bool, pack: int, sequential: bool
-    ) -> None: ...
     def __call__(
         self,
         *args: Any,

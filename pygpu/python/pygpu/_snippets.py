@@ -7,13 +7,14 @@ elements."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._c_text import code_of
 from ._c_types import ScalarArg, VectorArg, dtype_to_ctype, parse_c_arg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 THREADS = 256
 """The threads of each block of a generated kernel; the launchers of the core know it, too."""
@@ -77,7 +78,7 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
     Raises
     ------
     TypeError
-        A member of a list is neither.
+        There is no text and no list, or a member of a list is neither.
     ValueError
         The text declares no arguments, or declares a name twice.
     """
@@ -87,6 +88,11 @@ def parse(arguments: str | Iterable[Any], *texts: str) -> list[Declared]:
             Declared(parse_c_arg(text), "*" in text and "const" in text.split("*")[0].split())
             for text in parts
         ]
+    elif not isinstance(arguments, Iterable):
+        raise TypeError(
+            f"arguments is {arguments!r}; a declaration in C or a sequence of VectorArg and "
+            "ScalarArg is needed"
+        )
     else:
         declared = []
         for argument in arguments:

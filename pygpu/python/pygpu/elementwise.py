@@ -6,6 +6,7 @@ or all in Fortran order, and in C order otherwise; PyCUDA refuses the latter.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _core, _snippets
@@ -102,6 +103,73 @@ __all__ = [
 ]
 
 
+class _Generator:
+    """The source of one kernel in each arrangement of its arrays; takes what the kernel was made
+    with, and keeps it: a kernel that runs is not changed by what its object gets later."""
+
+    def __init__(
+        self,
+        arguments: str | Iterable[Any],
+        operation: str,
+        name: str,
+        keep: bool,
+        options: Sequence[str] | None,
+        preamble: str,
+        loop_prep: str,
+        after_loop: str,
+    ) -> None:
+        texts = {"preamble": preamble, "loop_prep": loop_prep, "after_loop": after_loop}
+        _snippets.check_text(operation=operation, name=name, **texts)
+        declared = _snippets.parse(arguments, operation, *texts.values())
+        if not any(it.is_vector for it in declared):
+            raise AssertionError(
+                "ElementwiseKernel can only be used with functions that have at least one vector "
+                f"argument; arguments is {arguments!r}"
+            )
+        self._arguments = declared
+        self._usage = _snippets.Usage(
+            declared, operation, preamble, [loop_prep, after_loop], options
+        )
+        self._packs = self._usage.in_packs()
+        sizes = [it.argument.dtype.itemsize for it in declared if it.name in self._packs]
+        fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
+        self._pack = 16 // max(sizes) if fit else 1
+        self._name, self._texts = name, (operation, name, *texts.values())
+        self._keep, self._options = keep, options
+
+    def definition(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
+        """Returns what the launcher has to know."""
+        declaration = _snippets.declaration(self._arguments, self._usage)
+        sequential = self._usage.is_sequence(self._packs)
+        return self, self._name, declaration, self._usage.order_free, self._pack, sequential
+
+    def _build(
+        self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]
+    ) -> tuple[_core.Function]:
+        """Compiles a variant, for the launcher."""
+
+        def build(strides: Strides, packs: Any = None) -> tuple[_core.Function]:
+            source = source_of(
+                self._arguments,
+                *self._texts,
+                added=FROM_RANGE if ranged else ("size_t n",),
+                ranged=ranged,
+                strides=strides,
+                packs=packs,
+                pack=self._pack,
+            )
+            return (_snippets.function_of(source, self._name, self._options, self._keep),)
+
+        if packed:
+            try:
+                return build(Strides(), self._packs)
+            except CompileError:
+                # Statements that need the elements where they lie in memory; or that are wrong,
+                # which the plain source says better. It serves each element with a thread.
+                pass
+        return _snippets.build_strided(build, Strides(ranks, wide), self._name)
+
+
 class ElementwiseKernel(_core.ElementwiseLauncher):
     """A kernel that runs a program's statements for each element of its arrays.
 
@@ -124,15 +192,14 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
     loop_prep, after_loop : str
         Statements of each thread before and behind its elements.
 
-    Raises
-    ------
-    AssertionError
-        There is no array among the arguments.
-    ValueError, TypeError
-        ``arguments`` is no declaration, or a type has no dtype.
-
     Notes
     -----
+    As in PyCUDA nothing is read or compiled before the first call, so that an object can be made
+    before its types are registered, and of what is wrong. Each call of such a one raises
+    ``AssertionError`` if there is no array among the arguments, and ``ValueError`` or ``TypeError``
+    if ``arguments`` is no declaration, a type has no dtype, ``name`` is none in C, or a piece of
+    source is no text.
+
     A call takes the arguments, ``range`` or ``slice`` (the indices ``i``, which count the elements
     of the first array) and ``stream``. Before anything runs it raises ``TypeError`` for another
     number of arguments, something else than an array, and another dtype; ``ValueError`` if arrays
@@ -162,61 +229,28 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         loop_prep: str = "",
         after_loop: str = "",
     ) -> None:
-        texts = {"preamble": preamble, "loop_prep": loop_prep, "after_loop": after_loop}
-        _snippets.check_text(operation=operation, name=name, **texts)
-        declared = _snippets.parse(arguments, operation, *texts.values())
-        if not any(it.is_vector for it in declared):
-            raise AssertionError(
-                "ElementwiseKernel can only be used with functions that have at least one vector "
-                "argument"
-            )
-        usage = _snippets.Usage(declared, operation, preamble, [loop_prep, after_loop], options)
-        packs = usage.in_packs()
-        sizes = [it.argument.dtype.itemsize for it in declared if it.name in packs]
-        fit = bool(sizes) and all(size in (1, 2, 4, 8) for size in sizes)
-        pack = 16 // max(sizes) if fit else 1
-        declaration = _snippets.declaration(declared, usage)
-        self._declare(name, declaration, usage.order_free, pack, usage.is_sequence(packs))
-        self._arguments, self._packs, self._pack = declared, packs, pack
+        if isinstance(arguments, Iterator):
+            arguments = list(arguments)
         self.gen_kwargs: dict[str, Any] = {
             "arguments": arguments,
             "operation": operation,
             "name": name,
             "keep": keep,
             "options": options,
-            **texts,
+            "preamble": preamble,
+            "loop_prep": loop_prep,
+            "after_loop": after_loop,
         }
 
-    def _build(
-        self, ranged: bool, packed: bool, wide: bool, ranks: tuple[int, ...]
-    ) -> tuple[_core.Function]:
-        """Compiles a variant, for the launcher."""
-        options = self.gen_kwargs
-        texts = [options[it] for it in ("preamble", "loop_prep", "after_loop")]
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies are made of, which read and compile it themselves."""
+        return self.__dict__
 
-        def build(strides: Strides, packs: Any = None) -> tuple[_core.Function]:
-            source = source_of(
-                self._arguments,
-                options["operation"],
-                options["name"],
-                *texts,
-                added=FROM_RANGE if ranged else ("size_t n",),
-                ranged=ranged,
-                strides=strides,
-                packs=packs,
-                pack=self._pack,
-            )
-            name, keep = options["name"], options["keep"]
-            return (_snippets.function_of(source, name, options["options"], keep),)
-
-        if packed:
-            try:
-                return build(Strides(), self._packs)
-            except CompileError:
-                # Statements that need the elements where they lie in memory; or that are wrong,
-                # which the plain source says better. It serves each element with a thread.
-                pass
-        return _snippets.build_strided(build, Strides(ranks, wide), options["name"])
+    def _define(self) -> tuple[_Generator, str, list[Any], bool, int, bool]:
+        """Reads the declaration, for the launcher, which takes the first result that it gets."""
+        if not hasattr(self, "gen_kwargs"):
+            raise RuntimeError("ElementwiseKernel.__init__ has not been called")
+        return _Generator(**self.gen_kwargs).definition()
 
     def generate_stride_kernel_and_types(
         self, use_range: bool
@@ -246,6 +280,7 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         >>> function.name
         'kernel'
         """
+        self._define()
         return get_elwise_kernel_and_types(use_range=use_range, **self.gen_kwargs)
 
     def get_texref(self, name: str, use_range: bool = False) -> NoReturn:

@@ -13,6 +13,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 /// Checks, packs and launches for `pygpu.elementwise.ElementwiseKernel`, which derives from it and
 /// generates the source.
@@ -22,6 +23,8 @@ pub(crate) struct ElementwiseLauncher {
 }
 
 struct Content {
+    /// What generates and compiles the source of a variant.
+    generator: Py<PyAny>,
     signature: Signature,
     /// Elements that a thread serves at once where the arrays allow it; 1 if the statements do not.
     pack: usize,
@@ -91,6 +94,28 @@ impl Indices {
     }
 }
 
+/// What `_define` of the Python class returns: the generator; the kernel's name; its arguments, tuples
+/// of a name, a dtype or a format code, whether the running index accesses it, whether something else
+/// does, and whether it is only read; whether elements may be visited in any order; then `pack` and
+/// `sequential` of `Content`.
+type Definition<'py> = (Bound<'py, PyAny>, String, Bound<'py, PyAny>, bool, usize, bool);
+
+impl ElementwiseLauncher {
+    /// The content, which the first call makes. Threads whose first calls meet make it each, for none may
+    /// wait for another in Python code; that of one serves all.
+    fn content<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a Content> {
+        let cell = &slf.get().content;
+        if let Some(content) = cell.get() {
+            return Ok(content);
+        }
+        let definition: Definition<'_> = slf.call_method0("_define")?.extract()?;
+        let (generator, name, parameters, order_free, pack, sequential) = definition;
+        let signature = Signature::parse(name, &parameters, order_free)?;
+        let (generator, variants) = (generator.unbind(), Variants::default());
+        Ok(cell.get_or_init(|| Content { generator, signature, pack, sequential, variants }))
+    }
+}
+
 #[pymethods]
 impl ElementwiseLauncher {
     #[new]
@@ -99,22 +124,8 @@ impl ElementwiseLauncher {
         ElementwiseLauncher { content: OnceCell::new() }
     }
 
-    /// Sets the arguments once: tuples of a name, a dtype or a format code, whether the running index
-    /// accesses it, whether something else does, and whether it is only read.
-    #[pyo3(signature = (name, parameters, order_free, pack, sequential))]
-    fn _declare(
-        &self,
-        name: String,
-        parameters: &Bound<'_, PyAny>,
-        order_free: bool,
-        pack: usize,
-        sequential: bool,
-    ) -> PyResult<()> {
-        let signature = Signature::parse(name, parameters, order_free)?;
-        let content = Content { signature, pack, sequential, variants: Variants::default() };
-        self.content
-            .set(content)
-            .map_err(|_| PyRuntimeError::new_err("the kernel was declared a second time"))
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.content.get().map_or(Ok(()), |content| visit.call(&content.generator))
     }
 
     /// Queues the kernel for all elements, or for those of `range` or `slice`.
@@ -129,9 +140,7 @@ impl ElementwiseLauncher {
     ) -> PyResult<()> {
         let py = slf.py();
         refuse_keywords(kwargs)?;
-        let content = slf.get().content.get().ok_or_else(|| {
-            PyRuntimeError::new_err("ElementwiseKernel.__init__ has not been called")
-        })?;
+        let content = ElementwiseLauncher::content(slf)?;
         let signature = &content.signature;
         let adopted = signature.adopt(args)?;
         let args = adopted.as_ref().unwrap_or(args);
@@ -187,7 +196,7 @@ impl ElementwiseLauncher {
             return Ok(());
         }
         let variant = Variant::new(&home, &arrangement, indices.is_some(), packed);
-        let functions = content.variants.functions(slf.as_any(), &variant)?;
+        let functions = content.variants.functions(content.generator.bind(py), &variant)?;
         let work = if packed { count.div_ceil(content.pack as u64) } else { count };
         let Some(function) = functions.first() else {
             return Err(PyRuntimeError::new_err("no kernel was generated"));
