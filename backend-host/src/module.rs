@@ -118,9 +118,20 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn not_found(call: &'static str, what: &str, name: &str) -> Error {
+/// The first names of a list in order, and how many more there are.
+fn names(mut all: Vec<&str>) -> String {
+    const SHOWN: usize = 16;
+    all.sort_unstable();
+    let first = all[..all.len().min(SHOWN)].join(", ");
+    match all.len() {
+        0 => "none".to_owned(),
+        count if count <= SHOWN => first,
+        count => format!("{first} and {} more", count - SHOWN),
+    }
+}
+
+fn not_found(call: &'static str, detail: String) -> Error {
     let status = Status::host(Status::NOT_FOUND);
-    let detail = format!("the module has no {what} named {name:?}");
     Error::new(common_kind(status.code), status, call, detail)
 }
 
@@ -128,14 +139,20 @@ impl Module for HostModule {
     fn kernel(&self, name: &str) -> Result<Arc<dyn Kernel>> {
         check_name(name)?;
         let found = cuda_c::Kernel::find(&self.code.library, name);
-        let kernel = found.ok_or_else(|| not_found("kernel", "kernel", name))?;
+        let kernel = found.ok_or_else(|| {
+            let known = names(self.code.library.kernel_names().collect());
+            let detail = format!("the module has no kernel named {name:?}; it has {known}");
+            not_found("kernel", detail)
+        })?;
         Ok(Arc::new(HostKernel::new(self.code.clone(), kernel)))
     }
 
     fn global(&self, name: &str) -> Result<(u64, usize)> {
         check_name(name)?;
         let found = self.code.library.variable(name);
-        let (address, bytes) = found.ok_or_else(|| not_found("global", "variable", name))?;
+        let (address, bytes) = found.ok_or_else(|| {
+            not_found("global", format!("the module has no variable named {name:?}"))
+        })?;
         Ok((address as u64, bytes))
     }
 

@@ -4,12 +4,13 @@ use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::integer::argument;
 use crate::ipc;
+use crate::numpy_array::type_name;
 use crate::status;
 use crate::stream::stream_argument;
 use gpuarray::status::AtomicStatus;
 use gpuarray::{Device, Error, Event, EventOptions};
 use once_cell::sync::OnceCell;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyTuple};
 use std::sync::Arc;
@@ -80,6 +81,16 @@ impl PyEvent {
     pub(crate) fn event(&self) -> PyResult<&dyn Event> {
         Ok(self.content()?.event.as_ref())
     }
+}
+
+/// The argument `event`.
+pub(crate) fn event_argument<'a, 'py>(
+    value: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, PyEvent>> {
+    value.cast().map_err(|_| {
+        let kind = type_name(value);
+        PyTypeError::new_err(format!("event is of type {kind}; an Event is needed"))
+    })
 }
 
 #[pymethods]
@@ -194,9 +205,9 @@ impl PyEvent {
     /// ------
     /// Error
     ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
-    fn time_since(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
+    fn time_since(&self, event: &Bound<'_, PyAny>) -> PyResult<f32> {
         let this = self.content()?;
-        this.note(this.event.elapsed_since(event.get().event()?))
+        this.note(this.event.elapsed_since(event_argument(event)?.get().event()?))
     }
 
     /// Returns the time from this event to another one (`cuEventElapsedTime`,
@@ -216,9 +227,9 @@ impl PyEvent {
     /// ------
     /// Error
     ///     Either was not recorded, has not been reached, or was made with DISABLE_TIMING.
-    fn time_till(&self, event: &Bound<'_, PyEvent>) -> PyResult<f32> {
+    fn time_till(&self, event: &Bound<'_, PyAny>) -> PyResult<f32> {
         let this = self.content()?;
-        this.note(event.get().event()?.elapsed_since(this.event.as_ref()))
+        this.note(event_argument(event)?.get().event()?.elapsed_since(this.event.as_ref()))
     }
 
     /// Returns the handle with which other processes can open an event made with `INTERPROCESS`

@@ -2,7 +2,7 @@
 
 use crate::current_device::{CurrentDevice, current_device};
 use crate::errors::{OrRaise, to_python};
-use crate::event::PyEvent;
+use crate::event::event_argument;
 use crate::external_stream::ExternalStream;
 use crate::graph::{PyCapture, PyGraph};
 use crate::integer::{argument, integer};
@@ -210,8 +210,8 @@ impl PyStream {
     /// ----------
     /// event : Event
     ///     The event.
-    fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyEvent>) -> PyResult<()> {
-        let event = event.get().event()?;
+    fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<()> {
+        let event = event_argument(event)?.get().event()?;
         // A stream that joins a capture by the event first waits for its earlier work.
         self.note(py.detach(|| interruptible(|| self.stream.wait_event(event))))
     }

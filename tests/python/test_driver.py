@@ -379,3 +379,11 @@ def test_a_registered_array_knows_the_original():
     assert registered.base.base is original
     registered[0] = 7
     assert original[0] == 7
+
+
+@pytest.mark.parametrize("value", [3, None, "e", driver.Event])
+def test_what_is_no_event_is_named(value):
+    event, stream = driver.Event(), driver.Stream()
+    for call in (stream.wait_for_event, event.time_since, event.time_till):
+        with pytest.raises(TypeError, match=rf"event is of type {type(value).__name__}; an Event"):
+            call(value)

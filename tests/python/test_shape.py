@@ -82,6 +82,16 @@ def test_ravel():
     check(gpuarray.to_gpu(a).ravel(), a.ravel())
 
 
+def test_orders_that_there_are_not():
+    x = gpuarray.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError, match='order is "X"; allowed are C, F, A and K'):
+        x.ravel("X")
+    with pytest.raises(ValueError, match='order is "K"; allowed are C, F and A$'):
+        x.reshape(6, order="K")
+    with pytest.raises(ValueError, match='order is ""; allowed are C and F$'):
+        gpuarray.zeros(3, np.float32, order="")
+
+
 @given(pair=pairs(np.dtype("f4"), st.sampled_from([(1, 3), (2, 1, 3), (1, 1), (3,), ()])))
 def test_squeeze(pair):
     a, a_gpu = pair

@@ -215,10 +215,13 @@ pub(crate) fn parse_order(order: Option<&str>) -> PyResult<Order> {
     match order {
         None | Some("C" | "c") => Ok(Order::C),
         Some("F" | "f") => Ok(Order::F),
-        Some(order) => {
-            Err(PyValueError::new_err(format!("invalid order: {order}; allowed are C and F")))
-        }
+        Some(order) => Err(refuse_order(order, "C and F")),
     }
+}
+
+/// The error for an argument `order` that a function does not take.
+pub(crate) fn refuse_order(order: &str, allowed: &str) -> PyErr {
+    PyValueError::new_err(format!("order is {order:?}; allowed are {allowed}"))
 }
 
 /// An index expression.

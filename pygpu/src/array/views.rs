@@ -1,6 +1,6 @@
 //! The same elements under another shape, order of axes or dtype.
 
-use super::arguments::{parse_new_shape, parse_order, parse_shape};
+use super::arguments::{parse_new_shape, parse_order, parse_shape, refuse_order};
 use super::{GPUArray, run, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
@@ -39,10 +39,11 @@ fn reshaped<'py>(slf: &Bound<'py, GPUArray>, shape: &[isize], order: Order) -> O
     wrap_like(slf, result, None)
 }
 
-/// "C", "F", or "A": Fortran's order for an array that has that order only.
-fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>) -> PyResult<Order> {
+/// "C", "F", or "A": Fortran's order for an array that has that order only. `allowed` are all that the
+/// function takes.
+fn order_for(slf: &Bound<'_, GPUArray>, order: Option<&str>, allowed: &str) -> PyResult<Order> {
     if !matches!(order, Some("A" | "a")) {
-        return parse_order(order);
+        return parse_order(order).map_err(|_| refuse_order(order.unwrap_or_default(), allowed));
     }
     let layout = slf.get().array()?.layout();
     let fortran = layout.is_f_contiguous() && !layout.is_c_contiguous();
@@ -120,7 +121,7 @@ impl GPUArray {
         if shape.is_empty() {
             return Err(PyTypeError::new_err("reshape needs a shape"));
         }
-        reshaped(slf, &parse_new_shape(shape)?, order_for(slf, order)?)
+        reshaped(slf, &parse_new_shape(shape)?, order_for(slf, order, "C, F and A")?)
     }
 
     /// Returns the elements along one axis: a view where strides allow it, else a copy.
@@ -146,7 +147,7 @@ impl GPUArray {
         if matches!(order, Some("K" | "k")) {
             return in_memory_order(slf);
         }
-        reshaped(slf, &[-1], order_for(slf, order)?)
+        reshaped(slf, &[-1], order_for(slf, order, "C, F, A and K")?)
     }
 
     /// Returns a view of the same bytes as elements of another dtype.

@@ -7,7 +7,7 @@ from shutil import which
 
 import numpy as np
 import pytest
-from device import DEVICE, HAS_PTX, IS_DOUBLE, needs_ptx
+from device import BACKEND, DEVICE, HAS_PTX, IS_DOUBLE, needs_ptx
 
 from pygpu import compiler, driver
 from pygpu.compiler import DynamicModule, DynamicSourceModule, SourceModule
@@ -61,6 +61,18 @@ def test_names_that_are_not_there():
     for look in (module.get_texref, module.get_surfref):
         with pytest.raises((driver.LogicError, driver.Unsupported), match="texture|surface"):
             look("table")
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="drivers do not list the kernels of a module")
+@pytest.mark.parametrize(
+    ("count", "known"),
+    [(0, "none"), (2, "k00, k01"), (16, r"k00, .*, k15"), (18, r"k00, .*, k15 and 2 more")],
+)
+def test_a_missing_kernel_is_told_with_those_that_are_there(count, known):
+    kernels = [f'extern "C" __global__ void k{number:02}() {{}}' for number in range(count)]
+    module = SourceModule("__device__ int a;\n" + "\n".join(kernels), no_extern_c=True)
+    with pytest.raises(driver.LogicError, match=rf'no kernel named "k2"; it has {known} \['):
+        module.get_function("k2")
 
 
 def test_code_from_memory_and_from_a_file(tmp_path):
