@@ -26,14 +26,18 @@ pub(crate) const BEGINNING: u8 = 6;
 pub(crate) const OPENING: u8 = 7;
 /// The driver's pool is made.
 pub(crate) const POOL: u8 = 8;
-/// The driver is asked about a capture, or begins or ends one; an event is recorded, or a stream made to wait for it.
-pub(crate) const ASKING: u8 = 9;
+/// An event is recorded, or a stream made to wait for it.
+pub(crate) const MARKING: u8 = 9;
+/// The driver adds something to a capture, or ends one.
+pub(crate) const ADDING: u8 = 10;
+/// The driver is asked about a capture, or begins or ends one.
+pub(crate) const ASKING: u8 = 11;
 /// The captures under way.
-pub(crate) const CAPTURES: u8 = 10;
+pub(crate) const CAPTURES: u8 = 12;
 /// The memory of one capture.
-pub(crate) const KEPT: u8 = 11;
+pub(crate) const KEPT: u8 = 13;
 /// Lists and counts, under which nothing else is called.
-pub(crate) const LEAF: u8 = 12;
+pub(crate) const LEAF: u8 = 14;
 
 /// A mutex of a rank.
 #[derive(Debug, Default)]

@@ -226,14 +226,17 @@ impl Drop for Queueing {
 }
 
 /// Returns the lock under which a stream begins to capture, joins a capture, or ends one, when no other thread
-/// is queueing on `streams`: that one, and with it the default stream if that waits for it. The caller has
-/// announced the capture, and has no lock. Where a capture may end while other threads add work to it, it can
-/// end under the lock that [`NothingOrdered::lock`] returns.
-pub fn begin_alone(streams: &[u64]) -> NothingOrdered {
+/// is queueing on a stream that is `concerned`, which is asked under the lock: that one, with it the default
+/// stream if that waits for it, and all streams of a capture that ends. The caller has announced the capture, and
+/// has no lock. Where a capture may end while other threads add work to it, it can end under the lock that
+/// [`NothingOrdered::lock`] returns.
+pub fn begin_alone(concerned: impl Fn(u64) -> bool) -> NothingOrdered {
     fence(Ordering::SeqCst);
     let own = TAKEN.try_with(|taken| ptr::from_ref(taken.0)).unwrap_or(ptr::null());
-    let is_queueing =
-        |cell: &Cell| !ptr::eq(cell, own) && streams.contains(&cell.stream.load(Ordering::Acquire));
+    let is_queueing = |cell: &Cell| {
+        let stream = cell.stream.load(Ordering::Acquire);
+        stream != 0 && !ptr::eq(cell, own) && concerned(stream)
+    };
     let mut pause = Duration::ZERO;
     loop {
         let lock = NothingOrdered::lock();
@@ -284,7 +287,7 @@ mod tests {
             let capture = scope.spawn(move || {
                 let _announcement = Announcement::new();
                 announced.send(()).expect("the test waits");
-                let lock = begin_alone(&[stream]);
+                let lock = begin_alone(|it| it == stream);
                 let alone = !is_queueing(stream);
                 drop(lock);
                 alone
@@ -297,6 +300,6 @@ mod tests {
         });
         // A thread does not wait for itself.
         let _queueing = Queueing::on(stream).expect("a cell");
-        drop(begin_alone(&[stream]));
+        drop(begin_alone(|it| it == stream));
     }
 }

@@ -108,7 +108,7 @@ impl HostStream {
             }
             self.mark().wait_interruptibly()?;
             // Work that other threads are queueing is not part of the capture.
-            let _alone = begin_alone(concerned);
+            let _alone = begin_alone(|stream| concerned.contains(&stream));
             if !self.queue().is_idle() || (blocking && !default.is_idle()) {
                 continue;
             }

@@ -3,7 +3,7 @@
 
 use super::calls::Handle;
 use super::errors::Driver;
-use crate::locks::{ASKING, BEGINNING, LEAF, Ranked, RankedGuard};
+use crate::locks::{ADDING, ASKING, BEGINNING, LEAF, Ranked, RankedGuard};
 use crate::queueing::Announcement;
 use crate::status::Status;
 use std::collections::HashMap;
@@ -23,6 +23,7 @@ pub(super) struct CaptureState {
     counts: Arc<Counts>,
     /// Held while a capture begins, and by what waits for the whole device, which would end it.
     pub(super) beginning: Ranked<(), BEGINNING>,
+    adding: Ranked<(), ADDING>,
     asking: Ranked<(), ASKING>,
     /// Streams that others can reach, with handle and epoch: they may capture at any time.
     exposed: Ranked<HashMap<u64, (Handle, u64)>, LEAF>,
@@ -102,6 +103,12 @@ impl CaptureState {
     /// says that one thread may ask while another one ends a capture. Nothing waits under it.
     pub(super) fn ask(&self) -> RankedGuard<'_, ()> {
         self.asking.lock()
+    }
+
+    /// Returns the lock under which the driver adds to the graph of a capture. Drivers do not let two threads use
+    /// one graph at once, and the streams of a capture have one.
+    pub(super) fn adding(&self) -> RankedGuard<'_, ()> {
+        self.adding.lock()
     }
 
     /// Runs a call that a capture on this or another thread would make the driver refuse.

@@ -224,8 +224,9 @@ impl Context {
         self.capture_state.outside(&self.driver, call)
     }
 
-    /// Runs a call that begins or ends a capture, while the driver is asked about none.
+    /// Runs a call that begins or ends a capture, while the driver is asked about none and adds to none.
     pub(super) fn asking<R>(&self, call: impl FnOnce() -> R) -> R {
+        let _adding = self.capture_state.adding();
         let _asking = self.capture_state.ask();
         call()
     }

@@ -5,7 +5,7 @@ use super::context::Context;
 use crate::device::DeviceId;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventOptions};
-use crate::locks::{ASKING, Ranked};
+use crate::locks::{MARKING, Ranked, RankedGuard};
 use crate::status::{AtomicStatus, Status};
 use std::any::Any;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct DriverEvent {
     /// True if it was recorded last on a stream that captured.
     captured: AtomicBool,
     /// Held while the driver records the event or makes a stream wait for it, and what is known of it changes.
-    marking: Ranked<(), ASKING>,
+    marking: Ranked<(), MARKING>,
     status: AtomicStatus,
 }
 
@@ -102,6 +102,14 @@ impl DriverEvent {
         Ok(self.handle)
     }
 
+    /// The lock under which captures change, if the call's stream captures, or the event is a mark in captured work.
+    /// NVIDIA's driver has a list of such events, which it changes when one is recorded, recorded elsewhere or
+    /// destroyed, and when the capture ends: it crashes where two threads do so at once.
+    fn listed(&self, captured: bool) -> Option<RankedGuard<'_, ()>> {
+        let listed = captured || self.captured.load(Ordering::Acquire);
+        listed.then(|| self.context.capture_state.adding())
+    }
+
     /// Queues the mark.
     pub(super) fn record_on(
         &self,
@@ -112,6 +120,7 @@ impl DriverEvent {
         let handle = self.handle_for(context)?;
         let code = {
             let _marking = self.marking.lock();
+            let _listed = self.listed(captured);
             // SAFETY: both handles are live objects of the driver.
             let code = unsafe { (context.driver.calls.event_record)(handle, stream) };
             if code == Status::SUCCESS {
@@ -123,13 +132,13 @@ impl DriverEvent {
         context.check("record", code)
     }
 
-    /// Makes a stream wait for the mark. `None`, with nothing done, if it is a mark in captured work and the
+    /// Makes a stream, which `captures`, wait for the mark. `None`, with nothing done, if it is a mark in captured work and the
     /// stream may not become part of the capture.
     pub(super) fn wait_on(
         &self,
         context: &Context,
         stream: Handle,
-        may_join: bool,
+        (may_join, captures): (bool, bool),
     ) -> Result<Option<()>> {
         let handle = self.handle_for(context)?;
         let code = {
@@ -137,6 +146,7 @@ impl DriverEvent {
             if self.captured.load(Ordering::Acquire) && !may_join {
                 return Ok(None);
             }
+            let _listed = self.listed(captures);
             // SAFETY: both handles are live objects of the driver.
             unsafe { (context.driver.calls.stream_wait_event)(stream, handle, 0) }
         };
@@ -164,6 +174,7 @@ impl Drop for DriverEvent {
         }
         let destroy = || {
             let _scope = self.context.enter()?;
+            let _listed = self.listed(false);
             // SAFETY: the handle is a live event, which nobody can reach any longer; the
             // driver keeps what queued work needs of it.
             let code = unsafe { (self.context.driver.calls.event_destroy)(self.handle) };

@@ -213,11 +213,13 @@ impl Kernel for DriverKernel {
             self.raise_shared_limit(config.shared_bytes)?;
         }
         self.keep_code(stream)?;
+        let adding = stream.adding()?;
         // SAFETY: function and stream are live; the caller's promise covers the arguments.
         let code = unsafe {
             let arguments = arguments.as_ptr().cast_mut();
             launch(&context.driver.calls, self.handle, stream.raw(), config, arguments)
         };
+        drop(adding);
         if code == Status::SUCCESS { Ok(()) } else { Err(self.launch_error(code, config)) }
     }
 
@@ -235,6 +237,7 @@ impl Kernel for DriverKernel {
             self.raise_shared_limit(config.shared_bytes)?;
         }
         self.keep_code(stream)?;
+        let adding = stream.adding()?;
         let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
         // SAFETY: as for `launch_raw`.
         let code = unsafe {
@@ -251,6 +254,7 @@ impl Kernel for DriverKernel {
                 arguments.as_ptr().cast_mut(),
             )
         };
+        drop(adding);
         match code {
             Status::SUCCESS => Ok(()),
             code => Err(self.cooperative_launch_error(code, config)),

@@ -125,8 +125,10 @@ unsafe fn queue(
         check(names.set_stream, (calls.set_stream)(handle, stream.raw()))?;
         check(names.set_workspace, (calls.set_workspace)(handle, workspace, WORKSPACE_BYTES))?;
     }
+    let adding = stream.adding()?;
     // SAFETY: the caller's promise.
     let code = unsafe { blas.multiply(handle, gemm) };
+    drop(adding);
     if blas.is_unsupported(code) {
         return Ok(false);
     }

@@ -7,9 +7,10 @@ use crate::driver::errors::optional;
 use crate::driver::event::DriverEvent;
 use crate::error::{Error, Result};
 use crate::memory::{CapturedMemory, GraphUses};
-use crate::queueing::{Announcement, NothingOrdered, begin_alone, is_inside};
+use crate::queueing::{Announcement, NothingOrdered, begin_alone, beside_captures, is_inside};
 use crate::status::Status;
 use crate::stream::{CaptureMode, Stream, Transfer};
+use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +18,11 @@ use std::time::{Duration, Instant};
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` and `_WRONG_THREAD`; HIP's are the same.
 const UNMATCHED: c_int = 903;
 const WRONG_THREAD: c_int = 908;
+
+/// Shorter waits beside captures poll without sleeping.
+const SPIN: Duration = Duration::from_micros(200);
+/// The longest sleep between two polls.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 impl DriverStream {
     /// The number of the capture that the stream is part of.
@@ -99,17 +105,18 @@ impl DriverStream {
     /// Returns the lock under which nobody queues more on them. The caller has announced the capture, and looks
     /// under the lock whether the stream captures by now: then nothing was waited for.
     fn settle_alone(&self, call: &'static str) -> Result<NothingOrdered> {
-        let (_scope, both) = (self.enter()?, [self.id(), self.device().default_stream_id]);
-        let concerned = if self.is_surely_non_blocking() { &both[..1] } else { &both };
+        let (_scope, concerned) = (self.enter()?, self.and_those_that_wait());
         let mut patience = Duration::ZERO;
         loop {
-            let alone = begin_alone(concerned);
-            if self.capture_number()?.is_some() || self.settles_within(patience, concerned, call)? {
+            let alone = begin_alone(|stream| concerned.contains(&stream));
+            if self.capture_number()?.is_some()
+                || self.settles_within(patience, &concerned, call)?
+            {
                 return Ok(alone);
             }
             drop(alone);
             // Whoever the work waits for goes on meanwhile. Others may queue more, but not for ever longer.
-            self.wait_for(concerned, call)?;
+            self.wait_for(&concerned, call)?;
             patience = patience * 2 + Duration::from_micros(50);
         }
     }
@@ -156,6 +163,12 @@ impl DriverStream {
     }
 
     fn wait_for(&self, concerned: &[u64], call: &'static str) -> Result<()> {
+        if self.supports_queries() {
+            return self.poll(|| {
+                // Another thread has begun a capture, which the caller finds under the lock.
+                Ok(self.capture_number()?.is_some() || self.has_settled(concerned, call)?)
+            });
+        }
         let context = self.context();
         for stream in self.handles(concerned) {
             // SAFETY: the handles are live streams.
@@ -165,6 +178,39 @@ impl DriverStream {
         Ok(())
     }
 
+    /// Asks until the answer is true, each time while no capture of the stream begins or ends: drivers crash where
+    /// a call finds that a stream captures, and another thread ends the capture meanwhile. A call that waits
+    /// would keep captures from ending for as long.
+    pub(super) fn poll(&self, is_done: impl Fn() -> Result<bool>) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let queueing = beside_captures(self.id());
+            if is_done()? {
+                return Ok(());
+            }
+            drop(queueing);
+            match begun.elapsed() {
+                short if short < SPIN => std::thread::yield_now(),
+                long => std::thread::sleep((long / 64).min(LONGEST_SLEEP)),
+            }
+        }
+    }
+
+    /// Returns the lock under which the capture of this stream ends: no other thread is queueing on a stream that
+    /// may be part of it, nor on the default stream if that waits for one. The caller has no lock.
+    fn end_alone(&self) -> NothingOrdered {
+        let own = self.and_those_that_wait();
+        begin_alone(|stream| {
+            own.contains(&stream) || self.device().open_captures.has_joined(stream)
+        })
+    }
+
+    /// This stream's number, and that of the default stream if that waits for it.
+    fn and_those_that_wait(&self) -> SmallVec<[u64; 2]> {
+        let default = (!self.is_surely_non_blocking()).then_some(self.device().default_stream_id);
+        [self.id()].into_iter().chain(default).collect()
+    }
+
     /// Waits for a mark in captured work: the stream becomes part of the capture, if it is not yet. That is to
     /// begin one.
     pub(super) fn join(&self, event: &DriverEvent) -> Result<()> {
@@ -172,14 +218,15 @@ impl DriverStream {
         if is_inside() {
             // What orders streams finds none that captures beside one that does not.
             self.check_in_capture()?;
-            return event.wait_on(context, self.raw(), true).map(drop);
+            return event.wait_on(context, self.raw(), (true, true)).map(drop);
         }
         // The default stream cannot join, which the driver says.
         let joins = !self.is_default();
         let _announced = joins.then(Announcement::new);
         let alone = joins.then(|| self.settle_alone("wait_event")).transpose()?;
         let beginning = context.capture_state.beginning.lock();
-        event.wait_on(context, self.raw(), true)?;
+        event.wait_on(context, self.raw(), (true, true))?;
+        self.device().open_captures.join(&self.and_those_that_wait());
         drop(beginning);
         // Before other threads look.
         self.expose_if_captured()?;
@@ -219,9 +266,9 @@ impl DriverStream {
             })
         };
         number()?;
-        // Drivers do not expect that one thread ends a capture to which another one adds work.
+        // Drivers do not expect that one thread ends a capture to which another one adds work, and crash.
         let _announcement = Announcement::new();
-        let ordering = begin_alone(&[self.id()]);
+        let ordering = self.end_alone();
         let ending = self.context().capture_state.beginning.lock();
         // Another thread may have ended the capture, and begun the next one.
         let number = number()?;
@@ -289,9 +336,12 @@ impl DriverStream {
         if !context.capture_state.has_begun(self.id()) {
             return Ok(());
         }
+        let announcement = Announcement::new();
+        let alone = self.end_alone();
         let number = self.capture_number()?.unwrap_or(0);
         self.abandon();
         let kept = self.device().open_captures.end(number);
+        drop((alone, announcement));
         drop((GraphUses::take(kept.as_deref()), kept));
         Ok(())
     }

@@ -46,6 +46,7 @@ unsafe fn launch_all(stream: &DriverStream, plan: &Plan, kernels: &[Handle]) -> 
     let _scope = stream.enter()?;
     for each in plan.launches() {
         let mut arguments = plan.arguments(each);
+        let adding = stream.adding()?;
         // SAFETY: the caller's promise; the driver reads the arguments before it returns.
         let code = unsafe {
             let function = kernels[each.kernel];
@@ -57,6 +58,7 @@ unsafe fn launch_all(stream: &DriverStream, plan: &Plan, kernels: &[Handle]) -> 
                 arguments.as_mut_ptr(),
             )
         };
+        drop(adding);
         context.check("execute", code)?;
     }
     Ok(())

@@ -63,6 +63,7 @@ pub(super) fn attach(
         drop(unsafe { Box::from_raw(data.cast::<Arc<CapturedMemory>>()) });
         return Ok(false);
     }
+    let _adding = context.capture_state.adding();
     // SAFETY: both handles are live; the graph takes over the only reference.
     let code = unsafe { retain(graph, object, 1, MOVE) };
     if code != Status::SUCCESS {

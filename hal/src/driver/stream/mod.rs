@@ -13,9 +13,10 @@ use crate::driver::context::{Context, lock};
 use crate::driver::memory::free_list::FreeList;
 use crate::driver::state::DeviceState;
 use crate::error::{Error, Result};
+use crate::locks::RankedGuard;
 use crate::memory::BlockOwner;
-use crate::queueing::MayCapture;
-use crate::status::AtomicStatus;
+use crate::queueing::{MayCapture, is_inside, some_may_capture};
+use crate::status::{AtomicStatus, Status};
 use crate::stream::{Stream, StreamOptions, unique_id};
 use open_captures::Unattached;
 use std::ffi::c_int;
@@ -181,6 +182,18 @@ impl DriverStream {
         let context = &self.context;
         // SAFETY: the handle is a live stream.
         let wait = || unsafe { (context.driver.calls.stream_synchronize)(self.handle) };
+        if some_may_capture() && !is_inside() && self.supports_queries() {
+            return self.poll(|| {
+                let refused = captures || self.capture_number()?.is_some() || self.is_barred()?;
+                // SAFETY: as above.
+                let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
+                let code = if refused { wait() } else { context.outside_captures(query) };
+                if code == Status::NOT_READY {
+                    return Ok(false);
+                }
+                context.check("synchronize", code).map(|()| true)
+            });
+        }
         let code = if captures { wait() } else { context.outside_captures(wait) };
         context.check("synchronize", code)
     }
@@ -225,6 +238,15 @@ impl DriverStream {
     #[inline]
     pub(in crate::driver) fn may_capture(&self) -> bool {
         !self.is_default() && (self.exposed.get().is_some() || self.context.capture_state.any())
+    }
+
+    /// While the stream captures, the lock under which the driver adds to the capture: for each call that queues.
+    #[inline]
+    pub(in crate::driver) fn adding(&self) -> Result<Option<RankedGuard<'_, ()>>> {
+        if !self.may_capture() {
+            return Ok(None);
+        }
+        Ok(self.capture_number()?.map(|_| self.context.capture_state.adding()))
     }
 
     /// Reports the failure of a host function, once.
@@ -293,6 +315,7 @@ impl Drop for DriverStream {
             }
             if let Ownership::Own(_) = self.ownership {
                 let _scope = context.enter()?;
+                let _adding = self.adding()?;
                 // SAFETY: the handle is live and nobody can reach it any longer; the driver
                 // lets queued work finish first, without a wait here.
                 let code = unsafe { (context.driver.calls.stream_destroy)(self.handle) };

@@ -7,9 +7,9 @@ use crate::driver::calls::Handle;
 use crate::driver::context::{Context, lock};
 use crate::driver::memory::DeviceAllocator;
 use crate::error::Result;
-use crate::locks::{CAPTURES, Ranked};
+use crate::locks::{CAPTURES, LEAF, Ranked};
 use crate::memory::{Access, CapturedMemory, DeviceMemory, GraphBlocks};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
 /// What captures of other libraries use, where the driver's graphs cannot keep it: the stream's
@@ -23,6 +23,8 @@ pub(in crate::driver) struct OpenCaptures {
     blocks: Arc<GraphBlocks>,
     /// What each capture under way uses, by the capture's number.
     open: Ranked<HashMap<u64, OpenCapture>, CAPTURES>,
+    /// What [`OpenCaptures::join`] has noted while captures were under way.
+    joined: Ranked<HashSet<u64>, LEAF>,
 }
 
 /// A capture under way.
@@ -44,6 +46,7 @@ impl OpenCaptures {
             context: context.clone(),
             blocks: Arc::new(GraphBlocks::new(memory.clone())),
             open: Ranked::default(),
+            joined: Ranked::default(),
         }
     }
 
@@ -55,6 +58,16 @@ impl OpenCaptures {
     pub(super) fn begin(&self, stream: u64, capture: u64) {
         let own = OpenCapture::Own(stream, self.new_memory());
         self.open.lock().insert(capture, own);
+    }
+
+    /// Notes the numbers of a stream that has joined a capture, and of the default stream if that waits for it.
+    pub(super) fn join(&self, streams: &[u64]) {
+        self.joined.lock().extend(streams);
+    }
+
+    /// True if [`OpenCaptures::join`] has noted the stream of this number, and a capture may be under way.
+    pub(super) fn has_joined(&self, stream: u64) -> bool {
+        self.joined.lock().contains(&stream)
     }
 
     /// The number of the capture that was begun here on the stream of this number.
@@ -184,6 +197,9 @@ impl OpenCaptures {
 
     /// Ends a capture that was begun here, and returns what it uses.
     pub(super) fn end(&self, capture: u64) -> Option<Arc<CapturedMemory>> {
+        if !self.context.has_captures() {
+            self.joined.lock().clear();
+        }
         match self.open.lock().remove(&capture) {
             Some(OpenCapture::Own(_, kept)) => Some(kept),
             _ => None,
@@ -196,6 +212,7 @@ impl OpenCaptures {
     pub(in crate::driver) fn forget(&self) -> impl Drop + use<> {
         self.context.capture_state.forget();
         self.blocks.forget();
+        self.joined.lock().clear();
         std::mem::take(&mut *self.open.lock()).into_values().collect::<Vec<_>>()
     }
 }

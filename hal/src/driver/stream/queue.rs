@@ -71,7 +71,11 @@ unsafe impl Stream for DriverStream {
 
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
-            if self.is_elsewhere() || self.capture_number()?.is_some() {
+            if self.is_elsewhere() {
+                return Ok(false);
+            }
+            let _queueing = beside_captures(self.id);
+            if self.capture_number()?.is_some() {
                 return Ok(false);
             }
             let context = &self.context;
@@ -136,7 +140,11 @@ unsafe impl Stream for DriverStream {
                 return event.synchronize();
             }
             let _scope = self.enter()?;
-            if event.wait_on(&self.context, self.handle, false)?.is_none() {
+            let queueing = beside_captures(self.id);
+            let how = (false, self.capture_number()?.is_some());
+            let has_waited = event.wait_on(&self.context, self.handle, how)?.is_some();
+            drop(queueing);
+            if !has_waited {
                 self.join(event)?;
             }
             self.expose_if_captured()
@@ -233,6 +241,7 @@ unsafe impl Stream for DriverStream {
         self.status.during(|| {
             {
                 let _scope = self.enter()?;
+                let _adding = self.adding()?;
                 // SAFETY: the caller's promise.
                 let code = unsafe { self.context.driver.vendor.copy_array(copy, self.raw()) };
                 self.context.check("copy_array", code)?;
@@ -268,6 +277,7 @@ unsafe impl Stream for DriverStream {
             let source = (source, from.device, from.handle()?);
             let _scope = self.enter()?;
             let vendor = &self.context.driver.vendor;
+            let _adding = self.adding()?;
             // SAFETY: the caller's promise; contexts and stream are live.
             let code = unsafe { vendor.copy_peer(destination, source, bytes, self.handle) };
             self.context.check("transfer_peer", code)
@@ -282,6 +292,7 @@ unsafe impl Stream for DriverStream {
                 PrefetchTarget::Host => -1,
             };
             let _scope = self.enter()?;
+            let _adding = self.adding()?;
             // SAFETY: the caller's promise.
             let code = unsafe { prefetch(address, bytes, device, self.handle) };
             self.context.check("prefetch", code)

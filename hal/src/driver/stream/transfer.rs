@@ -22,8 +22,10 @@ pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer)
     let is_unread;
     {
         let _scope = stream.enter()?;
+        let adding = stream.adding()?;
         // SAFETY: the caller's promise.
         let code = unsafe { rows(stream, transfer) };
+        drop(adding);
         stream.context().check("transfer", code)?;
         let vendor = &stream.context().driver.vendor;
         // What a capture takes is pinned.
@@ -56,6 +58,7 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
     // On the legacy default stream the waiting call is cheaper than a queued copy and a wait.
     let at_once = wait && handle == 0;
     let (to_host, from_host) = (destination as *mut c_void, source as *const c_void);
+    let adding = stream.adding()?;
     // SAFETY: the caller's promise.
     let code = unsafe {
         match transfer.direction {
@@ -72,6 +75,7 @@ unsafe fn linear(stream: &DriverStream, transfer: &Transfer) -> Result<()> {
             }
         }
     };
+    drop(adding);
     context.check("transfer", code)?;
     drop(scope);
     if wait && (!at_once || transfer.direction == Direction::DeviceToDevice) {
@@ -166,6 +170,7 @@ pub(in crate::driver) unsafe fn fill(
     let _scope = stream.enter()?;
     let calls = &stream.context().driver.calls;
     let handle = stream.raw();
+    let _adding = stream.adding()?;
     // SAFETY: the caller's promise.
     let code = unsafe {
         match width {

@@ -22,6 +22,8 @@ enum Step {
     Unlock,
     /// Gives up the lock, and goes to the step given, if another thread is queueing on the stream.
     RetryWhileQueueing(usize, usize),
+    /// Gives up the lock, and goes to the step given, if another thread is queueing on a stream of its capture.
+    RetryWhileAdding(usize, usize),
     /// Gives up the lock, waits for the stream, and goes to the step given, if it has work and does not capture.
     RetryWhileBusy(usize, usize),
     /// Notes the capture that the stream is part of; without an announcement none is looked for.
@@ -94,7 +96,7 @@ fn steps(call: Call) -> Vec<Step> {
             Look(stream),
             IfNone(END),
             LockAlone,
-            RetryWhileQueueing(stream, 2),
+            RetryWhileAdding(stream, 2),
             Look(stream),
             IfNone(7),
             End(stream),
@@ -104,23 +106,13 @@ fn steps(call: Call) -> Vec<Step> {
             let record = [Look(stream), LockEvent, Record(stream), UnlockEvent, ClearCell];
             [enter(stream), record.to_vec()].concat()
         }
-        Call::Wait(stream) => vec![
-            LockEvent,
-            IfMarked(5),
-            Wait(stream),
-            UnlockEvent,
-            Go(END),
-            UnlockEvent,
-            Announce,
-            LockAlone,
-            RetryWhileQueueing(stream, 7),
-            RetryWhileBusy(stream, 7),
-            LockEvent,
-            Wait(stream),
-            UnlockEvent,
-            Unlock,
-            Withdraw,
-        ],
+        Call::Wait(stream) => {
+            let mark = [LockEvent, IfMarked(12), Wait(stream), UnlockEvent, ClearCell, Go(END)];
+            let join = [UnlockEvent, ClearCell, Announce, LockAlone];
+            let settle = [RetryWhileQueueing(stream, 15), RetryWhileBusy(stream, 15)];
+            let wait = [LockEvent, Wait(stream), UnlockEvent, Unlock, Withdraw];
+            [&enter(stream)[..], &mark, &join, &settle, &wait].concat()
+        }
     }
 }
 
@@ -194,6 +186,13 @@ impl State {
                     (next.alone, go) = (None, step);
                 }
             }
+            RetryWhileAdding(stream, step) => {
+                let mut others = self.threads.iter().enumerate().filter(|(it, _)| *it != thread);
+                let ends = |it: usize| it == stream || self.is_part(it, self.captures[stream]);
+                if others.any(|(_, it)| it.cell.is_some_and(ends)) {
+                    (next.alone, go) = (None, step);
+                }
+            }
             RetryWhileBusy(stream, step) if self.captures[stream].is_none() => {
                 if std::mem::take(&mut next.is_busy[stream]) {
                     (next.alone, go) = (None, step);
@@ -230,6 +229,14 @@ impl State {
             End(stream) => {
                 let capture = self.captures[stream];
                 if let Some(capture) = capture.filter(|it| self.origins[it] == stream) {
+                    let others = (0..programs.len()).filter(|it| *it != thread);
+                    for step in others.filter_map(|it| programs[it].get(self.threads[it].at)) {
+                        let (Queue(called) | Record(called) | Wait(called)) = *step else {
+                            continue;
+                        };
+                        let elsewhere = !self.is_part(called, Some(capture));
+                        assert!(elsewhere, "a capture ends while the driver is adding to it");
+                    }
                     next.begun.remove(&stream);
                     let kept =
                         own.found.and_then(|found| next.open.remove(&found)).unwrap_or_default();
@@ -263,6 +270,10 @@ impl State {
         next.threads[thread].at = go.min(programs[thread].len());
         next.check();
         Some(next)
+    }
+
+    fn is_part(&self, stream: usize, capture: Option<u8>) -> bool {
+        capture.is_some() && self.captures[stream] == capture
     }
 
     fn check(&self) {
@@ -308,6 +319,7 @@ fn program(calls: &[Call]) -> Vec<Step> {
         all.extend(own.into_iter().map(|step| match step {
             IfNotAnnounced(to) => IfNotAnnounced(place(to)),
             RetryWhileQueueing(stream, to) => RetryWhileQueueing(stream, place(to)),
+            RetryWhileAdding(stream, to) => RetryWhileAdding(stream, place(to)),
             RetryWhileBusy(stream, to) => RetryWhileBusy(stream, place(to)),
             Begin(stream, to) => Begin(stream, place(to)),
             IfNone(to) => IfNone(place(to)),
@@ -389,6 +401,18 @@ fn the_model_finds_what_threads_may_slip_between() {
     assert!(!explored([right(&[B(0)]), hidden, right(&[W(1)])]));
     let unlocked = without(W(1), |it| matches!(it, LockEvent | UnlockEvent));
     assert!(!explored([marked, unlocked, vec![]]));
+    // The end looks for threads that are queueing on its own stream alone.
+    let alone = |end: Call| {
+        let own = |step| match step {
+            RetryWhileAdding(stream, to) => RetryWhileQueueing(stream, to),
+            step => step,
+        };
+        program(&[end]).into_iter().map(own).collect::<Vec<_>>()
+    };
+    let joined = || right(&[B(0), R(0), W(1)]);
+    assert!(explored([joined(), right(&[E(0)]), right(&[Work(1)])]));
+    assert!(!explored([joined(), alone(E(0)), right(&[Work(1)])]));
+    assert!(!explored([joined(), alone(E(0)), right(&[R(1)])]));
     // The end takes the number that it has looked up before it had the lock.
     let early: Vec<_> = {
         let mut all = program(&[E(0)]);
