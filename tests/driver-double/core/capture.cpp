@@ -3,6 +3,9 @@
 #include "work.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
 
 namespace core {
 namespace {
@@ -56,6 +59,22 @@ bool joined(const Capture& capture) {
 
 } // namespace
 
+static void check_unused(const Capture& capture) {
+    if (!capture.in_use) return;
+    std::fputs("driver double: two threads change one capture at once\n", stderr);
+    std::abort();
+}
+
+OneAtATime::OneAtATime(const Ref<Capture>& of) {
+    if (!of || of->status == Capture::Ended) return;
+    check_unused(*of);
+    capture = of;
+    capture->in_use = true;
+    thread().lock->unlock();
+    std::this_thread::yield();
+    thread().lock->lock();
+}
+
 void invalidate(Capture& capture) {
     if (capture.status == Capture::Active) capture.status = Capture::Invalidated;
 }
@@ -77,6 +96,7 @@ int check_capture(const Ref<Stream>& stream) {
 }
 
 int capture_node(Stream& stream, Node node) {
+    check_unused(*stream.capture);
     std::vector<Node>& nodes = stream.capture->graph->nodes;
     node.after = stream.frontier;
     stream.frontier = {int(nodes.size())};
@@ -191,6 +211,7 @@ int cuStreamEndCapture(Handle handle, Handle* graph) {
     if (!graph) return INVALID_VALUE;
     *graph = 0;
     const Ref<Capture> capture = stream->capture;
+    const OneAtATime one(capture);
     if (!capture) return ILLEGAL_STATE;
     if (stream != capture->origin) {
         invalidate(*capture);

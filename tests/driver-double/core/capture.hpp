@@ -22,6 +22,18 @@ int refuse_if_captured(const Context& context);
 
 void invalidate(Capture& capture);
 
+// For calls that change what a capture contains, its end included. NVIDIA's driver has no lock for that, and
+// crashes where two threads do it at once; so does this, with a word why. Others may call meanwhile.
+class OneAtATime {
+public:
+    explicit OneAtATime(const Ref<Capture>& capture);
+    ~OneAtATime() { if (capture) capture->in_use = false; }
+    OneAtATime(const OneAtATime&) = delete;
+
+private:
+    Ref<Capture> capture;
+};
+
 // A stream that captures is destroyed.
 void abandon(const Ref<Stream>& stream);
 

@@ -30,6 +30,7 @@ int cuEventCreate(Handle* handle, unsigned flags) {
 int cuEventDestroy_v2(Handle handle) {
     Ref<Event> event;
     if (const int status = find_event(handle, event)) return status;
+    const OneAtATime one(event->capture);
     state().events.erase(handle);
     return 0;
 }
@@ -40,6 +41,8 @@ int cuEventRecord(Handle event_handle, Handle stream_handle) {
     Ref<Event> event;
     if (const int status = find_event(event_handle, event)) return status;
     if (event->context != stream->context) return INVALID_HANDLE;
+    const Ref<Capture> before = event->capture;
+    const OneAtATime own(stream->capture), former(before == stream->capture ? nullptr : before);
     if (const int status = check_capture(stream)) return status;
     if (stream->capture) {
         event->capture = stream->capture;
@@ -100,6 +103,8 @@ int cuStreamWaitEvent(Handle stream_handle, Handle event_handle, unsigned flags)
     Ref<Event> event;
     if (const int status = find_event(event_handle, event)) return status;
     if (flags > 1) return INVALID_VALUE;
+    const Ref<Capture> before = event->capture;
+    const OneAtATime own(stream->capture), other(before == stream->capture ? nullptr : before);
     int status = 0;
     if (wait_in_capture(stream, *event, status)) return status;
     if (!event->work) return 0;

@@ -180,6 +180,7 @@ struct Capture {
     int mode = 0;
     std::thread::id thread;
     enum { Active = 1, Invalidated = 2, Ended = 3 } status = Active;
+    bool in_use = false; // by a call, see OneAtATime
 };
 
 struct Context {
