@@ -183,7 +183,7 @@ pub(crate) fn interruptibly(
     let result = match hal::interruption::check() {
         None => launch(None),
         Some(check) => launch(Some(&|| {
-            let error = check().err();
+            let error = hal::interruption::call_in_kernel(check).err();
             let is_interrupted = error.is_some();
             interrupted.set(error);
             is_interrupted

@@ -269,6 +269,7 @@ impl Queue {
             return Ok(());
         }
         self.check_process()?;
+        interruption::before_waiting("synchronize")?;
         let mut state = self.lock();
         while self.completed() < position {
             state = self.changed.wait(state).unpoisoned();
@@ -280,6 +281,7 @@ impl Queue {
     fn wait_checking(&self, position: u64, check: interruption::Check) -> Result<()> {
         while self.completed() < position {
             self.check_process()?;
+            interruption::before_waiting("synchronize")?;
             check()?;
             let is_before = |_: &mut State| self.completed() < position;
             drop(self.changed.wait_timeout_while(self.lock(), PERIOD, is_before));

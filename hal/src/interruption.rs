@@ -1,7 +1,7 @@
 //! Work that its program may end while it runs: for callers that have to look after something else
 //! meanwhile, as Python's signals.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::cell::Cell;
 
 /// Says whether work goes on: an error ends it, and is its result.
@@ -9,6 +9,7 @@ pub type Check = fn() -> Result<()>;
 
 thread_local! {
     static CHECK: Cell<Option<Check>> = const { Cell::new(None) };
+    static IN_KERNEL: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Returns the result of `work`, in which backends call `check` every so often on the calling thread, if
@@ -29,6 +30,46 @@ pub fn check() -> Option<Check> {
     CHECK.get()
 }
 
+/// Calls a check of a kernel that runs on this thread. What the kernel uses is ordered and queued until it
+/// has run, so nothing that the check calls can wait for it: [`before_waiting`] refuses that.
+///
+/// # Errors
+/// Those of the check.
+pub fn call_in_kernel(check: Check) -> Result<()> {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            IN_KERNEL.set(self.0);
+        }
+    }
+    let _reset = Reset(IN_KERNEL.replace(true));
+    check()
+}
+
+/// True inside [`call_in_kernel`].
+#[inline]
+pub fn is_in_kernel() -> bool {
+    IN_KERNEL.get()
+}
+
+/// Called before something waits.
+///
+/// # Errors
+/// `InvalidArgument` inside [`call_in_kernel`].
+#[inline]
+pub fn before_waiting(call: &'static str) -> Result<()> {
+    if is_in_kernel() { Err(refused(call)) } else { Ok(()) }
+}
+
+#[cold]
+fn refused(call: &'static str) -> Error {
+    Error::invalid(
+        call,
+        "a handler that interrupts a kernel on this thread waits for nothing: the kernel goes on when the \
+         handler returns",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +79,12 @@ mod tests {
         assert!(check().is_none());
         let inside = interruptible(|| Ok(()), || check().is_some());
         assert!(inside && check().is_none());
+    }
+
+    #[test]
+    fn nothing_waits_in_the_check_of_a_kernel() {
+        assert!(before_waiting("test").is_ok());
+        assert!(call_in_kernel(|| before_waiting("test")).is_err());
+        assert!(before_waiting("test").is_ok() && !is_in_kernel());
     }
 }

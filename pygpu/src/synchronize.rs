@@ -148,6 +148,9 @@ fn wait(py: Python<'_>, waited: &dyn Pollable) -> PyResult<Result<()>> {
         Ok(false) => {}
         Err(error) => return Ok(Err(error)),
     }
+    if let Err(error) = interruption::before_waiting("synchronize") {
+        return Ok(Err(error));
+    }
     let since = Instant::now();
     loop {
         if let Some(result) = py.detach(|| poll(since, waited)) {

@@ -10,6 +10,7 @@ use crate::sharing::handle::Kind;
 use crate::stream::HostStream;
 use crate::texture;
 use hal::compile::Compiled;
+use hal::interruption;
 use hal::texture::{ArrayShape, Sampling, TextureHandle, TextureResource};
 use hal::{
     Device, DeviceAttribute, DeviceId, DeviceProperties, Error, ErrorKind, Event, EventOptions,
@@ -285,6 +286,7 @@ unsafe impl Device for HostHandle {
 
     fn synchronize(&self) -> Result<()> {
         self.engine().captures.collect(&self.graph_blocks);
+        interruption::before_waiting("synchronize")?;
         self.engine().captures.check_device("synchronize")?;
         self.wait()?;
         self.engine().default_queue.take_failure()

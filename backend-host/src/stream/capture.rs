@@ -6,7 +6,7 @@ use crate::event::HostEvent;
 use crate::graph::{GraphWork, HostGraph};
 use crate::transfer;
 use hal::queueing::{NothingOrdered, begin_alone};
-use hal::{CaptureMode, Error, Result, Transfer, attempt};
+use hal::{CaptureMode, Error, Result, Transfer, attempt, interruption};
 use std::sync::Arc;
 
 impl HostStream {
@@ -98,6 +98,7 @@ impl HostStream {
     /// Takes part in a capture from now on. Work of a capture cannot wait for work outside it, so what
     /// was queued before has run then: on the stream, and on the default stream if that waits for it.
     fn enter(&self, call: &'static str, slot: &CaptureSlot, capture: &Arc<Capture>) -> Result<()> {
+        interruption::before_waiting(call)?;
         let default = &self.device.engine().default_queue;
         let blocking = matches!(self.kind, Kind::Own { blocking: true, .. });
         let both = [self.id, self.device.default_stream_id()];
@@ -130,6 +131,7 @@ impl HostStream {
             ));
         };
         queue.check_process()?;
+        interruption::before_waiting("begin_capture")?;
         self.refuse_in_capture("begin_capture", "end_capture comes first")?;
         let engine = self.device.engine();
         engine.captures.collect(self.device.graph_blocks());
@@ -146,6 +148,7 @@ impl HostStream {
             Error::invalid("end_capture", "the stream does not capture: begin_capture comes first")
         })?;
         capture.check_end(self.id)?;
+        interruption::before_waiting("end_capture")?;
         let ordering = NothingOrdered::lock();
         let ended = capture.end();
         self.device.engine().captures.remove(&capture);
@@ -232,6 +235,7 @@ impl HostStream {
             if let Kind::Own { queue, .. } = &self.kind {
                 queue.check_process()?;
             }
+            interruption::before_waiting("launch_graph")?;
             self.refuse_in_capture("launch_graph", "a launch of a graph cannot be captured")
         })
     }

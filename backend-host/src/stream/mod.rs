@@ -14,6 +14,7 @@ use crate::event::HostEvent;
 use crate::queue::{Queue, Task};
 use crate::texture;
 use crate::transfer;
+use hal::interruption;
 use hal::memory::{Access, DeviceMemory, GraphObject, Use};
 use hal::operation::Operation;
 use hal::poison::Unpoisoned as _;
@@ -160,6 +161,7 @@ unsafe impl Stream for HostStream {
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
             if self.is_clear_default() {
+                interruption::before_waiting("synchronize")?;
                 return self.queue().take_failure();
             }
             self.check_wait("synchronize")?;
@@ -194,6 +196,9 @@ unsafe impl Stream for HostStream {
     }
 
     fn wait_for_room(&self) {
+        if interruption::is_in_kernel() {
+            return;
+        }
         self.queue().wait_for_room(&self.device.engine().room);
     }
 
@@ -240,6 +245,10 @@ unsafe impl Stream for HostStream {
             }
             self.check_captured_transfer(&transfer)?;
             let wait = transfer.wait || transfer::touches_pageable(&transfer, &self.device);
+            if wait {
+                // Before anything is queued that would write memory of the caller later.
+                interruption::before_waiting("transfer")?;
+            }
             let device = self.device.clone();
             self.queue_work("transfer", move || {
                 // SAFETY: the caller's promise holds until the copy has run.

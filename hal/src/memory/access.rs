@@ -27,6 +27,7 @@ use super::order::Access;
 use super::usage::{ReleasedStreams, SharedUses, Usage, WaitedUses, lost};
 use crate::attempt;
 use crate::error::Result;
+use crate::interruption;
 use crate::locks::{NoCaptureBegins, RankedGuard};
 use crate::queueing::{self, Queueing};
 use crate::stream::{Direction, Stream, Transfer};
@@ -238,6 +239,7 @@ impl<'a> AccessGuard<'a> {
         is_waited_for: impl FnOnce() -> bool,
     ) -> Result<AccessGuard<'a>> {
         attempt::before_waiting()?;
+        interruption::before_waiting("memory")?;
         // Before the memory refers to the stream: the next use of the memory would wait for it.
         stream.check_epoch()?;
         for &(memory, _) in uses {

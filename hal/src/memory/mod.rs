@@ -239,6 +239,7 @@ impl DeviceMemory {
     /// `InvalidHandle` if it was freed already, or while an [`AddressHold`] lives; the driver's
     /// error if the free failed.
     pub fn release(&self) -> Result<()> {
+        self.usage.before_retiring()?;
         self.end_holds()?;
         if self.is_out_of_reach() {
             // Before any lock, which a thread of the parent may have held at a fork.
@@ -288,6 +289,7 @@ impl DeviceMemory {
         if self.is_out_of_reach() {
             return Err(usage::lost(self));
         }
+        self.usage.before_retiring()?;
         self.end_holds()?;
         let Some(stream) = self.usage.retire(self)? else { return Ok(None) };
         let usage = Usage::new(stream);

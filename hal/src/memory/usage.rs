@@ -6,6 +6,7 @@ use super::DeviceMemory;
 use super::order::{Access, Streams, Uses};
 use crate::error::{Error, Result};
 use crate::event::EventOptions;
+use crate::interruption;
 use crate::locks::{NoCaptureBegins, ORDERING, Ranked, RankedGuard};
 use crate::process::ProcessCondition;
 use crate::queueing::{Queueing, some_may_capture};
@@ -219,6 +220,19 @@ impl Usage {
     /// cannot reach any longer.
     pub(super) fn abandon(&self) -> bool {
         self.state.fetch_or(SHARED | FREED, Ordering::AcqRel) & FREED == 0
+    }
+
+    /// Called before [`Usage::retire`], where an error leaves the memory as it is.
+    ///
+    /// # Errors
+    /// Those of [`interruption::before_waiting`], if somebody uses the memory.
+    pub(super) fn before_retiring(&self) -> Result<()> {
+        let is_used =
+            || self.state.load(Ordering::Acquire) & INSIDE != 0 || self.uses.try_lock().is_none();
+        if interruption::is_in_kernel() && is_used() {
+            interruption::before_waiting("free")?;
+        }
+        Ok(())
     }
 
     /// Ends all use, and returns the stream behind whose work the memory may be freed; `None` if

@@ -130,3 +130,70 @@ AT_ONCE = """
 )
 def test_an_interrupt_ends_a_kernel(what):
     run_python(AT_ONCE, what)
+
+
+# What a handler asks for would wait for the kernel, which waits for the handler.
+WAITS = """
+    import signal
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    from pygpu.compiler import SourceModule
+
+    module = SourceModule("__global__ void spins(volatile int *a) { while (a[0] == 0); }")
+    spins = module.get_function("spins")
+    a, other = gpuarray.zeros(4, np.int32), gpuarray.zeros(4, np.int32)
+    stream = driver.Stream(1)
+    waits = {
+        "get": a.get,
+        "get of another array": other.get,
+        "set": lambda: a.set(np.ones(4, np.int32)),
+        "fill on another stream": lambda: a.on(stream).fill(3),
+        "launch on another stream": lambda: spins(a, block=(1, 1, 1), stream=stream),
+        "free": a.gpudata.free,
+        "context": driver.Context.synchronize,
+        "capture": stream.begin_capture,
+    }
+    went, results = [], []
+
+    class Enough(Exception):
+        pass
+
+    def handler(number, frame):
+        for name, call in waits.items():
+            try:
+                call()
+            except driver.LogicError as error:
+                assert "a handler that interrupts a kernel" in str(error), error
+            else:
+                went.append(name)
+        # What only queues is done behind the kernel.
+        results.append(other + 1)
+        raise Enough
+
+    signal.signal(signal.SIGALRM, handler)
+    for _ in range(2):
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            spins(a, block=(1, 1, 1))
+        except Enough:
+            assert (results.pop().get() == 1).all()
+        else:
+            raise AssertionError("the launch came to an end")
+    assert not went, went
+    # Nothing was left half done.
+    assert (a.get() == 0).all()
+    a.set(np.ones(4, np.int32))
+    spins(a, block=(1, 1, 1), stream=stream)
+    stream.synchronize()
+    stream.begin_capture()
+    stream.end_capture()
+    a.gpudata.free()
+"""
+
+
+@pytest.mark.skipif(
+    BACKEND != "host", reason="only the host runs kernels on the thread that launches"
+)
+def test_a_handler_waits_for_no_kernel_that_it_interrupts():
+    run_python(WAITS)
