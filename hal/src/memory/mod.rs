@@ -2,6 +2,7 @@
 //! them.
 
 mod access;
+mod address_hold;
 mod captured;
 mod hold;
 mod order;
@@ -12,6 +13,7 @@ mod usage;
 
 pub(crate) use access::settle;
 pub use access::{AccessGuard, Use};
+pub use address_hold::AddressHold;
 pub use captured::{BlockOwner, CapturedMemory, GraphBlocks, GraphObject, GraphUses};
 pub use hold::GraphHold;
 pub use order::Access;
@@ -27,7 +29,7 @@ use crate::stream::Stream;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use usage::Usage;
 
 static LAST_FAILED_FREE: AtomicStatus = AtomicStatus::new();
@@ -96,20 +98,6 @@ pub struct DeviceMemory {
     /// [`Device::epoch`] when the memory was allocated.
     epoch: u64,
     usage: Usage,
-}
-
-/// No hold can be taken any longer.
-const RELEASED: u32 = u32::MAX;
-
-/// Keeps memory for a use by its address, which no stream knows of. As long as it lives, the memory
-/// is neither freed nor handed out anew.
-#[derive(Debug)]
-pub struct AddressHold(Arc<DeviceMemory>);
-
-impl Drop for AddressHold {
-    fn drop(&mut self) {
-        self.0.holds.fetch_sub(1, Ordering::Release);
-    }
 }
 
 impl fmt::Debug for DeviceMemory {
@@ -303,35 +291,6 @@ impl DeviceMemory {
             epoch: self.epoch,
             usage,
         }))
-    }
-
-    /// Returns a hold that keeps the memory allocated for uses by its address, which no stream
-    /// knows of.
-    ///
-    /// # Errors
-    /// `InvalidHandle` if it was freed already.
-    pub fn hold(self: &Arc<Self>) -> Result<AddressHold> {
-        let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
-        self.holds
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
-            .map_err(|_| usage::freed(self))?;
-        Ok(AddressHold(self.clone()))
-    }
-
-    fn end_holds(&self) -> Result<()> {
-        let exchanged =
-            self.holds.compare_exchange(0, RELEASED, Ordering::AcqRel, Ordering::Acquire);
-        match exchanged {
-            Ok(_) => Ok(()),
-            Err(RELEASED) => Err(Error::handle("free", "the memory was freed already")),
-            Err(holds) => Err(Error::handle(
-                "free",
-                format!(
-                    "the memory at {:#x} is still used by its address ({holds} buffers over it)",
-                    self.address
-                ),
-            )),
-        }
     }
 
     /// Returns true if freeing the memory waits for the device's work, as with memory of

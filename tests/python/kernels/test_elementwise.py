@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from device import compiled_examples
@@ -298,105 +293,6 @@ def test_bad_calls_are_refused_before_anything_runs(change, error, text):
     with pytest.raises(error, match=text):
         LINEAR(*args, **kwargs)
     assert (z.get() == before).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "operation", "more", "error", "text"),
-    [
-        ("float a", "a", {}, AssertionError, "vector argument.*'float a'"),
-        ("flot *a", "a[i] = 1", {}, ValueError, "flot"),
-        ("float *", "a", {}, ValueError, "declarator|argument"),
-        ("float *a float *b", "a", {}, ValueError, r"float \*a float"),
-        ("float *a, int a", "a", {}, ValueError, "twice"),
-        (["float *a"], "a", {}, TypeError, "VectorArg"),
-        (None, "a", {}, TypeError, "arguments is None; a declaration in C"),
-        ("float *a", None, {}, TypeError, "operation"),
-        ("float *a", "a", {"preamble": 3}, TypeError, "preamble"),
-        ("float *a", "a", {"name": "my kernel"}, ValueError, "no name in C"),
-    ],
-)
-def test_what_is_wrong_with_a_kernel_is_said_by_each_call(arguments, operation, more, error, text):
-    kernel = ElementwiseKernel(arguments, operation, **more)
-    x = gpuarray.zeros(5, np.float32)
-    for _ in range(2):
-        with pytest.raises(error, match=text):
-            kernel(x)
-        with pytest.raises(error, match=text):
-            kernel(x, slice=slice(0, 2))
-        with pytest.raises(error, match=text):
-            kernel.generate_stride_kernel_and_types(False)
-    assert not x.get().any()
-
-
-def test_a_type_may_be_registered_behind_the_first_call():
-    pair = np.dtype([("u", np.int32), ("v", np.int32)])
-    text = "struct late_pair { int u, v; };"
-    kernel = ElementwiseKernel("late_pair *x", "x[i].v = x[i].u", preamble=text)
-    x = gpuarray.to_gpu(np.array([(1, 0), (2, 0)], pair))
-    with pytest.raises(ValueError, match="late_pair"):
-        kernel(x)
-    get_or_register_dtype("late_pair", pair)
-    kernel(x)
-    assert x.get()["v"].tolist() == [1, 2]
-
-
-def test_arguments_are_kept_for_the_first_call():
-    seen = []
-    kernel = ElementwiseKernel((seen.append(it) or it for it in [VectorArg(np.int32, "x")]), "f(")
-    assert len(seen) == 1
-    x = gpuarray.zeros(3, np.int32)
-    kernel.gen_kwargs["operation"] = "x[i] = i + 1"
-    kernel(x)
-    assert x.get().tolist() == [1, 2, 3]
-
-
-def test_a_second_declaration_counts_until_the_first_call():
-    kernel = ElementwiseKernel("float *x", "x[i] = 1")
-    kernel.__init__("float *x", "x[i] = 2")
-    x = gpuarray.zeros(6, np.float32)
-    kernel(x)
-    kernel.__init__("float *x, float *y", "y[i] = 3")
-    kernel(x[::2])
-    kernel(x, slice=slice(0, 1))
-    assert (x.get() == 2).all()
-
-
-def test_a_kernel_whose_class_skips_the_constructor_is_refused():
-    class Empty(ElementwiseKernel):
-        def __init__(self):
-            pass
-
-    with pytest.raises(RuntimeError, match="__init__ has not been called"):
-        Empty()(gpuarray.zeros(1, np.float32))
-
-
-@pytest.mark.parametrize("called", [False, True])
-@pytest.mark.parametrize(
-    "make", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))]
-)
-def test_copies_of_a_kernel_are_kernels(make, called):
-    add = ElementwiseKernel("int a, int *x", "x[i] += a")
-    x = gpuarray.zeros(3, np.int32)
-    if called:
-        add(1, x)
-    make(add)(2, x)
-    assert x.get().tolist() == [2 + called] * 3
-
-
-def test_first_calls_of_threads_may_meet():
-    start = threading.Barrier(8)
-
-    def work(kernel, x):
-        start.wait()
-        kernel(x, 3)
-        return x.get()
-
-    with ThreadPoolExecutor(8) as pool:
-        for _ in range(20):
-            kernel = ElementwiseKernel("int *x, int a", "x[i] = a * i")
-            arrays = [gpuarray.zeros(4, np.int32) for _ in range(8)]
-            for result in pool.map(work, [kernel] * 8, arrays):
-                assert result.tolist() == [0, 3, 6, 9]
 
 
 def test_a_wrong_statement_is_shown_with_its_line():

@@ -187,7 +187,12 @@ impl DriverStream {
                 let refused = captures || self.capture_number()?.is_some() || self.is_barred()?;
                 // SAFETY: as above.
                 let query = || unsafe { (context.driver.calls.stream_query)(self.handle) };
-                let code = if refused { wait() } else { context.outside_captures(query) };
+                let code = if refused {
+                    let _adding = self.adding()?;
+                    wait()
+                } else {
+                    context.outside_captures(query)
+                };
                 if code == Status::NOT_READY {
                     return Ok(false);
                 }
@@ -240,13 +245,15 @@ impl DriverStream {
         !self.is_default() && (self.exposed.get().is_some() || self.context.capture_state.any())
     }
 
-    /// While the stream captures, the lock under which the driver adds to the capture: for each call that queues.
+    /// The lock under which captures change, while the stream captures: for each call that queues, which adds to the
+    /// capture. So too for the default stream while a capture bars it, which the driver then ends.
     #[inline]
     pub(in crate::driver) fn adding(&self) -> Result<Option<RankedGuard<'_, ()>>> {
-        if !self.may_capture() {
-            return Ok(None);
-        }
-        Ok(self.capture_number()?.map(|_| self.context.capture_state.adding()))
+        let changes = match self.is_default() {
+            true => self.context.capture_state.any() && self.is_barred()?,
+            false => self.may_capture() && self.capture_number()?.is_some(),
+        };
+        Ok(changes.then(|| self.context.capture_state.adding()))
     }
 
     /// Reports the failure of a host function, once.

@@ -1,0 +1,55 @@
+//! Uses of memory by its address, which keep it allocated.
+
+use super::{DeviceMemory, usage};
+use crate::error::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// No hold can be taken any longer.
+const RELEASED: u32 = u32::MAX;
+
+/// Keeps memory for a use by its address, which no stream knows of. As long as it lives, the memory
+/// is neither freed nor handed out anew.
+#[derive(Debug)]
+pub struct AddressHold(Arc<DeviceMemory>);
+
+impl Drop for AddressHold {
+    fn drop(&mut self) {
+        self.0.holds.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl DeviceMemory {
+    /// Returns a hold that keeps the memory allocated for uses by its address, which no stream
+    /// knows of.
+    ///
+    /// # Errors
+    /// `InvalidHandle` if it was freed already.
+    pub fn hold(self: &Arc<Self>) -> Result<AddressHold> {
+        let more = |holds| if holds == RELEASED { None } else { Some(holds + 1) };
+        self.holds
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
+            .map_err(|_| usage::freed(self))?;
+        Ok(AddressHold(self.clone()))
+    }
+
+    /// Lets no hold be taken from now on.
+    ///
+    /// # Errors
+    /// `InvalidHandle` while one lives, or if this has been called.
+    pub(super) fn end_holds(&self) -> Result<()> {
+        let exchanged =
+            self.holds.compare_exchange(0, RELEASED, Ordering::AcqRel, Ordering::Acquire);
+        match exchanged {
+            Ok(_) => Ok(()),
+            Err(RELEASED) => Err(Error::handle("free", "the memory was freed already")),
+            Err(holds) => Err(Error::handle(
+                "free",
+                format!(
+                    "the memory at {:#x} is still used by its address ({holds} buffers over it)",
+                    self.address
+                ),
+            )),
+        }
+    }
+}
