@@ -249,10 +249,18 @@ impl DriverStream {
     /// capture. So too for the default stream while a capture bars it, which the driver then ends.
     #[inline]
     pub(in crate::driver) fn adding(&self) -> Result<Option<RankedGuard<'_, ()>>> {
-        let changes = match self.is_default() {
-            true => self.context.capture_state.any() && self.is_barred()?,
-            false => self.may_capture() && self.capture_number()?.is_some(),
-        };
+        // No stream captures in most programs.
+        if self.exposed.get().is_some() || self.context.capture_state.any() {
+            self.adding_where_captures_are()
+        } else {
+            Ok(None)
+        }
+    }
+
+    #[cold]
+    fn adding_where_captures_are(&self) -> Result<Option<RankedGuard<'_, ()>>> {
+        let changes =
+            if self.is_default() { self.is_barred()? } else { self.capture_number()?.is_some() };
         Ok(changes.then(|| self.context.capture_state.adding()))
     }
 
