@@ -47,6 +47,11 @@ impl Room {
         self.functions.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// True while a function of the program is queued or runs.
+    pub(crate) fn has_functions(&self) -> bool {
+        self.functions.load(Ordering::SeqCst) > 0
+    }
+
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
@@ -201,7 +206,7 @@ impl Queue {
         }
         room.waiting.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
-        while self.backlog() > ROOM && room.functions.load(Ordering::SeqCst) == 0 {
+        while self.backlog() > ROOM && !room.has_functions() {
             state = self.has_room.wait(state).unpoisoned();
         }
         drop(state);

@@ -48,6 +48,27 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// Returns false if there is certainly nothing to read at an address: a handle that a driver would follow
+/// there is none. The system reads a word and says so without a fault; where it may not be asked, true.
+pub(crate) fn may_be_read(address: u64) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let mut word = [0_u8; 8];
+        let local = libc::iovec { iov_base: word.as_mut_ptr().cast(), iov_len: word.len() };
+        let Ok(start) = usize::try_from(address) else { return false };
+        let remote =
+            libc::iovec { iov_base: ptr::without_provenance_mut(start), iov_len: word.len() };
+        // SAFETY: the local range is the array's; the remote one is checked by the system.
+        let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+        let is_fault = || std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT);
+        read == word.len() as isize || !(read >= 0 || is_fault())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        address != 0
+    }
+}
+
 /// A value for each process: in a forked child it is made anew, whatever a thread of the parent
 /// was doing with the parent's at the fork. That one is left as it is, neither used nor dropped.
 struct OfProcess<T> {
@@ -207,6 +228,29 @@ impl ProcessCondition {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "asks the system")]
+    fn addresses_that_cannot_be_read_are_known_without_a_fault() {
+        let word = 7_u64;
+        let pages = 1 << 16;
+        let map = |protection| {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            // SAFETY: the system chooses where.
+            unsafe { libc::mmap(ptr::null_mut(), pages, protection, flags, -1, 0) }
+        };
+        let (open, closed) = (map(libc::PROT_READ), map(libc::PROT_NONE));
+        assert!(may_be_read(ptr::from_ref(&word).addr() as u64));
+        assert!(may_be_read(open.addr() as u64));
+        for address in [0, 2, 64, closed.addr() as u64, 1 << 47, u64::MAX] {
+            assert!(!may_be_read(address), "{address:#x}");
+        }
+        for range in [open, closed] {
+            // SAFETY: nothing refers to it.
+            unsafe { libc::munmap(range, pages) };
+        }
+    }
 
     #[test]
     fn a_forked_child_finds_a_mutex_open_and_its_contents_fresh() {

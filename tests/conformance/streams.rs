@@ -2,8 +2,10 @@
 
 use crate::context::{Context, Gate, error_of, pause};
 use crate::harness::{Outcome, tests};
+use crate::programs::{self, launch};
 use gpuarray::array::functions;
-use gpuarray::{DeviceArray, ErrorKind, Status, Stream};
+use gpuarray::checking::{Checking, Checks};
+use gpuarray::{DeviceArray, ErrorKind, LaunchConfig, Status, Stream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -24,6 +26,7 @@ tests![
     a_panic_does_not_stop_the_work_behind_it,
     a_dropped_stream_still_runs_its_work,
     many_streams_come_and_go,
+    a_launch_with_checks_waits_for_no_function_of_the_program needs [Kernels, Progress],
 ];
 
 fn functions_of_a_stream_run_in_order(context: &Context) -> Outcome {
@@ -239,4 +242,25 @@ fn count_on(stream: &dyn Stream) -> gpuarray::Result<Arc<AtomicUsize>> {
         copy.fetch_add(1, Ordering::SeqCst);
     }))?;
     Ok(count)
+}
+
+/// On the default stream it waits for its kernel otherwise.
+fn a_launch_with_checks_waits_for_no_function_of_the_program(context: &Context) -> Outcome {
+    let kernel = programs::kernel(context, "axpy")?;
+    let stream = context.device.default_stream();
+    let x = DeviceArray::<f32>::ones(&context.device, &[100])?;
+    let mut y = DeviceArray::<f32>::ones(&context.device, &[100])?;
+    // Compiled with checks before the gate is closed.
+    let _checking = Checking::begin(Checks::BOUNDS);
+    let config = LaunchConfig::linear(100, 32);
+    launch(&kernel, config, &stream, (2.0f32, &x, &mut y, 100))?;
+    stream.synchronize()?;
+    let gate = Gate::on(stream.as_ref())?;
+    let launched = launch(&kernel, config, &stream, (2.0f32, &x, &mut y, 100));
+    let is_done = stream.query();
+    gate.open();
+    launched?;
+    assert!(!is_done?, "the launch has waited until the gate opened by itself");
+    assert_eq!(y.to_vec()?, [5.0; 100]);
+    Ok(())
 }

@@ -250,8 +250,8 @@ class Values:
         return self.pick(ALLOCATORS + more)
 
     def _handle(self) -> str:
-        # A stream's handle is the driver's pointer: a wrong one is undefined there.
-        odd = [*NO_NUMBERS, "drv.Stream()", "kept_stream.handle", "-1", "2**64", "0.5"]
+        # A stream's handle is the driver's pointer: one to something else is undefined there.
+        odd = [*NO_NUMBERS, "drv.Stream()", "kept_stream.handle", "-1", "2**64", "0.5", "64"]
         return self.pick(odd)
 
     def _bytes(self) -> str:

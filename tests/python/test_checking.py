@@ -81,6 +81,31 @@ def test_an_error_on_a_stream_is_raised_when_it_is_synchronized(module):
     stream.synchronize()
 
 
+SPIN = """
+__global__ void spin(long long ticks) {
+    long long start = clock64();
+    while (clock64() - start < ticks) {}
+}
+"""
+
+
+def test_an_error_on_the_default_stream_is_raised_by_its_launch_behind_other_work(module):
+    fill, stream = module.get_function("fill"), driver.Stream()
+    spin = SourceModule(SPIN).get_function("spin")
+    spin(np.int64(1), block=(1, 1, 1))
+    a, place = gpuarray.zeros(20, INT), line()
+    for _ in range(3):
+        # The default stream waits for this one.
+        spin(np.int64(1 << 26), block=(1, 1, 1), stream=stream)
+        refused(
+            lambda: fill(a, INT(21), grid=(3, 1), block=(8, 1, 1)),
+            "kernel.cu:4",
+            "shape (20,) and dtype int32",
+            place,
+        )
+    stream.synchronize()
+
+
 def test_freed_memory_is_named(module):
     add = module.get_function("add")
     a = gpuarray.zeros(8, INT)

@@ -1,11 +1,11 @@
 //! Launches of kernels on streams.
 
-use super::HostStream;
+use super::{HostStream, Kind};
 use crate::checked::{self, CheckedLaunch};
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
 use cuda_c::Shape;
-use hal::{Parameter, Result, attempt};
+use hal::{Parameter, Result, attempt, interruption};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -41,7 +41,9 @@ impl HostStream {
         })
     }
 
-    /// As [`HostStream::launch`], with checks.
+    /// As [`HostStream::launch`], with checks. On the default stream it returns what the kernel fails with,
+    /// whether it could run at once or had to wait for other work; unless a function of the program is
+    /// queued, which may itself wait for the calling thread.
     ///
     /// # Safety
     /// As there.
@@ -53,8 +55,11 @@ impl HostStream {
         arguments: &[*mut c_void],
     ) -> Result<()> {
         self.status.during(|| {
-            if let Some(_turn) = self.at_once() {
+            let is_default = matches!(self.kind, Kind::Default);
+            if is_default {
                 attempt::before_waiting()?;
+            }
+            if let Some(_turn) = self.at_once() {
                 // SAFETY: the caller's promise.
                 return unsafe { checked::run(code, kernel, &launch, arguments) };
             }
@@ -64,7 +69,14 @@ impl HostStream {
             self.queue_launch(move || {
                 // SAFETY: the caller's promise holds until the kernel has run.
                 unsafe { checked::run(&code, &kernel, &launch, &arguments.pointers()) }
-            })
+            })?;
+            // Work waits for what was queued before it alone, so no later function can hold it up.
+            let ends = !interruption::is_in_kernel() && !self.device.engine().room.has_functions();
+            if is_default && ends {
+                self.mark().wait_interruptibly()?;
+                return self.queue().take_kernel_failure();
+            }
+            Ok(())
         })
     }
 }

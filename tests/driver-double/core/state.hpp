@@ -3,6 +3,8 @@
 
 #include "abi.hpp"
 
+#include <sys/mman.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -10,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -32,15 +35,17 @@ template <class T> using Ref = std::shared_ptr<T>;
 // An environment variable's number.
 size_t setting(const char* name, size_t otherwise);
 
-// Objects by handle. No handle is given twice, so that one of a destroyed object stays invalid;
-// with DOUBLE_REUSE=1 the one that became free last comes first, as from many drivers.
+// Objects by handle. A handle is an address that can be read, as those of drivers are. None is given twice, so
+// that one of a destroyed object stays invalid; with DOUBLE_REUSE=1 the one that became free last comes
+// first, as from many drivers.
 template <class T> class Registry {
 public:
-    explicit Registry(uint64_t kind) : next(kind << 40) {}
     Handle add(Ref<T> object) {
         Handle handle;
         if (freed.empty()) {
-            handle = next += 16;
+            if (next == end) reserve();
+            handle = next;
+            next += 16;
         } else {
             handle = freed.back();
             freed.pop_back();
@@ -75,7 +80,15 @@ private:
         if (setting("DOUBLE_REUSE", 0)) freed.push_back(handle);
     }
 
-    Handle next;
+    void reserve() {
+        const size_t bytes = 1 << 16;
+        void* const start = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (start == MAP_FAILED) throw std::bad_alloc();
+        next = reinterpret_cast<Handle>(start);
+        end = next + bytes;
+    }
+
+    Handle next = 0, end = 0;
     std::vector<Handle> freed;
     std::unordered_map<Handle, Ref<T>> objects;
 };
@@ -215,16 +228,16 @@ struct State {
     std::vector<Device> devices;
     std::map<uint64_t, Ref<Memory>> memory; // by first address
     std::vector<Ref<Capture>> captures;     // those that have not ended
-    Registry<Context> contexts{0x51};
-    Registry<Stream> streams{0x52};
-    Registry<Event> events{0x53};
-    Registry<Module> modules{0x54};
-    Registry<struct Kernel> kernels{0x55};
-    Registry<Pool> pools{0x56};
-    Registry<Graph> graphs{0x57};
-    Registry<Graph> execs{0x58};
-    Registry<struct Link> links{0x59};
-    Registry<UserObject> user_objects{0x5a};
+    Registry<Context> contexts;
+    Registry<Stream> streams;
+    Registry<Event> events;
+    Registry<Module> modules;
+    Registry<struct Kernel> kernels;
+    Registry<Pool> pools;
+    Registry<Graph> graphs;
+    Registry<Graph> execs;
+    Registry<struct Link> links;
+    Registry<UserObject> user_objects;
     uint64_t memory_numbers = 0, capture_numbers = 0, overruns = 0;
 };
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pygpu import driver
+from pygpu import driver, gpuarray
 from pygpu.compiler import SourceModule
 
 SOURCE = "__global__ void add(int *x, int value) { x[threadIdx.x] += value; }"
@@ -202,6 +202,23 @@ def test_streams_of_other_libraries(add):
     np.testing.assert_array_equal(driver.from_device(memory, 64, np.int32), np.full(64, 5))
     assert driver.Stream.from_handle(0).handle == driver.Stream.from_handle(1).handle == 0
     assert driver.Stream.from_handle(Other(own)).handle == own.handle
+
+
+@pytest.mark.parametrize("number", [3, 64, 1 << 46, (1 << 64) - 8])
+def test_numbers_that_are_no_handle_of_a_stream_are_refused(add, number):
+    # A driver follows the number it gets.
+    a = gpuarray.zeros(4, np.float32)
+    for call in (
+        lambda: driver.Stream.from_handle(number),
+        lambda: a.fill(1, stream=number),
+        lambda: a.sum(np.float32, number),
+        lambda: add(a.gpudata, np.int32(1), block=(4, 1, 1), stream=number),
+    ):
+        with pytest.raises(
+            driver.LogicError, match=f"handle is {number:#x}, where no stream can be"
+        ):
+            call()
+    assert not a.get().any()
 
 
 def test_properties_of_streams():

@@ -15,6 +15,7 @@ use crate::driver::state::DeviceState;
 use crate::error::{Error, Result};
 use crate::locks::RankedGuard;
 use crate::memory::BlockOwner;
+use crate::process;
 use crate::queueing::{MayCapture, is_inside, some_may_capture};
 use crate::status::{AtomicStatus, Status};
 use crate::stream::{Stream, StreamOptions, unique_id};
@@ -104,6 +105,11 @@ impl DriverStream {
         handle: u64,
     ) -> Result<DriverStream> {
         drop(device.context.enter()?);
+        // Drivers follow a handle before they refuse it.
+        if handle as Handle != PER_THREAD && !process::may_be_read(handle) {
+            let detail = format!("handle is {handle:#x}, where no stream can be");
+            return Err(Error::handle("stream_from_handle", detail));
+        }
         let stream = Self::over(device, handle as Handle, Ownership::External);
         stream.expose();
         if stream.handle != PER_THREAD {
