@@ -48,20 +48,22 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Returns false if there is certainly nothing to read at an address: a handle that a driver would follow
-/// there is none. The system reads a word and says so without a fault; where it may not be asked, true.
+/// Returns false if nothing can be read at an address, so that a handle which a driver would follow there is
+/// none. The system reads a word, and tells of a fault as an error; where it may not be asked, true.
 pub(crate) fn may_be_read(address: u64) -> bool {
     #[cfg(target_os = "linux")]
     {
+        let Ok(start) = usize::try_from(address) else { return false };
         let mut word = [0_u8; 8];
         let local = libc::iovec { iov_base: word.as_mut_ptr().cast(), iov_len: word.len() };
-        let Ok(start) = usize::try_from(address) else { return false };
         let remote =
             libc::iovec { iov_base: ptr::without_provenance_mut(start), iov_len: word.len() };
         // SAFETY: the local range is the array's; the remote one is checked by the system.
         let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
-        let is_fault = || std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT);
-        read == word.len() as isize || !(read >= 0 || is_fault())
+        match usize::try_from(read) {
+            Ok(read) => read == word.len(),
+            Err(_) => std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT),
+        }
     }
     #[cfg(not(target_os = "linux"))]
     {

@@ -156,6 +156,9 @@ impl PyStream {
     /// ------
     /// Unsupported
     ///     The device can take no such stream, as the host can none of other libraries.
+    /// LogicError
+    ///     `handle` is a number that can be no stream's. Others that are none are undefined behaviour of the
+    ///     driver.
     /// TypeError
     ///     `handle` is neither.
     #[staticmethod]

@@ -220,7 +220,8 @@ pub unsafe trait Device: Send + Sync + Debug {
     /// stream is not destroyed with the object.
     ///
     /// # Errors
-    /// `Unsupported` where streams have no handles; the driver's, if it refuses the handle.
+    /// `Unsupported` where streams have no handles; `InvalidHandle` where a stream's handle is an address and
+    /// nothing can be read at this one; the driver's, if it refuses the handle.
     ///
     /// # Safety
     /// `handle` is a stream of this device and lives as long as the object.
