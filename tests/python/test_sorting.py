@@ -50,9 +50,9 @@ def test_rows_of_many_lengths(dtype, length):
     compare(Pair(a, gpuarray.to_gpu(a)))
 
 
-# Tiles of sorts by digits have 23 or 15 elements for each of 256 threads, of 8 bytes 12 or 9.
+# Tiles of sorts by digits have 23 or 15 elements for each of 256 threads, of 8 bytes 18 or 9.
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "i8"])
-@pytest.mark.parametrize("length", [76_032, 76_545, 76_801])
+@pytest.mark.parametrize("length", [76_032, 76_545, 76_801, 78_337])
 def test_rows_that_are_sorted_by_digits(dtype, length):
     a = numbers((1, length), np.dtype(dtype), length, special=True)
     compare(Pair(a, gpuarray.to_gpu(a)))

@@ -92,25 +92,29 @@ struct RadixElements {
 };
 
 #if defined(__CUDA_ARCH__)
-// Threads of a warp find those with the same digit by votes, and count each digit once for all of them.
+// Each warp counts its digits first, so that the tile's counts are known, and published, early. Then its
+// threads find those with the same digit by a mask in shared memory, into which each sets its bit; the last
+// of them takes places for all.
 template <class V, bool INDICES, bool WIDE>
 struct RadixTile : RadixElements<V, INDICES, WIDE> {
     typedef RadixElements<V, INDICES, WIDE> E;
     typedef typename E::T T;
     typedef typename E::Word Word;
-    // Elements of a thread. `Tiles` in sort/radix.rs knows this.
-    static constexpr u32 count = sizeof(T) > 4 || (WIDE && INDICES) ? 12 : 23;
+    // Elements of a thread, of which a block's shared memory has room. `Tiles` in sort/radix.rs knows this.
+    static constexpr u32 count = sizeof(T) > 4 ? WIDE ? 12 : 18 : WIDE && INDICES ? 12 : 23;
     static constexpr u32 size = 256 * count;
     // Blocks that share a multiprocessor, which bounds the registers.
-    static constexpr u32 blocks = 3;
+    static constexpr u32 blocks = sizeof(T) > 4 && !WIDE ? 2 : 3;
 
     struct Memory {
-        // Indices follow when the keys have been written.
+        // Keys follow when all have places, and indices when the keys have been written.
         union {
             T key[size];
             Word index[INDICES ? size : 1];
+            // For each warp, the threads that have a digit; those of one element and the next take turns.
+            u32 masks[8 * 2 * 256];
         };
-        // For each warp, how many of its elements have a digit; then where the first of them goes.
+        // For each warp, how many of its elements have a digit; then where the next of them goes.
         u32 counts[8 * 256];
         // Of each warp.
         u32 sums[8];
@@ -119,24 +123,12 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
         Word move[256];
     };
 
-    // Of each element of the thread: the digit and its number among those of the warp; then its place.
+    // Of each element of the thread: the digit; then its place in the tile.
     u32 rank[count];
     T key[count];
 
     // The element of the tile that is the thread's `k`th: neighbours have neighbours.
     static METHOD u32 item(u32 k) { return threadIdx.x / 32 * 32 * count + k * 32 + threadIdx.x % 32; }
-
-    // The threads of the warp with the same digit.
-    static METHOD u32 peers(u32 digit) {
-        u32 all = 0xffffffffu;
-#pragma unroll
-        for (u32 bit = 0; bit < 8; ++bit) {
-            const bool is_set = (digit >> bit & 1) != 0;
-            const u32 set = __ballot_sync(0xffffffffu, is_set);
-            all &= is_set ? set : ~set;
-        }
-        return all;
-    }
 
     // Reads the `limit` elements of the tile that begins at `base` in its row. `begin` becomes where the
     // elements of the thread's digit begin in the sorted tile, `total` how many there are.
@@ -156,15 +148,8 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
             // What is not there comes behind all that is.
-            const u32 digit = item(k) < limit ? E::digit(key[k], shift) : 255;
-            const u32 same = peers(digit);
-            const u32 before = counts[digit] + (u32)__popc(same & ((1u << lane) - 1));
-            __syncwarp();
-            if (same >> lane == 1) {
-                counts[digit] = before + 1;
-            }
-            __syncwarp();
-            rank[k] = digit << 16 | before;
+            rank[k] = item(k) < limit ? E::digit(key[k], shift) : 255;
+            fetch_add(&counts[rank[k]], (u32)1);
         }
         __syncthreads();
         u32 sum = 0;
@@ -199,11 +184,35 @@ struct RadixTile : RadixElements<V, INDICES, WIDE> {
 
     // Sorts the tile; the threads have to meet before it is written.
     METHOD void sort(Memory& memory) {
-        const u32* const counts = memory.counts + threadIdx.x / 32 * 256;
+        const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        u32* const counts = memory.counts + warp * 256;
+        u32* const masks = memory.masks + warp * 512;
+#pragma unroll
+        for (u32 k = lane; k < 512; k += 32) {
+            masks[k] = 0;
+        }
         __syncthreads();
 #pragma unroll
         for (u32 k = 0; k < count; ++k) {
-            rank[k] = counts[rank[k] >> 16] + (rank[k] & 0xffffu);
+            u32* const mask = &masks[k % 2 * 256 + rank[k]];
+            atomicOr(mask, 1u << lane);
+            __syncwarp();
+            const u32 same = *mask, last = 31 - (u32)__clz((int)same);
+            u32 place = 0;
+            if (lane == last) {
+                place = counts[rank[k]];
+                counts[rank[k]] = place + (u32)__popc(same);
+            }
+            __syncwarp();
+            if (lane == last) {
+                // Used again behind the next meeting of the warp.
+                *mask = 0;
+            }
+            rank[k] = __shfl_sync(0xffffffffu, place, last) + (u32)__popc(same & ((1u << lane) - 1));
+        }
+        __syncthreads();
+#pragma unroll
+        for (u32 k = 0; k < count; ++k) {
             memory.key[rank[k]] = key[k];
         }
     }

@@ -45,7 +45,8 @@ impl Tiles {
             (Tiles::Small, _) if indices && wide => 7,
             (Tiles::Small, 8) => 9,
             (Tiles::Small, _) => 15,
-            (Tiles::Large, 8) => 12,
+            (Tiles::Large, 8) if wide => 12,
+            (Tiles::Large, 8) => 18,
             (Tiles::Large, _) if indices && wide => 12,
             (Tiles::Large, _) => 23,
         };
