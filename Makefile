@@ -52,6 +52,8 @@ NO_BENCHES := --exclude gpuarray-benches
 MODULE := $(VENV)/.for-tests
 # How many processes the Python tests take.
 JOBS   := 2
+# Tests start hundreds of interpreters, each of which would compile its packages again.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST  = $(PY) -m pytest -n $(JOBS)
 # Conformance tests in which generations of one runtime can't differ: they are about kernels.
 SAME   := $(addprefix --skip ,::dtypes:: ::elementwise:: ::indexed:: ::reductions:: ::random_streams:: \
@@ -105,19 +107,18 @@ demo: $(VENV)/.installed
 	$(PY) -m pygpu run examples/photograph.py
 	$(CARGO) run --quiet --release --example glue
 
-# What is built first is built at the same time; then the suites run side by side, the longest
-# first, so that no processor waits, and each prints its own closing line when it ends.
+# The suites run side by side, each as soon as what it needs is built, so that no processor waits: while
+# cargo compiles the Rust tests, packages are fetched; while those run, the module is compiled. Each prints
+# its own closing line when it ends.
 test:
-	+$(MAKE) --no-print-directory -j2 prepare
-	+$(MAKE) --no-print-directory -j2 --output-sync=target suites
+	+$(MAKE) --no-print-directory -j3 --output-sync=target suites
 
 .PHONY: suites more-suites
-suites: test-python-host test-rust $(addprefix double-,self cuda hip6 sticky-cuda sticky-hip) \
+suites: test-rust test-python-host $(addprefix double-,self cuda hip6 sticky-cuda sticky-hip) \
   test-pycuda-host test-pycuda-cuda
 
 test-more:
-	+$(MAKE) --no-print-directory -j2 prepare
-	+$(MAKE) --no-print-directory -j2 --output-sync=target more-suites
+	+$(MAKE) --no-print-directory -j3 --output-sync=target more-suites
 
 more-suites: test-python-hip test-fetched test-pycuda-hip test-python-cuda $(addprefix double-,hip5 hip7 lacking forwarded)
 
@@ -144,8 +145,9 @@ test-programs:
 # double of its own, that keeps what it compiles with the others.
 COMPILERS = MAKEFLAGS= $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PACKAGES))" PYGPU_REQUIRE_NVRTC=1
 
-test-rust: $(VENV)/.requirements
-	$(if $(NEEDED),,PYGPU_FETCH=0) $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast
+test-rust: test-programs $(VENV)/.requirements
+	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) \
+	  --no-fail-fast
 
 # AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use.
 test-fetched: $(VENV)/.requirements
@@ -160,6 +162,8 @@ test-kernels: $(VENV)/.requirements
 
 double:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh tests/driver-double/build.sh $(DOUBLE)
+
+$(addprefix double-,self cuda hip6 hip5 hip7 lacking forwarded sticky-cuda sticky-hip): double
 
 # The CUDA backend over a double of the driver, which runs kernels on the processor; the HIP
 # backend over three generations of such a runtime, over one that lacks much, and over one whose
@@ -191,8 +195,8 @@ double-forwarded:
 double-sticky-hip:
 	$(call on_hip,6) DOUBLE_STICKY=1 GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip::isolated
 
-# What suites need. `make test` has made it before: a suite that waited for it again would start last.
-NEEDED := $(if $(filter suites more-suites,$(MAKECMDGOALS)),,$(MODULE) double)
+# What the suites of Python need.
+NEEDED := $(MODULE) double
 
 # On the host; on the doubles, what is about drivers.
 test-python: $(addprefix test-python-,host hip cuda)
@@ -287,7 +291,8 @@ $(VENV)/.wheel: $(VENV)/.requirements $(SOURCES)
 	$(PY) -m maturin build --quiet --release --interpreter $(PY) --out $(WHEELS)
 	@touch $@
 
-$(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES)
+# Cargo builds one thing at a time: what takes all processors comes first.
+$(VENV)/.test-wheel: $(VENV)/.requirements $(SOURCES) $(if $(filter suites,$(MAKECMDGOALS)),| test-programs)
 	@rm -f $(WHEELS)/test/pygpu-*.whl
 	$(PY) -m maturin build --quiet --profile dev --features testing --interpreter $(PY) --out $(WHEELS)/test
 	@touch $@
