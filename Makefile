@@ -1,8 +1,8 @@
 # make demo      the main job on a real photograph, then the Rust example
-# make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests on the
-#                host, and PyCUDA's own on the host and on the double of CUDA
-# make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, other
-#                generations of ROCm's runtime, and AMD's real headers, compilers and runtime
+# make test      the Rust tests, both GPU backends over a double of the drivers, the Python tests and PyCUDA's
+#                own on the host
+# make test-more what a change must pass, too: Python's tests and PyCUDA's on the doubles, other generations of
+#                ROCm's runtime, AMD's real headers and runtime, and builtin kernels by the vendors' compilers
 # make test-all  both without anything left out, on the wheel that users get, and longer
 # make sanitize  the Rust tests under ThreadSanitizer and AddressSanitizer; needs a nightly toolchain
 # make memcheck  the classic kernels and the executor of kernels under valgrind, on the host
@@ -114,13 +114,13 @@ test:
 	+$(MAKE) --no-print-directory -j3 --output-sync=target suites
 
 .PHONY: suites more-suites
-suites: test-rust test-python-host $(addprefix double-,self cuda hip6 sticky-cuda sticky-hip) \
-  test-pycuda-host test-pycuda-cuda
+suites: test-rust test-python-host $(addprefix double-,self cuda hip6 sticky-cuda sticky-hip) test-pycuda-host
 
 test-more:
 	+$(MAKE) --no-print-directory -j3 --output-sync=target more-suites
 
-more-suites: test-python-hip test-fetched test-pycuda-hip test-python-cuda $(addprefix double-,hip5 hip7 lacking forwarded)
+more-suites: test-python-hip test-fetched test-python-cuda $(addprefix test-pycuda-,hip cuda) \
+  $(addprefix double-,hip5 hip7 lacking forwarded)
 
 # Tests of kernels without a fault, in which checks find none.
 CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
@@ -147,12 +147,14 @@ COMPILERS = MAKEFLAGS= $(ON_DOUBLE) PYTHON='$(PYTHON)' PYGPU_NVRTC_PATH="$$($(PA
 
 test-rust: test-programs $(VENV)/.requirements
 	$(if $(filter suites,$(MAKECMDGOALS)),PYGPU_FETCH=0) $(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) \
-	  --no-fail-fast
+	  --no-fail-fast $(if $(filter suites,$(MAKECMDGOALS)),-- --skip builtin_operations)
 
-# AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use.
+# AMD's headers, compilers and runtime, as Debian has them, take longer to fetch than to use; and a part
+# of the builtin operations is compiled by all vendors' compilers.
 test-fetched: $(VENV)/.requirements
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --no-fail-fast --test abi --test attributes \
 	  --test hiprtc --test metadata --test runtime
+	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test nvrtc -- builtin_operations
 	$(COMPILERS) $(CARGO) test --workspace $(NO_BENCHES) --test embedded -- code_objects
 
 # To be run by hand when a source of kernels has changed: it takes more than half an hour.

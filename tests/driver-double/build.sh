@@ -34,8 +34,14 @@ object() {
 
 # What is older than its source or than any header, as many at a time as there are processors.
 compile() {
-    printf 'exec %s %s -c "$1" -o "$2"\n' "$cxx" "$flags" >"$objects/compile.new"
-    cmp -s "$objects/compile.new" "$objects/compile" || mv "$objects/compile.new" "$objects/compile"
+    printf 'exec %s %s -include standard.hpp -c "$1" -o "$2"\n' "$cxx" "$flags" >"$objects/compile.new"
+    cmp -s "$objects/compile.new" "$objects/compile" || {
+        # Most of what a file takes to compile are the standard headers: they are precompiled.
+        cat ./*/*.hpp ./*/*.cpp | grep -oE '^#include <[a-z_]+>' | sort -u >"$objects/standard.hpp"
+        # shellcheck disable=SC2086
+        $cxx $flags -x c++-header "$objects/standard.hpp" -o "$objects/standard.hpp.gch"
+        mv "$objects/compile.new" "$objects/compile"
+    }
     # shellcheck disable=SC2012
     newest=$(ls -t ./*/*.hpp cuda-c/*.h "$objects/hip_api.hpp" "$objects/compile" | head -n 1)
     for source in "$@"; do

@@ -98,7 +98,7 @@ fn compare(kernel: &Kernel, tree: &Tree, random: &mut Random, text: &str) {
 
 #[test]
 fn random_kernels_compute_what_the_model_does() {
-    search(Optimization::Compilation, 1, [4, 40], 30);
+    search(Optimization::Compilation, 1, [2, 40], 30);
 }
 
 #[test]
