@@ -23,7 +23,7 @@ struct Side {
 impl Side {
     fn of(side: &CopySide) -> Side {
         match *side {
-            CopySide::Array { array, origin } => Side {
+            CopySide::Array { array, origin, .. } => Side {
                 kind: CUmemorytype::CU_MEMORYTYPE_ARRAY,
                 origin,
                 host: null_mut(),

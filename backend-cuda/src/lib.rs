@@ -10,7 +10,6 @@ mod cublas;
 pub mod nvrtc;
 mod search;
 mod table;
-mod textures;
 mod vendor;
 
 use hal::{Backend, Result, driver, setting};

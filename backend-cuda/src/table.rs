@@ -1,10 +1,7 @@
 //! The driver's functions by their symbols, each checked against cudarc's declaration.
 
 use crate::vendor::Cuda;
-use cudarc::driver::sys::{
-    self, CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC,
-    CUDA_TEXTURE_DESC,
-};
+use cudarc::driver::sys::{self, CUDA_MEMCPY3D};
 use hal::driver::calls::Handle;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -94,6 +91,12 @@ hal::driver_names! {
         function_set_attribute: cuFuncSetAttribute(_, _, _);
         function_parameter: cuFuncGetParamInfo(_, _, _, _);
         active_blocks: cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(_, _, _, _, _);
+        array_create: cuArray3DCreate_v2(_, _);
+        array_destroy: cuArrayDestroy(_);
+        texture_create: cuTexObjectCreate(_, _, _, _);
+        texture_destroy: cuTexObjectDestroy(_);
+        surface_create: cuSurfObjectCreate(_, _);
+        surface_destroy: cuSurfObjectDestroy(_);
         profiler_start: cuProfilerStart();
         profiler_stop: cuProfilerStop();
     }
@@ -122,12 +125,6 @@ hal::driver_calls! {
         error_string: cuGetErrorString(_: c_int, _: *mut *const c_char) -> c_int;
         enable_peer: cuCtxEnablePeerAccess(_: Handle, _: c_uint) -> c_int;
         disable_peer: cuCtxDisablePeerAccess(_: Handle) -> c_int;
-        array_create: cuArray3DCreate_v2(_: *mut Handle, _: *const CUDA_ARRAY3D_DESCRIPTOR) -> c_int;
-        array_destroy: cuArrayDestroy(_: Handle) -> c_int;
-        texture_create: cuTexObjectCreate(_: *mut u64, _: *const CUDA_RESOURCE_DESC, _: *const CUDA_TEXTURE_DESC, _: *const CUDA_RESOURCE_VIEW_DESC) -> c_int;
-        texture_destroy: cuTexObjectDestroy(_: u64) -> c_int;
-        surface_create: cuSurfObjectCreate(_: *mut u64, _: *const CUDA_RESOURCE_DESC) -> c_int;
-        surface_destroy: cuSurfObjectDestroy(_: u64) -> c_int;
         link_create: cuLinkCreate_v2(_: c_uint, _: *mut c_int, _: *mut *mut c_void, _: *mut Handle) -> c_int;
         link_add: cuLinkAddData_v2(_: Handle, _: c_int, _: *mut c_void, _: usize, _: *const c_char, _: c_uint, _: *mut c_int, _: *mut *mut c_void) -> c_int;
         link_complete: cuLinkComplete(_: Handle, _: *mut *mut c_void, _: *mut usize) -> c_int;

@@ -4,7 +4,6 @@ use crate::copies;
 use crate::cublas;
 use crate::nvrtc::Nvrtc;
 use crate::table::{NAMES, OwnCalls};
-use crate::textures;
 use cudarc::driver::sys;
 use hal::compile::{Compiled, Compiler, JitOptions, Target};
 use hal::driver::DriverLibrary;
@@ -13,7 +12,7 @@ use hal::driver::calls::{Calls, Handle, Names};
 use hal::driver::vendor::{NO_SYMBOL, Vendor};
 use hal::library::Library;
 use hal::source::NVRTC_OPTIONS;
-use hal::texture::{ArrayCopy, ArrayShape, Sampling, TextureHandle, TextureResource};
+use hal::texture::ArrayCopy;
 use hal::{Api, Error, Feature, LinkInput, LinkKind, LoadOptions, Result, Status, Transfer};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -95,10 +94,7 @@ impl Vendor for Cuda {
     }
 
     fn features(&self) -> &'static [Feature] {
-        match textures::are_there(&self.calls) {
-            true => &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts, Feature::Textures],
-            false => &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts],
-        }
+        &[Feature::Ptx, Feature::Linker, Feature::ExternalContexts]
     }
 
     fn retain_context(&self, device: c_int) -> (c_int, Handle) {
@@ -165,23 +161,6 @@ impl Vendor for Cuda {
         let ((to, _, to_context), (from, _, from_context)) = (destination, source);
         // SAFETY: the caller's promise.
         unsafe { (self.calls.copy_peer)(to, to_context, from, from_context, bytes, stream) }
-    }
-
-    fn create_array(&self, shape: &ArrayShape) -> (c_int, u64) {
-        textures::create_array(&self.calls, shape)
-    }
-
-    fn create_texture(&self, resource: &TextureResource, sampling: &Sampling) -> (c_int, u64) {
-        textures::create_texture(&self.calls, resource, sampling)
-    }
-
-    fn create_surface(&self, array: u64) -> (c_int, u64) {
-        textures::create_surface(&self.calls, array)
-    }
-
-    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> c_int {
-        // SAFETY: the caller's promise.
-        unsafe { textures::destroy(&self.calls, kind, handle) }
     }
 
     unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int {

@@ -3,8 +3,13 @@
 use crate::bindings as sys;
 use crate::vendor::Hip;
 use hal::IpcHandle;
+use hal::driver::abi::Passes;
 use hal::driver::calls::{HostFunction, PoolAccess, PoolProperties, StreamCallback};
+use hal::driver::texture::{
+    ArrayDescription, ResourceDescription, TextureDescription, ViewDescription,
+};
 use std::ffi::c_void;
+use std::mem::offset_of;
 
 // Device addresses are pointers here.
 hal::abi_passes! {
@@ -16,6 +21,11 @@ hal::abi_passes! {
     PoolAccess as sys::hipMemAccessDesc;
     HostFunction as sys::hipHostFn_t;
     StreamCallback as sys::hipStreamCallback_t;
+    u64 as *mut sys::__hip_texture, *mut sys::__hip_surface;
+    ArrayDescription as sys::HIP_ARRAY3D_DESCRIPTOR;
+    ResourceDescription as sys::HIP_RESOURCE_DESC;
+    TextureDescription as sys::HIP_TEXTURE_DESC;
+    ViewDescription as sys::HIP_RESOURCE_VIEW_DESC;
     sys::hipMemcpy3DParms as sys::hipMemcpy3DParms;
     sys::hipPointerAttribute_t as sys::hipPointerAttribute_t;
     sys::hipDeviceProp_tR0600 as sys::hipDeviceProp_tR0600;
@@ -24,3 +34,13 @@ hal::abi_passes! {
 }
 
 hal::check_pool_layouts!(sys::hipMemPoolProps, sys::hipMemLocation, sys::hipMemAccessDesc);
+
+// Of an array, the beginning is all that is read: a surface is never over anything else.
+impl Passes<Hip, sys::hipResourceDesc> for ResourceDescription {}
+const _: () = {
+    use sys::hipResourceDesc as Resource;
+    assert!(size_of::<ResourceDescription>() >= size_of::<Resource>());
+    assert!(offset_of!(ResourceDescription, kind) == offset_of!(Resource, resType));
+    assert!(offset_of!(ResourceDescription, object) == offset_of!(Resource, res));
+    assert!(sys::hipResourceType::hipResourceTypeArray == 0);
+};

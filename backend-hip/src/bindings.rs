@@ -1,8 +1,17 @@
 // Made by `make bindings` from the headers of HIP 6.2, which are
 // Copyright (c) Advanced Micro Devices, Inc., under the MIT licence. Do not edit.
 
-#![allow(dead_code, missing_docs, non_camel_case_types, non_snake_case)]
-#![allow(non_upper_case_globals, unreachable_pub, reason = "made from headers")]
+#![allow(dead_code, missing_debug_implementations, missing_docs, non_camel_case_types)]
+#![allow(non_snake_case, non_upper_case_globals, unreachable_pub, reason = "made from headers")]
+
+#[derive(PartialEq, Eq, Copy, Clone, Debug, Hash)]
+#[repr(C, align(8))]
+pub struct __BindgenOpaqueArray8<T>(pub T);
+impl<T: Copy + Default, const N: usize> Default for __BindgenOpaqueArray8<[T; N]> {
+    fn default() -> Self {
+        Self([<T as Default>::default(); N])
+    }
+}
 pub const hipIpcMemLazyEnablePeerAccess: u32 = 1;
 pub const hipStreamNonBlocking: u32 = 1;
 pub const hipEventBlockingSync: u32 = 1;
@@ -368,6 +377,71 @@ pub struct hipArray {
     _unused: [u8; 0],
 }
 pub type hipArray_t = *mut hipArray;
+pub mod hipArray_Format {
+    #[allow(unused_imports)]
+    use super::*;
+    pub type Type = ::std::ffi::c_uint;
+    pub const HIP_AD_FORMAT_UNSIGNED_INT8: Type = 1;
+    pub const HIP_AD_FORMAT_UNSIGNED_INT16: Type = 2;
+    pub const HIP_AD_FORMAT_UNSIGNED_INT32: Type = 3;
+    pub const HIP_AD_FORMAT_SIGNED_INT8: Type = 8;
+    pub const HIP_AD_FORMAT_SIGNED_INT16: Type = 9;
+    pub const HIP_AD_FORMAT_SIGNED_INT32: Type = 10;
+    pub const HIP_AD_FORMAT_HALF: Type = 16;
+    pub const HIP_AD_FORMAT_FLOAT: Type = 32;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct HIP_ARRAY3D_DESCRIPTOR {
+    pub Width: usize,
+    pub Height: usize,
+    pub Depth: usize,
+    pub Format: hipArray_Format::Type,
+    pub NumChannels: ::std::ffi::c_uint,
+    pub Flags: ::std::ffi::c_uint,
+}
+pub mod hipResourceType {
+    #[allow(unused_imports)]
+    use super::*;
+    pub type Type = ::std::ffi::c_uint;
+    pub const hipResourceTypeArray: Type = 0;
+    pub const hipResourceTypeMipmappedArray: Type = 1;
+    pub const hipResourceTypeLinear: Type = 2;
+    pub const hipResourceTypePitch2D: Type = 3;
+}
+#[repr(C)]
+#[repr(align(4))]
+#[derive(Debug, Copy, Clone)]
+pub struct HIP_TEXTURE_DESC_st {
+    pub _bindgen_opaque_blob: [u32; 26usize],
+}
+pub type HIP_TEXTURE_DESC = HIP_TEXTURE_DESC_st;
+#[repr(C)]
+#[derive(Copy, Clone)]
+pub struct hipResourceDesc {
+    pub resType: hipResourceType::Type,
+    pub res: hipResourceDesc__bindgen_ty_1,
+}
+#[repr(C)]
+#[repr(align(8))]
+#[derive(Copy, Clone)]
+pub union hipResourceDesc__bindgen_ty_1 {
+    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 56usize]>,
+}
+#[repr(C)]
+#[repr(align(8))]
+#[derive(Debug, Copy, Clone)]
+pub struct HIP_RESOURCE_DESC_st {
+    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 144usize]>,
+}
+pub type HIP_RESOURCE_DESC = HIP_RESOURCE_DESC_st;
+#[repr(C)]
+#[repr(align(8))]
+#[derive(Debug, Copy, Clone)]
+pub struct HIP_RESOURCE_VIEW_DESC_st {
+    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 112usize]>,
+}
+pub type HIP_RESOURCE_VIEW_DESC = HIP_RESOURCE_VIEW_DESC_st;
 pub mod hipMemcpyKind {
     #[allow(unused_imports)]
     use super::*;
@@ -429,6 +503,18 @@ pub mod hipFunction_attribute {
     pub const HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: Type = 9;
     pub const HIP_FUNC_ATTRIBUTE_MAX: Type = 10;
 }
+#[repr(C)]
+#[derive(Debug)]
+pub struct __hip_texture {
+    _unused: [u8; 0],
+}
+pub type hipTextureObject_t = *mut __hip_texture;
+#[repr(C)]
+#[derive(Debug)]
+pub struct __hip_surface {
+    _unused: [u8; 0],
+}
+pub type hipSurfaceObject_t = *mut __hip_surface;
 pub type hipDevice_t = ::std::ffi::c_int;
 #[repr(C)]
 #[derive(Debug)]
@@ -922,6 +1008,11 @@ unsafe extern "C" {
         stream: hipStream_t,
     ) -> hipError_t::Type;
     pub fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t::Type;
+    pub fn hipArrayDestroy(array: hipArray_t) -> hipError_t::Type;
+    pub fn hipArray3DCreate(
+        array: *mut hipArray_t,
+        pAllocateArray: *const HIP_ARRAY3D_DESCRIPTOR,
+    ) -> hipError_t::Type;
     pub fn hipMemcpy3DAsync(p: *const hipMemcpy3DParms, stream: hipStream_t) -> hipError_t::Type;
     pub fn hipDeviceCanAccessPeer(
         canAccessPeer: *mut ::std::ffi::c_int,
@@ -1003,6 +1094,13 @@ unsafe extern "C" {
         fn_: hipHostFn_t,
         userData: *mut ::std::ffi::c_void,
     ) -> hipError_t::Type;
+    pub fn hipTexObjectCreate(
+        pTexObject: *mut hipTextureObject_t,
+        pResDesc: *const HIP_RESOURCE_DESC,
+        pTexDesc: *const HIP_TEXTURE_DESC,
+        pResViewDesc: *const HIP_RESOURCE_VIEW_DESC,
+    ) -> hipError_t::Type;
+    pub fn hipTexObjectDestroy(texObject: hipTextureObject_t) -> hipError_t::Type;
     pub fn hipStreamBeginCapture(
         stream: hipStream_t,
         mode: hipStreamCaptureMode::Type,
@@ -1050,6 +1148,11 @@ unsafe extern "C" {
         count: ::std::ffi::c_uint,
         flags: ::std::ffi::c_uint,
     ) -> hipError_t::Type;
+    pub fn hipCreateSurfaceObject(
+        pSurfObject: *mut hipSurfaceObject_t,
+        pResDesc: *const hipResourceDesc,
+    ) -> hipError_t::Type;
+    pub fn hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t) -> hipError_t::Type;
     pub fn hiprtcGetErrorString(result: hiprtcResult::Type) -> *const ::std::ffi::c_char;
     pub fn hiprtcVersion(
         major: *mut ::std::ffi::c_int,

@@ -17,6 +17,7 @@ mod abi;
 mod attribute;
 mod bindings;
 mod comgr;
+mod copies;
 pub mod hiprtc;
 pub mod metadata;
 mod options;

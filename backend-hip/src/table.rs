@@ -2,8 +2,9 @@
 //! bindgen made of it.
 //!
 //! Of the older of two functions that do the same, this takes the one that every generation
-//! has: `hipMemcpy3DAsync`, because the members of `HIP_MEMCPY3D` were 32 bits wide in ROCm 5;
-//! `hipDeviceReset`, because `hipDevicePrimaryCtxReset` is deprecated.
+//! has: `hipMemcpy3DAsync`, because the members of `HIP_MEMCPY3D` were 32 bits wide in ROCm 5, and
+//! because AMD's runtime captures it, and not `hipDrvMemcpy3DAsync`; `hipDeviceReset`, because
+//! `hipDevicePrimaryCtxReset` is deprecated.
 
 use crate::bindings as sys;
 use crate::vendor::Hip;
@@ -95,6 +96,12 @@ hal::driver_names! {
         graph_nodes: hipGraphGetNodes(_, _, _);
         launch_cooperative: hipModuleLaunchCooperativeKernel(_, _, _, _, _, _, _, _, _, _);
         active_blocks: hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(_, _, _, _, _);
+        array_create: hipArray3DCreate(_, _);
+        array_destroy: hipArrayDestroy(_);
+        texture_create: hipTexObjectCreate(_, _, _, _);
+        texture_destroy: hipTexObjectDestroy(_);
+        surface_create: hipCreateSurfaceObject(_, _);
+        surface_destroy: hipDestroySurfaceObject(_);
         profiler_start: hipProfilerStart();
         profiler_stop: hipProfilerStop();
     }

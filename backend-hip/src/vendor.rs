@@ -6,6 +6,7 @@
 
 use crate::attribute;
 use crate::bindings as sys;
+use crate::copies;
 use crate::hiprtc::{self, Hiprtc};
 use crate::metadata;
 use crate::rocblas;
@@ -18,8 +19,10 @@ use hal::driver::vendor::{KernelParameters, Lasting, NO_SYMBOL, Vendor, common_l
 use hal::library::Library;
 use hal::source::HIPRTC_OPTIONS;
 use hal::status::common_kind;
+use hal::texture::{ArrayCopy, Sampling, TextureResource};
 use hal::{
-    Api, Direction, Error, ErrorKind, Feature, LinkInput, LoadOptions, Result, Status, Transfer,
+    Api, DeviceAttribute, Error, ErrorKind, Feature, LinkInput, LoadOptions, Result, Status,
+    Transfer,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
@@ -60,7 +63,7 @@ const REFUSED: [sys::hipError_t::Type; 5] = [
 
 /// Numbers that say in CUDA that the device is lost, and something else here.
 const REFUSED_LAUNCH: c_int = sys::hipError_t::hipErrorLaunchFailure as c_int;
-const UNKNOWN_STREAM: c_int = sys::hipError_t::hipErrorContextIsDestroyed as c_int;
+const UNKNOWN_HANDLE: c_int = sys::hipError_t::hipErrorContextIsDestroyed as c_int;
 
 impl Hip {
     /// A code whose failure, if it is one, nobody else is to see.
@@ -135,12 +138,13 @@ impl Vendor for Hip {
 
     /// The runtime's checks before a launch return `hipErrorLaunchFailure` for a block above
     /// `__launch_bounds__` and for a cooperative launch that the device cannot do;
-    /// `hipErrorContextIsDestroyed` is what it returns for a stream that it does not know. Both
-    /// leave the device as it was (`hipamd/src/hip_module.cpp` and `hip_stream.cpp` of clr).
+    /// `hipErrorContextIsDestroyed` is what it returns for a stream or an array that it does not
+    /// know. Both leave the device as it was (`hipamd/src/hip_module.cpp`, `hip_stream.cpp` and
+    /// `hip_memory.cpp` of clr).
     fn lasting(&self, code: i32) -> Lasting {
         match code {
             REFUSED_LAUNCH => Lasting::Unclear,
-            UNKNOWN_STREAM => Lasting::No,
+            UNKNOWN_HANDLE => Lasting::No,
             code => common_lasting(code),
         }
     }
@@ -148,7 +152,7 @@ impl Vendor for Hip {
     fn explain(&self, code: i32) -> Option<&'static str> {
         match code {
             REFUSED_LAUNCH => Some("the runtime refused the launch"),
-            UNKNOWN_STREAM => Some("the stream is gone, or is none of this driver's"),
+            UNKNOWN_HANDLE => Some("the stream or array is gone, or is none of this driver's"),
             _ => None,
         }
     }
@@ -231,32 +235,8 @@ impl Vendor for Hip {
     }
 
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int {
-        use sys::hipMemcpyKind as Kind;
-        let rows = |address: u64, pitch: usize, height: usize| sys::hipPitchedPtr {
-            ptr: address as *mut c_void,
-            pitch,
-            xsize: transfer.width,
-            ysize: height,
-        };
-        let (destination_height, source_height) = transfer.slice_heights();
-        let start = sys::hipPos { x: 0, y: 0, z: 0 };
-        let Transfer { width, height, depth, .. } = *transfer;
-        let description = sys::hipMemcpy3DParms {
-            srcArray: std::ptr::null_mut(),
-            srcPos: start,
-            srcPtr: rows(transfer.source, transfer.source_pitch, source_height),
-            dstArray: std::ptr::null_mut(),
-            dstPos: start,
-            dstPtr: rows(transfer.destination, transfer.destination_pitch, destination_height),
-            extent: sys::hipExtent { width, height, depth },
-            kind: match transfer.direction {
-                Direction::HostToDevice => Kind::hipMemcpyHostToDevice,
-                Direction::DeviceToHost => Kind::hipMemcpyDeviceToHost,
-                Direction::DeviceToDevice => Kind::hipMemcpyDeviceToDevice,
-            },
-        };
-        // SAFETY: the caller's promise; the runtime reads the description before it returns.
-        unsafe { (self.calls.copy_3d)(&description, stream) }
+        // SAFETY: the caller's promise.
+        unsafe { copies::rows(&self.calls, transfer, stream) }
     }
 
     /// The runtime copies rows with a kernel that reads the host's memory when it runs.
@@ -274,6 +254,28 @@ impl Vendor for Hip {
         let ((to, to_device, _), (from, from_device, _)) = (destination, source);
         // SAFETY: the caller's promise.
         unsafe { (self.calls.copy_peer)(to, to_device, from, from_device, bytes, stream) }
+    }
+
+    fn texture_attribute(&self) -> Option<(DeviceAttribute, &'static str)> {
+        let number = sys::hipDeviceAttribute_t::hipDeviceAttributeImageSupport;
+        Some((DeviceAttribute(number as i32), "hipDeviceAttributeImageSupport"))
+    }
+
+    /// The runtime takes the mode of x for all axes (`hipamd/src/hip_texture.cpp` of clr).
+    fn check_texture(&self, resource: &TextureResource, sampling: &Sampling) -> Result<()> {
+        let modes = &sampling.effective_modes()[..resource.axes()];
+        if modes.iter().all(|mode| *mode == modes[0]) {
+            return Ok(());
+        }
+        Err(Error::unsupported(
+            "create_texture",
+            format!("address is {modes:?}; HIP reads all axes by one mode, that of x"),
+        ))
+    }
+
+    unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { copies::copy(&self.calls, copy, stream) }
     }
 
     fn enable_peer(&self, device: c_int, _context: Handle) -> c_int {

@@ -12,6 +12,7 @@ mod fetched;
 mod names;
 
 use bindings as sys;
+use hal::driver::texture::{ArrayDescription, ResourceDescription, TextureDescription};
 use names::{BINDINGS, numbers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -59,6 +60,9 @@ const YOUNGER_THAN_5_2: &[&str] = &[
     "hipUserObjectCreate",
     "hipGraphRetainUserObject",
 ];
+
+/// Functions that 5.2 has under names of C++: the backend does not find them there.
+const OF_CPP_IN_5_2: &[&str] = &["hipCreateSurfaceObject", "hipDestroySurfaceObject"];
 
 /// Numbers that grow with each version, as the ends of enumerations do.
 const ENDS: &[&str] = &["hipLimitRange", "hipJitOptionNumOptions"];
@@ -153,13 +157,15 @@ fn c_type(rust: &str) -> String {
     .to_owned()
 }
 
-/// The size of a struct and the places of its fields, as assertions in C.
+/// The size of a struct and the places of its fields, as assertions in C. The struct is the bindings',
+/// or one of the driver layer that is passed as it.
 macro_rules! layout {
-    ($name:ident { $($field:ident: $header:literal),* $(,)? }) => {{
-        let size = size_of::<sys::$name>();
+    ($name:ident { $($fields:tt)* }) => { layout!(sys::$name as $name { $($fields)* }) };
+    ($ours:ty as $name:ident { $($field:ident: $header:literal),* $(,)? }) => {{
+        let size = size_of::<$ours>();
         let mut text = format!("_Static_assert(sizeof({0}) == {size}, \"{0}\");\n", stringify!($name));
         $(
-            let place = offset_of!(sys::$name, $field);
+            let place = offset_of!($ours, $field);
             let (name, field) = (stringify!($name), $header);
             writeln!(text, "_Static_assert(offsetof({name}, {field}) == {place}, \"{name}.{field}\");")
                 .expect("text");
@@ -196,6 +202,51 @@ fn layouts(version: &Version) -> String {
             win32SecurityAttributes: "win32SecurityAttributes",
         }),
         layout!(hipUUID { bytes: "bytes" }),
+        layout!(ArrayDescription as HIP_ARRAY3D_DESCRIPTOR {
+            width: "Width",
+            height: "Height",
+            depth: "Depth",
+            format: "Format",
+            channels: "NumChannels",
+            flags: "Flags",
+        }),
+        layout!(ResourceDescription as HIP_RESOURCE_DESC {
+            kind: "resType",
+            object: "res.array.hArray",
+            object: "res.linear.devPtr",
+            object: "res.pitch2D.devPtr",
+            format: "res.linear.format",
+            format: "res.pitch2D.format",
+            channels: "res.linear.numChannels",
+            channels: "res.pitch2D.numChannels",
+            extent: "res.linear.sizeInBytes",
+            extent: "res.pitch2D.width",
+            reserved: "res.reserved.reserved[10]",
+            flags: "flags",
+        }),
+        layout!(TextureDescription as HIP_TEXTURE_DESC {
+            address: "addressMode",
+            filter: "filterMode",
+            flags: "flags",
+            anisotropy: "maxAnisotropy",
+            mipmaps: "mipmapFilterMode",
+            border: "borderColor",
+            reserved: "reserved",
+        }),
+        layout!(hipResourceDesc { resType: "resType", res: "res.array.array" }),
+        // What the driver layer passes in words of its own.
+        String::from(
+            "_Static_assert(offsetof(HIP_RESOURCE_DESC, res.pitch2D.height) == \
+             offsetof(HIP_RESOURCE_DESC, res.pitch2D.width) + 8 && \
+             offsetof(HIP_RESOURCE_DESC, res.pitch2D.pitchInBytes) == \
+             offsetof(HIP_RESOURCE_DESC, res.pitch2D.width) + 16 && \
+             HIP_RESOURCE_TYPE_ARRAY == 0 && HIP_RESOURCE_TYPE_LINEAR == 2 && \
+             HIP_RESOURCE_TYPE_PITCH2D == 3 && HIP_TR_ADDRESS_MODE_CLAMP == 1 && \
+             HIP_TR_ADDRESS_MODE_MIRROR == 2 && HIP_TR_ADDRESS_MODE_BORDER == 3 && \
+             HIP_TR_FILTER_MODE_LINEAR == 1 && HIP_TRSF_READ_AS_INTEGER == 1 && \
+             sizeof(HIP_RESOURCE_VIEW_DESC) == 112 && HIP_TRSF_NORMALIZED_COORDINATES == 2 && hipArrayLayered == 1 && \
+             hipArraySurfaceLoadStore == 2 && hipArrayTextureGather == 8, \"textures\");\n",
+        ),
         layout!(hipIpcMemHandle_t { reserved: "reserved" }),
         layout!(hipIpcEventHandle_t { reserved: "reserved" }),
         layout!(hipDeviceProp_tR0000 { gcnArchName: "gcnArchName" }),
@@ -255,7 +306,7 @@ fn source(version: &Version, words: &BTreeSet<String>) -> (String, usize) {
         let is_compiler = name.starts_with("hiprtc") || name.starts_with("HIPRTC");
         let absent = (old && YOUNGER_THAN_5_2.contains(&name)) || (is_compiler && !version.hiprtc);
         assert_eq!(absent, !words.contains(name), "{name} in the headers of {}", version.name);
-        absent
+        absent || (old && OF_CPP_IN_5_2.contains(&name))
     };
     let mut count = 0;
     for (name, number) in numbers() {

@@ -166,7 +166,7 @@ pub(crate) fn transfer(device: &HostDevice, copy: &ArrayCopy) -> Result<Transfer
     let side = |side: &CopySide| -> Result<(u64, usize, usize, bool)> {
         Ok(match *side {
             CopySide::Memory { address, pitch, slice, is_host } => (address, pitch, slice, is_host),
-            CopySide::Array { array, origin: [x, y, z] } => {
+            CopySide::Array { array, origin: [x, y, z], .. } => {
                 let array = device.textures().array("copy_array", array)?;
                 let (pitch, slice) = (array.row_pitch as usize, array.slice_pitch as usize);
                 (array.texels + (x + y * pitch + z * slice) as u64, pitch, slice, false)

@@ -49,9 +49,11 @@ pub enum Feature {
     ExternalContexts,
     /// [`Device::reset`](crate::Device::reset).
     Reset,
-    /// Arrays, and texture and surface objects over them:
-    /// [`Device::create_array`](crate::Device::create_array).
+    /// Arrays, and texture objects over them and over memory:
+    /// [`Device::create_texture`](crate::Device::create_texture).
     Textures,
+    /// Surface objects over arrays: [`Device::create_surface`](crate::Device::create_surface).
+    Surfaces,
 }
 }
 

@@ -133,7 +133,8 @@ impl<'py> ArraySide<'py> {
             let array = array.get().array();
             let origin = [at.0, at.1, at.2];
             copied.check(name, array.shape(), origin).or_raise()?;
-            let side = CopySide::Array { array: array.handle().or_raise()?, origin };
+            let (array, format) = (array.handle().or_raise()?, array.shape().format);
+            let side = CopySide::Array { array, format, origin };
             return Ok(ArraySide { side, endpoint: None });
         }
         let span = Span::new(name, *at, (copied.width, copied.height, copied.depth))?;

@@ -22,6 +22,12 @@ pub(crate) fn has_textures() -> PyResult<bool> {
     Ok(current_device()?.device.features().contains(Feature::Textures))
 }
 
+/// Returns true if the current device has surfaces over arrays.
+#[pyfunction]
+pub(crate) fn has_surfaces() -> PyResult<bool> {
+    Ok(current_device()?.device.features().contains(Feature::Surfaces))
+}
+
 fn invalid(call: &'static str, what: String) -> PyErr {
     to_python(Error::invalid(call, what))
 }

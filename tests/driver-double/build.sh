@@ -84,6 +84,7 @@ compiler="compiler/compile.cpp $loader"
 nvrtc="nvrtc/nvrtc.cpp nvrtc/options.cpp nvrtc/program.cpp nvrtc/exports.cpp"
 cuda="cuda/exports.cpp cuda/vendor.cpp"
 hip="hip/attribute.cpp hip/device.cpp hip/hip.cpp hip/memory.cpp hip/module.cpp hip/stream.cpp"
+hip="$hip hip/copy.cpp hip/texture.cpp"
 hip="$hip hip/vendor.cpp"
 target_names=hip/target.cpp
 hiprtc="hip/hiprtc.cpp hip/rtc_options.cpp nvrtc/program.cpp"
@@ -105,6 +106,8 @@ alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no
     # ROCm 5 has hipRTC inside; what 5.2 lacks is left out.
     absent='hipDeviceSetLimit hipGetDevicePropertiesR0600 hipLaunchHostFunc'
     absent="$absent hipModuleLaunchCooperativeKernel hipUserObjectCreate hipGraphRetainUserObject"
+    # There under names of C++.
+    absent="$absent hipCreateSurfaceObject hipDestroySurfaceObject"
     link "$out/hip5/libamdhip64.so.5" libamdhip64.so.5 'hip*;' $core $compiler $hip $target_names \
         $hiprtc hip/rocm5.cpp
     absent=

@@ -27,6 +27,9 @@
 #include "cuda_c/texture_types.h"
 #include "cuda_c/textures.h"
 #include "cuda_c/surfaces.h"
+#ifdef GPUARRAY_HIP
+#include "cuda_c/hip_textures.h"
+#endif
 
 #ifdef GPUARRAY_CHECK
 // Behind a program's shared memory, and in front of the variables above: later declarations come first.

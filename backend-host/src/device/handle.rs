@@ -64,6 +64,7 @@ unsafe impl Device for HostHandle {
             Feature::ManagedMemory,
             Feature::Limits,
             Feature::Textures,
+            Feature::Surfaces,
         ]
         .into_iter()
         .collect::<Features>()

@@ -5,6 +5,9 @@
 //! statuses are ints. Where they differ, the call is a method of
 //! [`Vendor`](super::vendor::Vendor) instead.
 
+use super::texture::{
+    ArrayDescription, ResourceDescription, TextureDescription, ViewDescription,
+};
 use crate::device::IpcHandle;
 use crate::error::Result;
 use crate::library::Library;
@@ -384,6 +387,24 @@ calls! {
         /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`. Arguments: blocks,
         /// function, threads, bytes of shared memory, flags.
         active_blocks(*mut c_int, Handle, c_int, usize, c_uint);
+        /// Creates an array for textures: `cuArray3DCreate`, `hipArray3DCreate`. Arguments: array,
+        /// its description.
+        array_create(*mut Handle, *const ArrayDescription);
+        /// Frees an array: `cuArrayDestroy`, `hipArrayDestroy`. Arguments: array.
+        array_destroy(Handle);
+        /// Creates a texture object: `cuTexObjectCreate`, `hipTexObjectCreate`. Arguments: object,
+        /// what it reads, how, a view or null.
+        texture_create(*mut u64, *const ResourceDescription, *const TextureDescription,
+            *const ViewDescription);
+        /// Destroys a texture object: `cuTexObjectDestroy`, `hipTexObjectDestroy`. Arguments:
+        /// object.
+        texture_destroy(u64);
+        /// Creates a surface object: `cuSurfObjectCreate`, `hipCreateSurfaceObject`. Arguments:
+        /// object, its array.
+        surface_create(*mut u64, *const ResourceDescription);
+        /// Destroys a surface object: `cuSurfObjectDestroy`, `hipDestroySurfaceObject`. Arguments:
+        /// object.
+        surface_destroy(u64);
         /// Starts an attached profiler: `cuProfilerStart`, `hipProfilerStart`.
         profiler_start();
         /// Stops an attached profiler: `cuProfilerStop`, `hipProfilerStop`.

@@ -9,6 +9,7 @@ use super::memory::pool::out_of_memory;
 use super::module::DriverModule;
 use super::state::DeviceState;
 use super::stream::DriverStream;
+use super::texture::{ArrayDescription, TextureCalls};
 use super::{ipc, peer};
 use crate::compile::{Compilation, Compiled, compile_cached};
 use crate::device::{
@@ -316,13 +317,13 @@ unsafe impl Device for DriverDevice {
     }
 
     fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
-        let (bytes, mut array) = (shape.bytes()?, 0);
-        self.allocate_with("create_array", bytes, || {
-            let (code, created) = self.context.driver.vendor.create_array(shape);
-            array = created;
-            code
+        let (bytes, calls) = (shape.bytes()?, TextureCalls::of(&self.context, "create_array")?);
+        let (description, mut array) = (ArrayDescription::of(shape), 0);
+        // SAFETY: the handle is written before the call returns, which reads the description.
+        self.allocate_with("create_array", bytes, || unsafe {
+            (calls.array_create)(&mut array, &description)
         })?;
-        Ok(array)
+        Ok(array as u64)
     }
 
     unsafe fn create_texture(
@@ -330,23 +331,23 @@ unsafe impl Device for DriverDevice {
         resource: &TextureResource,
         sampling: &Sampling,
     ) -> Result<u64> {
+        let calls = TextureCalls::of(&self.context, "create_texture")?;
+        self.context.driver.vendor.check_texture(resource, sampling)?;
         let _scope = self.context.enter()?;
-        let (code, texture) = self.context.driver.vendor.create_texture(resource, sampling);
-        self.context.check("create_texture", code)?;
-        Ok(texture)
+        calls.create_texture(resource, sampling)
     }
 
     unsafe fn create_surface(&self, array: u64) -> Result<u64> {
+        let calls = TextureCalls::of(&self.context, "create_surface")?;
         let _scope = self.context.enter()?;
-        let (code, surface) = self.context.driver.vendor.create_surface(array);
-        self.context.check("create_surface", code)?;
-        Ok(surface)
+        calls.create_surface(array)
     }
 
     unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> Result<()> {
+        let calls = TextureCalls::of(&self.context, "destroy_texture")?;
         let _scope = self.context.enter()?;
         // SAFETY: the caller's promise.
-        let destroy = || unsafe { self.context.driver.vendor.destroy_texture(kind, handle) };
+        let destroy = || unsafe { calls.destroy(kind, handle) };
         self.context.check("destroy_texture", self.context.outside_captures(destroy))
     }
 

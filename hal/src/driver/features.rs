@@ -2,6 +2,7 @@
 //! the device tells.
 
 use super::state::DeviceState;
+use super::texture::TextureCalls;
 use crate::device::DeviceAttribute;
 use crate::features::{Feature, Features};
 
@@ -25,6 +26,7 @@ pub(super) fn features(state: &DeviceState) -> Features {
         && calls.ipc_close_memory.is_some()
         && calls.ipc_export_event.is_some()
         && calls.ipc_open_event.is_some();
+    let textures = TextureCalls::of(context, "features");
     let has = [
         (Feature::Kernels, true),
         (Feature::StreamOrderedReuse, true),
@@ -45,6 +47,8 @@ pub(super) fn features(state: &DeviceState) -> Features {
         (Feature::DriverPool, state.memory.pool.may_be_pooled()),
         (Feature::Limits, calls.limit.is_some() && calls.set_limit.is_some()),
         (Feature::Sharing, sharing),
+        (Feature::Textures, textures.is_ok()),
+        (Feature::Surfaces, textures.is_ok_and(|calls| calls.has_surfaces())),
     ];
     let shared = has.into_iter().filter_map(|(feature, present)| present.then_some(feature));
     shared.chain(driver.vendor.features().iter().copied()).collect()

@@ -30,6 +30,7 @@ mod query_support;
 mod staging;
 mod state;
 mod stream;
+pub mod texture;
 pub mod vendor;
 
 pub use open::{DriverLibrary, VendorCalls, open, open_file, search, symbols};

@@ -3,12 +3,13 @@
 use super::blas::Blas;
 use super::calls::{Calls, Handle};
 use crate::compile::{Compiled, Compiler};
+use crate::device::DeviceAttribute;
 use crate::error::{Error, ErrorKind, Result};
 use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions, Parameter};
 use crate::status::{Api, Status, common_kind};
 use crate::stream::Transfer;
-use crate::texture::{ArrayCopy, ArrayShape, Sampling, TextureHandle, TextureResource};
+use crate::texture::{ArrayCopy, Sampling, TextureResource};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
@@ -118,8 +119,8 @@ pub trait Vendor: Send + Sync + Debug {
     /// As for [`crate::Stream::transfer`].
     unsafe fn copy_rows(&self, transfer: &Transfer, stream: Handle) -> c_int;
 
-    /// Returns true if a copy of rows has read pageable memory when the call that queues it
-    /// returns.
+    /// Returns true if a copy of rows, or to an array, has read pageable memory when the call that
+    /// queues it returns.
     fn reads_rows_at_once(&self) -> bool {
         true
     }
@@ -136,41 +137,26 @@ pub trait Vendor: Send + Sync + Debug {
         stream: Handle,
     ) -> c_int;
 
-    /// Creates an array for textures. The context is current.
-    fn create_array(&self, shape: &ArrayShape) -> (c_int, u64) {
-        let _ = shape;
-        (NO_SYMBOL, 0)
+    /// Returns the attribute, and the vendor's name of it, that is 0 on devices without hardware
+    /// for textures; `None` where all devices have it.
+    fn texture_attribute(&self) -> Option<(DeviceAttribute, &'static str)> {
+        None
     }
 
-    /// Creates a texture object. The context is current.
-    fn create_texture(&self, resource: &TextureResource, sampling: &Sampling) -> (c_int, u64) {
-        let _ = (resource, sampling);
-        (NO_SYMBOL, 0)
-    }
-
-    /// Creates a surface object over an array. The context is current.
-    fn create_surface(&self, array: u64) -> (c_int, u64) {
-        let _ = array;
-        (NO_SYMBOL, 0)
-    }
-
-    /// Ends an array, a texture object or a surface object. The context is current.
+    /// Checks that the driver reads a texture as it is to be read.
     ///
-    /// # Safety
-    /// As for [`Device::destroy_texture`](crate::Device::destroy_texture).
-    unsafe fn destroy_texture(&self, kind: TextureHandle, handle: u64) -> c_int {
-        let _ = (kind, handle);
-        NO_SYMBOL
+    /// # Errors
+    /// `Unsupported` that says what the driver would do instead.
+    fn check_texture(&self, resource: &TextureResource, sampling: &Sampling) -> Result<()> {
+        let _ = (resource, sampling);
+        Ok(())
     }
 
     /// Queues a copy from or to an array.
     ///
     /// # Safety
     /// As for [`crate::Stream::copy_array`].
-    unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int {
-        let _ = (copy, stream);
-        NO_SYMBOL
-    }
+    unsafe fn copy_array(&self, copy: &ArrayCopy, stream: Handle) -> c_int;
 
     /// Lets the current context use the memory of another device.
     fn enable_peer(&self, device: c_int, context: Handle) -> c_int;

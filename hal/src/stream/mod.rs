@@ -6,6 +6,7 @@ mod transfer;
 
 pub use gather::gather_by_transfers;
 pub use graph::{CaptureMode, Graph};
+pub(crate) use transfer::unrepeatable;
 pub use transfer::{Direction, HostRange, Transfer};
 
 use crate::device::{Device, DeviceId};

@@ -85,16 +85,25 @@ impl Transfer {
     /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
     /// address of the host whether it lies in page-locked memory.
     pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
-        if self.wait {
-            return Some("a copy cannot be waited for; set wait to false");
-        }
         let host = match self.direction {
-            Direction::HostToDevice => self.source,
-            Direction::DeviceToHost => self.destination,
-            Direction::DeviceToDevice => return None,
+            Direction::HostToDevice => Some(self.source),
+            Direction::DeviceToHost => Some(self.destination),
+            Direction::DeviceToDevice => None,
         };
-        (!is_page_locked(host)).then_some(
-            "the host's side of a copy must be page-locked memory, which stays where it is",
-        )
+        unrepeatable(self.wait, host, is_page_locked)
     }
+}
+
+/// As [`Transfer::unrepeatable`], for a copy whose side of the host, if it has one, is at `host`.
+pub(crate) fn unrepeatable(
+    wait: bool,
+    host: Option<u64>,
+    is_page_locked: impl FnOnce(u64) -> bool,
+) -> Option<&'static str> {
+    if wait {
+        return Some("a copy cannot be waited for; set wait to false");
+    }
+    host.is_some_and(|host| !is_page_locked(host)).then_some(
+        "the host's side of a copy must be page-locked memory, which stays where it is",
+    )
 }

@@ -1,7 +1,8 @@
 //! Copies from and to arrays.
 
-use super::ArrayShape;
+use super::{ArrayShape, TexelFormat};
 use crate::error::{Error, Result};
+use crate::stream::unrepeatable;
 
 /// One side of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub enum CopySide {
     Array {
         /// The handle.
         array: u64,
+        /// The type of its texels.
+        format: TexelFormat,
         /// Where the copied bytes begin: bytes in a row, rows, slices.
         origin: [usize; 3],
     },
@@ -26,8 +29,18 @@ pub enum CopySide {
     },
 }
 
+impl CopySide {
+    /// Returns the address, if the side is memory of the host.
+    pub fn host(&self) -> Option<u64> {
+        match *self {
+            CopySide::Memory { address, is_host: true, .. } => Some(address),
+            _ => None,
+        }
+    }
+}
+
 /// A copy of `depth` slices of `height` rows of `width` bytes, of which at least one side is an array
-/// (`cuMemcpy3DAsync`, `hipDrvMemcpy3DAsync`).
+/// (`cuMemcpy3DAsync`, `hipMemcpy3DAsync`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayCopy {
     /// What is written.
@@ -45,6 +58,13 @@ pub struct ArrayCopy {
 }
 
 impl ArrayCopy {
+    /// Returns why a graph could not repeat the copy, if it could not. `is_page_locked` tells of an
+    /// address of the host whether it lies in page-locked memory.
+    pub fn unrepeatable(&self, is_page_locked: impl FnOnce(u64) -> bool) -> Option<&'static str> {
+        let host = [&self.source, &self.destination].into_iter().find_map(CopySide::host);
+        unrepeatable(self.wait, host, is_page_locked)
+    }
+
     /// Checks that the copy stays inside an array, and copies whole texels of it. `name` is what the
     /// caller calls the array.
     ///

@@ -137,6 +137,12 @@ impl ArrayShape {
         layered | surface | gather
     }
 
+    /// Returns the number of coordinates that a texture over the array is read by: 1 to 3, layers not
+    /// counted.
+    pub const fn axes(&self) -> usize {
+        1 + (self.height > 0) as usize + (self.depth > 0 && !self.layered) as usize
+    }
+
     /// Returns the extents in texels, rows and slices, at least 1 each.
     pub fn extents(&self) -> [usize; 3] {
         [self.width, self.height, self.depth].map(|extent| extent.max(1))

@@ -63,6 +63,16 @@ impl Sampling {
     /// `CU_TRSF_NORMALIZED_COORDINATES` and `HIP_TRSF_NORMALIZED_COORDINATES`.
     pub const NORMALIZED: u32 = 2;
 
+    /// Returns the modes that take effect: `Wrap` and `Mirror` mean `Clamp` where coordinates are not
+    /// normalised.
+    pub fn effective_modes(&self) -> [AddressMode; 3] {
+        self.address.map(|mode| match mode {
+            AddressMode::Border => mode,
+            _ if self.normalized => mode,
+            _ => AddressMode::Clamp,
+        })
+    }
+
     /// Returns what the drivers have in flags.
     pub const fn flags(&self) -> u32 {
         let as_integer = if self.as_integer { Self::READ_AS_INTEGER } else { 0 };
@@ -79,6 +89,8 @@ pub enum TextureResource {
     Array {
         /// What [`Device::create_array`](crate::Device::create_array) returned.
         array: u64,
+        /// The number of coordinates that it is read by: 1 to 3, layers not counted.
+        axes: usize,
         /// The type of its texels.
         format: TexelFormat,
     },
@@ -113,6 +125,16 @@ impl TextureResource {
             TextureResource::Array { format, .. }
             | TextureResource::Linear { format, .. }
             | TextureResource::Pitched { format, .. } => format,
+        }
+    }
+
+    /// Returns the number of coordinates between which a texture samples; 0 for memory whose texels
+    /// are read by their numbers.
+    pub const fn axes(&self) -> usize {
+        match *self {
+            TextureResource::Array { axes, .. } => axes,
+            TextureResource::Linear { .. } => 0,
+            TextureResource::Pitched { .. } => 2,
         }
     }
 

@@ -8,7 +8,7 @@ fn texel(channel: ChannelFormat, channels: u32) -> TexelFormat {
 fn integers_are_not_interpolated() {
     let linear = Sampling { linear: true, as_integer: true, ..Sampling::default() };
     let check = |channel, sampling: &Sampling| {
-        TextureResource::Array { array: 1, format: texel(channel, 1) }.check(sampling)
+        TextureResource::Array { array: 1, axes: 2, format: texel(channel, 1) }.check(sampling)
     };
     for channel in ChannelFormat::ALL {
         let is_float = matches!(channel, ChannelFormat::Half | ChannelFormat::Float);
@@ -49,7 +49,7 @@ fn copies_stay_inside_the_array() {
         gather: false,
         format: texel(ChannelFormat::Float, 2),
     };
-    let side = CopySide::Array { array: 1, origin: [0; 3] };
+    let side = CopySide::Array { array: 1, format: shape.format, origin: [0; 3] };
     let check = |origin, [width, height, depth]: [usize; 3]| {
         let copy = ArrayCopy { destination: side, source: side, width, height, depth, wait: true };
         copy.check("dst", &shape, origin)
@@ -76,6 +76,32 @@ fn arrays_have_texels() {
     assert_eq!(bytes(3, 0, 5, true).ok(), Some(60));
     assert!(bytes(0, 2, 0, false).is_err() && bytes(3, 0, 5, false).is_err());
     assert!(bytes(3, 2, 0, true).is_err() && bytes(usize::MAX, 2, 0, false).is_err());
+}
+
+#[test]
+fn axes_are_the_coordinates_that_textures_are_read_by() {
+    let format = texel(ChannelFormat::UInt8, 4);
+    let axes = |height, depth, layered| {
+        ArrayShape { width: 3, height, depth, layered, surface: false, gather: false, format }.axes()
+    };
+    assert_eq!([axes(0, 0, false), axes(2, 0, false), axes(2, 2, false)], [1, 2, 3]);
+    assert_eq!([axes(0, 2, true), axes(2, 2, true)], [1, 2]);
+}
+
+#[test]
+fn graphs_repeat_copies_of_memory_that_stays() {
+    let format = texel(ChannelFormat::Float, 1);
+    let array = CopySide::Array { array: 1, format, origin: [0; 3] };
+    let memory = |is_host| CopySide::Memory { address: 64, pitch: 4, slice: 4, is_host };
+    let copy = |destination, source, wait| {
+        let copy = ArrayCopy { destination, source, width: 4, height: 1, depth: 1, wait };
+        copy.unrepeatable(|address| address != 64)
+    };
+    assert!(copy(array, memory(false), false).is_none() && copy(array, array, false).is_none());
+    for (destination, source) in [(array, memory(true)), (memory(true), array)] {
+        assert!(copy(destination, source, false).expect("pageable").contains("page-locked"));
+    }
+    assert!(copy(array, array, true).expect("waits").contains("wait"));
 }
 
 #[test]

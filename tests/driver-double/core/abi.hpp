@@ -79,6 +79,33 @@ struct CUDA_MEMCPY3D {
 };
 static_assert(sizeof(CUDA_MEMCPY3D) == 200, "the layout of cuda.h");
 
+struct CUDA_ARRAY3D_DESCRIPTOR {
+    size_t width, height, depth;
+    unsigned format, channels, flags;
+};
+static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "the layout of cuda.h");
+
+// The flags of an array.
+enum ArrayFlags : unsigned { LAYERED = 1, SURFACE_LDST = 2, GATHER = 8 };
+
+// CUDA_RESOURCE_DESC: the members of its union begin alike.
+struct CUDA_RESOURCE_DESC {
+    unsigned type; // 0: array, 2: linear memory, 3: rows
+    uint64_t object;
+    unsigned format, channels;
+    size_t extent[3]; // bytes; or width, height and pitch
+    uint64_t reserved[11];
+    unsigned flags;
+};
+static_assert(sizeof(CUDA_RESOURCE_DESC) == 144, "the layout of cuda.h");
+
+struct CUDA_TEXTURE_DESC {
+    unsigned address[3], filter, flags, anisotropy, mipmap_filter;
+    float mipmap_bias, mipmap_least, mipmap_most, border[4];
+    int reserved[12];
+};
+static_assert(sizeof(CUDA_TEXTURE_DESC) == 104, "the layout of cuda.h");
+
 struct CUmemLocation {
     int type; // 1: device
     int id;

@@ -2,6 +2,7 @@
 #include "functions.hpp"
 #include "memory.hpp"
 #include "module.hpp"
+#include "texture.hpp"
 #include "work.hpp"
 
 #include <algorithm>
@@ -40,6 +41,7 @@ void stop(const Ref<Context>& context) {
     it.graphs.erase_if(own);
     it.execs.erase_if(own);
     unload_all(context);
+    forget_textures(context);
     release_all(*context);
     context->streams.clear();
     context->per_thread.clear();

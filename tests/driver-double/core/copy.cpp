@@ -4,6 +4,7 @@
 #include "call.hpp"
 #include "functions.hpp"
 #include "memory.hpp"
+#include "texture.hpp"
 #include "vendor.hpp"
 #include "work.hpp"
 
@@ -26,7 +27,8 @@ struct Rows {
 struct Box {
     Rows to, from;
     size_t width, height, depth;
-    bool is_one_row() const { return height == 1 && depth == 1; }
+    bool of_array = false;
+    bool is_one_row() const { return height == 1 && depth == 1 && !of_array; }
 };
 
 size_t span(const Rows& rows, const Box& box) {
@@ -89,6 +91,7 @@ int copy(const Ref<Stream>& stream, Box box, bool blocking, int needs) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return 0;
     const bool captured = stream->capture != nullptr;
     for (Rows* rows : {&box.to, &box.from}) {
+        if (rows->memory) continue; // an array's
         if (const int status = find(*rows, box, captured)) return status;
     }
     if ((needs & TO_KNOWN) && !box.to.memory) return INVALID_VALUE;
@@ -125,7 +128,26 @@ int copy_row(uint64_t to, uint64_t from, size_t bytes, Handle handle, bool block
     return copy(stream, box, blocking, needs);
 }
 
+// Where in an array a copy begins; what lies outside is refused.
+int rows_of_array(const CopySide& side, const CUDA_MEMCPY3D& it, Rows& rows) {
+    if (side.array == 0) return INVALID_VALUE;
+    const Ref<Array> array = state().arrays.find(side.array);
+    if (!array) return INVALID_HANDLE;
+    const auto fits = [](size_t from, size_t count, size_t all) {
+        return from <= all && count <= all - from;
+    };
+    const size_t row = array->width * array->texel;
+    if (!fits(side.x, it.width, row) || !fits(side.y, it.height, array->height) ||
+        !fits(side.z, it.depth, array->slices) || side.x % array->texel || it.width % array->texel) {
+        return INVALID_VALUE;
+    }
+    const size_t offset = side.z * array->slice + side.y * array->pitch + side.x;
+    rows = {array->texels->address + offset, array->pitch, array->slice, array->texels};
+    return 0;
+}
+
 int rows_of(const CopySide& side, const CUDA_MEMCPY3D& it, Rows& rows) {
+    if (side.type == ARRAY) return rows_of_array(side, it, rows);
     uint64_t base = side.device;
     if (side.type == HOST) {
         base = reinterpret_cast<uintptr_t>(side.host);
@@ -165,6 +187,7 @@ int copy_box(const CUDA_MEMCPY3D* it, Handle handle, bool blocking, bool peer) {
     Box box = {{}, {}, it->width, it->height, it->depth};
     if (const int status = rows_of(it->destination, *it, box.to)) return status;
     if (const int status = rows_of(it->source, *it, box.from)) return status;
+    box.of_array = it->destination.type == ARRAY || it->source.type == ARRAY;
     const int needs = (it->destination.type == DEVICE ? TO_KNOWN : ANY) |
                       (it->source.type == DEVICE ? FROM_KNOWN : ANY);
     return copy(stream, box, blocking, needs);

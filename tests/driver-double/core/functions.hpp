@@ -69,6 +69,12 @@
     X(cuMemcpy3D_v2, CONTEXT, (const CUDA_MEMCPY3D* copy), (copy)) \
     X(cuMemcpy3DAsync_v2, CONTEXT, (const CUDA_MEMCPY3D* copy, Handle stream), (copy, stream)) \
     X(cuMemcpy3DPeerAsync, CONTEXT, (const CUDA_MEMCPY3D* copy, Handle stream), (copy, stream)) \
+    X(cuArray3DCreate_v2, CONTEXT | UNSAFE, (Handle* array, const CUDA_ARRAY3D_DESCRIPTOR* description), (array, description)) \
+    X(cuArrayDestroy, CONTEXT | UNSAFE, (Handle array), (array)) \
+    X(cuTexObjectCreate, CONTEXT, (uint64_t* object, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* texture, const void* view), (object, resource, texture, view)) \
+    X(cuTexObjectDestroy, CONTEXT, (uint64_t object), (object)) \
+    X(cuSurfObjectCreate, CONTEXT, (uint64_t* object, const CUDA_RESOURCE_DESC* resource), (object, resource)) \
+    X(cuSurfObjectDestroy, CONTEXT, (uint64_t object), (object)) \
     X(cuMemsetD8Async, CONTEXT, (CUdeviceptr to, unsigned char value, size_t count, Handle stream), (to, value, count, stream)) \
     X(cuMemsetD16Async, CONTEXT, (CUdeviceptr to, unsigned short value, size_t count, Handle stream), (to, value, count, stream)) \
     X(cuMemsetD32Async, CONTEXT, (CUdeviceptr to, unsigned value, size_t count, Handle stream), (to, value, count, stream)) \

@@ -71,6 +71,7 @@ Ref<Memory> memory_at(uint64_t address) {
 Ref<Memory> known_memory(uint64_t address, bool captured) {
     const Ref<Memory> memory = memory_at(address);
     if (!memory || memory->state == Memory::Freed) return nullptr;
+    if (memory->kind == Kind::Texels || memory->kind == Kind::Object) return nullptr;
     return memory->state == Memory::Reserved && !captured ? nullptr : memory;
 }
 
@@ -175,6 +176,18 @@ bool take(int device, size_t bytes) {
 
 void give(int device, size_t bytes) { state().devices[size_t(device)].used -= bytes; }
 
+Ref<Memory> allocate_at_once(size_t bytes, Kind kind) {
+    const Ref<Context> context = current_context();
+    if (bytes > size_t(1) << 50 || !take(context->device, rounded(bytes))) return nullptr;
+    const Ref<Memory> memory = reserve(context->device, bytes, kind, context);
+    if (memory) {
+        commit(*memory);
+    } else {
+        give(context->device, rounded(bytes));
+    }
+    return memory;
+}
+
 void release(const Ref<Memory>& memory) {
     if (memory->state == Memory::Freed || memory->state == Memory::Reserved) return;
     decommit(*memory);
@@ -195,7 +208,8 @@ void release_all(const Context& context) {
     }
     for (const Ref<Memory>& memory : all) {
         if (memory->kind == Kind::Plain || memory->kind == Kind::Managed ||
-            memory->kind == Kind::Pooled) {
+            memory->kind == Kind::Pooled || memory->kind == Kind::Texels ||
+            memory->kind == Kind::Object) {
             memory->of_graph = false;
             release(memory);
             forget(memory);
@@ -220,14 +234,8 @@ namespace {
 
 int allocate(CUdeviceptr* address, size_t bytes, Kind kind) {
     if (!address || bytes == 0) return INVALID_VALUE;
-    const Ref<Context> context = current_context();
-    if (bytes > size_t(1) << 50 || !take(context->device, rounded(bytes))) return OUT_OF_MEMORY;
-    const Ref<Memory> memory = reserve(context->device, bytes, kind, context);
-    if (!memory) {
-        give(context->device, rounded(bytes));
-        return OUT_OF_MEMORY;
-    }
-    commit(*memory);
+    const Ref<Memory> memory = allocate_at_once(bytes, kind);
+    if (!memory) return OUT_OF_MEMORY;
     *address = memory->address;
     return 0;
 }

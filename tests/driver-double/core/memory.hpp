@@ -37,6 +37,9 @@ void forget(const Ref<Memory>& memory);
 bool take(int device, size_t bytes);
 void give(int device, size_t bytes);
 
+// Allocates memory in the current context; null if there is not enough.
+Ref<Memory> allocate_at_once(size_t bytes, Kind kind);
+
 // Frees plain, managed or pooled memory: what a queued free does, and what cuMemFree does.
 void release(const Ref<Memory>& memory);
 

@@ -79,6 +79,8 @@ uint64_t live(const char* kind) {
     if (is("graphs")) return it.graphs.size();
     if (is("graph_execs")) return it.execs.size();
     if (is("links")) return it.links.size();
+    if (is("arrays")) return it.arrays.size();
+    if (is("texture_objects")) return it.texture_objects.size();
     if (is("overruns")) return it.overruns;
     uint64_t sum = 0;
     for (const Device& device : it.devices) {
@@ -100,7 +102,7 @@ uint64_t live(const char* kind) {
     }
     for (const auto& [address, memory] : it.memory) {
         const bool device_memory = memory->kind == Kind::Plain || memory->kind == Kind::Pooled ||
-                                   memory->kind == Kind::Managed;
+                                   memory->kind == Kind::Managed || memory->kind == Kind::Texels;
         const bool present = memory->state == Memory::Live || memory->state == Memory::Pending;
         if (!present) continue;
         if (is("device_bytes") && device_memory) sum += memory->size;

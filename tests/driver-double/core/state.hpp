@@ -132,7 +132,8 @@ struct Event {
     std::vector<int> nodes;
 };
 
-enum class Kind { Plain, Pooled, Managed, Pinned, Registered, Imported, Global };
+// Texels and what an object is are the driver's own: calls do not take their addresses.
+enum class Kind { Plain, Pooled, Managed, Pinned, Registered, Imported, Global, Texels, Object };
 
 // A range of addresses that the driver knows.
 struct Memory {
@@ -152,6 +153,22 @@ struct Memory {
     bool on_device() const {
         return kind != Kind::Pinned && kind != Kind::Registered;
     }
+};
+
+// An array for textures.
+struct Array {
+    Ref<Context> context;
+    Ref<Memory> texels;
+    size_t width, height, slices; // at least 1 each
+    unsigned format, channels, flags, texel; // bytes of a texel
+    size_t pitch, slice;          // bytes from one row, or slice, to the next
+};
+
+// A texture or surface object, whose number is the address of what kernels read.
+struct TextureObject {
+    Ref<Context> context;
+    Ref<Memory> description;
+    bool surface;
 };
 
 struct Pool {
@@ -238,6 +255,8 @@ struct State {
     Registry<Graph> execs;
     Registry<struct Link> links;
     Registry<UserObject> user_objects;
+    Registry<Array> arrays;
+    std::map<uint64_t, TextureObject> texture_objects;
     uint64_t memory_numbers = 0, capture_numbers = 0, overruns = 0;
 };
 

@@ -1,4 +1,5 @@
 #include "attribute.hpp"
+#include "core/state.hpp"
 #include "core/vendor.hpp"
 #include "hip.hpp"
 #include "target.hpp"
@@ -87,11 +88,20 @@ int device_attribute(int* value, int attribute, int device) {
         *value = int(core::VENDOR.warp);
         return 0;
     }
+    if (attribute == hipDeviceAttributeImageSupport) {
+        *value = has_textures();
+        return 0;
+    }
     const auto found = std::find_if(std::begin(PAIRS), std::end(PAIRS), [&](const Pair& it) {
         return int(it.hip) == attribute;
     });
     if (found == std::end(PAIRS)) return hipErrorInvalidValue;
     return cuda.cuDeviceGetAttribute(value, found->cuda, device);
+}
+
+bool has_textures() {
+    static const bool it = core::setting("DOUBLE_TEXTURES", 1) != 0;
+    return it;
 }
 
 int target_of(int device, char* text, unsigned long size) {

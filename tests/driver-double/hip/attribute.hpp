@@ -5,6 +5,9 @@ namespace hip {
 
 int device_attribute(int* value, int attribute, int device);
 
+// Whether the devices have hardware for textures.
+bool has_textures();
+
 // What HIP calls a device, with its features.
 int target_of(int device, char* text, unsigned long size);
 

@@ -22,6 +22,7 @@ PLAIN = {
     "f32": "float",
     "u8": "unsigned char",
     "u32": "unsigned",
+    "u64": "unsigned long long",
 }
 FUNCTION = re.compile(r'unsafe extern "C" fn\((.*?)\)(?: -> (.*))?$', re.DOTALL)
 
@@ -45,6 +46,9 @@ def convert(kind: str) -> str:
 
 
 def member(name: str, kind: str) -> str:
+    aligned = re.fullmatch(r"__BindgenOpaqueArray(\d+)<(.*)>", kind)
+    if aligned:
+        return f"alignas({aligned[1]}) {member(name, aligned[2])}"
     array = re.fullmatch(r"\[(.*); (\d+)(?:usize)?\]", kind)
     if array:
         return f"{convert(array[1])} {name}[{array[2]}];"
@@ -82,7 +86,7 @@ def enumeration(name: str, body: str) -> list[str]:
 ITEM = re.compile(
     r"^pub const (?P<constant>\w+): u32 = (?P<value>\d+);$"
     r"|^pub mod (?P<enum>\w+) \{$(?P<values>.*?)^\}$"
-    r"|^pub struct (?P<struct>\w+) \{$(?P<fields>.*?)^\}$"
+    r"|^pub (?:struct|(?P<union>union)) (?P<struct>\w+) \{$(?P<fields>.*?)^\}$"
     r"|^pub type (?P<alias>\w+) =\s(?P<target>.*?);$"
     r"|^    pub fn (?P<function>\w+)\((?P<parameters>.*?)\) -> (?P<result>.*?);$",
     re.DOTALL | re.MULTILINE,
@@ -91,7 +95,8 @@ ITEM = re.compile(
 
 def declarations(text: str) -> list[str]:
     lines = ["// Made by declare.py.", "#pragma once", "#include <cstddef>", ""]
-    for item in ITEM.finditer(text):
+    # Bindgen puts a union, which is nothing but bytes here, behind the struct that has it.
+    for item in sorted(ITEM.finditer(text), key=lambda item: not item["union"]):
         if item["constant"]:
             lines.append(f"constexpr unsigned {item['constant']} = {item['value']};")
         elif item["enum"]:

@@ -1,6 +1,7 @@
 // What programs in HIP include for the language. The names that HIP has besides CUDA's are functions of
 // the same things, for all programs that ask for this header.
 #pragma once
+#include "../cuda_c/hip_textures.h"
 
 extern "C++" {
 

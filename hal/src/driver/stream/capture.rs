@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::memory::{CapturedMemory, GraphUses};
 use crate::queueing::{Announcement, NothingOrdered, begin_alone, beside_captures, is_inside};
 use crate::status::Status;
-use crate::stream::{CaptureMode, Stream, Transfer};
+use crate::stream::{CaptureMode, Stream};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -322,12 +322,13 @@ impl DriverStream {
         Ok(())
     }
 
-    /// Refuses a copy that a graph could not repeat.
-    pub(in crate::driver) fn check_captured_transfer(&self, transfer: &Transfer) -> Result<()> {
-        match transfer.unrepeatable(|host| self.context().driver.vendor.knows(host)) {
-            Some(reason) => self.refuse_in_capture("transfer", reason),
-            None => Ok(()),
-        }
+    /// Refuses a copy that a graph could not repeat, for whatever reason.
+    pub(in crate::driver) fn check_captured_copy(
+        &self,
+        call: &'static str,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        reason.map_or(Ok(()), |reason| self.refuse_in_capture(call, reason))
     }
 
     /// Ends a capture that its stream does not outlive.

@@ -220,7 +220,8 @@ unsafe impl Stream for DriverStream {
     unsafe fn transfer(&self, transfer: &Transfer) -> Result<()> {
         self.status.during(|| {
             if self.may_capture() {
-                self.check_captured_transfer(transfer)?;
+                let is_known = |host| self.context.driver.vendor.knows(host);
+                self.check_captured_copy("transfer", transfer.unrepeatable(is_known))?;
             }
             // SAFETY: the caller's promise.
             unsafe { transfer::copy(self, transfer) }
@@ -239,14 +240,12 @@ unsafe impl Stream for DriverStream {
 
     unsafe fn copy_array(&self, copy: &ArrayCopy) -> Result<()> {
         self.status.during(|| {
-            {
-                let _scope = self.enter()?;
-                let _adding = self.adding()?;
-                // SAFETY: the caller's promise.
-                let code = unsafe { self.context.driver.vendor.copy_array(copy, self.raw()) };
-                self.context.check("copy_array", code)?;
+            if self.may_capture() {
+                let is_known = |host| self.context.driver.vendor.knows(host);
+                self.check_captured_copy("copy_array", copy.unrepeatable(is_known))?;
             }
-            if copy.wait { self.synchronize() } else { Ok(()) }
+            // SAFETY: the caller's promise.
+            unsafe { transfer::copy_array(self, copy) }
         })
     }
 

@@ -2,9 +2,11 @@
 
 use super::DriverStream;
 use crate::driver::staging;
+use crate::driver::texture::TextureCalls;
 use crate::error::{Error, Result};
 use crate::status::Status;
 use crate::stream::{Direction, HostRange, Stream, Transfer};
+use crate::texture::ArrayCopy;
 use std::ffi::{c_int, c_void};
 
 /// Queues a copy; waits where the transfer says so, or the memory demands it.
@@ -34,6 +36,30 @@ pub(in crate::driver) unsafe fn copy(stream: &DriverStream, transfer: &Transfer)
             && !vendor.knows(transfer.source);
     }
     if transfer.wait || is_unread { stream.synchronize() } else { Ok(()) }
+}
+
+/// Queues a copy from or to an array; waits where the copy says so, or the memory demands it.
+///
+/// # Safety
+/// As for [`Stream::copy_array`].
+pub(in crate::driver) unsafe fn copy_array(stream: &DriverStream, copy: &ArrayCopy) -> Result<()> {
+    let is_unread;
+    {
+        let context = stream.context();
+        TextureCalls::of(context, "copy_array")?;
+        let vendor = &context.driver.vendor;
+        let _scope = stream.enter()?;
+        let adding = stream.adding()?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { vendor.copy_array(copy, stream.raw()) };
+        drop(adding);
+        context.check("copy_array", code)?;
+        is_unread = copy
+            .source
+            .host()
+            .is_some_and(|host| !vendor.reads_rows_at_once() && !vendor.knows(host));
+    }
+    if copy.wait || is_unread { stream.synchronize() } else { Ok(()) }
 }
 
 /// One row.
