@@ -37,8 +37,8 @@ hal::check_pool_layouts!(sys::CUmemPoolProps, sys::CUmemLocation, sys::CUmemAcce
 const _: () = {
     use sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 as Linear;
     use sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 as Pitched;
-    use sys::{CUDA_ARRAY3D_DESCRIPTOR as Array, CUDA_RESOURCE_DESC as Resource};
     use sys::CUDA_TEXTURE_DESC as Texture;
+    use sys::{CUDA_ARRAY3D_DESCRIPTOR as Array, CUDA_RESOURCE_DESC as Resource};
     assert!(offset_of!(ArrayDescription, width) == offset_of!(Array, Width));
     assert!(offset_of!(ArrayDescription, height) == offset_of!(Array, Height));
     assert!(offset_of!(ArrayDescription, depth) == offset_of!(Array, Depth));

@@ -10,7 +10,7 @@
 
 use crate::bindings as sys;
 use crate::comgr::Comgr;
-use crate::options::translate;
+use crate::options::{around, translate};
 use crate::search::{COMPILER_VARIABLE, SearchPaths};
 use crate::vendor::Hip;
 use hal::compile::program::ProgramCalls;
@@ -103,6 +103,9 @@ impl Compiler for Hiprtc {
             own.extend(folder.map(|folder| format!("-I{}", folder.display())));
         }
         let options: Vec<&str> = own.iter().chain(&given).map(String::as_str).collect();
+        let wrapped = around(compilation.options, compilation.text);
+        let text = wrapped.as_deref().unwrap_or(compilation.text);
+        let compilation = &Compilation { text, ..*compilation };
         let named = |log: &str| named(log, compilation.name);
         let _compiling = COMPILING.lock().unpoisoned();
         match found.calls.compile(compilation, &options) {

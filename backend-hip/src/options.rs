@@ -14,6 +14,7 @@
 //! | `-std=X`, `--std=X` | `-std=X` |
 //! | `--define-macro=X`, `--undefine-macro=X` | `-DX`, `-UX` |
 //! | `--include-path=X`, `--pre-include=X` | `-IX`, `-include X` |
+//! | `-default-device`, `--device-as-default-execution-space` | pragmas around the text, [`around`] |
 //!
 //! A value may be an option of its own, too: `-arch`, `X`. NVIDIA's fast mathematics keeps
 //! infinities and what is not a number, so clang's has to. All other options stay as they
@@ -33,7 +34,7 @@ enum Form {
 
 use Form::{Flag, Joined, Separate, Switch};
 
-const FORMS: [(&[&str], Form); 12] = [
+const FORMS: [(&[&str], Form); 13] = [
     (&["-arch", "--gpu-architecture"], Joined("--offload-arch=")),
     (&["-use_fast_math", "--use_fast_math"], Flag(&["-ffast-math", "-fno-finite-math-only"])),
     (&["-fmad", "--fmad"], Switch("-ffp-contract=fast", "-ffp-contract=off")),
@@ -49,7 +50,11 @@ const FORMS: [(&[&str], Form); 12] = [
     (&["--undefine-macro"], Joined("-U")),
     (&["--include-path"], Joined("-I")),
     (&["--pre-include"], Separate("-include")),
+    (&DEFAULT_DEVICE, Flag(&[])),
 ];
+
+/// The options by which variables without a qualifier are the device's.
+const DEFAULT_DEVICE: [&str; 2] = ["-default-device", "--device-as-default-execution-space"];
 
 impl Form {
     /// clang's options for a value, if there is one; `None` if there are none.
@@ -89,9 +94,32 @@ pub(crate) fn translate(options: &[&str]) -> Vec<String> {
     translated
 }
 
+/// The text that means under clang what another one means under options of NVIDIA's compilers, if
+/// that is another: with `-default-device`, its variables have the attribute of the device's.
+/// Functions without a qualifier stay the host's. Lines keep their numbers.
+pub(crate) fn around(options: &[&str], text: &str) -> Option<String> {
+    let is_asked = options.iter().any(|option| DEFAULT_DEVICE.contains(option));
+    is_asked.then(|| {
+        format!(
+            "#pragma clang attribute push(__attribute__((device)), apply_to = variable(is_global))\n\
+             #line 1\n{text}\n#pragma clang attribute pop\n"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::translate;
+    use super::{around, translate};
+
+    #[test]
+    fn pragmas_are_around_texts_whose_variables_are_the_devices() {
+        assert_eq!(around(&["-O3", "-default-devices"], "int a;"), None);
+        for option in ["-default-device", "--device-as-default-execution-space"] {
+            let text = around(&["-O3", option], "int a;").expect("pragmas");
+            assert!(text.contains("#line 1\nint a;\n#pragma"), "{text}");
+            assert!(translate(&[option]).is_empty());
+        }
+    }
 
     #[test]
     fn every_option_of_the_table_has_clangs_name() {
@@ -134,7 +162,7 @@ mod tests {
             &[][..],
             &["", "-", "=", "-D", "-arch", "-I", "a"][..3],
             &["--offload-arch=gfx90a", "-std=c++17", "-DX=-G", "-include", "own.h", "-O3", "-g"],
-            &["-maxrregcount=32", "--ptxas-options=-v", "-default-device", "-Xptxas", "-v"],
+            &["-maxrregcount=32", "--ptxas-options=-v", "-Xptxas", "-v"],
             &["-archx=gfx90a", "-use_fast_math=true", "-Gx", "-G=1", "-lineinfo="],
             // Values that say nothing, and none.
             &["-fmad=maybe", "--fmad", "yes", "-rdc="],

@@ -248,6 +248,19 @@ fn translate_options() {
     for options in [&["-rdc=true"][..], &["-rdc=false"], &["--relocatable-device-code", "true"]] {
         code(KERNEL.text, options);
     }
+    // Variables without a qualifier, whatever else is declared; lines keep their numbers.
+    let text = "int of_device = 4; static const int fixed = 2; __constant__ int table[4] = {1};
+        extern __shared__ int shared[];
+        extern \"C\" __global__ void k(int *a) {
+            static int kept = 3; shared[0] = table[1]; *a = of_device + fixed + kept + shared[0]; }";
+    let object = code(text, &["-default-device"]);
+    assert!(object.windows(10).any(|it| it == b"of_device\0"), "the variable has a symbol");
+    let wrong = "int a;\nint b = missing;\n__global__ void k() { a = 1; }";
+    let options = &["--device-as-default-execution-space"];
+    let error = refused(hiprtc().compile(&Compilation { text: wrong, options, ..KERNEL }));
+    assert!(error.detail().contains("kernel.cu:2:9: error"), "{error}");
+    let error = refused(hiprtc().compile(&Compilation { text, ..KERNEL }));
+    assert!(error.detail().contains("of_device"), "{error}");
     // The language and the preprocessor.
     let folder = std::env::temp_dir().join(format!("pygpu-hip-options-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

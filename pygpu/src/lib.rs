@@ -173,7 +173,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         status::check_status,
         status::status_message,
         status::status_names,
-        texture::has_surfaces,
         texture::has_textures,
         texture::surface_of_array,
         texture::texture_of_array,

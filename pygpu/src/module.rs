@@ -163,6 +163,12 @@ impl PyModuleObject {
         self.bindings.bind(py, module, device.as_ref(), stream, name, object.get())
     }
 
+    /// Keeps kernels from being launched until an object is bound to a reference, which the device cannot
+    /// read as it is set now.
+    fn _refuse(&self, name: &str, reason: String) {
+        self.bindings.refuse(name, reason);
+    }
+
     /// What the compiler and the driver had to say while the code was loaded.
     #[getter]
     fn log(&self) -> &str {

@@ -14,18 +14,13 @@ use gpuarray::{Device, Direction, Error, Feature, Module, Result, Stream, Transf
 use pyo3::prelude::*;
 use std::any::Any;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Returns true if the current device has arrays for textures.
 #[pyfunction]
 pub(crate) fn has_textures() -> PyResult<bool> {
     Ok(current_device()?.device.features().contains(Feature::Textures))
-}
-
-/// Returns true if the current device has surfaces over arrays.
-#[pyfunction]
-pub(crate) fn has_surfaces() -> PyResult<bool> {
-    Ok(current_device()?.device.features().contains(Feature::Surfaces))
 }
 
 fn invalid(call: &'static str, what: String) -> PyErr {
@@ -190,13 +185,40 @@ pub(crate) fn surface_of_array(array: &Bound<'_, PyTextureArray>) -> PyResult<Py
 
 /// What the variables of a module stand for now. The module and its kernels keep it.
 #[derive(Default)]
-pub(crate) struct Bindings(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct Bindings {
+    bound: Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>,
+    /// Why variables cannot be read as they are set now.
+    unreadable: Mutex<HashMap<String, String>>,
+    /// Whether there is such a variable.
+    is_unreadable: AtomicBool,
+}
 
 impl Bindings {
-    /// Has the graph of a capture that the stream is part of keep what the variables stand for, whatever that
-    /// is when the graph is launched.
-    pub(crate) fn keep_for_graph(self: &Arc<Self>, stream: &Arc<dyn Stream>) -> Result<()> {
-        if !stream.is_capturing()? || self.0.lock().unpoisoned().is_empty() {
+    /// Keeps kernels from being launched until something else is bound to a variable.
+    pub(crate) fn refuse(&self, name: &str, reason: String) {
+        let mut unreadable = self.unreadable.lock().unpoisoned();
+        unreadable.insert(name.to_owned(), reason);
+        self.is_unreadable.store(true, Ordering::Release);
+    }
+
+    fn allow(&self, name: &str) {
+        let mut unreadable = self.unreadable.lock().unpoisoned();
+        unreadable.remove(name);
+        self.is_unreadable.store(!unreadable.is_empty(), Ordering::Release);
+    }
+
+    /// Checks that the variables can be read as they are set. Has the graph of a capture that the stream is
+    /// part of keep what they stand for, whatever that is when the graph is launched.
+    pub(crate) fn prepare_launch(self: &Arc<Self>, stream: &Arc<dyn Stream>) -> Result<()> {
+        if self.is_unreadable.load(Ordering::Acquire)
+            && let Some((name, reason)) = self.unreadable.lock().unpoisoned().iter().next()
+        {
+            return Err(Error::unsupported(
+                "launch",
+                format!("texture reference {name}: {reason}"),
+            ));
+        }
+        if !stream.is_capturing()? || self.bound.lock().unpoisoned().is_empty() {
             return Ok(());
         }
         let own: GraphObject = self.clone();
@@ -226,11 +248,12 @@ impl Bindings {
         py.detach(|| {
             device.synchronize()?;
             // What is kept is what the variable holds, whichever thread comes last.
-            let mut bound = self.0.lock().unpoisoned();
+            let mut bound = self.bound.lock().unpoisoned();
             // SAFETY: the variable begins with 8 bytes for the number, and the value lives until the
             // copy has been waited for.
             unsafe { stream.transfer(&transfer) }?;
             let before = bound.insert(name.to_owned(), kept);
+            self.allow(name);
             drop(bound);
             drop(before);
             Ok(())

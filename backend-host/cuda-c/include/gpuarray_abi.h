@@ -108,6 +108,11 @@ static thread_local bool suspended = false;
 // Accesses in front of it and behind it stay two.
 static inline void apart() { __asm__ volatile("" ::: "memory"); }
 
+// Tells the compiler that somebody else may read and write a variable from here on.
+static inline void written(const void* variable) {
+    __asm__ volatile("" : : "r"(variable) : "memory");
+}
+
 // The linear index of the calling thread in its block.
 static inline unsigned thread() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);

@@ -5,9 +5,7 @@
 //! statuses are ints. Where they differ, the call is a method of
 //! [`Vendor`](super::vendor::Vendor) instead.
 
-use super::texture::{
-    ArrayDescription, ResourceDescription, TextureDescription, ViewDescription,
-};
+use super::texture::{ArrayDescription, ResourceDescription, TextureDescription, ViewDescription};
 use crate::device::IpcHandle;
 use crate::error::Result;
 use crate::library::Library;

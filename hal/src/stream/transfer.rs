@@ -103,7 +103,6 @@ pub(crate) fn unrepeatable(
     if wait {
         return Some("a copy cannot be waited for; set wait to false");
     }
-    host.is_some_and(|host| !is_page_locked(host)).then_some(
-        "the host's side of a copy must be page-locked memory, which stays where it is",
-    )
+    host.is_some_and(|host| !is_page_locked(host))
+        .then_some("the host's side of a copy must be page-locked memory, which stays where it is")
 }

@@ -108,8 +108,7 @@ impl TextureObject {
     pub fn of_array(array: &Arc<TextureArray>, sampling: &Sampling) -> Result<TextureObject> {
         let shape = array.shape();
         let (array_handle, axes) = (array.handle()?, shape.axes());
-        let resource =
-            TextureResource::Array { array: array_handle, axes, format: shape.format };
+        let resource = TextureResource::Array { array: array_handle, axes, format: shape.format };
         // SAFETY: the array is live, and the object keeps it.
         unsafe { TextureObject::new(array.device(), &resource, sampling, Box::new(array.clone())) }
     }

@@ -82,7 +82,8 @@ fn arrays_have_texels() {
 fn axes_are_the_coordinates_that_textures_are_read_by() {
     let format = texel(ChannelFormat::UInt8, 4);
     let axes = |height, depth, layered| {
-        ArrayShape { width: 3, height, depth, layered, surface: false, gather: false, format }.axes()
+        ArrayShape { width: 3, height, depth, layered, surface: false, gather: false, format }
+            .axes()
     };
     assert_eq!([axes(0, 0, false), axes(2, 0, false), axes(2, 2, false)], [1, 2, 3]);
     assert_eq!([axes(0, 2, true), axes(2, 2, true)], [1, 2]);

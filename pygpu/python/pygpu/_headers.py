@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "_kernel_headers"
 
-# The header that texture and surface references are made of.
+# The header that texture and surface references are made of, and the one that has CUDA's names of
+# textures for compilers that lack them.
 REFERENCES = "pygpu-texture-references.hpp"
+TEXTURES = "pygpu-cuda-textures.hpp"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:endif|else|elif)\b(?:[^\n]*\\\n)*[^\n]*$", re.MULTILINE)
 _REFERENCE = re.compile(r"\b(?:texture|surface)\s*<")
+_STATIC_REFERENCE = re.compile(r"\bstatic(?=\s+(?:texture|surface)\s*<)")
+_TEXTURE = re.compile(
+    r"\b(?:(?:tex|surf)[123]D|cuda(?:Texture|Surface|ReadMode|AddressMode|FilterMode|BoundaryMode))"
+)
 _ANY_INCLUDE = re.compile(r"#\s*include\b")
 
 # Headers of C++ that are those of C here.
@@ -120,6 +126,20 @@ def has_includes(source: str) -> bool:
 def declares_references(source: str) -> bool:
     """Whether a text may declare texture or surface references."""
     return _REFERENCE.search(source) is not None
+
+
+def names_textures(source: str) -> bool:
+    """Whether a text may have one of CUDA's names of textures or surfaces."""
+    return _TEXTURE.search(source) is not None
+
+
+def with_visible_references(source: str) -> str:
+    """Returns a text with spaces in place of ``static`` in front of references: AMD's runtime finds no
+    other variable, and its compiler takes one that the text does not write for a constant."""
+    code = code_of(source)
+    for found in reversed(list(_STATIC_REFERENCE.finditer(code))):
+        source = f"{source[: found.start()]}{' ' * len(found[0])}{source[found.end() :]}"
+    return source
 
 
 def unasked(source: str) -> list[str]:

@@ -58,12 +58,15 @@ class ArrayDescriptor3D(ArrayDescriptor):
 
 
 def check_textures(name: str) -> None:
-    """Raises ``Unsupported`` where the device has no textures."""
-    if not _core.has_textures():
+    """Raises ``Unsupported`` where the device has no textures, with what it says of the smallest array."""
+    if _core.has_textures():
+        return
+    try:
+        _core.TextureArray(1, 0, 0, array_format.UNSIGNED_INT8, 1, 0)
+    except Unsupported as refusal:
         raise Unsupported(
-            f"{name}: there are no arrays for textures and surfaces on {_core.choose_backend()}; "
-            "pass a GPUArray to the kernel instead"
-        )
+            f"{name}: {refusal.detail}; pass a GPUArray to the kernel instead"
+        ) from None
 
 
 class Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _arguments, _core
 from ._context import Context
-from ._errors import LogicError
+from ._errors import LogicError, Unsupported
 from ._texture_arrays import (
     Array,
     ArrayDescriptor,
@@ -180,7 +180,18 @@ class TextureReference:
     def _set(self, **changes: Any) -> None:
         """Changes the state, and what kernels read by."""
         state = self._state._replace(**changes)
-        made = state.make_object(self._as_integer)
+        try:
+            made = state.make_object(self._as_integer)
+        except Unsupported as refusal:
+            if len(set(state.modes)) == 1:
+                raise
+            # A program sets the modes of axes one after the other. What the device does not have is refused
+            # when something is to be read so.
+            made = refusal
+            if self._module is not None:
+                self._module._refuse(self._name, refusal.detail)
+            self._states[self._name] = state._replace(object=made)
+            return
         if made is not None and self._module is not None:
             self._module._bind(self._name, made)
         self._states[self._name] = state._replace(object=made)
@@ -194,8 +205,13 @@ class TextureReference:
         ------
         LogicError
             Nothing is bound.
+        Unsupported
+            The axes have address modes that the device reads no texture by.
         """
-        return self._bound("object", self._state.object).value
+        made = self._bound("object", self._state.object)
+        if isinstance(made, Unsupported):
+            raise made
+        return made.value
 
     def _bound(self, name: str, value: Any) -> Any:
         if value is None:
@@ -325,6 +341,11 @@ class TextureReference:
         ------
         LogicError
             There is no such axis or mode.
+
+        Notes
+        -----
+        AMD's devices read all axes by one mode: kernels of the reference's module are not launched while
+        the axes of what is bound have several.
 
         Examples
         --------

@@ -133,7 +133,8 @@ def compile(
     if not on_host:
         text = _headers.insert(source, _FILE, folders)
         unasked = _headers.insert(unasked, _FILE, ())
-    if _core.choose_backend() == "cuda":
+    backend = _core.choose_backend()
+    if backend == "cuda":
         text = _structure_attributes.in_front(text)
     wrapper = ("", "")
     if not no_extern_c:
@@ -146,6 +147,10 @@ def compile(
         references = f"#include <{_headers.REFERENCES}>\n"
         # Such variables are written without a qualifier, and belong to the device.
         flags.append("-default-device")
+        if backend == "hip":
+            text = _headers.with_visible_references(text)
+    elif backend == "hip" and _headers.names_textures(source):
+        references = f"#include <{_headers.TEXTURES}>\n"
     folder = _kept(source) if keep else None
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE

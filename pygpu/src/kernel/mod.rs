@@ -92,7 +92,7 @@ impl Function {
         stream: &Arc<dyn Stream>,
     ) -> PyResult<()> {
         let queue = || {
-            self.bindings.keep_for_graph(stream)?;
+            self.bindings.prepare_launch(stream)?;
             // SAFETY: the program vouches for what its kernel does, as with every GPU library;
             // number and sizes of the arguments are checked where the driver tells them.
             unsafe { list.launch(self.kernel.as_ref(), config, stream, false) }

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <mutex>
+#include <set>
 
 namespace {
 
@@ -47,6 +49,16 @@ const Nvrtc* forwarded() { return hip::forwarded() ? real() : nullptr; }
 uint64_t at(hiprtcProgram program) { return reinterpret_cast<uintptr_t>(program); }
 uint64_t* out(hiprtcProgram* program) { return reinterpret_cast<uint64_t*>(program); }
 
+// Programs whose variables are the device's: a pragma says so to clang, an option to NVRTC.
+std::set<uint64_t>& of_device() {
+    static auto* it = new std::set<uint64_t>;
+    return *it;
+}
+std::mutex& mutex() {
+    static auto* it = new std::mutex;
+    return *it;
+}
+
 int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOptions& read) {
     // NVRTC refuses what is none of its architectures, as hipRTC does.
     const std::string known = hip::forwarded_architecture(read.target);
@@ -55,6 +67,10 @@ int compile_forwarded(const Nvrtc& nvrtc, uint64_t program, const hip::RtcOption
     const std::string first = "-arch=" + architecture;
     options.push_back(first.c_str());
     for (const std::string& option : read.nvrtc) options.push_back(option.c_str());
+    {
+        std::lock_guard<std::mutex> lock(mutex());
+        if (of_device().count(program)) options.push_back("--device-as-default-execution-space");
+    }
     return nvrtc.nvrtcCompileProgram(program, int(options.size()), options.data());
 }
 
@@ -103,8 +119,14 @@ RTC(hiprtcCreateProgram,
      const char** names),
     (program, text, name, count, headers, names)) {
     const Nvrtc* nvrtc = forwarded();
-    return nvrtc ? nvrtc->nvrtcCreateProgram(out(program), text, name, count, headers, names)
-                 : nvrtc::create(out(program), text, name, count, headers, names);
+    if (!nvrtc) return nvrtc::create(out(program), text, name, count, headers, names);
+    const int status = nvrtc->nvrtcCreateProgram(out(program), text, name, count, headers, names);
+    std::lock_guard<std::mutex> lock(mutex());
+    const bool asks = status == 0 && text &&
+                      std::strstr(text, "#pragma clang attribute push(__attribute__((device))");
+    if (status == 0) of_device().erase(at(*program)); // of another one, at the same address
+    if (asks) of_device().insert(at(*program));
+    return status;
 }
 
 RTC(hiprtcDestroyProgram, (hiprtcProgram * program), (program)) {

@@ -5,25 +5,18 @@
 #ifndef PYGPU_TEXTURE_REFERENCES_HPP
 #define PYGPU_TEXTURE_REFERENCES_HPP
 
-#ifndef cudaTextureType1D
-#define cudaTextureType1D 0x01
-#define cudaTextureType2D 0x02
-#define cudaTextureType3D 0x03
-#define cudaTextureType1DLayered 0xF1
-#define cudaTextureType2DLayered 0xF2
-#endif
-#ifndef cudaSurfaceType1D
-#define cudaSurfaceType1D 0x01
-#define cudaSurfaceType2D 0x02
-#define cudaSurfaceType3D 0x03
-#define cudaSurfaceType1DLayered 0xF1
-#define cudaSurfaceType2DLayered 0xF2
+#include <pygpu-cuda-textures.hpp>
+
+// AMD's compilers have references of these names, which their runtime fills; not those of a module.
+#if defined(__HIP__) && !defined(__GPUARRAY_HOST__)
+#define texture pygpu_texture
+#define surface pygpu_surface
 #endif
 
 // On the host nothing else tells the compiler that somebody writes the variable.
 #ifdef __GPUARRAY_HOST__
 #define PYGPU_CONSTANT
-#define PYGPU_WRITTEN(variable) __asm__ __volatile__("" : : "r"(variable) : "memory")
+#define PYGPU_WRITTEN(variable) gpuarray_abi::written(variable)
 #else
 #define PYGPU_CONSTANT constexpr
 #define PYGPU_WRITTEN(variable)
@@ -96,8 +89,8 @@ template <class T_, int type = cudaSurfaceType1D> struct surface {
     template <class T_, cudaTextureReadMode mode>                                                \
     __device__ inline typename pygpu_textures::Read<T_, mode>::type name(                        \
         const texture<T_, dimensions, mode>& reference, PYGPU_UNPACK parameters) {               \
-        return name<typename pygpu_textures::Read<T_, mode>::type>(reference.object,             \
-                                                                  PYGPU_UNPACK arguments);      \
+        return name<typename pygpu_textures::Read<T_, mode>::type>(                              \
+            (cudaTextureObject_t)reference.object, PYGPU_UNPACK arguments);                      \
     }
 PYGPU_TEXTURE(tex1Dfetch, cudaTextureType1D, (int x), (x))
 PYGPU_TEXTURE(tex1D, cudaTextureType1D, (float x), (x))
