@@ -66,16 +66,17 @@ DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools r
   numba_memory numba_plugin arrow arrow_columns dask blas)
 HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
   lifetimes rocm status arrow blas)
-CUDA_TESTS   := tests/python/status_style $(patsubst %,tests/python/test_%.py,driver faults \
+CUDA_TESTS   := tests/python/status_style tests/python/kernels/test_textures.py $(patsubst %,tests/python/test_%.py,driver faults \
   lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\
   hipMemPrefetchAsync,hipModuleLaunchCooperativeKernel,hipDeviceSetLimit,hipIpcGetMemHandle,$\
   hipIpcOpenMemHandle,hipIpcCloseMemHandle,hipIpcGetEventHandle,hipIpcOpenEventHandle,$\
-  hipUserObjectCreate,hipGraphRetainUserObject
+  hipUserObjectCreate,hipGraphRetainUserObject,hipArray3DCreate,hipArrayDestroy,$\
+  hipTexObjectCreate,hipTexObjectDestroy,hipCreateSurfaceObject,hipDestroySurfaceObject
 # The features that need them: the runtime has these functions, and they refuse.
-WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObjects
+WITHOUT := DriverPool,ManagedMemory,CooperativeLaunch,Limits,Sharing,GraphObjects,Textures,Surfaces
 
 # The photograph lies inside this package, which is installed alone: nothing imports it.
 PHOTOGRAPH := scikit-learn>=1.4

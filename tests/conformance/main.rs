@@ -49,6 +49,7 @@ mod sharing;
 mod skeleton;
 mod sorting;
 mod streams;
+mod textures;
 mod threads;
 mod transfers;
 mod typed;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         ("rows", rows::TESTS),
         ("pinned", pinned::TESTS),
         ("pools", pools::TESTS),
+        ("textures", textures::TESTS),
         ("modules", modules::TESTS),
         ("kernels", kernels::TESTS),
         ("launches", launches::TESTS),
