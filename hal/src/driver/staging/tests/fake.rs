@@ -13,6 +13,7 @@ use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions};
 use crate::status::{Api, Status};
 use crate::stream::Transfer;
+use crate::texture::ArrayCopy;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{c_int, c_uint, c_void};
@@ -427,6 +428,7 @@ calls! {
     capture_graph user_object_create graph_retain
     capture_exchange_mode graph_instantiate graph_launch graph_destroy graph_exec_destroy
     graph_nodes launch_cooperative function_set_attribute function_parameter active_blocks
+    array_create array_destroy texture_create texture_destroy surface_create surface_destroy
     profiler_start profiler_stop
 }
 
@@ -502,6 +504,10 @@ impl Vendor for FakeVendor {
         _bytes: usize,
         _stream: Handle,
     ) -> c_int {
+        Status::NOT_SUPPORTED
+    }
+
+    unsafe fn copy_array(&self, _copy: &ArrayCopy, _stream: Handle) -> c_int {
         Status::NOT_SUPPORTED
     }
 
