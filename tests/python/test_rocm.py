@@ -61,7 +61,7 @@ def test_asking_for_it_is_an_error_that_says_why(runtime):
     assert "libamdhip64.so.5" in done.stderr
 
 
-# ---- hipRTC on programs with textures -------------------------------------------------------------
+# ---- hipRTC on programs with textures -----------------------------------------------------------
 
 TEXTURES = """
 #include <pycuda-helpers.hpp>
@@ -101,7 +101,9 @@ except driver.CompileError as error:
 """
 
 
-@pytest.mark.skipif(choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler")
+@pytest.mark.skipif(
+    choose_backend() != "hip", reason="devices of HIP are needed to ask its compiler"
+)
 @pytest.mark.parametrize("target", ["gfx1030", "gfx90a"])
 def test_texture_references_compile(runtime, tmp_path, target):
     said = run_python(

@@ -134,8 +134,8 @@ def names_textures(source: str) -> bool:
 
 
 def with_visible_references(source: str) -> str:
-    """Returns a text with spaces in place of ``static`` in front of references: AMD's runtime finds no
-    other variable, and its compiler takes one that the text does not write for a constant."""
+    """Returns a text with spaces in place of ``static`` in front of references: AMD's runtime finds
+    no such variable, and its compiler takes one that the text does not write for a constant."""
     code = code_of(source)
     for found in reversed(list(_STATIC_REFERENCE.finditer(code))):
         source = f"{source[: found.start()]}{' ' * len(found[0])}{source[found.end() :]}"

@@ -58,7 +58,7 @@ class ArrayDescriptor3D(ArrayDescriptor):
 
 
 def check_textures(name: str) -> None:
-    """Raises ``Unsupported`` where the device has no textures, with what it says of the smallest array."""
+    """Raises ``Unsupported`` where the device has no textures, with what it says of an array."""
     if _core.has_textures():
         return
     try:

@@ -185,8 +185,8 @@ class TextureReference:
         except Unsupported as refusal:
             if len(set(state.modes)) == 1:
                 raise
-            # A program sets the modes of axes one after the other. What the device does not have is refused
-            # when something is to be read so.
+            # A program sets the modes of axes one after the other. What the device does not have
+            # is refused when something is to be read so.
             made = refusal
             if self._module is not None:
                 self._module._refuse(self._name, refusal.detail)
@@ -344,8 +344,8 @@ class TextureReference:
 
         Notes
         -----
-        AMD's devices read all axes by one mode: kernels of the reference's module are not launched while
-        the axes of what is bound have several.
+        AMD's devices read all axes by one mode: kernels of the reference's module are not launched
+        while the axes of what is bound have several.
 
         Examples
         --------

@@ -423,10 +423,16 @@ def test_axes_of_several_modes_are_refused_when_they_are_read():
     texture<float, 2> image;
     __global__ void read(float *out) { out[threadIdx.x] = tex2D(image, threadIdx.x, 0.5f); }
     """)
-    image, read, out = module.get_texref("image"), module.get_function("read"), gpuarray.zeros(3, "f4")
+    image, read, out = (
+        module.get_texref("image"),
+        module.get_function("read"),
+        gpuarray.zeros(3, "f4"),
+    )
     driver.matrix_to_texref(np.array([[1, 2]], np.float32), image, order="C")
     image.set_address_mode(0, driver.address_mode.BORDER)
-    with pytest.raises(driver.Unsupported, match=r"texture reference image: .*Border, Clamp.*one mode"):
+    with pytest.raises(
+        driver.Unsupported, match=r"texture reference image: .*Border, Clamp.*one mode"
+    ):
         read(out, block=(3, 1, 1))
     # The other axis follows; the third one is none of a matrix.
     image.set_address_mode(1, driver.address_mode.BORDER)
