@@ -19,7 +19,7 @@ use hal::driver::vendor::{KernelParameters, Lasting, NO_SYMBOL, Vendor, common_l
 use hal::library::Library;
 use hal::source::HIPRTC_OPTIONS;
 use hal::status::common_kind;
-use hal::texture::{ArrayCopy, Sampling, TextureResource};
+use hal::texture::{ArrayCopy, ArrayShape, Sampling, TextureResource};
 use hal::{
     Api, DeviceAttribute, Error, ErrorKind, Feature, LinkInput, LoadOptions, Result, Status,
     Transfer,
@@ -259,6 +259,13 @@ impl Vendor for Hip {
     fn texture_attribute(&self) -> Option<(DeviceAttribute, &'static str)> {
         let number = sys::hipDeviceAttribute_t::hipDeviceAttributeImageSupport;
         Some((DeviceAttribute(number as i32), "hipDeviceAttributeImageSupport"))
+    }
+
+    fn check_array(&self, shape: &ArrayShape) -> Result<()> {
+        if shape.cubemap {
+            return Err(Error::unsupported("create_array", "HIP has no cubemaps; use six layers"));
+        }
+        Ok(())
     }
 
     /// The runtime takes the mode of x for all axes (`hipamd/src/hip_texture.cpp` of clr).

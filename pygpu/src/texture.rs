@@ -58,10 +58,15 @@ impl PyTextureArray {
         num_channels: u32,
         flags: u32,
     ) -> PyResult<PyTextureArray> {
-        if flags & !(ArrayShape::LAYERED | ArrayShape::SURFACE | ArrayShape::GATHER) != 0 {
+        let known =
+            ArrayShape::LAYERED | ArrayShape::SURFACE | ArrayShape::CUBEMAP | ArrayShape::GATHER;
+        if flags & !known != 0 {
             return Err(to_python(Error::unsupported(
                 "Array",
-                format!("flags is {flags}; layers (1), surfaces (2) and gathering (8) are there"),
+                format!(
+                    "flags is {flags}; layers (1), surfaces (2), cubemaps (4) and gathering (8) are \
+                     there"
+                ),
             )));
         }
         let device = current_device()?.device;
@@ -71,6 +76,7 @@ impl PyTextureArray {
             depth,
             layered: flags & ArrayShape::LAYERED != 0,
             surface: flags & ArrayShape::SURFACE != 0,
+            cubemap: flags & ArrayShape::CUBEMAP != 0,
             gather: flags & ArrayShape::GATHER != 0,
             format: texel_format(format, num_channels)?,
         };

@@ -123,6 +123,7 @@ fn a_texture_goes_behind_other_work_beside_a_capture(context: &Context) -> Outco
         height: 0,
         depth: 0,
         layered: false,
+        cubemap: false,
         surface: false,
         gather: false,
         format,

@@ -79,6 +79,7 @@ fn shape(width: usize, height: usize) -> ArrayShape {
         height,
         depth: 0,
         layered: false,
+        cubemap: false,
         surface: false,
         gather: false,
         format: floats(),

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from pygpu import _core, _driver, _pvt_struct, driver
+from pygpu import _driver, _pvt_struct, driver
 
 
 def test_enumerations_print_as_their_names():
@@ -34,25 +34,6 @@ def test_numbers_of_the_driver():
     assert driver.jit_target.COMPUTE_90A == 65626
     assert (driver.TRSA_OVERRIDE_FORMAT, driver.TRSF_READ_AS_INTEGER) == (1, 1)
     assert (driver.TRSF_NORMALIZED_COORDINATES, driver.TR_DEFAULT) == (2, -1)
-
-
-@pytest.mark.skipif(_core.has_textures(), reason="the device has textures")
-def test_textures_are_refused_by_name():
-    matrix = np.zeros((2, 3), np.float32)
-    for name, arguments in {
-        "Array": (driver.ArrayDescriptor(),),
-        "TextureReference": (),
-        "SurfaceReference": (),
-        "matrix_to_array": (matrix, "C"),
-        "np_to_array": (matrix, "F"),
-        "gpuarray_to_array": (matrix[None], "C", True),
-        "make_multichannel_2d_array": (np.zeros((2, 3, 4), np.uint8), "C"),
-        "matrix_to_texref": (matrix, None, "C"),
-        "memcpy_atoh": (matrix, None, 0),
-        "py_memcpy_htoa": (None, 0, matrix),
-    }.items():
-        with pytest.raises(driver.Unsupported, match="has no|needs textures"):
-            getattr(driver, name)(*arguments)
 
 
 def test_opengl_is_refused_by_name():

@@ -318,6 +318,7 @@ unsafe impl Device for DriverDevice {
 
     fn create_array(&self, shape: &ArrayShape) -> Result<u64> {
         let (bytes, calls) = (shape.bytes()?, TextureCalls::of(&self.context, "create_array")?);
+        self.context.driver.vendor.check_array(shape)?;
         let (description, mut array) = (ArrayDescription::of(shape), 0);
         // SAFETY: the handle is written before the call returns, which reads the description.
         self.allocate_with("create_array", bytes, || unsafe {

@@ -9,7 +9,7 @@ use crate::features::Feature;
 use crate::module::{LinkInput, LoadOptions, Parameter};
 use crate::status::{Api, Status, common_kind};
 use crate::stream::Transfer;
-use crate::texture::{ArrayCopy, Sampling, TextureResource};
+use crate::texture::{ArrayCopy, ArrayShape, Sampling, TextureResource};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::fmt::Debug;
@@ -141,6 +141,15 @@ pub trait Vendor: Send + Sync + Debug {
     /// for textures; `None` where all devices have it.
     fn texture_attribute(&self) -> Option<(DeviceAttribute, &'static str)> {
         None
+    }
+
+    /// Checks that the driver has such arrays.
+    ///
+    /// # Errors
+    /// `Unsupported` by name.
+    fn check_array(&self, shape: &ArrayShape) -> Result<()> {
+        let _ = shape;
+        Ok(())
     }
 
     /// Checks that the driver reads a texture as it is to be read.

@@ -113,6 +113,9 @@ pub struct ArrayShape {
     pub depth: usize,
     /// True if the slices are layers, between which nothing is interpolated.
     pub layered: bool,
+    /// True if the slices are the six faces of a cube, or of one after another with `layered`: +x, -x,
+    /// +y, -y, +z, -z.
+    pub cubemap: bool,
     /// True if surfaces can read and write it.
     pub surface: bool,
     /// True if `tex2Dgather` can read it.
@@ -126,6 +129,8 @@ impl ArrayShape {
     pub const LAYERED: u32 = 1;
     /// `CUDA_ARRAY3D_SURFACE_LDST` and `hipArraySurfaceLoadStore`.
     pub const SURFACE: u32 = 2;
+    /// `CUDA_ARRAY3D_CUBEMAP` and `hipArrayCubemap`.
+    pub const CUBEMAP: u32 = 4;
     /// `CUDA_ARRAY3D_TEXTURE_GATHER` and `hipArrayTextureGather`.
     pub const GATHER: u32 = 8;
 
@@ -133,14 +138,16 @@ impl ArrayShape {
     pub const fn flags(&self) -> u32 {
         let layered = if self.layered { Self::LAYERED } else { 0 };
         let surface = if self.surface { Self::SURFACE } else { 0 };
+        let cubemap = if self.cubemap { Self::CUBEMAP } else { 0 };
         let gather = if self.gather { Self::GATHER } else { 0 };
-        layered | surface | gather
+        layered | surface | cubemap | gather
     }
 
-    /// Returns the number of coordinates that a texture over the array is read by: 1 to 3, layers not
-    /// counted.
+    /// Returns the number of axes along which a texture over the array is read: 1 to 3. Layers, and
+    /// the faces of a cube, are none.
     pub const fn axes(&self) -> usize {
-        1 + (self.height > 0) as usize + (self.depth > 0 && !self.layered) as usize
+        let is_deep = self.depth > 0 && !self.layered && !self.cubemap;
+        1 + (self.height > 0) as usize + is_deep as usize
     }
 
     /// Returns the extents in texels, rows and slices, at least 1 each.
@@ -151,8 +158,8 @@ impl ArrayShape {
     /// Returns the bytes of all texels.
     ///
     /// # Errors
-    /// `InvalidArgument` for an array without texels, with slices but no rows, or without layers where
-    /// they are asked for; `Overflow` for more bytes than there can be.
+    /// `InvalidArgument` for an array without texels, with slices but no rows, or without layers or
+    /// square faces where they are asked for; `Overflow` for more bytes than there can be.
     pub fn bytes(&self) -> Result<usize> {
         let extents = (self.width, self.height, self.depth);
         let refused = |what: &str| {
@@ -166,6 +173,13 @@ impl ArrayShape {
         }
         if self.layered && self.depth == 0 {
             return refused("an array with layers has at least 1 in depth");
+        }
+        let has_faces = self.depth > 0 && self.depth.is_multiple_of(6);
+        if self.cubemap && (self.width != self.height || !has_faces) {
+            return refused("a cubemap has square faces, and 6 of them in depth");
+        }
+        if self.cubemap && !self.layered && self.depth != 6 {
+            return refused("a cubemap without layers has 6 in depth");
         }
         if self.depth > 0 && self.height == 0 && !self.layered {
             return refused("an array with slices has at least 1 row");

@@ -45,6 +45,7 @@ fn copies_stay_inside_the_array() {
         height: 4,
         depth: 0,
         layered: false,
+        cubemap: false,
         surface: false,
         gather: false,
         format: texel(ChannelFormat::Float, 2),
@@ -69,21 +70,58 @@ fn copies_stay_inside_the_array() {
 fn arrays_have_texels() {
     let format = texel(ChannelFormat::UInt8, 4);
     let bytes = |width, height, depth, layered| {
-        ArrayShape { width, height, depth, layered, surface: false, gather: false, format }.bytes()
+        ArrayShape {
+            width,
+            height,
+            depth,
+            layered,
+            cubemap: false,
+            surface: false,
+            gather: false,
+            format,
+        }
+        .bytes()
     };
     assert_eq!(bytes(3, 0, 0, false).ok(), Some(12));
     assert_eq!(bytes(3, 2, 5, false).ok(), Some(120));
     assert_eq!(bytes(3, 0, 5, true).ok(), Some(60));
     assert!(bytes(0, 2, 0, false).is_err() && bytes(3, 0, 5, false).is_err());
     assert!(bytes(3, 2, 0, true).is_err() && bytes(usize::MAX, 2, 0, false).is_err());
+    let cube = |height, depth, layered| {
+        let shape = ArrayShape {
+            width: 3,
+            height,
+            depth,
+            layered,
+            cubemap: true,
+            surface: false,
+            gather: false,
+            format,
+        };
+        shape.bytes().map(|bytes| (bytes, shape.axes(), shape.flags()))
+    };
+    assert_eq!(cube(3, 6, false).ok(), Some((216, 2, 4)));
+    assert_eq!(cube(3, 12, true).ok(), Some((432, 2, 5)));
+    for (height, depth, layered) in [(2, 6, false), (3, 5, true), (3, 12, false), (3, 0, false)] {
+        assert!(cube(height, depth, layered).expect_err("no cube").to_string().contains("cubemap"));
+    }
 }
 
 #[test]
 fn axes_are_the_coordinates_that_textures_are_read_by() {
     let format = texel(ChannelFormat::UInt8, 4);
     let axes = |height, depth, layered| {
-        ArrayShape { width: 3, height, depth, layered, surface: false, gather: false, format }
-            .axes()
+        ArrayShape {
+            width: 3,
+            height,
+            depth,
+            layered,
+            cubemap: false,
+            surface: false,
+            gather: false,
+            format,
+        }
+        .axes()
     };
     assert_eq!([axes(0, 0, false), axes(2, 0, false), axes(2, 2, false)], [1, 2, 3]);
     assert_eq!([axes(0, 2, true), axes(2, 2, true)], [1, 2]);

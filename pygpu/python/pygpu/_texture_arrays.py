@@ -77,7 +77,7 @@ class Array:
     ----------
     descriptor : ArrayDescriptor
         Its shape and the type of its elements. The array has one axis with ``height`` 0, three with
-        a ``depth``.
+        a ``depth``. A cubemap has square faces and a ``depth`` of 6: +x, -x, +y, -y, +z, -z.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class Array:
     LogicError
         There is no such array.
     Unsupported
-        The device has no textures, or cubemaps are asked for.
+        The device has no textures, or no cubemaps.
 
     Examples
     --------

@@ -86,7 +86,7 @@ struct CUDA_ARRAY3D_DESCRIPTOR {
 static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "the layout of cuda.h");
 
 // The flags of an array.
-enum ArrayFlags : unsigned { LAYERED = 1, SURFACE_LDST = 2, GATHER = 8 };
+enum ArrayFlags : unsigned { LAYERED = 1, SURFACE_LDST = 2, CUBEMAP = 4, GATHER = 8 };
 
 // CUDA_RESOURCE_DESC: the members of its union begin alike.
 struct CUDA_RESOURCE_DESC {

@@ -51,6 +51,11 @@ bool has_extents(const CUDA_ARRAY3D_DESCRIPTOR& it) {
         int width, height, depth;
     };
     const bool layered = it.flags & LAYERED, rows = it.height != 0, slices = it.depth != 0;
+    if (it.flags & CUBEMAP) {
+        const bool faces = layered ? slices && it.depth % 6 == 0 : it.depth == 6;
+        return rows && faces && it.width == it.height && it.width <= attribute(layered ? 53 : 52) &&
+               (!layered || it.depth <= attribute(54));
+    }
     const Limits all[] = {
         {layered && slices && rows, 27, 28, 29}, {layered && slices && !rows, 42, 0, 43},
         {!layered && slices && rows, 24, 25, 26}, {!layered && !slices && rows, 22, 23, 0},
@@ -163,7 +168,7 @@ int cuArray3DCreate_v2(Handle* handle, const CUDA_ARRAY3D_DESCRIPTOR* descriptio
     if (!handle || !description) return INVALID_VALUE;
     const auto& it = *description;
     const unsigned texel = texel_bytes(it.format, it.channels);
-    if (texel == 0 || (it.flags & ~(LAYERED | SURFACE_LDST | GATHER)) || !has_extents(it)) {
+    if (texel == 0 || (it.flags & ~(LAYERED | SURFACE_LDST | CUBEMAP | GATHER)) || !has_extents(it)) {
         return INVALID_VALUE;
     }
     if ((it.flags & GATHER) && (it.height == 0 || it.depth != 0)) return INVALID_VALUE;

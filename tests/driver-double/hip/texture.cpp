@@ -35,6 +35,7 @@ HIP(hipArray3DCreate, DEVICE, (hipArray_t * array, const HIP_ARRAY3D_DESCRIPTOR*
     static_assert(sizeof(HIP_ARRAY3D_DESCRIPTOR) == sizeof(CUDA_ARRAY3D_DESCRIPTOR));
     if (!array || !description) return hipErrorInvalidValue;
     if (!hip::has_textures()) return hipErrorNotSupported;
+    if (description->Flags & ~unsigned(LAYERED | SURFACE_LDST | GATHER)) return hipErrorInvalidValue;
     const auto* same = reinterpret_cast<const CUDA_ARRAY3D_DESCRIPTOR*>(description);
     const int status = cuda.cuArray3DCreate_v2(out(array), same);
     if (status != 0) return status;

@@ -66,6 +66,8 @@ CUDA_C_SURFACE(surf2D, (int x, int y), x, y, 0)
 CUDA_C_SURFACE(surf3D, (int x, int y, int z), x, y, z)
 CUDA_C_SURFACE(surf1DLayered, (int x, int layer), x, 0, layer)
 CUDA_C_SURFACE(surf2DLayered, (int x, int y, int layer), x, y, layer)
+CUDA_C_SURFACE(surfCubemap, (int x, int y, int face), x, y, face)
+CUDA_C_SURFACE(surfCubemapLayered, (int x, int y, int face), x, y, face)
 #undef CUDA_C_SURFACE
 #undef CUDA_C_UNPACK
 

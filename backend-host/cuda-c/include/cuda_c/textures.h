@@ -154,6 +154,27 @@ static inline Texel sample_layer(const Texture& texture, float x, float y, int l
     return sample_slice(texture, along_x(texture, x), along_y(texture, y), layer_of(texture, layer));
 }
 
+// The face of a cube that a direction meets, of six slices from `first` on, and where: its coordinates run
+// from -1 to 1. Nothing is read from beside the face.
+static inline Texel sample_cube(const Texture& texture, float x, float y, float z, long first) {
+    const float along[] = {__builtin_fabsf(x), __builtin_fabsf(y), __builtin_fabsf(z)};
+    const int axis = along[0] >= along[1] && along[0] >= along[2] ? 0 : along[1] >= along[2] ? 1 : 2;
+    const bool back = (axis == 0 ? x : axis == 1 ? y : z) < 0;
+    const float s = axis == 0 ? (back ? z : -z) : axis == 2 && back ? -x : x;
+    const float t = axis == 1 ? (back ? -z : z) : -y;
+    Texture face = texture;
+    face.normalized = 1;
+    face.address[0] = face.address[1] = cudaAddressModeClamp;
+    const long slice = first + 2 * axis + back, last = texture.slices - 1;
+    return sample_slice(face, along_x(face, (s / along[axis] + 1) / 2),
+                        along_y(face, (t / along[axis] + 1) / 2), slice < last ? slice : last);
+}
+static inline Texel sample_cube_of(const Texture& texture, float x, float y, float z, int layer) {
+    const long cubes = texture.slices / 6;
+    const long cube = layer < 0 || layer >= cubes ? cubes - 1 : layer;
+    return sample_cube(texture, x, y, z, cube < 0 ? 0 : 6 * cube);
+}
+
 // The texel with a number, and zero outside.
 static inline Texel fetch(const Texture& texture, int index) {
     return read_texel(texture, inside(index, texture.width, cudaAddressModeBorder), 0, 0);
@@ -196,7 +217,11 @@ CUDA_C_TEXTURE(tex3D, (float x, float y, float z), cuda_c::sample(texture, x, y,
 CUDA_C_TEXTURE(tex1DLayered, (float x, int layer), cuda_c::sample_layer(texture, x, layer))
 CUDA_C_TEXTURE(tex2DLayered, (float x, float y, int layer), cuda_c::sample_layer(texture, x, y, layer))
 CUDA_C_TEXTURE(tex2Dgather, (float x, float y, int channel = 0), cuda_c::gather(texture, x, y, channel))
+CUDA_C_TEXTURE(texCubemap, (float x, float y, float z), cuda_c::sample_cube(texture, x, y, z, 0))
+CUDA_C_TEXTURE(texCubemapLayered, (float x, float y, float z, int layer),
+               cuda_c::sample_cube_of(texture, x, y, z, layer))
 // Arrays have one level of detail.
+CUDA_C_TEXTURE(texCubemapLod, (float x, float y, float z, float), cuda_c::sample_cube(texture, x, y, z, 0))
 CUDA_C_TEXTURE(tex1DLod, (float x, float), cuda_c::sample(texture, x))
 CUDA_C_TEXTURE(tex2DLod, (float x, float y, float), cuda_c::sample(texture, x, y))
 CUDA_C_TEXTURE(tex3DLod, (float x, float y, float z, float), cuda_c::sample(texture, x, y, z))

@@ -98,6 +98,12 @@ PYGPU_TEXTURE(tex2D, cudaTextureType2D, (float x, float y), (x, y))
 PYGPU_TEXTURE(tex3D, cudaTextureType3D, (float x, float y, float z), (x, y, z))
 PYGPU_TEXTURE(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), (x, layer))
 PYGPU_TEXTURE(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), (x, y, layer))
+// HIP has no arrays for these.
+#ifndef __HIP__
+PYGPU_TEXTURE(texCubemap, cudaTextureTypeCubemap, (float x, float y, float z), (x, y, z))
+PYGPU_TEXTURE(texCubemapLayered, cudaTextureTypeCubemapLayered,
+              (float x, float y, float z, int layer), (x, y, z, layer))
+#endif
 #undef PYGPU_TEXTURE
 
 #define PYGPU_SURFACE(name, dimensions, parameters, arguments)                                  \
@@ -124,6 +130,10 @@ PYGPU_SURFACE(surf2D, cudaSurfaceType2D, (int x, int y), (x, y))
 PYGPU_SURFACE(surf3D, cudaSurfaceType3D, (int x, int y, int z), (x, y, z))
 PYGPU_SURFACE(surf1DLayered, cudaSurfaceType1DLayered, (int x, int layer), (x, layer))
 PYGPU_SURFACE(surf2DLayered, cudaSurfaceType2DLayered, (int x, int y, int layer), (x, y, layer))
+#ifndef __HIP__
+PYGPU_SURFACE(surfCubemap, cudaSurfaceTypeCubemap, (int x, int y, int face), (x, y, face))
+PYGPU_SURFACE(surfCubemapLayered, cudaSurfaceTypeCubemapLayered, (int x, int y, int face), (x, y, face))
+#endif
 #undef PYGPU_SURFACE
 #undef PYGPU_UNPACK
 #undef PYGPU_WRITTEN
