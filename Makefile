@@ -66,8 +66,9 @@ DRIVER_TESTS := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools r
   numba_memory numba_plugin arrow arrow_columns dask blas)
 HIP_TESTS    := $(IN_FOLDERS) $(patsubst %,tests/python/test_%.py,driver pools rows process \
   lifetimes rocm status arrow blas)
-CUDA_TESTS   := tests/python/status_style tests/python/kernels/test_textures.py $(patsubst %,tests/python/test_%.py,driver faults \
-  lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
+CUDA_TESTS   := tests/python/status_style \
+  $(patsubst %,tests/python/kernels/test_%.py,textures texture_references cubemaps) \
+  $(patsubst %,tests/python/test_%.py,driver faults lifetimes status numba_plugin forged_exchange arrow_columns dask blas)
 
 # What a runtime of ROCm may lack, or have and not support.
 HIDDEN  := hipMallocFromPoolAsync,hipMemPoolCreate,hipLaunchHostFunc,hipMallocManaged,$\

@@ -78,7 +78,7 @@ pub trait Vendor: Send + Sync + Debug {
         driver_version
     }
 
-    /// Returns the driver's number of a [`DeviceAttribute`](crate::DeviceAttribute), which are
+    /// Returns the driver's number of a [`DeviceAttribute`], which are
     /// numbered as CUDA's; `None` if it has no such attribute.
     fn device_attribute(&self, number: i32) -> Option<c_int> {
         Some(number)

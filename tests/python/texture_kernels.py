@@ -1,0 +1,80 @@
+"""Arrays of texels with numpy's elements, and kernels that read them."""
+
+import numpy as np
+from texture_reference import CLAMP
+
+from pygpu import driver, gpuarray
+from pygpu.compiler import SourceModule
+
+
+def values(rng, shape, format):
+    kind = np.dtype(format)
+    if kind.kind == "f":
+        return rng.normal(size=shape).astype(kind)
+    bounds = np.iinfo(kind)
+    numbers = rng.integers(bounds.min, bounds.max, size=shape, dtype=kind, endpoint=True)
+    # Both ends: the least negative number has no positive one.
+    numbers.flat[:2] = bounds.min, bounds.max
+    return numbers
+
+
+def make_array(texels, axes, format, flags=0):
+    """An array for textures with the elements of numpy's: its axes, then the channels."""
+    descr = driver.ArrayDescriptor3D()
+    extents = [*texels.shape[:axes][::-1], 0, 0]
+    descr.width, descr.height, descr.depth = extents[:3]
+    descr.format = (
+        driver.array_format.HALF
+        if format == "f2"
+        else driver.dtype_to_array_format(np.dtype(format))
+    )
+    descr.num_channels, descr.flags = texels.shape[axes], flags
+    array = driver.Array(descr)
+    copy = driver.Memcpy3D()
+    copy.set_src_host(np.ascontiguousarray(texels))
+    copy.set_dst_array(array)
+    copy.width_in_bytes = copy.src_pitch = texels.nbytes // int(np.prod(texels.shape[: axes - 1]))
+    copy.height = copy.src_height = max(descr.height, 1)
+    copy.depth = max(descr.depth, 1)
+    copy()
+    return array
+
+
+def bound(array, **modes):
+    """A texture object: the reference that keeps it."""
+    reference = driver.TextureReference()
+    reference.set_flags(modes.get("flags", driver.TRSF_READ_AS_INTEGER))
+    for axis in range(3):
+        reference.set_address_mode(axis, modes.get("mode", CLAMP))
+    reference.set_array(array)
+    reference.set_filter_mode(modes.get("filter", driver.filter_mode.POINT))
+    return reference
+
+
+OBJECTS = """
+__global__ void read(%(type)s *out, cudaTextureObject_t texture, const float *at, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] = %(read)s;
+}
+"""
+READS = {
+    1: "tex1D<%s>(texture, at[3 * i])",
+    2: "tex2D<%s>(texture, at[3 * i], at[3 * i + 1])",
+    3: "tex3D<%s>(texture, at[3 * i], at[3 * i + 1], at[3 * i + 2])",
+}
+
+
+def read_at(reference, axes, type, dtype, channels, points, read=None):
+    """What a kernel reads through an object at points, whose first coordinate is x."""
+    read = (read or READS[axes]) % type if "%s" in (read or READS[axes]) else read
+    module = SourceModule(OBJECTS % {"type": type, "read": read})
+    out = gpuarray.zeros((len(points), channels), dtype)
+    module.get_function("read")(
+        out.gpudata,
+        np.uint64(reference.object),
+        gpuarray.to_gpu(np.ascontiguousarray(points, np.float32)).gpudata,
+        np.int32(len(points)),
+        block=(64, 1, 1),
+        grid=(-(-len(points) // 64), 1),
+    )
+    return out.get()
