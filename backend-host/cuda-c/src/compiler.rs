@@ -12,10 +12,12 @@ use crate::headers;
 use crate::library::{DYNAMIC_SHARED, GUARD_BYTES};
 use crate::options::Options;
 use crate::precompiled;
+use crate::ptx;
 use crate::regions;
 use crate::shared_use;
 use crate::symbols::Symbols;
 use crate::temporary::Folder;
+use crate::tokens::Tokens;
 use crate::toolchain::Toolchain;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -90,6 +92,7 @@ pub struct Preprocessed {
     options: Options,
     names: Vec<String>,
     warp_size: u32,
+    is_hip: bool,
 }
 
 /// The system's C++ compiler, with the headers of CUDA C.
@@ -218,6 +221,7 @@ impl Compiler {
             arguments.push("-fpch-preprocess".to_owned());
         }
         arguments.extend(["-include".to_owned(), headers::PRELUDE.to_owned()]);
+        let behind_prelude = arguments.len();
         arguments.extend(options.preprocessor.iter().cloned());
         let folders = self.toolchain.language_folders();
         arguments.extend([folders.to_owned(), language.to_string_lossy().into_owned()]);
@@ -235,7 +239,14 @@ impl Compiler {
         let program = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
         let text =
             format!("#line 1 \"<options>\"\n{macros}{included}#line 1 \"{escaped}\"\n{program}\n");
-        let output = self.run(&folder, &arguments, &text)?;
+        let mut output = self.run(&folder, &arguments, &text)?;
+        // What few programs need is read for these alone, once it is known which they are.
+        if !self.language.hip && ptx::is_used(&Tokens::of(&String::from_utf8_lossy(&output.stdout)))
+        {
+            let also = ["-include".to_owned(), ptx::HEADER.to_owned()];
+            arguments.splice(behind_prelude..behind_prelude, also);
+            output = self.run(&folder, &arguments, &text)?;
+        }
         let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
         let prefix = format!("{}/", language.to_string_lossy());
         Ok(Preprocessed {
@@ -245,6 +256,7 @@ impl Compiler {
             options,
             names: source.names.iter().map(|name| (*name).to_owned()).collect(),
             warp_size: self.language.warp_size,
+            is_hip: self.language.hip,
         })
     }
 
@@ -257,7 +269,7 @@ impl Compiler {
         let has_forms = self.regions && !self.language.checked && !source.options.debug;
         let mut without = has_forms.then(HashSet::new);
         loop {
-            let unit = declarations::unit(&source.text, &names, without.as_ref());
+            let unit = declarations::unit(&source.text, &names, without.as_ref(), source.is_hip);
             let unit = unit.map_err(Error::Refused)?;
             let text = precompiled::found(unit.text, &source.language);
             match self.build(source, &text) {

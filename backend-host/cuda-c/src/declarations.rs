@@ -6,6 +6,7 @@
 mod constants;
 mod reader;
 
+use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
 pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
@@ -26,7 +27,7 @@ pub(crate) struct Unit {
 /// Returns a preprocessed text without CUDA's qualifiers, and with the entries
 /// behind it. `names` are expressions that name kernels and variables; their entries
 /// follow those of the text's own kernels. With `without`, kernels have second forms where they can, but
-/// for those of these names.
+/// for those of these names. `is_hip` is true for a text of HIP.
 ///
 /// # Errors
 /// A message with file and line for what no unit can have.
@@ -34,9 +35,11 @@ pub(crate) fn unit(
     preprocessed: &str,
     names: &[&str],
     without: Option<&HashSet<String>>,
+    is_hip: bool,
 ) -> Result<Unit, String> {
     let tokens = Tokens::of(preprocessed);
     check(&tokens)?;
+    let statements = ptx::edits(&tokens, is_hip)?;
     let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(&tokens);
     let mut forms = without.map_or_else(Forms::default, |it| Forms::of(&tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
@@ -45,6 +48,12 @@ pub(crate) fn unit(
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));
     }
+    // What is within a statement of PTX is its own.
+    edits.retain(|edit| {
+        let before = statements.partition_point(|it| it.0 <= edit.0);
+        before.checked_sub(1).is_none_or(|it| statements[it].1 <= edit.0)
+    });
+    edits.extend(statements.into_iter().map(|(start, end, text)| (start, end, text.into())));
     edits.sort_by_key(|edit| edit.0);
     let has_forms = !forms.is_empty();
     let mut text = String::with_capacity(preprocessed.len() + 256 * (kernels.len() + names.len()));
@@ -133,13 +142,6 @@ fn check(tokens: &Tokens<'_>) -> Result<(), String> {
                 (is_launch && !is_operator).then_some(
                     "a kernel cannot launch kernels (<<<...>>>): dynamic parallelism is not \
                      supported on the host, and programs launch through their own API",
-                )
-            }
-            "asm" | "__asm__" | "__asm" => {
-                let starts = index > 0 && matches!(tokens.at(index - 1), ";" | "{" | "}" | "else");
-                (starts && tokens.is_of_program(index)).then_some(
-                    "inline PTX (asm) is not supported on the host; use the intrinsic functions of \
-                     CUDA C, or other code where __GPUARRAY_HOST__ is defined",
                 )
             }
             _ => None,

@@ -23,6 +23,7 @@ mod interruption;
 mod library;
 mod options;
 mod precompiled;
+mod ptx;
 mod regions;
 mod shared_use;
 mod stack;

@@ -82,14 +82,15 @@ impl<'a> Tokens<'a> {
 
     /// File and line of a token, as the program knows them.
     pub(crate) fn place(&self, index: usize) -> String {
+        self.line(index).map_or_else(String::new, |(file, line)| format!("{file}:{line}"))
+    }
+
+    /// The file and the line of a token; `None` for a text without line markers.
+    pub(crate) fn line(&self, index: usize) -> Option<(&'a str, usize)> {
         let start = self.all[index].start;
-        match self.marker(start) {
-            None => String::new(),
-            Some(marker) => {
-                let between = self.text[marker.next_line..start].matches('\n').count();
-                format!("{}:{}", &self.text[marker.file.clone()], marker.number + between)
-            }
-        }
+        let marker = self.marker(start)?;
+        let between = self.text[marker.next_line..start].matches('\n').count();
+        Some((&self.text[marker.file.clone()], marker.number + between))
     }
 
     fn marker(&self, position: usize) -> Option<&LineMarker> {

@@ -74,13 +74,17 @@ static inline void* __nv_aligned_device_malloc(size_t bytes, size_t alignment) {
     return cuda_c_posix_memalign(&memory, least, bytes) == 0 ? memory : nullptr;
 }
 
-// The kinds of an address: there is one kind of memory.
+// The kinds of an address: there is one kind of memory. Programs keep addresses of shared memory in 32 bits: these tell
+// all of one near another variable of the block.
 static inline size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
 static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
 static inline size_t __cvta_generic_to_constant(const void* p) { return (size_t)p; }
 static inline size_t __cvta_generic_to_local(const void* p) { return (size_t)p; }
 static inline void* __cvta_global_to_generic(size_t p) { return (void*)p; }
-static inline void* __cvta_shared_to_generic(size_t p) { return (void*)p; }
+static inline void* __cvta_shared_to_generic(size_t p) {
+    const size_t near = (size_t)&gpuarray_abi::local;
+    return (void*)(near + (size_t)(long)(int)((unsigned)p - (unsigned)near));
+}
 static inline void* __cvta_constant_to_generic(size_t p) { return (void*)p; }
 static inline void* __cvta_local_to_generic(size_t p) { return (void*)p; }
 

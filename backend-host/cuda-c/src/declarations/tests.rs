@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 /// The appended lines of a text, without what is the same in all.
 fn entries(text: &str) -> Vec<String> {
-    let text = unit(text, &[], Some(&HashSet::new())).expect("a unit").text;
+    let text = unit(text, &[], Some(&HashSet::new()), false).expect("a unit").text;
     let begin = "__attribute__((used)) = ";
     text.lines()
         .filter(|line| line.contains("gpuarray_entry"))
@@ -58,7 +58,8 @@ template <> __gpuarray_global__ void h<char>(char *x) {}
             "entry<(static_cast<void (*)(char * x)>(&h<char>))>({});",
         ]
     );
-    let named = unit(text, &["h<float>", "&counter"], Some(&HashSet::new())).expect("a unit").text;
+    let named =
+        unit(text, &["h<float>", "&counter"], Some(&HashSet::new()), false).expect("a unit").text;
     assert!(
         named.contains(
             "gpuarray_entry_4\") __attribute__((used)) = ::gpuarray_abi::entry<(&h<float>)>({64});"
@@ -80,6 +81,7 @@ fn qualifiers_are_taken_out() {
          template <class F> __gpuarray_variable__ T e{3};\n",
         &[],
         Some(&HashSet::new()),
+        false,
     );
     let text = text.expect("a unit").text;
     assert!(!text.contains("__gpuarray_"), "{text}");
@@ -96,21 +98,22 @@ fn qualifiers_are_taken_out() {
 #[test]
 fn words_in_strings_are_nothing() {
     let text = "const char *s = \"__gpuarray_global__ void f() {}\"; int x = 'a';";
-    let made = unit(text, &[], Some(&HashSet::new())).expect("a unit").text;
+    let made = unit(text, &[], Some(&HashSet::new()), false).expect("a unit").text;
     assert_eq!(made, text);
 }
 
 #[test]
 fn what_no_unit_can_have_is_refused_by_name() {
-    let refused = |text: &str| unit(text, &[], Some(&HashSet::new())).expect_err("refused");
+    let refused = |text: &str| unit(text, &[], Some(&HashSet::new()), false).expect_err("refused");
     let launch = refused("# 1 \"k.cu\"\nvoid f() {\n k<<<1, 2>>>(); }");
     assert!(launch.starts_with("k.cu:2: error: a kernel cannot launch kernels"), "{launch}");
     let ptx = refused("# 1 \"k.cu\"\nvoid f() { asm volatile (\"x\"); }");
     assert!(ptx.starts_with("k.cu:1: error: inline PTX"), "{ptx}");
     assert!(
-        unit("int f() __asm__(\"g\"); void h() { a << b; }", &[], Some(&HashSet::new())).is_ok()
+        unit("int f() __asm__(\"g\"); void h() { a << b; }", &[], Some(&HashSet::new()), false)
+            .is_ok()
     );
-    assert!(unit("X& operator<<<int>(X&);", &[], Some(&HashSet::new())).is_ok());
+    assert!(unit("X& operator<<<int>(X&);", &[], Some(&HashSet::new()), false).is_ok());
 }
 
 #[test]
@@ -125,6 +128,6 @@ fn a_wrong_text_is_left_to_the_compiler() {
         "operator",
         "> ( ) {}",
     ] {
-        let _ = unit(text, &[], Some(&HashSet::new()));
+        let _ = unit(text, &[], Some(&HashSet::new()), false);
     }
 }

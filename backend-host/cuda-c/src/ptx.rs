@@ -1,0 +1,104 @@
+//! Inline PTX: the statements `asm` of a text's device code, as C++.
+//!
+//! A statement becomes a block: variables for its operands and registers, a call of a function in
+//! `include/cuda_c/ptx/` for each instruction, and the results. Lines stay those of the program: what is
+//! written for an instruction is on the line of its string.
+
+mod constant;
+mod instruction;
+mod lexer;
+mod memory;
+mod moves;
+mod parser;
+mod special;
+mod statement;
+mod table;
+mod types;
+mod video;
+mod writer;
+
+use crate::tokens::Tokens;
+use parser::Placed;
+use statement::{Site, Statement};
+
+/// The header that a text with inline PTX needs behind the prelude.
+pub(crate) const HEADER: &str = "cuda_c/ptx.h";
+
+/// The most messages of a text.
+const MOST_MESSAGES: usize = 20;
+
+/// Bytes of a text, and what takes their place.
+pub(crate) type Edit = (usize, usize, String);
+
+/// True for a text with statements `asm` in it.
+pub(crate) fn is_used(tokens: &Tokens<'_>) -> bool {
+    !statement::find(tokens).is_empty()
+}
+
+/// Returns what takes the place of the statements of a text.
+///
+/// # Errors
+/// Messages with file and line of what the host does not have.
+pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, String> {
+    let mut messages = Vec::new();
+    let mut all = Vec::new();
+    for (number, site) in statement::find(tokens).into_iter().enumerate() {
+        match read(tokens, site, number, is_hip) {
+            Ok(read) => all.push((number, site, read)),
+            // A function without qualifiers is a host's, in whose own language its statements are.
+            Err(_) if !site.is_device => {}
+            Err(message) => messages.push(message),
+        }
+    }
+    let keeps_carry = all.iter().any(|(_, _, (_, items))| writer::asks_for_carry(items));
+    let mut edits = Vec::new();
+    for (number, site, (statement, items)) in &all {
+        match writer::write(tokens, statement, items, *number, keeps_carry) {
+            Ok(text) => {
+                let (first, last) = (statement.range.start, statement.range.end - 1);
+                edits.push((tokens.all[first].start, tokens.all[last].end, text));
+            }
+            Err(_) if !site.is_device => {}
+            Err(wrong) => messages.push(placed(tokens, statement, &wrong)),
+        }
+    }
+    messages.truncate(MOST_MESSAGES);
+    if messages.is_empty() { Ok(edits) } else { Err(messages.concat()) }
+}
+
+/// Reads a statement and its text.
+fn read(
+    tokens: &Tokens<'_>,
+    site: Site,
+    number: usize,
+    is_hip: bool,
+) -> Result<(Statement, Vec<Placed>), String> {
+    let message = |(token, what): (usize, String)| {
+        let token = token.min(tokens.len() - 1);
+        format!("{}: error: inline PTX: {what}\n", tokens.place(token))
+    };
+    let statement = statement::read(tokens, site.at).map_err(message)?;
+    if is_hip && !statement.text.trim().is_empty() {
+        return Err(format!(
+            "{}: error: inline assembly of AMD's processors is not there on the host; use the functions \
+             of HIP, or other code where __GPUARRAY_HOST__ is defined\n",
+            tokens.place(site.at)
+        ));
+    }
+    let wrong = |wrong| placed(tokens, &statement, &wrong);
+    let lexemes = lexer::read(&statement, number)
+        .map_err(|(at, what)| wrong((at, format!("inline PTX: {what}"))))?;
+    let items = parser::read(&statement.text, &lexemes).map_err(wrong)?;
+    Ok((statement, items))
+}
+
+/// A message about a byte of a statement's text.
+fn placed(tokens: &Tokens<'_>, statement: &Statement, (at, what): &parser::Wrong) -> String {
+    let after = statement.lines.partition_point(|it| it.0 <= *at);
+    let line = statement.lines[..after].last().map(|it| it.1);
+    let place = match (tokens.line(statement.range.start), line) {
+        (Some((file, _)), Some(line)) => format!("{file}:{line}"),
+        _ => tokens.place(statement.range.start),
+    };
+    format!("{place}: error: {what}\n")
+}

@@ -1,0 +1,289 @@
+//! Accesses to memory.
+//!
+//! Plain ones are expressions of the program's own line, so that checks name it.
+
+use super::instruction::{function, modes, unknown};
+use super::parser::{Instruction, Operand, Value};
+use super::types::{Class, Type};
+use super::writer::{HEADER, Writer};
+use std::fmt::Write as _;
+
+/// What an access says besides its type.
+struct Access<'i> {
+    is_shared: bool,
+    /// Acquire, release, or relaxed for other accesses that are one and are not left out.
+    order: Option<&'static str>,
+    /// True if a number for the caches follows the operands.
+    has_policy: bool,
+    /// Numbers of a vector.
+    count: Option<usize>,
+    others: Vec<&'i str>,
+}
+
+/// Reads the modifiers in front of the type.
+fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
+    let mut found = Access {
+        is_shared: false,
+        order: None,
+        has_policy: false,
+        count: None,
+        others: Vec::new(),
+    };
+    for modifier in modifiers {
+        match modifier.as_str() {
+            "shared" | "shared::cta" => found.is_shared = true,
+            "global" | "const" | "local" => {}
+            "weak" | "cta" | "cluster" | "gpu" | "sys" => {}
+            "volatile" | "relaxed" | "mmio" => found.order = Some("__ATOMIC_RELAXED"),
+            "acquire" => found.order = Some("__ATOMIC_ACQUIRE"),
+            "release" => found.order = Some("__ATOMIC_RELEASE"),
+            "acq_rel" => found.order = Some("__ATOMIC_ACQ_REL"),
+            "v2" => found.count = Some(2),
+            "v4" => found.count = Some(4),
+            "v8" => found.count = Some(8),
+            // Hints for the caches.
+            "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" | "nc" => {}
+            "L2::cache_hint" => found.has_policy = true,
+            hint if hint.starts_with("L1::") || hint.starts_with("L2::") => {}
+            other => found.others.push(other),
+        }
+    }
+    found
+}
+
+impl Access<'_> {
+    /// The expression of a pointer.
+    fn pointer(
+        &self,
+        writer: &mut Writer<'_, '_>,
+        address: &Operand,
+        kind: Type,
+    ) -> Result<String, String> {
+        let address = writer.address(address, self.is_shared)?;
+        let space: &[&str] = if self.is_shared { &["shared"] } else { &[] };
+        let element = format!("{HEADER}{}", kind.name);
+        let whole = match self.count {
+            Some(count) => format!("{HEADER}vec<{element}, {count}>"),
+            None => element,
+        };
+        Ok(format!("{HEADER}at<{}, {whole}>({address})", modes(space)))
+    }
+
+    /// The operands without the number for the caches.
+    fn operands(&self, instruction: &Instruction, count: usize) -> Result<Vec<Operand>, String> {
+        let operands = instruction.operands()?;
+        match operands.len() == count + usize::from(self.has_policy) {
+            true => Ok(operands),
+            false => Err(format!("has {} operands; it takes {count}", operands.len())),
+        }
+    }
+}
+
+/// The type of an access: any that fits into a register.
+fn accessed(instruction: &Instruction) -> Result<(&[String], Type), String> {
+    let split = instruction.modifiers.split_last();
+    let (name, modifiers) = split.ok_or_else(|| unknown(instruction))?;
+    let allowed = |it: &Type| {
+        matches!(it.class, Class::Bits | Class::Integer | Class::Float) && it.name != "f16"
+    };
+    let kind = Type::named(name).filter(allowed).ok_or_else(|| unknown(instruction))?;
+    Ok((modifiers, kind))
+}
+
+/// The numbers of a vector, or the one that is accessed.
+fn parts<'o>(operand: &'o Operand, count: Option<usize>) -> Result<Vec<&'o Operand>, String> {
+    match (&operand.value, count) {
+        (Value::Vector(parts), Some(count)) if parts.len() == count => Ok(parts.iter().collect()),
+        (Value::Vector(_), None) => Err("has a vector, and says neither .v2 nor .v4".into()),
+        (_, Some(count)) => Err(format!("takes {count} numbers in braces")),
+        (_, None) => Ok(vec![operand]),
+    }
+}
+
+/// Writes `ld`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn load(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
+    let (modifiers, kind) = accessed(instruction)?;
+    let access = access(modifiers);
+    if !access.others.is_empty()
+        || matches!(access.order, Some("__ATOMIC_RELEASE" | "__ATOMIC_ACQ_REL"))
+    {
+        return Err(unknown(instruction));
+    }
+    let operands = access.operands(instruction, 2)?;
+    let pointer = access.pointer(writer, &operands[1], kind)?;
+    let mut targets = Vec::new();
+    for part in parts(&operands[0], access.count)? {
+        targets.push(writer.target(part, kind, true)?);
+    }
+    let _ = write!(writer.body, "auto* const gpuarray_p = {pointer}; ");
+    for (number, target) in targets.iter().enumerate() {
+        let place = element(access.count, number);
+        let value = match access.order {
+            Some(order) => format!("{HEADER}load<{order}>(&{place})"),
+            None => place,
+        };
+        writer.assign(target, &value);
+    }
+    Ok(())
+}
+
+fn element(count: Option<usize>, number: usize) -> String {
+    match count {
+        Some(_) => format!("gpuarray_p->at[{number}]"),
+        None => "*gpuarray_p".to_owned(),
+    }
+}
+
+/// Writes `st`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
+    let (modifiers, kind) = accessed(instruction)?;
+    let access = access(modifiers);
+    if !access.others.is_empty()
+        || matches!(access.order, Some("__ATOMIC_ACQUIRE" | "__ATOMIC_ACQ_REL"))
+    {
+        return Err(unknown(instruction));
+    }
+    let operands = access.operands(instruction, 2)?;
+    let pointer = access.pointer(writer, &operands[0], kind)?;
+    let mut values = Vec::new();
+    for part in parts(&operands[1], access.count)? {
+        values.push(writer.argument(part, kind, true)?);
+    }
+    let _ = write!(writer.body, "auto* const gpuarray_p = {pointer}; ");
+    for (number, value) in values.iter().enumerate() {
+        let place = element(access.count, number);
+        let _ = match access.order {
+            Some(order) => write!(writer.body, "{HEADER}store<{order}>(&{place}, {value}); "),
+            None => write!(writer.body, "{place} = {value}; "),
+        };
+    }
+    Ok(())
+}
+
+/// The types that an atomic operation has.
+fn atomic_types(operation: &str) -> &'static [&'static str] {
+    match operation {
+        "and" | "or" | "xor" => &["b32", "b64"],
+        "exch" => &["b32", "b64"],
+        "cas" => &["b16", "b32", "b64"],
+        "add" => &["u32", "s32", "u64", "s64", "f32", "f64", "f16", "f16x2", "bf16", "bf16x2"],
+        "inc" | "dec" => &["u32"],
+        "min" | "max" => &["u32", "s32", "u64", "s64"],
+        _ => &[],
+    }
+}
+
+/// Writes `atom` and `red`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
+    let (name, modifiers) =
+        instruction.modifiers.split_last().ok_or_else(|| unknown(instruction))?;
+    let access = access(modifiers);
+    let has_result = instruction.name == "atom";
+    let operation: Vec<&str> = access.others.iter().copied().filter(|it| *it != "noftz").collect();
+    let [operation] = operation.as_slice() else { return Err(unknown(instruction)) };
+    let types = atomic_types(operation);
+    let kind = Type::named(name).filter(|it| types.contains(&it.name));
+    let kind = kind.ok_or_else(|| unknown(instruction))?;
+    if access.count.is_some() || (!has_result && matches!(*operation, "exch" | "cas")) {
+        return Err(unknown(instruction));
+    }
+    let arguments = if *operation == "cas" { 2 } else { 1 };
+    let first = usize::from(has_result);
+    let operands = access.operands(instruction, first + 1 + arguments)?;
+    let mut values = vec![access.pointer(writer, &operands[first], kind)?];
+    for operand in &operands[first + 1..first + 1 + arguments] {
+        values.push(writer.argument(operand, kind, false)?);
+    }
+    let order = match access.order {
+        Some("__ATOMIC_ACQUIRE") => "acquire",
+        Some("__ATOMIC_RELEASE") => "release",
+        Some("__ATOMIC_ACQ_REL") => "acq_rel",
+        _ => "relaxed",
+    };
+    let expression = function("atom", &[operation, order], &[kind], &values);
+    match has_result {
+        true => {
+            let target = writer.target(&operands[0], kind, false)?;
+            writer.assign(&target, &expression);
+        }
+        false => {
+            let _ = write!(writer.body, "(void){expression}; ");
+        }
+    }
+    Ok(())
+}
+
+/// Writes `prefetch`, of which nothing is left but its address.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn prefetch(
+    writer: &mut Writer<'_, '_>,
+    instruction: &Instruction,
+) -> Result<(), String> {
+    let is_known = |it: &String| {
+        matches!(it.as_str(), "global" | "local" | "L1" | "L2") || it.starts_with("L2::")
+    };
+    if !instruction.modifiers.iter().all(is_known) {
+        return Err(unknown(instruction));
+    }
+    let operands = instruction.operands()?;
+    let [operand] = operands.as_slice() else { return Err("takes an address".into()) };
+    let address = writer.address(operand, false)?;
+    let _ = write!(writer.body, "__builtin_prefetch((const void*)({address})); ");
+    Ok(())
+}
+
+/// Writes `cp.async`: the copy is made at once, and nothing is waited for.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
+    let modifiers: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
+    let operands = instruction.operands()?;
+    match (modifiers.as_slice(), operands.as_slice()) {
+        (["async", "commit_group" | "wait_all"], []) | (["async", "wait_group"], [_]) => {
+            return Ok(());
+        }
+        (["async", "ca" | "cg", "shared" | "shared::cta", "global", hints @ ..], _)
+            if hints.iter().all(|it| it.starts_with("L2::")) => {}
+        _ => return Err(unknown(instruction)),
+    }
+    let has_policy = usize::from(modifiers.contains(&"L2::cache_hint"));
+    let count = operands.len() - has_policy.min(operands.len());
+    let word = Type::named("u32").unwrap_or_else(|| unreachable!("a type of the table"));
+    let (to, from, size, rest) = match &operands[..count] {
+        [to, from, size, rest @ ..] if rest.len() <= 1 => (to, from, size, rest),
+        _ => return Err("takes two addresses, a number of bytes, and how many are read".into()),
+    };
+    if !matches!(size.value, Value::Integer(4 | 8 | 16) | Value::Bound(_)) {
+        return Err("copies 4, 8 or 16 bytes".into());
+    }
+    let to = writer.address(to, true)?;
+    let from = writer.address(from, false)?;
+    let size = writer.argument(size, word, false)?;
+    let read = match rest {
+        // A predicate that says that nothing is read.
+        [rest] if writer.bits(rest) == Some(1) => {
+            format!("{} ? 0u : {size}", writer.predicate(rest)?)
+        }
+        [rest] => writer.argument(rest, word, false)?,
+        _ => size.clone(),
+    };
+    let pointer = format!("{HEADER}at<{}, char>({to})", modes(&["shared"]));
+    let _ = write!(
+        writer.body,
+        "{HEADER}copy({pointer}, {HEADER}at<{}, const char>({from}), {size}, {read}); ",
+        modes(&[])
+    );
+    Ok(())
+}

@@ -1,0 +1,359 @@
+//! Statements `asm`: where they are in a text, and their parts.
+
+use crate::tokens::{Kind, Tokens};
+use std::ops::Range;
+
+/// Words that the compiler's driver takes out of a text, which tell functions of the device.
+const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
+/// All words that it takes out.
+const QUALIFIERS: [&str; 3] = [DEVICE[0], DEVICE[1], "__gpuarray_constant__"];
+
+/// A statement `asm` of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Site {
+    /// The token `asm`.
+    pub(super) at: usize,
+    /// True within a function of the device, false within a host's.
+    pub(super) is_device: bool,
+}
+
+/// Finds the statements `asm` in the functions of a program.
+pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
+    struct Brace {
+        is_namespace: bool,
+        is_device: bool,
+    }
+    let mut found = Vec::new();
+    let mut open: Vec<Brace> = Vec::new();
+    // Where the declaration or statement begins.
+    let mut head = 0;
+    let mut at = 0;
+    while at < tokens.len() {
+        match tokens.at(at) {
+            "{" => {
+                let is_device = open.last().is_some_and(|it| it.is_device)
+                    || (head..at).any(|it| DEVICE.contains(&tokens.at(it)));
+                let is_namespace = (head..at).any(|it| tokens.at(it) == "namespace")
+                    || (at >= 2 && tokens.at(at - 2) == "extern");
+                open.push(Brace { is_namespace, is_device });
+                head = at + 1;
+            }
+            "}" => {
+                open.pop();
+                head = at + 1;
+            }
+            ";" => head = at + 1,
+            "asm" | "__asm__" | "__asm"
+                if starts_statement(tokens, at) && tokens.is_of_program(at) =>
+            {
+                if open.iter().any(|it| !it.is_namespace) {
+                    let is_device = open.last().is_some_and(|it| it.is_device);
+                    found.push(Site { at, is_device });
+                }
+                // An operand may hold a lambda with statements of its own, which are the operand's.
+                let parenthesis = (at + 1..tokens.len()).find(|&it| tokens.at(it) == "(");
+                at = parenthesis.and_then(|it| tokens.partner(it)).unwrap_or(at);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// True for a word `asm` that is no part of a declaration, which would name a symbol.
+fn starts_statement(tokens: &Tokens<'_>, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    match tokens.at(before) {
+        ";" | "{" | "}" | ":" | "else" | "do" => true,
+        // `if (...) asm(...)`, and not `int f(int) asm("name")`.
+        ")" => tokens.partner(before).and_then(|it| it.checked_sub(1)).is_some_and(|word| {
+            matches!(tokens.at(word), "if" | "while" | "for" | "switch" | "constexpr")
+        }),
+        // `[[likely]] asm(...)`, and not `int x[3] asm("name")`.
+        "]" => tokens.partner(before).is_some_and(|it| tokens.at(it + 1) == "["),
+        _ => false,
+    }
+}
+
+/// How an operand is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Read,
+    Write,
+    Both,
+}
+
+#[derive(Debug)]
+pub(super) struct Operand {
+    pub(super) name: Option<String>,
+    pub(super) letter: Constraint,
+    pub(super) how: Use,
+    /// The tokens of the expression.
+    pub(super) expression: Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Constraint {
+    /// One of `h`, `r`, `l`, `q`, `f` and `d`: a register.
+    Register(char),
+    /// `n`: a number that the compiler knows.
+    Number,
+    /// The register of an earlier operand.
+    Same(usize),
+}
+
+/// The parts of a statement.
+#[derive(Debug)]
+pub(super) struct Statement {
+    /// From `asm` to the semicolon.
+    pub(super) range: Range<usize>,
+    pub(super) is_volatile: bool,
+    /// The text of the strings, and the bytes of it at which another line of the program begins.
+    pub(super) text: String,
+    pub(super) lines: Vec<(usize, usize)>,
+    /// False for a text of strings alone, in which `%` is a character like others.
+    pub(super) has_operands: bool,
+    pub(super) operands: Vec<Operand>,
+    pub(super) clobbers_memory: bool,
+}
+
+/// Reads the statement that begins at a token.
+///
+/// # Errors
+/// What is wrong with it, and at which token.
+pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, String)> {
+    let mut open = at + 1;
+    let mut is_volatile = false;
+    loop {
+        match tokens.at(open) {
+            "volatile" | "__volatile__" | "__volatile" => is_volatile = true,
+            "inline" | "__inline__" | "__inline" => {}
+            "goto" => {
+                return Err((
+                    open,
+                    "asm goto is not there on the host; use a label and bra".into(),
+                ));
+            }
+            _ => break,
+        }
+        open += 1;
+    }
+    let close = tokens.partner(open).filter(|_| tokens.at(open) == "(");
+    let close = close.ok_or((at, "asm is followed by a string in parentheses".to_owned()))?;
+    if tokens.at(close + 1) != ";" {
+        return Err((close, "a semicolon is missing behind asm(...)".into()));
+    }
+    let sections = sections(tokens, open + 1..close);
+    let mut statement = Statement {
+        range: at..close + 2,
+        // Without outputs nothing but what it does is asked for.
+        is_volatile: is_volatile || sections.get(1).is_none_or(Range::is_empty),
+        text: String::new(),
+        lines: Vec::new(),
+        has_operands: sections.len() > 1,
+        operands: Vec::new(),
+        clobbers_memory: false,
+    };
+    for literal in sections[0].clone() {
+        let start = statement.text.len();
+        let line = tokens.line(literal).map_or(0, |(_, line)| line);
+        statement.lines.push((start, line));
+        let text = string(tokens, literal)?;
+        // Those of a raw string.
+        let own = tokens.at(literal).contains('\n');
+        for (number, (newline, _)) in text.match_indices('\n').filter(|_| own).enumerate() {
+            statement.lines.push((start + newline + 1, line + number + 1));
+        }
+        statement.text.push_str(&text);
+    }
+    if sections[0].is_empty() {
+        return Err((open, "asm needs a string".into()));
+    }
+    for (number, section) in sections.iter().enumerate().skip(1) {
+        for part in parts(tokens, section.clone()) {
+            match number {
+                1 | 2 => {
+                    let operand = operand(tokens, part, number == 1, &statement.operands)?;
+                    statement.operands.push(operand);
+                }
+                3 => {
+                    let words: Result<Vec<_>, _> = part.map(|it| string(tokens, it)).collect();
+                    statement.clobbers_memory |= words?.concat() == "memory";
+                }
+                _ => return Err((part.start, "asm has at most four parts between colons".into())),
+            }
+        }
+    }
+    Ok(statement)
+}
+
+/// The ranges between colons.
+fn sections(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let (mut begin, mut at) = (range.start, range.start);
+    while at < range.end {
+        let is_mark = tokens.all[at].kind == Kind::Mark;
+        match tokens.at(at) {
+            ":" if is_mark => {
+                all.push(begin..at);
+                begin = at + 1;
+            }
+            "::" if is_mark => {
+                all.extend([begin..at, at..at]);
+                begin = at + 1;
+            }
+            "(" | "[" | "{" if is_mark => at = tokens.partner(at).unwrap_or(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    all.push(begin..range.end);
+    all
+}
+
+/// The ranges between commas.
+fn parts(tokens: &Tokens<'_>, range: Range<usize>) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let (mut begin, mut at) = (range.start, range.start);
+    while at < range.end {
+        match tokens.at(at) {
+            "," => {
+                all.push(begin..at);
+                begin = at + 1;
+            }
+            "(" | "[" | "{" => at = tokens.partner(at).unwrap_or(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    if begin < range.end {
+        all.push(begin..range.end);
+    }
+    all
+}
+
+/// `[name] "constraint" (expression)`
+fn operand(
+    tokens: &Tokens<'_>,
+    range: Range<usize>,
+    is_output: bool,
+    before: &[Operand],
+) -> Result<Operand, (usize, String)> {
+    let mut at = range.start;
+    let mut name = None;
+    if tokens.at(at) == "[" {
+        name = Some(tokens.at(at + 1).to_owned());
+        at = tokens.partner(at).unwrap_or(at) + 1;
+    }
+    let mut text = String::new();
+    let first = at;
+    while at < range.end && tokens.at(at) != "(" {
+        text.push_str(&string(tokens, at)?);
+        at += 1;
+    }
+    let close = tokens.partner(at).filter(|&it| it + 1 == range.end && at < range.end);
+    let close = close.ok_or_else(|| {
+        (range.start, "an operand of asm is a constraint and an expression in parentheses".into())
+    })?;
+    if close == at + 1 {
+        return Err((at, "an operand of asm is empty".to_owned()));
+    }
+    let refused = |allowed: &str| {
+        let kind = if is_output { "output" } else { "input" };
+        (
+            first,
+            format!(
+                "the constraint {text:?} of an {kind} is not there on the host; allowed are {allowed}"
+            ),
+        )
+    };
+    let plain = text.trim().replace('&', "");
+    let (how, letter) = match (plain.chars().next(), is_output) {
+        (Some('='), true) => (Use::Write, &plain[1..]),
+        (Some('+'), true) => (Use::Both, &plain[1..]),
+        (_, true) => return Err(refused("\"=\" or \"+\" and one of h, r, l, q, f, d")),
+        (_, false) => (Use::Read, plain.as_str()),
+    };
+    let letter = match letter {
+        "h" | "r" | "l" | "q" | "f" | "d" => {
+            Constraint::Register(letter.chars().next().unwrap_or('r'))
+        }
+        "n" if !is_output => Constraint::Number,
+        digits => {
+            let number = digits.parse().ok().filter(|&it: &usize| {
+                !is_output && before.get(it).is_some_and(|it| it.how == Use::Write)
+            });
+            let allowed = match is_output {
+                true => "\"=\" or \"+\" and one of h, r, l, q, f, d",
+                false => "h, r, l, q, f, d, n, and the number of an output",
+            };
+            Constraint::Same(number.ok_or_else(|| refused(allowed))?)
+        }
+    };
+    Ok(Operand { name, letter, how, expression: at + 1..close })
+}
+
+/// The text of an expression, without what the compiler's driver takes out.
+pub(super) fn source(tokens: &Tokens<'_>, range: Range<usize>) -> String {
+    let mut text = String::new();
+    let mut from = tokens.all[range.start].start;
+    for at in range.clone() {
+        if QUALIFIERS.contains(&tokens.at(at)) {
+            text.push_str(&tokens.text[from..tokens.all[at].start]);
+            from = tokens.all[at].end;
+        }
+    }
+    text.push_str(&tokens.text[from..tokens.all[range.end - 1].end]);
+    text
+}
+
+/// The text that a string stands for.
+fn string(tokens: &Tokens<'_>, at: usize) -> Result<String, (usize, String)> {
+    let literal = tokens.at(at);
+    if let Some(raw) = literal.strip_prefix("R\"") {
+        let body = raw.find('(').and_then(|open| {
+            let end = raw.len().checked_sub(open + 2)?;
+            raw.get(open + 1..end)
+        });
+        return body.map(str::to_owned).ok_or((at, "a raw string does not end".into()));
+    }
+    let inner = literal.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let inner = inner.ok_or((at, "asm takes strings of plain characters".to_owned()))?;
+    unescaped(inner).ok_or((at, format!("the string {literal} has an escape that is none")))
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, others @ ..] = rest {
+        rest = others;
+        if *first != b'\\' {
+            bytes.push(*first);
+            continue;
+        }
+        let (&escape, others) = rest.split_first()?;
+        rest = others;
+        let mut digits = |radix: u32, most: usize, first: Option<u8>| {
+            let is_digit = |it: &&u8| (**it as char).is_digit(radix);
+            let count = rest.iter().take(most).take_while(is_digit).count();
+            let own: Vec<u8> = first.into_iter().chain(rest[..count].iter().copied()).collect();
+            rest = &rest[count..];
+            u32::from_str_radix(std::str::from_utf8(&own).ok()?, radix).ok()
+        };
+        bytes.push(match escape {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'a' => 7,
+            b'b' => 8,
+            b'f' => 12,
+            b'v' => 11,
+            b'0'..=b'7' => u8::try_from(digits(8, 2, Some(escape))?).ok()?,
+            b'x' => u8::try_from(digits(16, 2, None)?).ok()?,
+            b'\\' | b'"' | b'\'' | b'?' => escape,
+            _ => return None,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}

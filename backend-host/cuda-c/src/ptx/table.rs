@@ -1,0 +1,174 @@
+//! The instructions that compute: what may follow their names, and their operands.
+//!
+//! An instruction is a call of the function of its name in `cuda_c/ptx/`. Template arguments are what
+//! follows the name: modifiers as `modes<...>`, then the types in their order.
+//!
+//! A pattern has a part for each that may follow, with the alternatives between bars; a part that ends with
+//! `?` may be missing. Operands are results, then `=`, then arguments: `T` and `U` are the first and second type of the
+//! instruction, `W` is the integer of twice the bits of `T`, `p` a predicate, `!p` one that may be negated, others are
+//! types by name. `T|p` is a result with a second one, which may be missing, and `p|p` two predicates. What ends with `?` may be
+//! missing. `cc` is the carry, which the function takes by reference.
+
+/// A form of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) pattern: &'static str,
+    pub(super) operands: &'static str,
+}
+
+const fn row(name: &'static str, pattern: &'static str, operands: &'static str) -> Row {
+    Row { name, pattern, operands }
+}
+
+/// Names that patterns use for lists.
+pub(super) const LISTS: [(&str, &str); 8] = [
+    ("INT", "u16|u32|u64|s16|s32|s64"),
+    ("WORD", "u32|s32"),
+    ("CARRY", "u32|s32|u64|s64"),
+    ("NARROW", "f16|f16x2|bf16|bf16x2"),
+    ("ROUND", "rn|rz|rm|rp"),
+    ("ICMP", "eq|ne|lt|le|gt|ge|lo|ls|hi|hs"),
+    ("FCMP", "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"),
+    ("BOOL", "and|or|xor"),
+];
+
+pub(super) const ROWS: &[Row] = &[
+    // Integers.
+    row("add", "INT|u16x2|s16x2", "T = T T"),
+    row("add", "sat.s32", "T = T T"),
+    row("add", "cc.CARRY", "T = T T cc"),
+    row("addc", "cc?.CARRY", "T = T T cc"),
+    row("sub", "INT", "T = T T"),
+    row("sub", "sat.s32", "T = T T"),
+    row("sub", "cc.CARRY", "T = T T cc"),
+    row("subc", "cc?.CARRY", "T = T T cc"),
+    row("mul", "hi|lo.INT", "T = T T"),
+    row("mul", "wide.u16|s16|u32|s32", "W = T T"),
+    row("mad", "hi|lo.INT", "T = T T T"),
+    row("mad", "hi.sat.s32", "T = T T T"),
+    row("mad", "wide.u16|s16|u32|s32", "W = T T W"),
+    row("mad", "hi|lo.cc.CARRY", "T = T T T cc"),
+    row("madc", "hi|lo.cc?.CARRY", "T = T T T cc"),
+    row("mul24", "hi|lo.WORD", "T = T T"),
+    row("mad24", "hi|lo.WORD", "T = T T T"),
+    row("mad24", "hi.sat.s32", "T = T T T"),
+    row("sad", "INT", "T = T T T"),
+    row("div", "INT", "T = T T"),
+    row("rem", "INT", "T = T T"),
+    row("abs", "s16|s32|s64", "T = T"),
+    row("neg", "s16|s32|s64", "T = T"),
+    row("min", "INT|u16x2|s16x2", "T = T T"),
+    row("min", "relu.s16x2|s32", "T = T T"),
+    row("max", "INT|u16x2|s16x2", "T = T T"),
+    row("max", "relu.s16x2|s32", "T = T T"),
+    row("dp4a", "WORD.WORD", "s32 = T U s32"),
+    row("dp2a", "lo|hi.WORD.WORD", "s32 = T U s32"),
+    // Bits.
+    row("popc", "b32|b64", "u32 = T"),
+    row("clz", "b32|b64", "u32 = T"),
+    row("bfind", "shiftamt?.u32|u64|s32|s64", "u32 = T"),
+    row("fns", "b32", "b32 = b32 b32 s32"),
+    row("brev", "b32|b64", "T = T"),
+    row("bfe", "u32|u64|s32|s64", "T = T u32 u32"),
+    row("bfi", "b32|b64", "T = T T u32 u32"),
+    row("bmsk", "clamp|wrap.b32", "T = T T"),
+    row("szext", "clamp|wrap.u32|s32", "T = T u32"),
+    row("and", "pred|b16|b32|b64", "T = T T"),
+    row("or", "pred|b16|b32|b64", "T = T T"),
+    row("xor", "pred|b16|b32|b64", "T = T T"),
+    row("not", "pred|b16|b32|b64", "T = T"),
+    row("cnot", "b16|b32|b64", "T = T"),
+    row("lop3", "b32", "T = T T T u32"),
+    row("lop3", "BOOL.b32", "T|p = T T T u32 !p"),
+    row("shf", "l|r.clamp|wrap.b32", "T = T T u32"),
+    row("shl", "b16|b32|b64", "T = T u32"),
+    row("shr", "b16|b32|b64|INT", "T = T u32"),
+    row("prmt", "b32.f4e|b4e|rc8|ecl|ecr|rc16?", "T = T T u32"),
+    // Comparisons and choices.
+    row("set", "ICMP.b32|WORD|f32.b16|b32|b64|INT", "T = U U"),
+    row("set", "ICMP.BOOL.b32|WORD|f32.b16|b32|b64|INT", "T = U U !p"),
+    row("set", "FCMP.ftz?.b32|WORD|f32.f32|f64|f16|bf16", "T = U U"),
+    row("set", "FCMP.BOOL.ftz?.b32|WORD|f32.f32|f64|f16|bf16", "T = U U !p"),
+    row("set", "FCMP.ftz?.f16|bf16|u16|s16.f16|bf16", "T = U U"),
+    row("set", "FCMP.BOOL.ftz?.f16|bf16|u16|s16.f16|bf16", "T = U U !p"),
+    row("set", "FCMP.ftz?.f16x2|bf16x2.f16x2|bf16x2", "T = U U"),
+    row("setp", "ICMP.b16|b32|b64|INT", "p|p = T T"),
+    row("setp", "ICMP.BOOL.b16|b32|b64|INT", "p|p = T T !p"),
+    row("setp", "FCMP.ftz?.f32|f64|f16|bf16", "p|p = T T"),
+    row("setp", "FCMP.BOOL.ftz?.f32|f64|f16|bf16", "p|p = T T !p"),
+    row("setp", "FCMP.ftz?.f16x2|bf16x2", "p|p = T T"),
+    row("setp", "FCMP.BOOL.ftz?.f16x2|bf16x2", "p|p = T T !p"),
+    row("selp", "b16|b32|b64|INT|f32|f64", "T = T T p"),
+    row("slct", "ftz?.b16|b32|b64|INT|f32|f64.s32|f32", "T = T T U"),
+    // Floating point.
+    row("add", "ROUND?.ftz?.sat?.f32", "T = T T"),
+    row("add", "ROUND?.f64", "T = T T"),
+    row("add", "rn?.ftz?.sat?.NARROW", "T = T T"),
+    row("sub", "ROUND?.ftz?.sat?.f32", "T = T T"),
+    row("sub", "ROUND?.f64", "T = T T"),
+    row("sub", "rn?.ftz?.sat?.NARROW", "T = T T"),
+    row("mul", "ROUND?.ftz?.sat?.f32", "T = T T"),
+    row("mul", "ROUND?.f64", "T = T T"),
+    row("mul", "rn?.ftz?.sat?.NARROW", "T = T T"),
+    row("fma", "ROUND.ftz?.sat?.f32", "T = T T T"),
+    row("fma", "ROUND.f64", "T = T T T"),
+    row("fma", "rn.ftz?.sat?.relu?.NARROW", "T = T T T"),
+    row("mad", "ROUND?.ftz?.sat?.f32", "T = T T T"),
+    row("mad", "ROUND.f64", "T = T T T"),
+    row("div", "approx|full|rn|rz|rm|rp.ftz?.f32", "T = T T"),
+    row("div", "ROUND.f64", "T = T T"),
+    row("rcp", "approx|rn|rz|rm|rp.ftz?.f32|f64", "T = T"),
+    row("sqrt", "approx|rn|rz|rm|rp.ftz?.f32", "T = T"),
+    row("sqrt", "ROUND.f64", "T = T"),
+    row("rsqrt", "approx.ftz?.f32|f64", "T = T"),
+    row("sin", "approx.ftz?.f32", "T = T"),
+    row("cos", "approx.ftz?.f32", "T = T"),
+    row("lg2", "approx.ftz?.f32", "T = T"),
+    row("ex2", "approx.ftz?.f32|NARROW", "T = T"),
+    row("tanh", "approx.f32|NARROW", "T = T"),
+    row("abs", "ftz?.f32|f64|NARROW", "T = T"),
+    row("neg", "ftz?.f32|f64|NARROW", "T = T"),
+    row("min", "f64", "T = T T"),
+    row("min", "ftz?.NaN?.f32|NARROW", "T = T T"),
+    row("min", "ftz?.NaN?.xorsign.abs.f32|NARROW", "T = T T"),
+    row("max", "f64", "T = T T"),
+    row("max", "ftz?.NaN?.f32|NARROW", "T = T T"),
+    row("max", "ftz?.NaN?.xorsign.abs.f32|NARROW", "T = T T"),
+    row("copysign", "f32|f64", "T = T T"),
+    row("testp", "finite|infinite|number|notanumber|normal|subnormal.f32|f64", "p = T"),
+    // Conversions of two numbers; the first becomes the upper half.
+    row("cvt", "rn|rz.relu?.f16x2|bf16x2.f32", "T = U U"),
+    row("cvt", "pack.sat.u16|s16.s32", "b32 = U U"),
+    row("cvt", "pack.sat.u8|s8.s32.b32", "b32 = U U b32"),
+    // Warps.
+    row("shfl", "sync.up|down|bfly|idx.b32", "T|p = T u32 u32 u32"),
+    row("shfl", "up|down|bfly|idx.b32", "T|p = T u32 u32"),
+    row("vote", "sync.all|any|uni.pred", "p = !p u32"),
+    row("vote", "all|any|uni.pred", "p = !p"),
+    row("vote", "sync.ballot.b32", "b32 = !p u32"),
+    row("vote", "ballot.b32", "b32 = !p"),
+    row("match", "any.sync.b32|b64", "b32 = T u32"),
+    row("match", "all.sync.b32|b64", "b32|p = T u32"),
+    row("activemask", "b32", "b32 ="),
+    row("redux", "sync.add|min|max.WORD", "T = T u32"),
+    row("redux", "sync.and|or|xor.b32", "T = T u32"),
+    row("elect", "sync", "b32|p = u32"),
+    row("nanosleep", "u32", "= u32"),
+    // Barriers and fences; the number of a barrier, then how many threads it waits for.
+    row("bar_sync", "", "= u32 u32?"),
+    row("bar_red", "and|or.pred", "p = u32 u32? !p"),
+    row("bar_red", "popc.u32", "u32 = u32 u32? !p"),
+    row("bar", "warp.sync", "= u32"),
+    row("membar", "cta|gl|sys", "="),
+    row("fence", "sc|acq_rel|acquire|release?.cta|cluster|gpu|sys", "="),
+    // Memory, besides accesses.
+    row("cvta", "to?.global|const|local|shared|shared::cta.u64", "T = T"),
+    row(
+        "createpolicy",
+        "fractional.L2::evict_last|L2::evict_first|L2::evict_normal|L2::evict_unchanged.b64",
+        "T = f32?",
+    ),
+    row("trap", "", "="),
+    row("brkpt", "", "="),
+];

@@ -1,0 +1,86 @@
+//! The types of PTX.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Bits,
+    Integer,
+    Float,
+    /// Two numbers of 16 bits, or a format that no register is declared with.
+    Packed,
+    Predicate,
+}
+
+/// A type. Its name is that of the type in the headers, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Type {
+    pub(super) name: &'static str,
+    pub(super) bits: u32,
+    pub(super) class: Class,
+}
+
+const fn of(name: &'static str, bits: u32, class: Class) -> Type {
+    Type { name, bits, class }
+}
+
+const TYPES: [Type; 24] = [
+    of("b8", 8, Class::Bits),
+    of("b16", 16, Class::Bits),
+    of("b32", 32, Class::Bits),
+    of("b64", 64, Class::Bits),
+    of("b128", 128, Class::Bits),
+    of("u8", 8, Class::Integer),
+    of("u16", 16, Class::Integer),
+    of("u32", 32, Class::Integer),
+    of("u64", 64, Class::Integer),
+    of("s8", 8, Class::Integer),
+    of("s16", 16, Class::Integer),
+    of("s32", 32, Class::Integer),
+    of("s64", 64, Class::Integer),
+    of("f16", 16, Class::Float),
+    of("f32", 32, Class::Float),
+    of("f64", 64, Class::Float),
+    of("f16x2", 32, Class::Packed),
+    of("bf16", 16, Class::Packed),
+    of("bf16x2", 32, Class::Packed),
+    of("u16x2", 32, Class::Packed),
+    of("s16x2", 32, Class::Packed),
+    of("tf32", 32, Class::Packed),
+    of("pred", 1, Class::Predicate),
+    // The result of instructions that have none.
+    of("none", 0, Class::Packed),
+];
+
+impl Type {
+    pub(super) fn named(name: &str) -> Option<Type> {
+        TYPES.into_iter().find(|it| it.name == name)
+    }
+
+    /// The type of bits that a register of this type is kept as.
+    pub(super) fn register(self) -> Type {
+        let name = match self.bits {
+            1 => "pred",
+            8 => "b8",
+            16 => "b16",
+            64 => "b64",
+            128 => "b128",
+            _ => "b32",
+        };
+        Type::named(name).unwrap_or(self)
+    }
+
+    /// The integer type of twice the bits.
+    pub(super) fn doubled(self) -> Option<Type> {
+        let letter = self.name.chars().next()?;
+        Type::named(&format!("{letter}{}", 2 * self.bits))
+    }
+
+    /// True if an instruction of this type takes a register of another one: of bits, or of the same class.
+    pub(super) fn takes(self, register: Type) -> bool {
+        let both = (self.class, register.class);
+        let is_alike = self.class == register.class
+            || (both.0 == Class::Bits && both.1 != Class::Predicate)
+            || (both.1 == Class::Bits && both.0 != Class::Predicate)
+            || both == (Class::Packed, Class::Integer);
+        self.bits == register.bits && is_alike
+    }
+}

@@ -1,0 +1,492 @@
+//! A statement as C++: its operands, its registers, and what its instructions are written with.
+
+use super::parser::{Instruction, Item, Offset, Operand, Placed, Value, Wrong};
+use super::special;
+use super::statement::{self, Constraint, Statement, Use};
+use super::types::{Class, Type};
+use crate::tokens::Tokens;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// In front of the names of the headers.
+pub(super) const HEADER: &str = "::cuda_c::ptx::";
+
+/// A barrier for the compiler.
+const FENCE: &str = "__asm__ volatile(\"\" ::: \"memory\"); ";
+
+/// A register: the variable, and its type.
+#[derive(Clone, Debug)]
+struct Register {
+    variable: String,
+    kind: Type,
+}
+
+/// The names between two braces.
+#[derive(Debug, Default)]
+struct Scope {
+    registers: HashMap<String, Register>,
+    /// `name<count>`: those that are used become registers.
+    families: Vec<(String, u64, Type)>,
+    labels: HashMap<String, String>,
+}
+
+/// Where the result of an instruction goes; `None` for `_`.
+pub(super) struct Target(Option<Register>);
+
+pub(super) struct Writer<'t, 'a> {
+    tokens: &'t Tokens<'a>,
+    statement: &'t Statement,
+    /// Of the statement among those of its text.
+    number: usize,
+    /// The carry.
+    pub(super) carry: &'static str,
+    scopes: Vec<Scope>,
+    bound: Vec<Option<Register>>,
+    variables: usize,
+    declarations: String,
+    pub(super) body: String,
+    line: usize,
+}
+
+/// Writes a statement. `keeps_carry` is true if others of the text may ask for its carry.
+///
+/// # Errors
+/// What is wrong, and at which byte of its text.
+pub(super) fn write(
+    tokens: &Tokens<'_>,
+    statement: &Statement,
+    items: &[Placed],
+    number: usize,
+    keeps_carry: bool,
+) -> Result<String, Wrong> {
+    let line = tokens.line(statement.range.start).map_or(0, |(_, line)| line);
+    let mut writer = Writer {
+        tokens,
+        statement,
+        number,
+        carry: if keeps_carry { "::gpuarray_abi::carry" } else { "gpuarray_carry" },
+        scopes: Vec::new(),
+        bound: Vec::new(),
+        variables: 0,
+        declarations: String::new(),
+        body: String::new(),
+        line,
+    };
+    let (before, after) = writer.operands();
+    writer.items(items)?;
+    let mut text = format!("{{ {before}");
+    if !keeps_carry && uses_carry(items) {
+        text.push_str("bool gpuarray_carry __attribute__((unused)) = false; ");
+    }
+    let is_fenced = statement.clobbers_memory
+        || (statement.is_volatile && items.iter().any(|it| touches_memory(&it.item)));
+    let fence = if is_fenced { FENCE } else { "" };
+    let (declarations, body) = (&writer.declarations, &writer.body);
+    let _ = write!(text, "{declarations}{fence}{{ {body}}} {fence}{after}}}");
+    let end = tokens.line(statement.range.end - 1).map_or(0, |(_, line)| line);
+    writer.body.clear();
+    writer.go_to(end);
+    Ok(text + &writer.body)
+}
+
+fn instructions(items: &[Placed]) -> impl Iterator<Item = &Instruction> {
+    items.iter().filter_map(|it| match &it.item {
+        Item::Instruction(instruction) => Some(instruction),
+        _ => None,
+    })
+}
+
+fn reads_carry(instruction: &Instruction) -> bool {
+    matches!(instruction.name.as_str(), "addc" | "subc" | "madc")
+}
+
+fn writes_carry(instruction: &Instruction) -> bool {
+    instruction.modifiers.iter().any(|it| it == "cc")
+}
+
+fn uses_carry(items: &[Placed]) -> bool {
+    instructions(items).any(|it| reads_carry(it) || writes_carry(it))
+}
+
+/// True if a statement asks for the carry of an earlier one.
+pub(super) fn asks_for_carry(items: &[Placed]) -> bool {
+    let first =
+        instructions(items).find(|it| reads_carry(it) || (writes_carry(it) && it.guard.is_none()));
+    first.is_some_and(reads_carry)
+}
+
+/// True for what the compiler may not leave out or move where the statement is volatile.
+fn touches_memory(item: &Item) -> bool {
+    let Item::Instruction(instruction) = item else { return false };
+    match instruction.name.as_str() {
+        "ld" | "ldu" => !instruction.modifiers.iter().any(|it| it == "nc"),
+        "st" | "atom" | "red" | "cp" => true,
+        _ => false,
+    }
+}
+
+impl Writer<'_, '_> {
+    /// Goes to a line of the program, by a line of its own.
+    fn go_to(&mut self, line: usize) {
+        let Some((file, _)) = self.tokens.line(self.statement.range.start) else { return };
+        if line != self.line {
+            let _ = write!(self.body, "\n# {line} \"{file}\"\n");
+            self.line = line;
+        }
+    }
+
+    fn fresh(&mut self) -> String {
+        self.variables += 1;
+        format!("gpuarray_r{}", self.variables)
+    }
+
+    /// What is in front of the instructions and behind them: values of operands, and results.
+    fn operands(&mut self) -> (String, String) {
+        let mut after = String::new();
+        for (number, operand) in self.statement.operands.iter().enumerate() {
+            let line = self.tokens.line(operand.expression.start).map_or(self.line, |it| it.1);
+            self.go_to(line);
+            let source = statement::source(self.tokens, operand.expression.clone());
+            let end = self.tokens.line(operand.expression.end - 1).map_or(line, |it| it.1);
+            self.line = end;
+            let value = format!("gpuarray_v{number}");
+            let reference = if operand.how == Use::Read { "const auto" } else { "auto&&" };
+            let _ = write!(self.body, "{reference} {value} = ({source}); ");
+            let letter = match operand.letter {
+                Constraint::Register(letter) => letter,
+                Constraint::Number => {
+                    let _ = write!(
+                        self.body,
+                        "static_assert({HEADER}is_number<decltype({value})>, \"operand %{number} of asm: the constraint \\\"n\\\" takes integers\"); "
+                    );
+                    self.bound.push(None);
+                    continue;
+                }
+                Constraint::Same(earlier) => {
+                    let register = self.bound.get(earlier).cloned().flatten();
+                    if let Some(Register { variable, kind }) = &register {
+                        let bits = kind.register().name;
+                        let _ =
+                            write!(self.body, "{variable} = {HEADER}in<{HEADER}{bits}>({value}); ");
+                    }
+                    self.bound.push(register);
+                    continue;
+                }
+            };
+            let (name, what) = match letter {
+                'h' => ("b16", "integers of 16 bits"),
+                'r' => ("b32", "integers of 32 bits"),
+                'l' => ("b64", "integers of 64 bits and pointers"),
+                'q' => ("b128", "integers of 128 bits"),
+                'f' => ("f32", "float"),
+                _ => ("f64", "double"),
+            };
+            let kind = Type::named(name).unwrap_or_else(|| unreachable!("a type of the table"));
+            let _ = write!(
+                self.body,
+                "static_assert({HEADER}fits<'{letter}', decltype({value})>, \"operand %{number} of asm: the constraint \\\"{letter}\\\" takes {what}\"); "
+            );
+            let variable = self.fresh();
+            let bits = kind.register().name;
+            let first = match operand.how {
+                Use::Write => "0".to_owned(),
+                Use::Read | Use::Both => format!("{HEADER}in<{HEADER}{bits}>({value})"),
+            };
+            let _ =
+                write!(self.body, "{HEADER}{bits} {variable} __attribute__((unused)) = {first}; ");
+            if operand.how != Use::Read {
+                let _ = write!(after, "{HEADER}out({value}, {variable}); ");
+            }
+            self.bound.push(Some(Register { variable, kind }));
+        }
+        (std::mem::take(&mut self.body), after)
+    }
+
+    fn items(&mut self, items: &[Placed]) -> Result<(), Wrong> {
+        let mut labels = self.labels(items)?.into_iter();
+        self.scopes.push(Scope { labels: labels.next().unwrap_or_default(), ..Scope::default() });
+        for Placed { at, item } in items {
+            let line = self.line_of(*at);
+            match item {
+                Item::Open => {
+                    let labels = labels.next().unwrap_or_default();
+                    self.scopes.push(Scope { labels, ..Scope::default() });
+                }
+                Item::Close => {
+                    self.scopes.pop();
+                }
+                Item::Label(name) => {
+                    let label = self.label(name).unwrap_or_default();
+                    let _ = write!(self.body, "{label}: __attribute__((unused)); ");
+                }
+                Item::Registers { kind, names } => {
+                    self.declare(kind, names).map_err(|what| (*at, what))?;
+                }
+                Item::Instruction(instruction) => {
+                    self.go_to(line);
+                    let wrong = |what| (*at, format!("inline PTX: '{}' {what}", instruction.text));
+                    self.guarded(instruction).map_err(wrong)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The line of the program for a byte of the statement's text.
+    fn line_of(&self, at: usize) -> usize {
+        let lines = &self.statement.lines;
+        let after = lines.partition_point(|it| it.0 <= at);
+        lines[..after].last().map_or(self.line, |it| it.1)
+    }
+
+    /// The labels of each scope, in the order in which scopes open.
+    fn labels(&self, items: &[Placed]) -> Result<Vec<HashMap<String, String>>, Wrong> {
+        let mut all = vec![HashMap::new()];
+        let mut open = vec![0];
+        let mut count = 0;
+        for Placed { at, item } in items {
+            match item {
+                Item::Open => {
+                    open.push(all.len());
+                    all.push(HashMap::new());
+                }
+                Item::Close => {
+                    open.pop();
+                }
+                Item::Label(name) => {
+                    let label = format!("gpuarray_label_{}_{count}", self.number);
+                    count += 1;
+                    let scope = &mut all[*open.last().unwrap_or(&0)];
+                    if scope.insert(name.clone(), label).is_some() {
+                        return Err((*at, format!("inline PTX: the label {name} is there twice")));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    /// The label of C++ for one that is seen here.
+    pub(super) fn label(&self, name: &str) -> Option<String> {
+        self.scopes.iter().rev().find_map(|it| it.labels.get(name).cloned())
+    }
+
+    fn declare(&mut self, kind: &str, names: &[(String, Option<u64>)]) -> Result<(), String> {
+        let known = Type::named(kind).filter(|it| {
+            it.bits > 0 && !matches!(kind, "tf32" | "bf16" | "bf16x2" | "u16x2" | "s16x2")
+        });
+        let kind = known.ok_or_else(|| {
+            format!("inline PTX: there are no registers of type .{kind} on the host; allowed are .pred, .b8 to .b128, .u8 to .u64, .s8 to .s64, .f16, .f16x2, .f32 and .f64")
+        })?;
+        for (name, count) in names {
+            match count {
+                None => {
+                    self.register(name, kind);
+                }
+                Some(count) => {
+                    if let Some(scope) = self.scopes.last_mut() {
+                        scope.families.push((name.clone(), *count, kind));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A new register of the innermost scope.
+    fn register(&mut self, name: &str, kind: Type) -> Register {
+        let variable = self.fresh();
+        let _ = write!(
+            self.declarations,
+            "{HEADER}{} {variable} __attribute__((unused)) = 0; ",
+            kind.register().name
+        );
+        let register = Register { variable, kind };
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.registers.insert(name.to_owned(), register.clone());
+        }
+        register
+    }
+
+    fn find(&mut self, name: &str) -> Option<Register> {
+        for at in (0..self.scopes.len()).rev() {
+            if let Some(register) = self.scopes[at].registers.get(name) {
+                return Some(register.clone());
+            }
+            let of_family = self.scopes[at].families.iter().find_map(|(prefix, count, kind)| {
+                let digits = name.strip_prefix(prefix.as_str())?;
+                let is_plain = digits == "0" || !digits.starts_with('0');
+                let number: u64 = digits.parse().ok().filter(|_| is_plain)?;
+                (number < *count).then_some(*kind)
+            });
+            if let Some(kind) = of_family {
+                let register = self.register(name, kind);
+                // It belongs to the scope of its family.
+                if let Some(scope) = self.scopes.last_mut() {
+                    scope.registers.remove(name);
+                }
+                self.scopes[at].registers.insert(name.to_owned(), register.clone());
+                return Some(register);
+            }
+        }
+        None
+    }
+
+    /// The register that an operand names; `None` for one that is none.
+    fn named(&mut self, value: &Value) -> Result<Option<Register>, String> {
+        match value {
+            Value::Word(name) => Ok(self.find(name)),
+            Value::Bound(number) => Ok(self.bound.get(*number).cloned().flatten()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The expression of an argument of a type. With `wider` its register may have more bits.
+    pub(super) fn argument(
+        &mut self,
+        operand: &Operand,
+        kind: Type,
+        wider: bool,
+    ) -> Result<String, String> {
+        if operand.is_negated {
+            return Err("negates what is no predicate, or where none may be negated".into());
+        }
+        self.value(operand, kind, wider)
+    }
+
+    /// The same, of a predicate that may be negated.
+    pub(super) fn predicate(&mut self, operand: &Operand) -> Result<String, String> {
+        let kind = Type::named("pred").unwrap_or_else(|| unreachable!("a type of the table"));
+        let value = self.value(operand, kind, false)?;
+        Ok(if operand.is_negated { format!("!{value}") } else { value })
+    }
+
+    fn value(&mut self, operand: &Operand, kind: Type, wider: bool) -> Result<String, String> {
+        let as_kind = |text: &str| format!("{HEADER}as<{HEADER}{}>({text})", kind.name);
+        if let Some(register) = self.named(&operand.value)? {
+            if operand.selector.is_some() {
+                return Err("selects a part of a register, which it does not do".into());
+            }
+            return match kind.takes(register.kind) || (wider && holds(register.kind, kind)) {
+                true => Ok(as_kind(&register.variable)),
+                false => Err(mismatch(register.kind, kind)),
+            };
+        }
+        match &operand.value {
+            Value::Word(name) => {
+                let found = special::register(name, operand.selector.as_deref());
+                let (text, own) = found.ok_or_else(|| unknown(name))?;
+                let own = Type::named(own).unwrap_or(kind);
+                match kind.takes(own) || (wider && holds(own, kind)) {
+                    true => Ok(as_kind(text)),
+                    false => Err(mismatch(own, kind)),
+                }
+            }
+            Value::Bound(number) => Ok(as_kind(&format!("({HEADER}b64)gpuarray_v{number}"))),
+            Value::Integer(value) if kind.class == Class::Predicate => {
+                Ok(if *value != 0 { "true".into() } else { "false".into() })
+            }
+            Value::Integer(value) if kind.class != Class::Float => {
+                Ok(as_kind(&literal(*value as u64)))
+            }
+            Value::Integer(_) => Err(format!("has an integer for a number of type .{}", kind.name)),
+            Value::Single(bits) => match (kind.class, kind.bits) {
+                (Class::Float, 64) => {
+                    Ok(as_kind(&literal(f64::from(f32::from_bits(*bits)).to_bits())))
+                }
+                (Class::Float | Class::Bits, 32) => Ok(as_kind(&literal(u64::from(*bits)))),
+                _ => Err(format!("has a float for a number of type .{}", kind.name)),
+            },
+            Value::Double(value) => match (kind.class, kind.bits) {
+                (Class::Float, 32) => Ok(as_kind(&literal(u64::from((*value as f32).to_bits())))),
+                (Class::Float | Class::Bits, 64) => Ok(as_kind(&literal(value.to_bits()))),
+                _ => Err(format!("has a double for a number of type .{}", kind.name)),
+            },
+            _ => Err("has an operand of a form that it does not take".into()),
+        }
+    }
+
+    /// Where a result of a type goes. With `wider` its register may have more bits.
+    pub(super) fn target(
+        &mut self,
+        operand: &Operand,
+        kind: Type,
+        wider: bool,
+    ) -> Result<Target, String> {
+        if operand.value == Value::Word("_".to_owned()) {
+            return Ok(Target(None));
+        }
+        let is_plain = !operand.is_negated && operand.selector.is_none();
+        let register = self.named(&operand.value)?.filter(|_| is_plain);
+        let register = register.ok_or_else(|| match &operand.value {
+            Value::Word(name) => unknown(name),
+            _ => "has a result that is no register".to_owned(),
+        })?;
+        match kind.takes(register.kind) || (wider && holds(register.kind, kind)) {
+            true => Ok(Target(Some(register))),
+            false => Err(mismatch(register.kind, kind)),
+        }
+    }
+
+    /// Assigns an expression.
+    pub(super) fn assign(&mut self, target: &Target, expression: &str) {
+        let _ = match &target.0 {
+            Some(Register { variable, kind }) => {
+                let bits = kind.register().name;
+                write!(self.body, "{variable} = {HEADER}put<{HEADER}{bits}>({expression}); ")
+            }
+            None => write!(self.body, "(void)({expression}); "),
+        };
+    }
+
+    /// The expression of an address; `is_narrow` allows one of 32 bits.
+    pub(super) fn address(&mut self, operand: &Operand, is_narrow: bool) -> Result<String, String> {
+        let Value::Address { base, offset } = &operand.value else {
+            return Err("has no address in brackets".into());
+        };
+        let (narrow, wide) = (Type::named("b32"), Type::named("b64"));
+        let register = self.named(&base.value)?;
+        let is_32 = register.is_some_and(|it| it.kind.bits == 32) && is_narrow;
+        let kind = if is_32 { narrow } else { wide };
+        let kind = kind.unwrap_or_else(|| unreachable!("a type of the table"));
+        let base = self.argument(base, kind, false)?;
+        let offset = match offset {
+            Offset::Constant(0) => String::new(),
+            Offset::Constant(value) => format!(" + {}", literal(*value as u64)),
+            Offset::Bound(number) => {
+                if self.bound.get(*number).is_some_and(Option::is_some) {
+                    return Err("adds a register to an address; what is added is a constant".into());
+                }
+                format!(" + ({HEADER}b64)gpuarray_v{number}")
+            }
+        };
+        Ok(format!("({HEADER}b64){base}{offset}"))
+    }
+
+    /// The number of bits of the register that an operand names.
+    pub(super) fn bits(&mut self, operand: &Operand) -> Option<u32> {
+        self.named(&operand.value).ok().flatten().map(|it| it.kind.bits)
+    }
+}
+
+/// A number of C++ with these bits.
+fn literal(value: u64) -> String {
+    format!("{value:#x}ull")
+}
+
+/// True for a register that holds a narrower number.
+fn holds(register: Type, kind: Type) -> bool {
+    let is_number = !matches!(register.class, Class::Predicate | Class::Float | Class::Packed);
+    is_number && kind.class != Class::Predicate && register.bits > kind.bits
+}
+
+fn mismatch(register: Type, kind: Type) -> String {
+    format!("takes .{}, and the operand is .{}", kind.name, register.name)
+}
+
+fn unknown(name: &str) -> String {
+    format!(
+        "names {name}, which is no register here: a register is known in the asm statement that declares it"
+    )
+}
