@@ -4,6 +4,7 @@
 //! `include/cuda_c/ptx/` for each instruction, and the results. Lines stay those of the program: what is
 //! written for an instruction is on the line of its string.
 
+mod arguments;
 mod constant;
 mod instruction;
 mod lexer;
@@ -13,6 +14,8 @@ mod parser;
 mod special;
 mod statement;
 mod table;
+#[cfg(test)]
+mod tests;
 mod types;
 mod video;
 mod writer;
@@ -77,14 +80,15 @@ fn read(
         let token = token.min(tokens.len() - 1);
         format!("{}: error: inline PTX: {what}\n", tokens.place(token))
     };
-    let statement = statement::read(tokens, site.at).map_err(message)?;
-    if is_hip && !statement.text.trim().is_empty() {
+    let statement = statement::read(tokens, site.at);
+    if is_hip && !statement.as_ref().is_ok_and(|it| it.text.trim().is_empty()) {
         return Err(format!(
             "{}: error: inline assembly of AMD's processors is not there on the host; use the functions \
              of HIP, or other code where __GPUARRAY_HOST__ is defined\n",
             tokens.place(site.at)
         ));
     }
+    let statement = statement.map_err(message)?;
     let wrong = |wrong| placed(tokens, &statement, &wrong);
     let lexemes = lexer::read(&statement, number)
         .map_err(|(at, what)| wrong((at, format!("inline PTX: {what}"))))?;

@@ -107,7 +107,7 @@ fn what_no_unit_can_have_is_refused_by_name() {
     let refused = |text: &str| unit(text, &[], Some(&HashSet::new()), false).expect_err("refused");
     let launch = refused("# 1 \"k.cu\"\nvoid f() {\n k<<<1, 2>>>(); }");
     assert!(launch.starts_with("k.cu:2: error: a kernel cannot launch kernels"), "{launch}");
-    let ptx = refused("# 1 \"k.cu\"\nvoid f() { asm volatile (\"x\"); }");
+    let ptx = refused("# 1 \"k.cu\"\n__gpuarray_variable__ void f() { asm volatile (\"x\"); }");
     assert!(ptx.starts_with("k.cu:1: error: inline PTX"), "{ptx}");
     assert!(
         unit("int f() __asm__(\"g\"); void h() { a << b; }", &[], Some(&HashSet::new()), false)

@@ -45,7 +45,14 @@ pub(super) fn read(statement: &Statement, number: usize) -> Result<Vec<Token>, (
         if first == '/' && reader.skip_comment(start)? {
             continue;
         }
-        let lexeme = reader.lexeme(start, first)?;
+        // What follows a dot is a name, `128B` of `L2::128B` too.
+        let is_part = all.last().is_some_and(|it: &Token| {
+            it.end == start && matches!(it.lexeme, Lexeme::Mark('.' | ':'))
+        });
+        let lexeme = match is_part && is_name(first) {
+            true => reader.word("")?,
+            false => reader.lexeme(start, first)?,
+        };
         let end = reader.position();
         all.push(Token { lexeme, start, end });
     }

@@ -34,10 +34,10 @@ fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
             "shared" | "shared::cta" => found.is_shared = true,
             "global" | "const" | "local" => {}
             "weak" | "cta" | "cluster" | "gpu" | "sys" => {}
-            "volatile" | "relaxed" | "mmio" => found.order = Some("__ATOMIC_RELAXED"),
-            "acquire" => found.order = Some("__ATOMIC_ACQUIRE"),
-            "release" => found.order = Some("__ATOMIC_RELEASE"),
-            "acq_rel" => found.order = Some("__ATOMIC_ACQ_REL"),
+            "volatile" | "relaxed" | "mmio" => found.order = Some("relaxed"),
+            "acquire" => found.order = Some("acquire"),
+            "release" => found.order = Some("release"),
+            "acq_rel" => found.order = Some("acq_rel"),
             "v2" => found.count = Some(2),
             "v4" => found.count = Some(4),
             "v8" => found.count = Some(8),
@@ -91,7 +91,7 @@ fn accessed(instruction: &Instruction) -> Result<(&[String], Type), String> {
 }
 
 /// The numbers of a vector, or the one that is accessed.
-fn parts<'o>(operand: &'o Operand, count: Option<usize>) -> Result<Vec<&'o Operand>, String> {
+fn parts(operand: &Operand, count: Option<usize>) -> Result<Vec<&Operand>, String> {
     match (&operand.value, count) {
         (Value::Vector(parts), Some(count)) if parts.len() == count => Ok(parts.iter().collect()),
         (Value::Vector(_), None) => Err("has a vector, and says neither .v2 nor .v4".into()),
@@ -107,9 +107,7 @@ fn parts<'o>(operand: &'o Operand, count: Option<usize>) -> Result<Vec<&'o Opera
 pub(super) fn load(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
     let access = access(modifiers);
-    if !access.others.is_empty()
-        || matches!(access.order, Some("__ATOMIC_RELEASE" | "__ATOMIC_ACQ_REL"))
-    {
+    if !access.others.is_empty() || matches!(access.order, Some("release" | "acq_rel")) {
         return Err(unknown(instruction));
     }
     let operands = access.operands(instruction, 2)?;
@@ -122,7 +120,7 @@ pub(super) fn load(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
     for (number, target) in targets.iter().enumerate() {
         let place = element(access.count, number);
         let value = match access.order {
-            Some(order) => format!("{HEADER}load<{order}>(&{place})"),
+            Some(order) => format!("{HEADER}load<{}>(&{place})", modes(&[order])),
             None => place,
         };
         writer.assign(target, &value);
@@ -144,9 +142,7 @@ fn element(count: Option<usize>, number: usize) -> String {
 pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Result<(), String> {
     let (modifiers, kind) = accessed(instruction)?;
     let access = access(modifiers);
-    if !access.others.is_empty()
-        || matches!(access.order, Some("__ATOMIC_ACQUIRE" | "__ATOMIC_ACQ_REL"))
-    {
+    if !access.others.is_empty() || matches!(access.order, Some("acquire" | "acq_rel")) {
         return Err(unknown(instruction));
     }
     let operands = access.operands(instruction, 2)?;
@@ -159,7 +155,10 @@ pub(super) fn store(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
     for (number, value) in values.iter().enumerate() {
         let place = element(access.count, number);
         let _ = match access.order {
-            Some(order) => write!(writer.body, "{HEADER}store<{order}>(&{place}, {value}); "),
+            Some(order) => {
+                let order = modes(&[order]);
+                write!(writer.body, "{HEADER}store<{order}>(&{place}, {value}); ")
+            }
             None => write!(writer.body, "{place} = {value}; "),
         };
     }
@@ -203,12 +202,7 @@ pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> 
     for operand in &operands[first + 1..first + 1 + arguments] {
         values.push(writer.argument(operand, kind, false)?);
     }
-    let order = match access.order {
-        Some("__ATOMIC_ACQUIRE") => "acquire",
-        Some("__ATOMIC_RELEASE") => "release",
-        Some("__ATOMIC_ACQ_REL") => "acq_rel",
-        _ => "relaxed",
-    };
+    let order = access.order.unwrap_or("relaxed");
     let expression = function("atom", &[operation, order], &[kind], &values);
     match has_result {
         true => {

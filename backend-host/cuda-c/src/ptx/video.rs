@@ -127,7 +127,7 @@ fn selector(operand: &Operand, lanes: u32, number: usize) -> Option<String> {
             None => (16, digits(selector, 'h', 2)?),
         };
         let [part] = part.as_slice() else { return None };
-        return Some(format!("{:#x}u", bits << 8 | part * bits));
+        return Some(format!("{:#x}u", (bits << 8) | (part * bits)));
     }
     if number == 0 {
         let all = digits(selector, letter, parts)?;

@@ -1,9 +1,8 @@
 //! A statement as C++: its operands, its registers, and what its instructions are written with.
 
-use super::parser::{Instruction, Item, Offset, Operand, Placed, Value, Wrong};
-use super::special;
+use super::parser::{Instruction, Item, Placed, Wrong};
 use super::statement::{self, Constraint, Statement, Use};
-use super::types::{Class, Type};
+use super::types::Type;
 use crate::tokens::Tokens;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,9 +15,9 @@ const FENCE: &str = "__asm__ volatile(\"\" ::: \"memory\"); ";
 
 /// A register: the variable, and its type.
 #[derive(Clone, Debug)]
-struct Register {
-    variable: String,
-    kind: Type,
+pub(super) struct Register {
+    pub(super) variable: String,
+    pub(super) kind: Type,
 }
 
 /// The names between two braces.
@@ -30,9 +29,6 @@ struct Scope {
     labels: HashMap<String, String>,
 }
 
-/// Where the result of an instruction goes; `None` for `_`.
-pub(super) struct Target(Option<Register>);
-
 pub(super) struct Writer<'t, 'a> {
     tokens: &'t Tokens<'a>,
     statement: &'t Statement,
@@ -41,7 +37,7 @@ pub(super) struct Writer<'t, 'a> {
     /// The carry.
     pub(super) carry: &'static str,
     scopes: Vec<Scope>,
-    bound: Vec<Option<Register>>,
+    pub(super) bound: Vec<Option<Register>>,
     variables: usize,
     declarations: String,
     pub(super) body: String,
@@ -309,7 +305,7 @@ impl Writer<'_, '_> {
         register
     }
 
-    fn find(&mut self, name: &str) -> Option<Register> {
+    pub(super) fn find(&mut self, name: &str) -> Option<Register> {
         for at in (0..self.scopes.len()).rev() {
             if let Some(register) = self.scopes[at].registers.get(name) {
                 return Some(register.clone());
@@ -332,161 +328,4 @@ impl Writer<'_, '_> {
         }
         None
     }
-
-    /// The register that an operand names; `None` for one that is none.
-    fn named(&mut self, value: &Value) -> Result<Option<Register>, String> {
-        match value {
-            Value::Word(name) => Ok(self.find(name)),
-            Value::Bound(number) => Ok(self.bound.get(*number).cloned().flatten()),
-            _ => Ok(None),
-        }
-    }
-
-    /// The expression of an argument of a type. With `wider` its register may have more bits.
-    pub(super) fn argument(
-        &mut self,
-        operand: &Operand,
-        kind: Type,
-        wider: bool,
-    ) -> Result<String, String> {
-        if operand.is_negated {
-            return Err("negates what is no predicate, or where none may be negated".into());
-        }
-        self.value(operand, kind, wider)
-    }
-
-    /// The same, of a predicate that may be negated.
-    pub(super) fn predicate(&mut self, operand: &Operand) -> Result<String, String> {
-        let kind = Type::named("pred").unwrap_or_else(|| unreachable!("a type of the table"));
-        let value = self.value(operand, kind, false)?;
-        Ok(if operand.is_negated { format!("!{value}") } else { value })
-    }
-
-    fn value(&mut self, operand: &Operand, kind: Type, wider: bool) -> Result<String, String> {
-        let as_kind = |text: &str| format!("{HEADER}as<{HEADER}{}>({text})", kind.name);
-        if let Some(register) = self.named(&operand.value)? {
-            if operand.selector.is_some() {
-                return Err("selects a part of a register, which it does not do".into());
-            }
-            return match kind.takes(register.kind) || (wider && holds(register.kind, kind)) {
-                true => Ok(as_kind(&register.variable)),
-                false => Err(mismatch(register.kind, kind)),
-            };
-        }
-        match &operand.value {
-            Value::Word(name) => {
-                let found = special::register(name, operand.selector.as_deref());
-                let (text, own) = found.ok_or_else(|| unknown(name))?;
-                let own = Type::named(own).unwrap_or(kind);
-                match kind.takes(own) || (wider && holds(own, kind)) {
-                    true => Ok(as_kind(text)),
-                    false => Err(mismatch(own, kind)),
-                }
-            }
-            Value::Bound(number) => Ok(as_kind(&format!("({HEADER}b64)gpuarray_v{number}"))),
-            Value::Integer(value) if kind.class == Class::Predicate => {
-                Ok(if *value != 0 { "true".into() } else { "false".into() })
-            }
-            Value::Integer(value) if kind.class != Class::Float => {
-                Ok(as_kind(&literal(*value as u64)))
-            }
-            Value::Integer(_) => Err(format!("has an integer for a number of type .{}", kind.name)),
-            Value::Single(bits) => match (kind.class, kind.bits) {
-                (Class::Float, 64) => {
-                    Ok(as_kind(&literal(f64::from(f32::from_bits(*bits)).to_bits())))
-                }
-                (Class::Float | Class::Bits, 32) => Ok(as_kind(&literal(u64::from(*bits)))),
-                _ => Err(format!("has a float for a number of type .{}", kind.name)),
-            },
-            Value::Double(value) => match (kind.class, kind.bits) {
-                (Class::Float, 32) => Ok(as_kind(&literal(u64::from((*value as f32).to_bits())))),
-                (Class::Float | Class::Bits, 64) => Ok(as_kind(&literal(value.to_bits()))),
-                _ => Err(format!("has a double for a number of type .{}", kind.name)),
-            },
-            _ => Err("has an operand of a form that it does not take".into()),
-        }
-    }
-
-    /// Where a result of a type goes. With `wider` its register may have more bits.
-    pub(super) fn target(
-        &mut self,
-        operand: &Operand,
-        kind: Type,
-        wider: bool,
-    ) -> Result<Target, String> {
-        if operand.value == Value::Word("_".to_owned()) {
-            return Ok(Target(None));
-        }
-        let is_plain = !operand.is_negated && operand.selector.is_none();
-        let register = self.named(&operand.value)?.filter(|_| is_plain);
-        let register = register.ok_or_else(|| match &operand.value {
-            Value::Word(name) => unknown(name),
-            _ => "has a result that is no register".to_owned(),
-        })?;
-        match kind.takes(register.kind) || (wider && holds(register.kind, kind)) {
-            true => Ok(Target(Some(register))),
-            false => Err(mismatch(register.kind, kind)),
-        }
-    }
-
-    /// Assigns an expression.
-    pub(super) fn assign(&mut self, target: &Target, expression: &str) {
-        let _ = match &target.0 {
-            Some(Register { variable, kind }) => {
-                let bits = kind.register().name;
-                write!(self.body, "{variable} = {HEADER}put<{HEADER}{bits}>({expression}); ")
-            }
-            None => write!(self.body, "(void)({expression}); "),
-        };
-    }
-
-    /// The expression of an address; `is_narrow` allows one of 32 bits.
-    pub(super) fn address(&mut self, operand: &Operand, is_narrow: bool) -> Result<String, String> {
-        let Value::Address { base, offset } = &operand.value else {
-            return Err("has no address in brackets".into());
-        };
-        let (narrow, wide) = (Type::named("b32"), Type::named("b64"));
-        let register = self.named(&base.value)?;
-        let is_32 = register.is_some_and(|it| it.kind.bits == 32) && is_narrow;
-        let kind = if is_32 { narrow } else { wide };
-        let kind = kind.unwrap_or_else(|| unreachable!("a type of the table"));
-        let base = self.argument(base, kind, false)?;
-        let offset = match offset {
-            Offset::Constant(0) => String::new(),
-            Offset::Constant(value) => format!(" + {}", literal(*value as u64)),
-            Offset::Bound(number) => {
-                if self.bound.get(*number).is_some_and(Option::is_some) {
-                    return Err("adds a register to an address; what is added is a constant".into());
-                }
-                format!(" + ({HEADER}b64)gpuarray_v{number}")
-            }
-        };
-        Ok(format!("({HEADER}b64){base}{offset}"))
-    }
-
-    /// The number of bits of the register that an operand names.
-    pub(super) fn bits(&mut self, operand: &Operand) -> Option<u32> {
-        self.named(&operand.value).ok().flatten().map(|it| it.kind.bits)
-    }
-}
-
-/// A number of C++ with these bits.
-fn literal(value: u64) -> String {
-    format!("{value:#x}ull")
-}
-
-/// True for a register that holds a narrower number.
-fn holds(register: Type, kind: Type) -> bool {
-    let is_number = !matches!(register.class, Class::Predicate | Class::Float | Class::Packed);
-    is_number && kind.class != Class::Predicate && register.bits > kind.bits
-}
-
-fn mismatch(register: Type, kind: Type) -> String {
-    format!("takes .{}, and the operand is .{}", kind.name, register.name)
-}
-
-fn unknown(name: &str) -> String {
-    format!(
-        "names {name}, which is no register here: a register is known in the asm statement that declares it"
-    )
 }

@@ -16,23 +16,24 @@ template <class M, class T> static inline __attribute__((always_inline)) T* at(b
     else return (T*)address;
 }
 
-// Accesses that are one and are not left out.
-template <int ORDER, class T> static inline __attribute__((always_inline)) T load(const T* address) {
-    typedef BitsOf<T> W;
-    if constexpr (sizeof(T) > 8) return *(const volatile T*)address;
-    else return bits<T>((W)__atomic_load_n(reinterpret_cast<const W*>(address), ORDER));
-}
-template <int ORDER, class T> static inline __attribute__((always_inline)) void store(T* address, As<T> value) {
-    typedef BitsOf<T> W;
-    if constexpr (sizeof(T) > 8) *(volatile T*)address = value;
-    else __atomic_store_n(reinterpret_cast<W*>(address), bits<W>(value), ORDER);
-}
-
 template <class M>
 constexpr int order_of = has<M, m_acquire> ? __ATOMIC_ACQUIRE
                          : has<M, m_release> ? __ATOMIC_RELEASE
                          : has<M, m_acq_rel> ? __ATOMIC_ACQ_REL
                                              : __ATOMIC_RELAXED;
+
+// Accesses that are one and are not left out.
+template <class M, class T> static inline __attribute__((always_inline)) T load(const T* address) {
+    typedef BitsOf<T> W;
+    if constexpr (sizeof(T) > 8) return *(const volatile T*)address;
+    else return bits<T>((W)__atomic_load_n(reinterpret_cast<const W*>(address), order_of<M>));
+}
+template <class M, class T> static inline __attribute__((always_inline)) void store(T* address, As<T> value) {
+    typedef BitsOf<T> W;
+    if constexpr (sizeof(T) > 8) *(volatile T*)address = value;
+    else __atomic_store_n(reinterpret_cast<W*>(address), bits<W>(value), order_of<M>);
+}
+
 template <class M, class T> static inline __attribute__((always_inline)) T atom(T* address, As<T> value) {
     constexpr int order = order_of<M>;
     if constexpr (has<M, m_and>) return __atomic_fetch_and(address, value, order);
