@@ -22,6 +22,7 @@ mod writer;
 
 use crate::tokens::Tokens;
 use parser::Placed;
+pub(crate) use statement::is_statement;
 use statement::{Site, Statement};
 
 /// The header that a text with inline PTX needs behind the prelude.

@@ -180,3 +180,17 @@ extern "C" __global__ void chain(int *out, const int *in, int n) {
     let expected = |t: i32| kept(if t < 5 { t } else { 63 - t });
     assert_eq!(out, (0..64).map(expected).collect::<Vec<_>>());
 }
+
+#[test]
+fn inline_ptx_may_ask_for_the_thread_and_wait() {
+    let index =
+        "__device__ int index() { int i; asm(\"mov.u32 %0, %%tid.x;\" : \"=r\"(i)); return i; }";
+    let body = "s[t] = index() + 3; __syncthreads(); a[t] = s[t];";
+    assert!(!check(&kernel(index, body), |it| it + 3));
+    let wait = "__device__ void wait() { asm volatile(\"bar.sync 0;\" ::: \"memory\"); }";
+    let body = "s[t] = t; wait(); int other = s[n - 1 - t]; __syncthreads(); a[t] = other;";
+    assert!(!check(&kernel(wait, body), |it| THREADS as i32 - 1 - it));
+    let unused = "__device__ void fence() { asm volatile(\"membar.gl;\" ::: \"memory\"); }";
+    let body = "s[t] = t; __syncthreads(); a[t] = s[n - 1 - t];";
+    assert!(check(&kernel(unused, body), |it| THREADS as i32 - 1 - it));
+}

@@ -115,6 +115,9 @@ pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Res
         return Err(unknown(instruction));
     }
     check_rounding(&modifiers, to, from)?;
+    if modifiers.contains(&"sat") && holds_all(to, from) {
+        return Err("saturates where no number is out of range".into());
+    }
     let operands = instruction.operands()?;
     let [target, value] = operands.as_slice() else { return Err("takes two operands".into()) };
     // What rounds to fewer bits of a float is kept in a register of all.
@@ -123,6 +126,18 @@ pub(super) fn cvt(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Res
     let value = writer.argument(value, from, true)?;
     writer.assign(&target, &function("cvt", &modifiers, &[to, from], &[value]));
     Ok(())
+}
+
+/// True for a type of integers that holds all numbers of another one.
+fn holds_all(to: Type, from: Type) -> bool {
+    let is_signed = |it: Type| it.name.starts_with('s');
+    let are_integers = to.class == Class::Integer && from.class == Class::Integer;
+    are_integers
+        && match (is_signed(to), is_signed(from)) {
+            (true, false) => to.bits > from.bits,
+            (false, true) => false,
+            _ => to.bits >= from.bits,
+        }
 }
 
 /// Conversions that lose digits say how.

@@ -43,9 +43,7 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
                 head = at + 1;
             }
             ";" => head = at + 1,
-            "asm" | "__asm__" | "__asm"
-                if starts_statement(tokens, at) && tokens.is_of_program(at) =>
-            {
+            _ if is_statement(tokens, at) => {
                 if open.iter().any(|it| !it.is_namespace) {
                     let is_device = open.last().is_some_and(|it| it.is_device);
                     found.push(Site { at, is_device });
@@ -61,8 +59,11 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
     found
 }
 
-/// True for a word `asm` that is no part of a declaration, which would name a symbol.
-fn starts_statement(tokens: &Tokens<'_>, at: usize) -> bool {
+/// True for a word `asm` of the program that is no part of a declaration, which would name a symbol.
+pub(crate) fn is_statement(tokens: &Tokens<'_>, at: usize) -> bool {
+    if !matches!(tokens.at(at), "asm" | "__asm__" | "__asm") || !tokens.is_of_program(at) {
+        return false;
+    }
     let Some(before) = at.checked_sub(1) else { return false };
     match tokens.at(before) {
         ";" | "{" | "}" | ":" | "else" | "do" => true,

@@ -2,6 +2,7 @@
 
 use super::words::{is_keyword, is_known_function};
 use crate::declarations::Declared;
+use crate::ptx;
 use crate::tokens::Tokens;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -160,7 +161,10 @@ impl<'a> Program<'a> {
     }
 
     fn has_waiting(&self, tokens: &Tokens<'a>, mut range: Range<usize>) -> bool {
-        range.any(|it| tokens.is_word(it) && self.waits(tokens.at(it)))
+        // Inline PTX may have barriers, and ask for the thread.
+        range.any(|it| {
+            tokens.is_word(it) && (self.waits(tokens.at(it)) || ptx::is_statement(tokens, it))
+        })
     }
 
     fn add_waiting(&mut self, tokens: &Tokens<'a>, declared: &Declared) {

@@ -240,9 +240,16 @@ fn to_integers() -> Vec<Case> {
             all.push(case(format!("cvt.{to}.{from} %0, %1;"), letter, argument, move |x| {
                 extended(value(x[0]))
             }));
-            all.push(case(format!("cvt.sat.{to}.{from} %0, %1;"), letter, argument, move |x| {
-                extended(value(x[0]).clamp(lowest, highest))
-            }));
+            // Allowed where a number may be out of range.
+            let (least, most) = range(from_bits, from_signed);
+            if least < lowest || most > highest {
+                all.push(case(
+                    format!("cvt.sat.{to}.{from} %0, %1;"),
+                    letter,
+                    argument,
+                    move |x| extended(value(x[0]).clamp(lowest, highest)),
+                ));
+            }
         }
         for (name, how) in [
             ("rni", Round::Nearest),
