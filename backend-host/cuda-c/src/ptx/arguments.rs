@@ -26,13 +26,16 @@ impl Writer<'_, '_> {
         kind: Type,
         wider: bool,
     ) -> Result<String, String> {
+        if kind.class == Class::Predicate {
+            return self.predicate(operand);
+        }
         if operand.is_negated {
-            return Err("negates what is no predicate, or where none may be negated".into());
+            return Err("negates what is no predicate".into());
         }
         self.value(operand, kind, wider)
     }
 
-    /// The same, of a predicate that may be negated.
+    /// The same, of a predicate, which may be negated.
     pub(super) fn predicate(&mut self, operand: &Operand) -> Result<String, String> {
         let kind = Type::named("pred").unwrap_or_else(|| unreachable!("a type of the table"));
         let value = self.value(operand, kind, false)?;
@@ -45,7 +48,7 @@ impl Writer<'_, '_> {
             if operand.selector.is_some() {
                 return Err("selects a part of a register, which it does not do".into());
             }
-            return match kind.takes(register.kind) || (wider && holds(register.kind, kind)) {
+            return match kind.takes(register.kind, wider) {
                 true => Ok(as_kind(&register.variable)),
                 false => Err(mismatch(register.kind, kind)),
             };
@@ -54,8 +57,12 @@ impl Writer<'_, '_> {
             Value::Word(name) => {
                 let found = special::register(name, operand.selector.as_deref());
                 let (text, own) = found.ok_or_else(|| unknown(name))?;
+                if !self.reads_special {
+                    return Err(format!("reads {name}, a special register, which mov does"));
+                }
                 let own = Type::named(own).unwrap_or(kind);
-                match kind.takes(own) || (wider && holds(own, kind)) {
+                // They had 16 bits once.
+                match kind.takes(own, wider || kind.bits == 16) {
                     true => Ok(as_kind(text)),
                     false => Err(mismatch(own, kind)),
                 }
@@ -100,7 +107,7 @@ impl Writer<'_, '_> {
             Value::Word(name) => unknown(name),
             _ => "has a result that is no register".to_owned(),
         })?;
-        match kind.takes(register.kind) || (wider && holds(register.kind, kind)) {
+        match kind.takes(register.kind, wider) {
             true => Ok(Target(Some(register))),
             false => Err(mismatch(register.kind, kind)),
         }
@@ -150,12 +157,6 @@ impl Writer<'_, '_> {
 /// A number of C++ with these bits.
 fn literal(value: u64) -> String {
     format!("{value:#x}ull")
-}
-
-/// True for a register that holds a narrower number.
-fn holds(register: Type, kind: Type) -> bool {
-    let is_number = !matches!(register.class, Class::Predicate | Class::Float | Class::Packed);
-    is_number && kind.class != Class::Predicate && register.bits > kind.bits
 }
 
 fn mismatch(register: Type, kind: Type) -> String {

@@ -27,6 +27,7 @@ impl Writer<'_, '_> {
             let _ = write!(self.body, "if ({condition}) ");
         }
         self.body.push_str("{ ");
+        self.reads_special = matches!(instruction.name.as_str(), "mov" | "cvt");
         match instruction.name.as_str() {
             "bra" => self.branch(instruction)?,
             "mov" => moves::mov(self, instruction)?,
@@ -91,7 +92,9 @@ impl Writer<'_, '_> {
     fn call(&mut self, row: &Row, form: &Form<'_>, operands: &[Operand]) -> Result<(), String> {
         let (results, arguments) = row.operands.split_once('=').unwrap_or(("", row.operands));
         let results = results.trim();
-        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let combines = form.modifiers.iter().any(|it| matches!(*it, "and" | "or" | "xor"));
+        let arguments: Vec<&str> =
+            arguments.split_whitespace().filter(|it| *it != "&p" || combines).collect();
         let wants_carry = arguments.contains(&"cc");
         let arguments: Vec<&str> = arguments.into_iter().filter(|it| *it != "cc").collect();
         let given = operands.len().checked_sub(usize::from(!results.is_empty()));
@@ -127,10 +130,7 @@ impl Writer<'_, '_> {
                 spare -= 1;
             }
             let operand = left.next().ok_or("is missing an operand")?;
-            values.push(match plain {
-                "!p" => self.predicate(operand)?,
-                plain => self.argument(operand, of(plain, form)?, false)?,
-            });
+            values.push(self.argument(operand, of(plain, form)?, false)?);
         }
         if wants_carry {
             values.push(self.carry.to_owned());
@@ -184,7 +184,7 @@ fn of(word: &str, form: &Form<'_>) -> Result<Type, String> {
         "T" => form.types.first().copied(),
         "U" => form.types.get(1).copied(),
         "W" => form.types.first().and_then(|it| it.doubled()),
-        "p" | "!p" => Type::named("pred"),
+        "p" | "&p" => Type::named("pred"),
         name => Type::named(name),
     };
     found.ok_or_else(|| format!("has no type for {word}"))

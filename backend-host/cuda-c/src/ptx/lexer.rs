@@ -99,8 +99,6 @@ impl Reader<'_> {
             '%' if self.statement.has_operands => self.percent(start),
             '%' => {
                 self.left.next();
-                // Doubled or not, it stands for itself.
-                self.left.next_if(|it| it.1 == '%');
                 self.word("%")
             }
             it if it.is_ascii_digit() => self.constant(start),
@@ -119,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `%0`, `%[name]`, and `%name` or `%%name` for a register.
+    /// `%0`, and `%name` or `%%name` for a register.
     fn percent(&mut self, start: usize) -> Result<Lexeme, (usize, String)> {
         let operands = &self.statement.operands;
         self.left.next();
@@ -133,15 +131,6 @@ impl Reader<'_> {
                     let count = operands.len();
                     (start, format!("%{} is no operand: asm has {count}", &self.text[begin..end]))
                 })
-            }
-            Some('[') => {
-                let begin = self.position() + 1;
-                while self.left.next_if(|it| it.1 != ']').is_some() {}
-                let end = self.position().max(begin);
-                self.left.next();
-                let name = &self.text[begin..end];
-                let found = operands.iter().position(|it| it.name.as_deref() == Some(name));
-                found.map(Lexeme::Bound).ok_or((start, format!("%[{name}] is no operand of asm")))
             }
             Some('%') => {
                 self.left.next();
@@ -167,7 +156,10 @@ impl Reader<'_> {
         }
         match word.len() > prefix.len() {
             true => Ok(Lexeme::Word(word)),
-            false => Err((start.saturating_sub(prefix.len()), "a % without a name".into())),
+            false => Err((
+                start.saturating_sub(prefix.len()),
+                "a % without a name; where asm has no operands it is not doubled".into(),
+            )),
         }
     }
 

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 /// What an access says besides its type.
 struct Access<'i> {
     is_shared: bool,
+    is_volatile: bool,
     /// Acquire, release, or relaxed for other accesses that are one and are not left out.
     order: Option<&'static str>,
     /// True if a number for the caches follows the operands.
@@ -24,6 +25,7 @@ struct Access<'i> {
 fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
     let mut found = Access {
         is_shared: false,
+        is_volatile: false,
         order: None,
         has_policy: false,
         count: None,
@@ -34,7 +36,11 @@ fn access<'i>(modifiers: &'i [String]) -> Access<'i> {
             "shared" | "shared::cta" => found.is_shared = true,
             "global" | "const" | "local" => {}
             "weak" | "cta" | "cluster" | "gpu" | "sys" => {}
-            "volatile" | "relaxed" | "mmio" => found.order = Some("relaxed"),
+            "volatile" => {
+                found.order = Some("relaxed");
+                found.is_volatile = true;
+            }
+            "relaxed" | "mmio" => found.order = Some("relaxed"),
             "acquire" => found.order = Some("acquire"),
             "release" => found.order = Some("release"),
             "acq_rel" => found.order = Some("acq_rel"),
@@ -171,7 +177,7 @@ fn atomic_types(operation: &str) -> &'static [&'static str] {
         "and" | "or" | "xor" => &["b32", "b64"],
         "exch" => &["b32", "b64"],
         "cas" => &["b16", "b32", "b64"],
-        "add" => &["u32", "s32", "u64", "s64", "f32", "f64", "f16", "f16x2", "bf16", "bf16x2"],
+        "add" => &["u32", "s32", "u64", "f32", "f64", "f16", "f16x2", "bf16", "bf16x2"],
         "inc" | "dec" => &["u32"],
         "min" | "max" => &["u32", "s32", "u64", "s64"],
         _ => &[],
@@ -192,6 +198,11 @@ pub(super) fn atomic(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> 
     let types = atomic_types(operation);
     let kind = Type::named(name).filter(|it| types.contains(&it.name));
     let kind = kind.ok_or_else(|| unknown(instruction))?;
+    // What is said of subnormal numbers is said of these formats.
+    let is_narrow = matches!(kind.name, "f16" | "f16x2" | "bf16" | "bf16x2");
+    if is_narrow != access.others.contains(&"noftz") || access.is_volatile {
+        return Err(unknown(instruction));
+    }
     if access.count.is_some() || (!has_result && matches!(*operation, "exch" | "cas")) {
         return Err(unknown(instruction));
     }
@@ -259,8 +270,13 @@ pub(super) fn copy(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> Re
         [to, from, size, rest @ ..] if rest.len() <= 1 => (to, from, size, rest),
         _ => return Err("takes two addresses, a number of bytes, and how many are read".into()),
     };
-    if !matches!(size.value, Value::Integer(4 | 8 | 16) | Value::Bound(_)) {
-        return Err("copies 4, 8 or 16 bytes".into());
+    let is_allowed = match size.value {
+        Value::Integer(bytes) if modifiers[1] == "cg" => bytes == 16,
+        Value::Integer(bytes) => matches!(bytes, 4 | 8 | 16),
+        _ => matches!(size.value, Value::Bound(_)),
+    };
+    if !is_allowed {
+        return Err("copies other numbers of bytes; allowed are 16, and with .ca 4 and 8".into());
     }
     let to = writer.address(to, true)?;
     let from = writer.address(from, false)?;

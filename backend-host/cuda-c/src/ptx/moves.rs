@@ -150,6 +150,12 @@ fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String
             || from.bits > to.bits
             || to.name == "tf32"
             || (from.bits == to.bits && from.name != to.name));
+    if modifiers.contains(&"relu") && !matches!(to.name, "f16" | "bf16" | "tf32") {
+        return Err("limits below by zero what it does not; .relu is of .f16 and .bf16".into());
+    }
+    if modifiers.contains(&"rna") && to.name != "tf32" {
+        return Err("rounds by .rna to other types than .tf32".into());
+    }
     match (is_integer(to), is_integer(from)) {
         (true, true) if to_integer || to_float => Err("rounds integers".into()),
         (true, false) if !to_integer => {
@@ -158,6 +164,8 @@ fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String
         (false, _) if narrows && !to_float => {
             Err("says no rounding; allowed are .rn, .rz, .rm and .rp".into())
         }
+        (false, false) if !narrows && to_float => Err("rounds where nothing is lost".into()),
+        (false, true) if to_integer => Err("rounds to integers what is one".into()),
         _ => Ok(()),
     }
 }

@@ -87,7 +87,6 @@ pub(super) enum Use {
 
 #[derive(Debug)]
 pub(super) struct Operand {
-    pub(super) name: Option<String>,
     pub(super) letter: Constraint,
     pub(super) how: Use,
     /// The tokens of the expression.
@@ -100,8 +99,6 @@ pub(super) enum Constraint {
     Register(char),
     /// `n`: a number that the compiler knows.
     Number,
-    /// The register of an earlier operand.
-    Same(usize),
 }
 
 /// The parts of a statement.
@@ -175,12 +172,16 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
         for part in parts(tokens, section.clone()) {
             match number {
                 1 | 2 => {
-                    let operand = operand(tokens, part, number == 1, &statement.operands)?;
+                    let operand = operand(tokens, part, number == 1)?;
                     statement.operands.push(operand);
                 }
                 3 => {
-                    let words: Result<Vec<_>, _> = part.map(|it| string(tokens, it)).collect();
-                    statement.clobbers_memory |= words?.concat() == "memory";
+                    let words: Result<Vec<_>, _> =
+                        part.clone().map(|it| string(tokens, it)).collect();
+                    if words?.concat() != "memory" {
+                        return Err((part.start, "asm can clobber \"memory\" alone".into()));
+                    }
+                    statement.clobbers_memory = true;
                 }
                 _ => return Err((part.start, "asm has at most four parts between colons".into())),
             }
@@ -239,13 +240,10 @@ fn operand(
     tokens: &Tokens<'_>,
     range: Range<usize>,
     is_output: bool,
-    before: &[Operand],
 ) -> Result<Operand, (usize, String)> {
     let mut at = range.start;
-    let mut name = None;
     if tokens.at(at) == "[" {
-        name = Some(tokens.at(at + 1).to_owned());
-        at = tokens.partner(at).unwrap_or(at) + 1;
+        return Err((at, "operands of asm have numbers, and no names".into()));
     }
     let mut text = String::new();
     let first = at;
@@ -260,6 +258,10 @@ fn operand(
     if close == at + 1 {
         return Err((at, "an operand of asm is empty".to_owned()));
     }
+    let allowed = match is_output {
+        true => "\"=\" or \"+\" and one of h, r, l, q, f, d",
+        false => "h, r, l, q, f, d and n",
+    };
     let refused = |allowed: &str| {
         let kind = if is_output { "output" } else { "input" };
         (
@@ -273,7 +275,7 @@ fn operand(
     let (how, letter) = match (plain.chars().next(), is_output) {
         (Some('='), true) => (Use::Write, &plain[1..]),
         (Some('+'), true) => (Use::Both, &plain[1..]),
-        (_, true) => return Err(refused("\"=\" or \"+\" and one of h, r, l, q, f, d")),
+        (_, true) => return Err(refused(allowed)),
         (_, false) => (Use::Read, plain.as_str()),
     };
     let letter = match letter {
@@ -281,18 +283,9 @@ fn operand(
             Constraint::Register(letter.chars().next().unwrap_or('r'))
         }
         "n" if !is_output => Constraint::Number,
-        digits => {
-            let number = digits.parse().ok().filter(|&it: &usize| {
-                !is_output && before.get(it).is_some_and(|it| it.how == Use::Write)
-            });
-            let allowed = match is_output {
-                true => "\"=\" or \"+\" and one of h, r, l, q, f, d",
-                false => "h, r, l, q, f, d, n, and the number of an output",
-            };
-            Constraint::Same(number.ok_or_else(|| refused(allowed))?)
-        }
+        _ => return Err(refused(allowed)),
     };
-    Ok(Operand { name, letter, how, expression: at + 1..close })
+    Ok(Operand { letter, how, expression: at + 1..close })
 }
 
 /// The text of an expression, without what the compiler's driver takes out.

@@ -1,7 +1,11 @@
 //! Texts of users, right and wrong.
 
+use super::table::{LISTS, ROWS, Row};
+use super::types::Type;
 use super::{edits, is_used};
 use crate::tokens::Tokens;
+use crate::{Compiler, Language, Optimization, Source};
+use std::fmt::Write as _;
 
 /// What a text becomes.
 fn translated(text: &str) -> Result<String, String> {
@@ -15,7 +19,7 @@ fn translated(text: &str) -> Result<String, String> {
 const STATEMENTS: [&str; 12] = [
     r#"asm("add.s32 %0, %1, %2;" : "=r"(x[0]) : "r"(3), "n"(4));"#,
     r#"asm volatile("{ .reg .pred p, q<3>; setp.lt.and.f32 p|q1, %1, 0f3F800000, !q2; @!p bra L%=; L%=: }" : "+l"(y) : "f"(z));"#,
-    r#"__asm__ __volatile__ ("ld.global.v4.u32 {%0, _, %1, %2}, [%[a]+-16];\n\t" "// x\n" : "=r"(a), "=r"(b), "=r"(c) : [a] "l"(p) : "memory");"#,
+    r#"__asm__ __volatile__ ("ld.global.v4.u32 {%0, _, %1, %2}, [%3+-16];\n\t" "// x\n" : "=r"(a), "=r"(b), "=r"(c) : "l"(p) : "memory");"#,
     r#"asm("mov.b64 %0, {%1, %2}; /* ... */ mov.u32 %1, (1 << 4) | ~0x0f + WARP_SZ * 0b11 - 017U;" : "=l"(w), "+r"(u) : "r"(v));"#,
     r#"if (a) asm("membar.gl;"); else asm("trap;");"#,
     r#"asm(R"(mad.lo.cc.u32 %0, %0, %0, %0; madc.hi.u32 %0, %0, %0, 1;)" : "+r"(x));"#,
@@ -171,4 +175,75 @@ fn what_nests_deeply_is_refused() {
     let scopes = format!("{}{}", "{".repeat(100_000), "}".repeat(100_000));
     let text = format!("__gpuarray_variable__ void f() {{ asm(\"{scopes}\"); }}");
     assert!(translated(&text).is_ok());
+}
+
+/// The alternatives of a part of a pattern; nothing is one, where it may be missing.
+fn alternatives(part: &str) -> Vec<&str> {
+    let names = part.trim_end_matches('?').split('|');
+    let of_list = |name| LISTS.iter().find(|it| it.0 == name).map_or(name, |it| it.1);
+    let mut all: Vec<&str> = names.flat_map(|it| of_list(it).split('|')).collect();
+    if part.ends_with('?') {
+        all.push("");
+    }
+    all
+}
+
+/// An instruction with registers of the types that it takes.
+fn statement(row: &Row, parts: &[&str]) -> String {
+    let modifiers: Vec<&str> = parts.iter().copied().filter(|it| !it.is_empty()).collect();
+    let types: Vec<Type> = modifiers.iter().filter_map(|it| Type::named(it)).collect();
+    let combines = modifiers.iter().any(|it| matches!(*it, "and" | "or" | "xor"));
+    let mut declared = String::new();
+    let mut register = |name: &str| {
+        let kind = match name.trim_end_matches('?') {
+            "T" => types[0],
+            "U" => types[1],
+            "W" => types[0].doubled().expect("twice the bits"),
+            "p" | "&p" => Type::named("pred").expect("a type"),
+            name => Type::named(name).expect("a type"),
+        };
+        let number = declared.matches(".reg").count();
+        let _ = write!(declared, ".reg .{} r{number}; ", kind.register().name);
+        format!("r{number}")
+    };
+    let (results, arguments) = row.operands.split_once('=').expect("results");
+    let results: Vec<String> =
+        results.trim().split('|').filter(|it| !it.is_empty()).map(&mut register).collect();
+    let mut operands = vec![results.join("|")];
+    operands.retain(|it| !it.is_empty());
+    let taken = arguments.split_whitespace().filter(|it| *it != "cc" && (*it != "&p" || combines));
+    operands.extend(taken.map(register));
+    let name = match row.name {
+        "bar_sync" => "bar.sync",
+        "bar_red" => "bar.red",
+        name => name,
+    };
+    let whole: Vec<&str> = [name].into_iter().chain(modifiers).collect();
+    format!("asm volatile(\"{{ {declared}{} {}; }}\");\n", whole.join("."), operands.join(", "))
+}
+
+/// Each alternative of each row is there in the headers, with those of the other parts that come first.
+#[test]
+fn what_the_table_has_the_headers_have() {
+    let mut body = String::new();
+    for row in ROWS {
+        let parts: Vec<Vec<&str>> =
+            row.pattern.split('.').filter(|it| !it.is_empty()).map(alternatives).collect();
+        let first: Vec<&str> = parts.iter().map(|it| it[0]).collect();
+        body.push_str(&statement(row, &first));
+        for (at, part) in parts.iter().enumerate() {
+            for other in &part[1..] {
+                let mut chosen = first.clone();
+                chosen[at] = other;
+                body.push_str(&statement(row, &chosen));
+            }
+        }
+    }
+    let text = format!("extern \"C\" __global__ void k() {{\n{body}}}\n");
+    let compiler = Compiler::find(Language::default()).expect("a C++ compiler");
+    let compiler = compiler.optimizing_for(Optimization::Compilation);
+    let source =
+        Source { text: &text, name: "k.cu", options: &["-Wall", "-Wextra"], ..Source::default() };
+    let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(compiled.log, "");
 }

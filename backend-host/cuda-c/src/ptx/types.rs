@@ -74,13 +74,20 @@ impl Type {
         Type::named(&format!("{letter}{}", 2 * self.bits))
     }
 
-    /// True if an instruction of this type takes a register of another one: of bits, or of the same class.
-    pub(super) fn takes(self, register: Type) -> bool {
+    /// True if an instruction of this type takes a register of another one: of as many bits, or of more where it is
+    /// said so.
+    pub(super) fn takes(self, register: Type, wider: bool) -> bool {
         let both = (self.class, register.class);
-        let is_alike = self.class == register.class
-            || (both.0 == Class::Bits && both.1 != Class::Predicate)
-            || (both.1 == Class::Bits && both.0 != Class::Predicate)
-            || both == (Class::Packed, Class::Integer);
-        self.bits == register.bits && is_alike
+        let is_alike = match both {
+            (Class::Predicate, _) | (_, Class::Predicate) => both.0 == both.1,
+            (Class::Bits, _) | (_, Class::Bits) => true,
+            _ => both.0 == both.1,
+        };
+        is_alike
+            && match wider {
+                // A number of another format is none.
+                true if both != (Class::Float, Class::Float) => register.bits >= self.bits,
+                _ => register.bits == self.bits,
+            }
     }
 }

@@ -71,6 +71,11 @@ pub(super) fn write(writer: &mut Writer<'_, '_>, instruction: &Instruction) -> R
         "min" | "max" => lanes == 1,
         _ => is_set,
     };
+    let is_shift = matches!(operation, "vshl" | "vshr");
+    let has_mode = modifiers.iter().any(|it| matches!(*it, "clamp" | "wrap"));
+    if is_shift && (!has_mode || types.get(2).is_none_or(|it| it.name != "u32")) {
+        return Err(unknown(instruction));
+    }
     if types.len() != 3
         || !modifiers.iter().all(is_known)
         || comparisons != usize::from(is_set)

@@ -38,6 +38,8 @@ pub(super) struct Writer<'t, 'a> {
     pub(super) carry: &'static str,
     scopes: Vec<Scope>,
     pub(super) bound: Vec<Option<Register>>,
+    /// True in an instruction that reads special registers.
+    pub(super) reads_special: bool,
     variables: usize,
     declarations: String,
     pub(super) body: String,
@@ -63,6 +65,7 @@ pub(super) fn write(
         carry: if keeps_carry { "::gpuarray_abi::carry" } else { "gpuarray_carry" },
         scopes: Vec::new(),
         bound: Vec::new(),
+        reads_special: false,
         variables: 0,
         declarations: String::new(),
         body: String::new(),
@@ -156,16 +159,6 @@ impl Writer<'_, '_> {
                         "static_assert({HEADER}is_number<decltype({value})>, \"operand %{number} of asm: the constraint \\\"n\\\" takes integers\"); "
                     );
                     self.bound.push(None);
-                    continue;
-                }
-                Constraint::Same(earlier) => {
-                    let register = self.bound.get(earlier).cloned().flatten();
-                    if let Some(Register { variable, kind }) = &register {
-                        let bits = kind.register().name;
-                        let _ =
-                            write!(self.body, "{variable} = {HEADER}in<{HEADER}{bits}>({value}); ");
-                    }
-                    self.bound.push(register);
                     continue;
                 }
             };

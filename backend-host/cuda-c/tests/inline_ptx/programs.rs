@@ -31,9 +31,9 @@ extern "C" __global__ void k(int *out, int n) {
     Point p = {7, 0};
     __asm__ __volatile__("{\n\t"
                          ".reg .s32 t;  // a comment\n\t"
-                         "add.s32 t, %[x], 0x10; /* another */\n\t"
-                         R"(mul.lo.s32 %[x], t, 2;)"
-                         "}" : [x] "+r"(p.x));
+                         "add.s32 t, %0, 0x10; /* another */\n\t"
+                         R"(mul.lo.s32 %0, t, 2;)"
+                         "}" : "+r"(p.x));
     out[i++] = p.x;
     __asm("cvt.u64.u32 %0, %1;" : "=l"(p.y) : "r"(~0u));
     out[i++] = (int)(p.y >> 16);
@@ -41,7 +41,7 @@ extern "C" __global__ void k(int *out, int n) {
     out[i++] = twice(21);
     out[i++] = plus_one(n) + (int)plus_one((long long)n);
     int x = 3;
-    asm("add.s32 %0, %0, %2;" : "=r"(out[i++]) : "0"(x), "r"(4));
+    asm("add.s32 %0, %1, %2;" : "=r"(out[i++]) : "r"(x), "r"(4));
     out[i++] = renamed(8) + text()[0];
     int *q;
     asm("add.s64 %0, %1, 4;" : "=l"(q) : "l"(out));
@@ -96,7 +96,7 @@ __device__ unsigned steps(unsigned x) {
 }
 extern "C" __global__ void k(int *out, int n) {
     out[threadIdx.x] = steps(threadIdx.x) + (threadIdx.x > 1 ? steps(threadIdx.x) : 0);
-    asm volatile("{ .reg .pred p; setp.gt.u32 p, %%tid.x, 3; @p bra L%=; st.global.u32 [%0], 7; L%=: }"
+    asm volatile("{ .reg .pred p; .reg .u32 t; mov.u32 t, %%tid.x; setp.gt.u32 p, t, 3; @p bra L%=; st.global.u32 [%0], 7; L%=: }"
                  :: "l"(out + 100 + threadIdx.x) : "memory");
 }
 "#;

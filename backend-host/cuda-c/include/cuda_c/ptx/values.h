@@ -80,6 +80,7 @@ struct m_finite; struct m_infinite; struct m_number; struct m_notanumber; struct
 struct m_sync; struct m_up; struct m_down; struct m_bfly; struct m_idx;
 struct m_all; struct m_any; struct m_uni; struct m_ballot; struct m_warp;
 struct m_cta; struct m_gl; struct m_sys; struct m_sc; struct m_acq_rel; struct m_cluster; struct m_gpu;
+struct m_proxy; struct m_alias; struct m_async;
 struct m_relaxed; struct m_acquire; struct m_release;
 struct m_to; struct m_global; struct m_const; struct m_local; struct m_shared; struct m_shared_cta;
 struct m_fractional; struct m_L2_evict_last; struct m_L2_evict_first; struct m_L2_evict_normal;
