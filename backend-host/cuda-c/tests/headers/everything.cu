@@ -32,6 +32,7 @@
 #include <cuda/std/limits>
 #include <cuda_pipeline.h>
 #include <cuda_bf16.h>
+#include <cuda_c/ptx.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
