@@ -11,6 +11,7 @@ mod lexer;
 mod memory;
 mod moves;
 mod parser;
+mod registers;
 mod special;
 mod statement;
 mod table;
@@ -22,8 +23,9 @@ mod writer;
 
 use crate::tokens::Tokens;
 use parser::Placed;
+use registers::Scope;
+use statement::Statement;
 pub(crate) use statement::is_statement;
-use statement::{Site, Statement};
 
 /// The header that a text with inline PTX needs behind the prelude.
 pub(crate) const HEADER: &str = "cuda_c/ptx.h";
@@ -47,7 +49,7 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
     let mut messages = Vec::new();
     let mut all = Vec::new();
     for (number, site) in statement::find(tokens).into_iter().enumerate() {
-        match read(tokens, site, number, is_hip) {
+        match read(tokens, site.at, number, is_hip) {
             Ok(read) => all.push((number, site, read)),
             // A function without qualifiers is a host's, in whose own language its statements are.
             Err(_) if !site.is_device => {}
@@ -56,9 +58,17 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
     }
     let keeps_carry = all.iter().any(|(_, _, (_, items))| writer::asks_for_carry(items));
     let mut edits = Vec::new();
+    // What statements have declared, and in which block.
+    let mut declared: Vec<(Option<usize>, Scope)> = Vec::new();
     for (number, site, (statement, items)) in &all {
-        match writer::write(tokens, statement, items, *number, keeps_carry) {
-            Ok(text) => {
+        let mut around = Scope::default();
+        let is_around = |brace: &Option<usize>| brace.is_some_and(|it| site.braces.contains(&it));
+        declared.iter().filter(|it| is_around(&it.0)).for_each(|it| around.extend(&it.1));
+        match writer::write(tokens, statement, items, *number, keeps_carry, around) {
+            Ok((text, own)) => {
+                if statement.is_among_others {
+                    declared.push((site.braces.last().copied(), own));
+                }
                 let (first, last) = (statement.range.start, statement.range.end - 1);
                 edits.push((tokens.all[first].start, tokens.all[last].end, text));
             }
@@ -73,7 +83,7 @@ pub(crate) fn edits(tokens: &Tokens<'_>, is_hip: bool) -> Result<Vec<Edit>, Stri
 /// Reads a statement and its text.
 fn read(
     tokens: &Tokens<'_>,
-    site: Site,
+    at: usize,
     number: usize,
     is_hip: bool,
 ) -> Result<(Statement, Vec<Placed>), String> {
@@ -81,12 +91,12 @@ fn read(
         let token = token.min(tokens.len() - 1);
         format!("{}: error: inline PTX: {what}\n", tokens.place(token))
     };
-    let statement = statement::read(tokens, site.at);
+    let statement = statement::read(tokens, at);
     if is_hip && !statement.as_ref().is_ok_and(|it| it.text.trim().is_empty()) {
         return Err(format!(
             "{}: error: inline assembly of AMD's processors is not there on the host; use the functions \
              of HIP, or other code where __GPUARRAY_HOST__ is defined\n",
-            tokens.place(site.at)
+            tokens.place(at)
         ));
     }
     let statement = statement.map_err(message)?;

@@ -1,9 +1,10 @@
 //! Operands of instructions as expressions of C++: arguments, results and addresses.
 
 use super::parser::{Offset, Operand, Value};
+use super::registers::Register;
 use super::special;
 use super::types::{Class, Type};
-use super::writer::{HEADER, Register, Writer};
+use super::writer::{HEADER, Writer};
 use std::fmt::Write as _;
 
 /// Where the result of an instruction goes; `None` for `_`.

@@ -9,17 +9,20 @@ const DEVICE: [&str; 2] = ["__gpuarray_global__", "__gpuarray_variable__"];
 const QUALIFIERS: [&str; 3] = [DEVICE[0], DEVICE[1], "__gpuarray_constant__"];
 
 /// A statement `asm` of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Site {
     /// The token `asm`.
     pub(super) at: usize,
     /// True within a function of the device, false within a host's.
     pub(super) is_device: bool,
+    /// The braces around it.
+    pub(super) braces: Vec<usize>,
 }
 
 /// Finds the statements `asm` in the functions of a program.
 pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
     struct Brace {
+        at: usize,
         is_namespace: bool,
         is_device: bool,
     }
@@ -35,7 +38,7 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
                     || (head..at).any(|it| DEVICE.contains(&tokens.at(it)));
                 let is_namespace = (head..at).any(|it| tokens.at(it) == "namespace")
                     || (at >= 2 && tokens.at(at - 2) == "extern");
-                open.push(Brace { is_namespace, is_device });
+                open.push(Brace { at, is_namespace, is_device });
                 head = at + 1;
             }
             "}" => {
@@ -46,7 +49,8 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
             _ if is_statement(tokens, at) => {
                 if open.iter().any(|it| !it.is_namespace) {
                     let is_device = open.last().is_some_and(|it| it.is_device);
-                    found.push(Site { at, is_device });
+                    let braces = open.iter().map(|it| it.at).collect();
+                    found.push(Site { at, is_device, braces });
                 }
                 // An operand may hold a lambda with statements of its own, which are the operand's.
                 let parenthesis = (at + 1..tokens.len()).find(|&it| tokens.at(it) == "(");
@@ -107,6 +111,8 @@ pub(super) struct Statement {
     /// From `asm` to the semicolon.
     pub(super) range: Range<usize>,
     pub(super) is_volatile: bool,
+    /// True for one of the statements of a block, false for what belongs to `if` and its like.
+    pub(super) is_among_others: bool,
     /// The text of the strings, and the bytes of it at which another line of the program begins.
     pub(super) text: String,
     pub(super) lines: Vec<(usize, usize)>,
@@ -147,6 +153,7 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
         range: at..close + 2,
         // Without outputs nothing but what it does is asked for.
         is_volatile: is_volatile || sections.get(1).is_none_or(Range::is_empty),
+        is_among_others: at > 0 && matches!(tokens.at(at - 1), ";" | "{" | "}"),
         text: String::new(),
         lines: Vec::new(),
         has_operands: sections.len() > 1,

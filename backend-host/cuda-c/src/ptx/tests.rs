@@ -83,6 +83,22 @@ fn lines_stay_those_of_the_program() {
     }
 }
 
+#[test]
+fn registers_are_those_of_the_blocks_around() {
+    let text =
+        "__gpuarray_variable__ void f() { { asm(\".reg .u32 t;\"); { asm(\"mov.u32 t, 1;\"); } } }";
+    assert!(translated(text).is_ok());
+    for wrong in [
+        "__gpuarray_variable__ void f() { { asm(\".reg .u32 t;\"); } { asm(\"mov.u32 t, 1;\"); } }",
+        "__gpuarray_variable__ void f() { if (x) asm(\".reg .u32 t;\"); asm(\"mov.u32 t, 1;\"); }",
+        "__gpuarray_variable__ void f() { asm(\"{ .reg .u32 t; }\"); asm(\"mov.u32 t, 1;\"); }",
+        "__gpuarray_variable__ void f() { asm(\"mov.u32 t, 1;\"); asm(\".reg .u32 t;\"); }",
+        "__gpuarray_variable__ void f() { asm(\".reg .u32 t<70000>;\"); }",
+    ] {
+        assert!(translated(wrong).is_err(), "{wrong}");
+    }
+}
+
 /// Any text ends in a translation or a message: here those near texts that are right.
 #[test]
 fn wrong_texts_are_refused_or_translated() {

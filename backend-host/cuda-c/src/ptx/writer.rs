@@ -1,6 +1,7 @@
 //! A statement as C++: its operands, its registers, and what its instructions are written with.
 
 use super::parser::{Instruction, Item, Placed, Wrong};
+use super::registers::{Register, Scope};
 use super::statement::{self, Constraint, Statement, Use};
 use super::types::Type;
 use crate::tokens::Tokens;
@@ -13,40 +14,28 @@ pub(super) const HEADER: &str = "::cuda_c::ptx::";
 /// A barrier for the compiler.
 const FENCE: &str = "__asm__ volatile(\"\" ::: \"memory\"); ";
 
-/// A register: the variable, and its type.
-#[derive(Clone, Debug)]
-pub(super) struct Register {
-    pub(super) variable: String,
-    pub(super) kind: Type,
-}
-
-/// The names between two braces.
-#[derive(Debug, Default)]
-struct Scope {
-    registers: HashMap<String, Register>,
-    /// `name<count>`: those that are used become registers.
-    families: Vec<(String, u64, Type)>,
-    labels: HashMap<String, String>,
-}
-
 pub(super) struct Writer<'t, 'a> {
     tokens: &'t Tokens<'a>,
-    statement: &'t Statement,
+    pub(super) statement: &'t Statement,
     /// Of the statement among those of its text.
-    number: usize,
+    pub(super) number: usize,
     /// The carry.
     pub(super) carry: &'static str,
-    scopes: Vec<Scope>,
+    /// Those around the statement, its own, and those of its braces.
+    pub(super) scopes: Vec<Scope>,
     pub(super) bound: Vec<Option<Register>>,
     /// True in an instruction that reads special registers.
     pub(super) reads_special: bool,
     variables: usize,
-    declarations: String,
+    pub(super) declarations: String,
+    /// Declarations that later statements see: in front of the block.
+    pub(super) shared: String,
     pub(super) body: String,
     line: usize,
 }
 
-/// Writes a statement. `keeps_carry` is true if others of the text may ask for its carry.
+/// Writes a statement, and returns what it declares for later ones. `keeps_carry` is true if others of the text may ask
+/// for its carry; `around` has what earlier ones have declared.
 ///
 /// # Errors
 /// What is wrong, and at which byte of its text.
@@ -56,24 +45,26 @@ pub(super) fn write(
     items: &[Placed],
     number: usize,
     keeps_carry: bool,
-) -> Result<String, Wrong> {
+    around: Scope,
+) -> Result<(String, Scope), Wrong> {
     let line = tokens.line(statement.range.start).map_or(0, |(_, line)| line);
     let mut writer = Writer {
         tokens,
         statement,
         number,
         carry: if keeps_carry { "::gpuarray_abi::carry" } else { "gpuarray_carry" },
-        scopes: Vec::new(),
+        scopes: vec![around],
         bound: Vec::new(),
         reads_special: false,
         variables: 0,
         declarations: String::new(),
+        shared: String::new(),
         body: String::new(),
         line,
     };
     let (before, after) = writer.operands();
     writer.items(items)?;
-    let mut text = format!("{{ {before}");
+    let mut text = format!("{}{{ {before}", writer.shared);
     if !keeps_carry && uses_carry(items) {
         text.push_str("bool gpuarray_carry __attribute__((unused)) = false; ");
     }
@@ -85,7 +76,8 @@ pub(super) fn write(
     let end = tokens.line(statement.range.end - 1).map_or(0, |(_, line)| line);
     writer.body.clear();
     writer.go_to(end);
-    Ok(text + &writer.body)
+    let own = writer.scopes.pop().unwrap_or_default();
+    Ok((text + &writer.body, own))
 }
 
 fn instructions(items: &[Placed]) -> impl Iterator<Item = &Instruction> {
@@ -134,7 +126,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn fresh(&mut self) -> String {
+    pub(super) fn fresh(&mut self) -> String {
         self.variables += 1;
         format!("gpuarray_r{}", self.variables)
     }
@@ -193,13 +185,12 @@ impl Writer<'_, '_> {
 
     fn items(&mut self, items: &[Placed]) -> Result<(), Wrong> {
         let mut labels = self.labels(items)?.into_iter();
-        self.scopes.push(Scope { labels: labels.next().unwrap_or_default(), ..Scope::default() });
+        self.scopes.push(Scope::of(labels.next().unwrap_or_default()));
         for Placed { at, item } in items {
             let line = self.line_of(*at);
             match item {
                 Item::Open => {
-                    let labels = labels.next().unwrap_or_default();
-                    self.scopes.push(Scope { labels, ..Scope::default() });
+                    self.scopes.push(Scope::of(labels.next().unwrap_or_default()));
                 }
                 Item::Close => {
                     self.scopes.pop();
@@ -259,66 +250,5 @@ impl Writer<'_, '_> {
     /// The label of C++ for one that is seen here.
     pub(super) fn label(&self, name: &str) -> Option<String> {
         self.scopes.iter().rev().find_map(|it| it.labels.get(name).cloned())
-    }
-
-    fn declare(&mut self, kind: &str, names: &[(String, Option<u64>)]) -> Result<(), String> {
-        let known = Type::named(kind).filter(|it| {
-            it.bits > 0 && !matches!(kind, "tf32" | "bf16" | "bf16x2" | "u16x2" | "s16x2")
-        });
-        let kind = known.ok_or_else(|| {
-            format!("inline PTX: there are no registers of type .{kind} on the host; allowed are .pred, .b8 to .b128, .u8 to .u64, .s8 to .s64, .f16, .f16x2, .f32 and .f64")
-        })?;
-        for (name, count) in names {
-            match count {
-                None => {
-                    self.register(name, kind);
-                }
-                Some(count) => {
-                    if let Some(scope) = self.scopes.last_mut() {
-                        scope.families.push((name.clone(), *count, kind));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A new register of the innermost scope.
-    fn register(&mut self, name: &str, kind: Type) -> Register {
-        let variable = self.fresh();
-        let _ = write!(
-            self.declarations,
-            "{HEADER}{} {variable} __attribute__((unused)) = 0; ",
-            kind.register().name
-        );
-        let register = Register { variable, kind };
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.registers.insert(name.to_owned(), register.clone());
-        }
-        register
-    }
-
-    pub(super) fn find(&mut self, name: &str) -> Option<Register> {
-        for at in (0..self.scopes.len()).rev() {
-            if let Some(register) = self.scopes[at].registers.get(name) {
-                return Some(register.clone());
-            }
-            let of_family = self.scopes[at].families.iter().find_map(|(prefix, count, kind)| {
-                let digits = name.strip_prefix(prefix.as_str())?;
-                let is_plain = digits == "0" || !digits.starts_with('0');
-                let number: u64 = digits.parse().ok().filter(|_| is_plain)?;
-                (number < *count).then_some(*kind)
-            });
-            if let Some(kind) = of_family {
-                let register = self.register(name, kind);
-                // It belongs to the scope of its family.
-                if let Some(scope) = self.scopes.last_mut() {
-                    scope.registers.remove(name);
-                }
-                self.scopes[at].registers.insert(name.to_owned(), register.clone());
-                return Some(register);
-            }
-        }
-        None
     }
 }
