@@ -16,7 +16,8 @@ from pygpu.compiler import SourceModule
 
 pytestmark = pytest.mark.skipif(BACKEND == "hip", reason="AMD's assembly is not PTX")
 
-ROWS = 256
+THREADS, BLOCKS = 256, 4
+ROWS = THREADS * BLOCKS
 TYPES = {"h": "unsigned short", "r": "unsigned int", "l": "unsigned long long", "f": "float"}
 BITS = {"h": 16, "r": 32, "l": 64, "f": 32}
 SPECIAL = [0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
@@ -59,16 +60,23 @@ def test_instructions(cases):
         result = "__float_as_uint(d)" if to == "f" else "d"
         lines.append(
             f'{{ {TYPES[to]} d; asm("{text}" : "={to}"(d) : {", ".join(values)});'
-            f" out[{number} * blockDim.x] = {result}; }}"
+            f" out[{number} * {ROWS}] = {result}; }}"
         )
     kernel = SourceModule(
         "__global__ void all(unsigned long long *out, const unsigned long long *in) {\n"
-        "in += 4 * threadIdx.x;\nout += threadIdx.x;\n" + "\n".join(lines) + "\n}"
+        "const int row = blockIdx.x * blockDim.x + threadIdx.x;\nin += 4 * row;\nout += row;\n"
+        + "\n".join(lines)
+        + "\n}"
     ).get_function("all")
     rng = random.Random(len(cases))
     operands = [[operand(rng) for _ in range(4)] for _ in range(ROWS)]
     results = np.zeros((len(cases), ROWS), np.uint64)
-    kernel(driver.Out(results), driver.In(np.array(operands, np.uint64)), block=(ROWS, 1, 1))
+    kernel(
+        driver.Out(results),
+        driver.In(np.array(operands, np.uint64)),
+        block=(THREADS, 1, 1),
+        grid=(BLOCKS, 1),
+    )
     for (text, to, types, expected), found in zip(cases, results.tolist()):
         for row, result in zip(operands, found):
             own = [value & ((1 << BITS[letter]) - 1) for value, letter in zip(row, types)]

@@ -4,8 +4,10 @@ use crate::units;
 use cuda_c::{Kernel, Optimization, Schedule, Source};
 use std::fmt::Write as _;
 
-/// Threads of the kernel, each with operands of its own.
-const ROWS: usize = 512;
+/// Threads of a block and blocks of the kernel; each thread has operands of its own.
+const THREADS: usize = 256;
+const BLOCKS: usize = 32;
+const ROWS: usize = THREADS * BLOCKS;
 /// Operands of a row.
 const OPERANDS: usize = 4;
 
@@ -178,7 +180,7 @@ fn truncated(letter: char, value: u64) -> u64 {
 pub(crate) fn check(cases: &[Case]) {
     let mut text = String::from(
         "extern \"C\" __global__ void k(unsigned long long *out, const unsigned long long *in) {\n\
-         in += 4 * threadIdx.x;\nout += threadIdx.x;\n",
+         const int row = blockIdx.x * blockDim.x + threadIdx.x;\nin += 4 * row;\nout += row;\n",
     );
     for (number, case) in cases.iter().enumerate() {
         let operands: Vec<String> = (case.from.chars().enumerate())
@@ -186,7 +188,7 @@ pub(crate) fn check(cases: &[Case]) {
             .collect();
         let _ = writeln!(
             text,
-            "{{ {} d; asm(\"{}\" : \"={}\"(d) : {}); out[{} * blockDim.x] = d; }}",
+            "{{ {} d; asm(\"{}\" : \"={}\"(d) : {}); out[{} * blockDim.x * gridDim.x] = d; }}",
             type_of(case.to),
             case.text,
             case.to,
@@ -204,7 +206,7 @@ pub(crate) fn check(cases: &[Case]) {
     let mut results = vec![0_u64; cases.len() * ROWS];
     let (mut out, mut input) = (results.as_mut_ptr(), operands.as_ptr());
     let arguments = [units::pointer(&mut out), units::pointer(&mut input)];
-    let shape = units::shape(1, ROWS as u32);
+    let shape = units::shape(BLOCKS as u32, THREADS as u32);
     // SAFETY: the kernel stays inside the arrays.
     unsafe { kernel.launch(&shape, &Schedule::default(), &arguments, &units::pool) }
         .expect("it runs");
