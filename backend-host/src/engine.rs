@@ -66,6 +66,22 @@ impl Engine {
         self.default_is_clear() && self.other_pending.load(Ordering::Acquire) == 0
     }
 
+    /// Queues work behind the kernel that a signal's handler has interrupted on the calling thread, which is work of
+    /// the default stream that is not queued, and behind marks.
+    pub(crate) fn behind_interrupted(
+        &self,
+        marks: Vec<Mark>,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<()> {
+        let turn = self.turn.clone();
+        self.default_queue.submit(Box::new(move || {
+            drop(turn.lock().unpoisoned());
+            marks.iter().try_for_each(Mark::wait)?;
+            work();
+            Ok(())
+        }))
+    }
+
     /// True unless the process has been forked since.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.generation == process::generation()

@@ -253,6 +253,11 @@ impl Kernel for HostKernel {
         unsafe { self.launch(stream, config, arguments, true) }
     }
 
+    fn finish_launch(&self, stream: &dyn Stream) -> Result<()> {
+        let own: Option<&HostStream> = stream.as_any().downcast_ref();
+        own.map_or(Ok(()), HostStream::finish_launch)
+    }
+
     fn parameters(&self) -> Result<Option<&[Parameter]>> {
         Ok(Some(&self.parameters))
     }

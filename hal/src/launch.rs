@@ -174,7 +174,7 @@ impl<'a> ArgumentList<'a> {
         cooperative: bool,
     ) -> Result<()> {
         self.check(kernel)?;
-        let _guard = match self.kept.is_empty() {
+        let guard = match self.kept.is_empty() {
             true => AccessGuard::acquire(stream, &self.uses)?,
             false => AccessGuard::acquire(stream, &self.all_uses())?,
         };
@@ -189,8 +189,10 @@ impl<'a> ArgumentList<'a> {
             match cooperative {
                 false => kernel.launch_raw(stream.as_ref(), config, &pointers),
                 true => kernel.launch_cooperative(stream.as_ref(), config, &pointers),
-            }
+            }?;
         }
+        drop(guard);
+        kernel.finish_launch(stream.as_ref())
     }
 
     fn all_uses(&self) -> Vec<Use<'_>> {

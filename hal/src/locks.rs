@@ -5,7 +5,8 @@
 //! addresses of what they protect. What each rank protects is in `docs/lifetimes.md`.
 
 use crate::poison::Unpoisoned as _;
-use crate::process::ProcessRwLock;
+use crate::process::{self, ProcessRwLock};
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -103,20 +104,55 @@ static CAPTURES_CHANGE: ProcessRwLock = ProcessRwLock::new();
 /// No capture begins or ends meanwhile; other threads may have the same.
 #[derive(Debug)]
 pub(crate) struct NoCaptureBegins {
-    _guard: RwLockReadGuard<'static, ()>,
-    _held: Held,
+    /// `None` for a handler of a signal that has interrupted a kernel of its thread, under this lock. It cannot lock
+    /// behind a capture that waits to begin, for that waits for the kernel.
+    _own: Option<(RwLockReadGuard<'static, ()>, OfThread, Held)>,
 }
 
 impl NoCaptureBegins {
     pub(crate) fn lock() -> NoCaptureBegins {
-        let held = Held::new(CAPTURING, 0);
-        NoCaptureBegins { _guard: CAPTURES_CHANGE.read(), _held: held }
+        let lock = || {
+            let held = Held::new(CAPTURING, 0);
+            (CAPTURES_CHANGE.read(), OfThread::new(), held)
+        };
+        NoCaptureBegins { _own: (!OfThread::is_there()).then(lock) }
     }
 
     /// Locks if no thread would have to be waited for.
     pub(crate) fn try_lock() -> Option<NoCaptureBegins> {
+        if OfThread::is_there() {
+            return Some(NoCaptureBegins { _own: None });
+        }
         let held = Held::new(CAPTURING, 0);
-        Some(NoCaptureBegins { _guard: CAPTURES_CHANGE.try_read()?, _held: held })
+        let guard = CAPTURES_CHANGE.try_read()?;
+        Some(NoCaptureBegins { _own: Some((guard, OfThread::new(), held)) })
+    }
+}
+
+thread_local! {
+    /// The process in which this thread has [`NoCaptureBegins`]: a forked child does not.
+    static NO_CAPTURE_BEGINS: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Says that this thread has [`NoCaptureBegins`], until it is dropped.
+#[derive(Debug)]
+struct OfThread;
+
+impl OfThread {
+    fn new() -> OfThread {
+        let _ = NO_CAPTURE_BEGINS.try_with(|it| it.set(Some(process::generation())));
+        OfThread
+    }
+
+    fn is_there() -> bool {
+        let of = NO_CAPTURE_BEGINS.try_with(Cell::get);
+        of.ok().flatten() == Some(process::generation())
+    }
+}
+
+impl Drop for OfThread {
+    fn drop(&mut self) {
+        let _ = NO_CAPTURE_BEGINS.try_with(|it| it.set(None));
     }
 }
 
@@ -146,8 +182,10 @@ struct Held {
 
 #[cfg(debug_assertions)]
 thread_local! {
-    /// Rank and address of the locks that this thread holds.
-    static HELD: std::cell::RefCell<Vec<(u8, usize)>> = const { std::cell::RefCell::new(Vec::new()) };
+    /// Rank and address of the locks that this thread holds, and the process in which: a forked child holds none.
+    static HELD: std::cell::RefCell<(u32, Vec<(u8, usize)>)> = const {
+        std::cell::RefCell::new((0, Vec::new()))
+    };
 }
 
 impl Held {
@@ -155,7 +193,11 @@ impl Held {
     fn new(rank: u8, address: usize) -> Held {
         let place = (rank, address);
         let _ = HELD.try_with(|held| {
-            let mut held = held.borrow_mut();
+            let (of, held) = &mut *held.borrow_mut();
+            if *of != process::generation() {
+                *of = process::generation();
+                held.clear();
+            }
             assert!(
                 held.iter().all(|other| *other < place),
                 "a lock of rank {rank} at {address:#x} is taken under those of {held:x?}"
@@ -177,7 +219,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         // Locks may be used while the thread's locals are taken down.
         let _ = HELD.try_with(|held| {
-            let mut held = held.borrow_mut();
+            let (_, held) = &mut *held.borrow_mut();
             if let Some(position) = held.iter().rposition(|other| *other == self.place) {
                 held.swap_remove(position);
             }

@@ -269,6 +269,17 @@ pub trait Kernel: Send + Sync + Debug {
         Err(Error::unsupported("launch_cooperative", "the backend has no cooperative launch"))
     }
 
+    /// Waits for a launch that the calling thread has just queued, where the backend's launches do. It is called when
+    /// the launch keeps no memory ordered any longer, for what is waited for here may take long, and run the
+    /// program's handlers of signals.
+    ///
+    /// # Errors
+    /// What the kernel fails with.
+    fn finish_launch(&self, stream: &dyn Stream) -> Result<()> {
+        let _ = stream;
+        Ok(())
+    }
+
     /// Returns the kernel's parameters in order; `None` where neither the driver nor the code tells
     /// them (`cuFuncGetParamInfo`; metadata of the code object on HIP).
     ///

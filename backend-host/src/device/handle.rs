@@ -29,6 +29,18 @@ impl HostHandle {
     pub(crate) fn new(config: HostConfig) -> Arc<HostHandle> {
         Arc::new(HostHandle(Arc::new(HostDevice::new(config))))
     }
+
+    /// Does what has to come behind all work: at once when that has run, but behind a kernel that is interrupted on
+    /// the calling thread.
+    fn behind_all(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let engine = self.engine();
+        if interruption::is_in_kernel() {
+            return engine.behind_interrupted(engine.marks(false), work);
+        }
+        self.wait()?;
+        work();
+        Ok(())
+    }
 }
 
 impl Deref for HostHandle {
@@ -96,10 +108,9 @@ unsafe impl Device for HostHandle {
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        self.wait()?;
-        // SAFETY: the caller's promise, and no work is left.
-        unsafe { self.memory.free_plain(address, bytes) };
-        Ok(())
+        let device = self.0.clone();
+        // SAFETY: the caller's promise; this runs when no work is left.
+        self.behind_all(move || unsafe { device.memory.free_plain(address, bytes) })
     }
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
@@ -152,12 +163,13 @@ unsafe impl Device for HostHandle {
     }
 
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
+        let (device, address) = (self.0.clone(), pointer.addr());
         // Queued copies may still use the memory, as a GPU's driver would wait for them.
-        self.wait()?;
-        self.pinned.lock().remove(&(pointer as usize));
-        // SAFETY: the caller's promise, and no work is left.
-        unsafe { self.memory.free_pages(pointer as u64, bytes) };
-        Ok(())
+        self.behind_all(move || {
+            device.pinned.lock().remove(&address);
+            // SAFETY: the caller's promise; this runs when no work is left.
+            unsafe { device.memory.free_pages(address as u64, bytes) };
+        })
     }
 
     fn pinned_address(&self, pointer: *mut u8) -> Result<u64> {

@@ -4,10 +4,17 @@ use super::{HostStream, Kind};
 use crate::checked::{self, CheckedLaunch};
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
+use crate::queue::Mark;
 use cuda_c::Shape;
 use hal::{Parameter, Result, attempt, interruption};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
+
+thread_local! {
+    /// The place of a launch with checks that its thread is still to wait for.
+    static UNFINISHED: Cell<Option<Mark>> = const { Cell::new(None) };
+}
 
 impl HostStream {
     /// Runs a kernel at once, or queues it.
@@ -41,9 +48,9 @@ impl HostStream {
         })
     }
 
-    /// As [`HostStream::launch`], with checks. On the default stream it returns what the kernel fails with,
-    /// whether it could run at once or had to wait for other work; unless a function of the program is
-    /// queued, which may itself wait for the calling thread.
+    /// As [`HostStream::launch`], with checks. On the default stream the call returns what the kernel fails with,
+    /// whether it could run at once or had to wait for other work, here or in [`HostStream::finish_launch`]; unless
+    /// a function of the program is queued, which may itself wait for the calling thread.
     ///
     /// # Safety
     /// As there.
@@ -55,6 +62,7 @@ impl HostStream {
         arguments: &[*mut c_void],
     ) -> Result<()> {
         self.status.during(|| {
+            UNFINISHED.set(None);
             let is_default = matches!(self.kind, Kind::Default);
             if is_default {
                 attempt::before_waiting()?;
@@ -72,11 +80,18 @@ impl HostStream {
             })?;
             // Work waits for what was queued before it alone, so no later function can hold it up.
             let ends = !interruption::is_in_kernel() && !self.device.engine().room.has_functions();
-            if is_default && ends {
-                self.mark().wait_interruptibly()?;
-                return self.queue().take_kernel_failure();
-            }
+            UNFINISHED.set((is_default && ends).then(|| self.mark()));
             Ok(())
+        })
+    }
+
+    /// Waits for what [`HostStream::launch_checked`] has queued on the default stream, and returns what it fails
+    /// with.
+    pub(crate) fn finish_launch(&self) -> Result<()> {
+        let Some(mark) = UNFINISHED.take() else { return Ok(()) };
+        self.status.during(|| {
+            mark.wait_interruptibly()?;
+            mark.take_kernel_failure()
         })
     }
 }

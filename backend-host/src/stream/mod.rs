@@ -69,9 +69,12 @@ impl HostStream {
         }
     }
 
-    /// True if nothing is queued that work of the default stream has to wait for.
+    /// True if nothing is queued that work of the default stream has to wait for, and no kernel is interrupted on
+    /// the calling thread.
     fn is_clear_default(&self) -> bool {
-        matches!(self.kind, Kind::Default) && self.device.engine().default_is_clear()
+        matches!(self.kind, Kind::Default)
+            && self.device.engine().default_is_clear()
+            && !interruption::is_in_kernel()
     }
 
     /// The right to run work at once on the calling thread, while it is held. Not given while
@@ -90,6 +93,9 @@ impl HostStream {
     /// Queues a task behind all work that this stream's work has to wait for.
     fn submit(&self, task: Task) -> Result<()> {
         let engine = self.device.engine();
+        if matches!(self.kind, Kind::Own { blocking: true, .. }) && interruption::is_in_kernel() {
+            engine.behind_interrupted(Vec::new(), || {})?;
+        }
         let (queue, waits_for) = match &self.kind {
             Kind::Default => (&engine.default_queue, engine.marks(true)),
             Kind::Own { queue, blocking: true, .. } if !engine.default_queue.is_idle() => {
@@ -139,7 +145,11 @@ unsafe impl Stream for HostStream {
 
     fn query(&self) -> Result<bool> {
         self.status.during(|| {
-            let has_run = self.has_run()?;
+            // A handler that asks again and again would never see a kernel end that it interrupts.
+            let has_run = match self.kind {
+                Kind::Default => self.device.engine().default_has_run(),
+                Kind::Own { .. } => self.has_run()?,
+            };
             if has_run {
                 self.queue().take_kernel_failure()?;
             }
@@ -149,7 +159,9 @@ unsafe impl Stream for HostStream {
 
     fn has_run(&self) -> Result<bool> {
         Ok(match &self.kind {
-            Kind::Default => self.device.engine().default_has_run(),
+            Kind::Default => {
+                self.device.engine().default_has_run() && !interruption::is_in_kernel()
+            }
             // The work of a parent's stream never runs in a forked child.
             Kind::Own { queue, .. } => {
                 queue.check_process()?;
@@ -160,8 +172,10 @@ unsafe impl Stream for HostStream {
 
     fn synchronize(&self) -> Result<()> {
         self.status.during(|| {
-            if self.is_clear_default() {
+            if matches!(self.kind, Kind::Default) {
                 interruption::before_waiting("synchronize")?;
+            }
+            if self.is_clear_default() {
                 return self.queue().take_failure();
             }
             self.check_wait("synchronize")?;

@@ -3,7 +3,7 @@
 use super::{HostStream, Kind};
 use crate::event::{HostEvent, Pending, Record};
 use crate::queue::{Counted, Mark};
-use hal::Result;
+use hal::{Result, interruption};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -39,7 +39,12 @@ impl HostStream {
         }
         let at_once = match &self.kind {
             Kind::Default => self.is_clear_default(),
-            Kind::Own { queue, .. } => queue.is_idle(),
+            Kind::Own { queue, blocking, .. } => {
+                let waits = || {
+                    interruption::is_in_kernel() || !self.device.engine().default_queue.is_idle()
+                };
+                queue.is_idle() && !(*blocking && waits())
+            }
         };
         if at_once {
             event.set_reached(self.mark());

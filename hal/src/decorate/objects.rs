@@ -148,6 +148,10 @@ impl Kernel for Decorated<dyn Kernel> {
         self.call(Call::Launch, |k| unsafe { k.launch_cooperative(stream, config, arguments) })
     }
 
+    fn finish_launch(&self, stream: &dyn Stream) -> Result<()> {
+        self.inner.finish_launch(stream)
+    }
+
     fn parameters(&self) -> Result<Option<&[Parameter]>> {
         self.inner.parameters()
     }

@@ -306,7 +306,7 @@ impl DeviceMemory {
     /// `InvalidHandle` if the memory was freed; the driver's error if streams cannot be made to
     /// wait.
     pub fn stream_in_order(self: &Arc<Self>) -> Result<Arc<dyn Stream>> {
-        let writer = self.usage.writer();
+        let writer = self.usage.writer()?;
         AccessGuard::acquire(&writer, &[(self, Access::Write)])?;
         Ok(writer)
     }

@@ -32,6 +32,9 @@ pub(super) type ReleasedStreams = Streams<Arc<dyn Stream>>;
 /// The uses of one memory since it became shared; `None` while all are those of the stream that allocated it.
 pub(super) type SharedUses = Option<Uses<Arc<dyn Stream>>>;
 
+/// The stream of the last write of a memory, and those that have read it since.
+type LastUses = (Arc<dyn Stream>, ReleasedStreams);
+
 /// What the host has waited for while one operation is being ordered: all uses of a memory on a stream, of which
 /// others may go on for ever.
 #[derive(Default)]
@@ -186,8 +189,15 @@ impl Usage {
     }
 
     /// The stream of the last write.
-    pub(super) fn writer(&self) -> Arc<dyn Stream> {
-        self.lock().as_ref().map_or(&self.allocation_stream, Uses::writer).clone()
+    ///
+    /// # Errors
+    /// Those of [`interruption::before_waiting`], if several streams use the memory.
+    pub(super) fn writer(&self) -> Result<Arc<dyn Stream>> {
+        if self.state.load(Ordering::Acquire) & SHARED == 0 {
+            return Ok(self.allocation_stream.clone());
+        }
+        interruption::before_waiting("memory")?;
+        Ok(self.lock().as_ref().map_or(&self.allocation_stream, Uses::writer).clone())
     }
 
     /// How often the memory refers to a stream; `None` while it is being used.
@@ -242,8 +252,23 @@ impl Usage {
     /// `InvalidHandle` if the memory was freed already; the driver's error if neither events
     /// nor the host could wait for another stream's work.
     pub(super) fn retire(&self, memory: &DeviceMemory) -> Result<Option<Arc<dyn Stream>>> {
-        self.share();
-        let mut shared_uses = self.lock();
+        let retired = if interruption::is_in_kernel() {
+            // Whoever uses the memory may wait for the interrupted kernel.
+            let is_used = self.state.fetch_or(SHARED, Ordering::AcqRel) & INSIDE != 0;
+            match self.uses.try_lock() {
+                Some(mut shared_uses) if !is_used => self.retire_under(&mut shared_uses)?,
+                _ => return interruption::before_waiting("free").map(|()| None),
+            }
+        } else {
+            self.share();
+            self.retire_under(&mut self.lock())?
+        };
+        let Some((writer, readers)) = retired else { return Ok(None) };
+        wait_for_all(memory, &writer, &readers)?;
+        Ok(Some(writer))
+    }
+
+    fn retire_under(&self, shared_uses: &mut SharedUses) -> Result<Option<LastUses>> {
         if !self.abandon() {
             return Err(Error::handle("free", "the memory was freed already"));
         }
@@ -252,10 +277,7 @@ impl Usage {
             self.state.fetch_or(DEFERRED, Ordering::AcqRel);
             return Ok(None);
         }
-        let (writer, readers) = self.take(&mut shared_uses);
-        drop(shared_uses);
-        wait_for_all(memory, &writer, &readers)?;
-        Ok(Some(writer))
+        Ok(Some(self.take(shared_uses)))
     }
 
     /// The stream behind whose work memory may be freed that was freed while a graph used it.
@@ -265,8 +287,7 @@ impl Usage {
         Ok(writer)
     }
 
-    /// The stream of the last write, and those that have read since.
-    fn take(&self, shared_uses: &mut SharedUses) -> (Arc<dyn Stream>, ReleasedStreams) {
+    fn take(&self, shared_uses: &mut SharedUses) -> LastUses {
         match shared_uses.take() {
             Some(uses) => uses.into_parts(),
             None => (self.allocation_stream.clone(), ReleasedStreams::new()),

@@ -197,3 +197,148 @@ WAITS = """
 )
 def test_a_handler_waits_for_no_kernel_that_it_interrupts():
     run_python(WAITS)
+
+
+# Several streams use the memory of the interrupted kernel, so the launch has locks.
+UNDER_LOCKS = """
+    import gc, signal
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    from pygpu.compiler import SourceModule
+
+    module = SourceModule("__global__ void spins(volatile int *a) { while (a[0] == 0); }")
+    spins = module.get_function("spins")
+    stream, captures = driver.Stream(1), driver.Stream(1)
+
+    def shared():
+        array = gpuarray.zeros(4, np.int32)
+        array.on(stream).fill(0)
+        array += 0
+        return array
+
+    a, freed, others, own = shared(), shared(), [shared(), shared()], gpuarray.zeros(4, np.int32)
+    driver.Context.synchronize()
+    captures.begin_capture()
+    results = []
+
+    class Enough(Exception):
+        pass
+
+    def handler(number, frame):
+        reads, writes = lambda: np.from_dlpack(a), lambda: a.on(stream).fill(1)
+        for call in (reads, a.ipc_handle, a.gpudata.free, writes):
+            try:
+                call()
+            except driver.LogicError as error:
+                assert "a handler that interrupts a kernel" in str(error), error
+            else:
+                raise AssertionError("nothing was refused")
+        freed.gpudata.free()
+        others.clear()
+        gc.collect()
+        results.append(own + 1)
+        raise Enough
+
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        spins(a, block=(1, 1, 1))
+    except Enough:
+        pass
+    captures.end_capture()
+    assert (results[0].get() == 1).all()
+    a += 1
+    assert (a.get() == 1).all()
+"""
+
+# With checks a launch on the default stream waits for its kernel, which other work holds up.
+WAITING_WITH_CHECKS = """
+    import signal
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    from pygpu.compiler import SourceModule
+
+    source = "__global__ void wait(volatile int *flag) { while (*flag == 0); }"
+    wait = SourceModule(source).get_function("wait")
+    add = SourceModule("__global__ void add(int *x) { x[threadIdx.x] += 1; }").get_function("add")
+    flag = driver.pagelocked_zeros(1, np.int32, mem_flags=driver.host_alloc_flags.DEVICEMAP)
+    address = np.uintp(flag.base.get_device_pointer())
+    a, b = gpuarray.zeros(4, np.int32), gpuarray.zeros(4, np.int32)
+    blocking, beside = driver.Stream(), driver.Stream(1)
+    for array in (a, b):
+        array.on(beside).fill(0)
+    went = []
+
+    def handler(number, frame):
+        flag[0] = 1
+        # The launch orders nothing any longer, so what waits for it comes to an end.
+        for array in (a, b):
+            array.on(beside).__iadd__(10)
+            went.append(array.get()[0])
+
+    with pygpu.checking():
+        add(b, block=(4, 1, 1))
+        wait(address, block=(1, 1, 1), stream=blocking)
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        add(a, block=(4, 1, 1))
+    assert went == [11, 11], went
+    assert (a.get() == 11).all()
+"""
+
+# What a handler queues comes behind the interrupted kernel, also where only addresses tell what
+# it uses.
+BY_ADDRESS = """
+    import signal
+    import numpy as np
+    import pygpu.autoinit
+    from pygpu import driver, gpuarray
+    from pygpu.compiler import SourceModule
+
+    source = '''
+    __global__ void spins(volatile int *flag, int *a, int *b) {
+        while (flag[0] == 0);
+        flag[1] = a[0] = b[0] = 7;
+    }
+    __global__ void copy(int *to, const int *from) { to[0] = from[1]; }
+    '''
+    module = SourceModule(source)
+    spins, copy = module.get_function("spins"), module.get_function("copy")
+    pinned = [driver.pagelocked_zeros(2, np.int32) for _ in range(3)]
+    flag, *results = [np.uintp(it.ctypes.data) for it in pinned]
+    memory, array = driver.mem_alloc(4096), gpuarray.empty(1000, np.int32)
+    beside, blocking = driver.Stream(1), driver.Stream()
+    events = [driver.Event(), driver.Event()]
+    fresh = []
+
+    def handler(which, frame):
+        memory.free()
+        array.gpudata.free()
+        fresh.extend([driver.mem_alloc(4096), gpuarray.empty(1000, np.int32)])
+        assert int(fresh[0]) != plain and fresh[1].ptr != ordered
+        events[0].record()
+        events[1].record(blocking)
+        assert not any(event.query() for event in events)
+        beside.wait_for_event(events[0])
+        copy(results[0], flag, block=(1, 1, 1), stream=beside)
+        copy(results[1], flag, block=(1, 1, 1), stream=blocking)
+        pinned[0][0] = 1
+
+    plain, ordered = int(memory), array.ptr
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    spins(flag, np.uintp(plain), np.uintp(ordered), block=(1, 1, 1))
+    driver.Context.synchronize()
+    assert [int(it[0]) for it in pinned[1:]] == [7, 7], pinned
+    assert all(event.query() for event in events)
+"""
+
+
+@pytest.mark.skipif(
+    BACKEND != "host", reason="only the host runs kernels on the thread that launches"
+)
+@pytest.mark.parametrize("program", [UNDER_LOCKS, WAITING_WITH_CHECKS, BY_ADDRESS])
+def test_a_handler_inside_a_launch(program):
+    run_python(program)
