@@ -4,8 +4,9 @@
 use crate::array::{GPUArray, on_stream, run};
 use gpuarray::random::{DIMENSIONS, Distribution, Generator, Jump, sobol};
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
+use std::collections::TryReserveError;
 
 type Words<'py> = Bound<'py, PyArray1<u32>>;
 
@@ -76,7 +77,7 @@ pub(crate) fn random_seeded<'py>(
     offset: u64,
 ) -> PyResult<Words<'py>> {
     let (generator, seeds) = (generator(name)?, seeds.as_slice()?);
-    let states = py.detach(|| generator.seeded(seeds, offset));
+    let states = py.detach(|| generator.seeded(seeds, offset)).map_err(no_memory)?;
     let states = states.ok_or_else(|| PyValueError::new_err(format!("{name} takes no seeds")))?;
     Ok(states.into_pyarray(py))
 }
@@ -101,7 +102,8 @@ pub(crate) fn random_points<'py>(
     }
     let (vectors, shifts) =
         (vectors.as_slice()?, shifts.as_ref().map(|shifts| shifts.as_slice()).transpose()?);
-    Ok(py.detach(|| sobol::states(bits, vectors, shifts, offset)).into_pyarray(py))
+    let states = py.detach(|| sobol::states(bits, vectors, shifts, offset)).map_err(no_memory)?;
+    Ok(states.into_pyarray(py))
 }
 
 /// Returns states that have jumped ahead, each by its own number of draws or sequences, or all by the
@@ -121,7 +123,9 @@ pub(crate) fn random_skip<'py>(
         "sequences" => Jump::Sequences,
         other => return Err(PyValueError::new_err(format!("there is no jump by {other}"))),
     };
-    let (mut states, amounts) = (states.as_slice()?.to_vec(), amounts.as_slice()?);
+    let (given, amounts) = (states.as_slice()?, amounts.as_slice()?);
+    let mut states = with_room(given.len())?;
+    states.extend_from_slice(given);
     let amount = |index: usize| match amounts {
         [amount] => *amount,
         amounts => amounts.get(index).copied().unwrap_or(0),
@@ -139,13 +143,16 @@ pub(crate) fn random_direction_vectors(
     scrambled: bool,
 ) -> PyResult<Words<'_>> {
     check_bits(bits)?;
-    let vectors = py.detach(|| sobol::direction_vectors(count, scrambled)).ok_or_else(|| {
+    let vectors = py.detach(|| sobol::direction_vectors(count, scrambled)).map_err(no_memory)?;
+    let vectors = vectors.ok_or_else(|| {
         PyValueError::new_err(format!(
             "count is {count}; there are direction vectors of {DIMENSIONS} dimensions"
         ))
     })?;
-    let words = vectors.iter().flat_map(|vectors| &vectors[..bits]);
-    Ok(words.flat_map(|word| upper(*word, bits)).collect::<Vec<_>>().into_pyarray(py))
+    let mut words = with_room(vectors.len() * bits * (bits / 32))?;
+    let numbers = vectors.iter().flat_map(|vectors| &vectors[..bits]);
+    words.extend(numbers.flat_map(|number| upper(*number, bits)));
+    Ok(words.into_pyarray(py))
 }
 
 /// Returns the words of the constants of the digital shifts of the first dimensions.
@@ -156,9 +163,20 @@ pub(crate) fn random_scramble_constants(
     count: usize,
 ) -> PyResult<Words<'_>> {
     check_bits(bits)?;
-    let constants = sobol::scramble_constants(count);
-    let words = constants.iter().flat_map(|word| upper(*word, bits));
-    Ok(words.collect::<Vec<_>>().into_pyarray(py))
+    let constants = sobol::scramble_constants(count).map_err(no_memory)?;
+    let mut words = with_room(count.saturating_mul(bits / 32))?;
+    words.extend(constants.iter().flat_map(|number| upper(*number, bits)));
+    Ok(words.into_pyarray(py))
+}
+
+fn with_room(count: usize) -> PyResult<Vec<u32>> {
+    let mut words = Vec::new();
+    words.try_reserve_exact(count).map_err(no_memory)?;
+    Ok(words)
+}
+
+fn no_memory(error: TryReserveError) -> PyErr {
+    PyMemoryError::new_err(format!("there is no memory for the states of a generator: {error}"))
 }
 
 /// Returns the words, the lower one first, of the upper bits of a number.

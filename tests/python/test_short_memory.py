@@ -57,3 +57,29 @@ compiler.compile(text % 1)
         RUST_MIN_STACK=str(64 << 20),
     )
     assert done.stdout.startswith("RuntimeError compile: the compiler"), done.stdout
+
+
+# Whatever is refused first: states, direction vectors, shifts, or the words that are made of them.
+@pytest.mark.parametrize(
+    "states",
+    [
+        "random_seeded('Mrg32k3a', np.zeros(1 << 16, np.uint32), 0)",
+        "random_skip('Xorwow', words, 'draws', np.ones(1, np.uint64))",
+        "random_direction_vectors(64, 20000, True)",
+        "random_points(64, words, None, 1)",
+        "random_scramble_constants(64, 1 << 62)",
+    ],
+)
+def test_states_of_a_generator_without_memory(states):
+    done = run_python(
+        SHORT
+        + f"""
+import numpy as np
+from pygpu import _core
+_core.random_seeded("Mrg32k3a", np.zeros(1, np.uint32), 1)
+words = np.zeros(1 << 20, np.uint32)
+short(lambda: _core.{states})
+_core.random_seeded("Xorwow", np.zeros(1 << 10, np.uint32), 0)
+"""
+    )
+    assert done.stdout.startswith("MemoryError there is no memory for the states"), done.stdout

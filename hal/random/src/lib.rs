@@ -17,6 +17,15 @@ pub mod poisson;
 pub mod sobol;
 pub mod xorwow;
 
+use std::collections::TryReserveError;
+
+/// Returns a vector with room for so many elements.
+fn with_room<T>(count: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(count)?;
+    Ok(vector)
+}
+
 /// The kind of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -104,12 +113,15 @@ impl Generator {
 
     /// Returns the states of a pseudo-random generator: state `i` is sequence `i` (a subsequence,
     /// for MRG32k3a) of the seed `seeds[i]`, `offset` draws ahead. None for a quasi-random one.
-    pub fn seeded(self, seeds: &[u32], offset: u64) -> Option<Vec<u32>> {
-        match self {
-            Generator::Xorwow => Some(xorwow::seeded(seeds, offset)),
-            Generator::Mrg32k3a => Some(mrg32k3a::seeded(seeds, offset)),
+    ///
+    /// # Errors
+    /// That there is no memory for them.
+    pub fn seeded(self, seeds: &[u32], offset: u64) -> Result<Option<Vec<u32>>, TryReserveError> {
+        Ok(match self {
+            Generator::Xorwow => Some(xorwow::seeded(seeds, offset)?),
+            Generator::Mrg32k3a => Some(mrg32k3a::seeded(seeds, offset)?),
             _ => None,
-        }
+        })
     }
 
     /// Advances each state by the number of draws or sequences that `amount` returns for its

@@ -1,6 +1,7 @@
 //! MRG32k3a: two recurrences of order three modulo primes near 2^32.
 
-use crate::Jump;
+use crate::{Jump, with_room};
+use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
 /// Words of a state: three of each recurrence, and six that only cuRAND's own kernels use.
@@ -86,8 +87,8 @@ pub(crate) fn skip(states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64
     }
 }
 
-pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Vec<u32> {
-    let mut states = Vec::with_capacity(seeds.len() * WORDS);
+pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Result<Vec<u32>, TryReserveError> {
+    let mut states = with_room(seeds.len().saturating_mul(WORDS))?;
     for &seed in seeds {
         // Seed 0 is the state of the publication; others are mixed as cuRAND mixes seeds of 64 bits
         // whose upper half is zero.
@@ -99,7 +100,7 @@ pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Vec<u32> {
     }
     skip(&mut states, Jump::Subsequences, |index| index as u64);
     skip(&mut states, Jump::Draws, |_| offset);
-    states
+    Ok(states)
 }
 
 /// Returns the word of 32 bits that a draw becomes.

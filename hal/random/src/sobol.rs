@@ -4,6 +4,8 @@
 //! constant of the digital shift, and the direction vectors. A generator of 64 bits has pairs of
 //! words, the lower half first.
 
+use crate::with_room;
+use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
 /// The number of dimensions that direction vectors are known for.
@@ -72,25 +74,42 @@ fn scramble(index: usize, vectors: &mut [u64; 64]) {
 
 /// Returns the direction vectors of the first `count` dimensions, 64 for each, as fractions of 64
 /// bits; those of 32 bits are their upper halves, of the first 32. None above [`DIMENSIONS`].
-pub fn direction_vectors(count: usize, scrambled: bool) -> Option<Vec<[u64; 64]>> {
+///
+/// # Errors
+/// That there is no memory for them.
+pub fn direction_vectors(
+    count: usize,
+    scrambled: bool,
+) -> Result<Option<Vec<[u64; 64]>>, TryReserveError> {
     static PLAIN: OnceLock<Vec<[u64; 64]>> = OnceLock::new();
-    let plain = PLAIN.get_or_init(|| {
-        let mut fields = Fields { position: 0 };
-        let first = std::array::from_fn(|j| 1 << (63 - j));
-        let others = (1..DIMENSIONS).map(|_| dimension(&mut fields));
-        std::iter::once(first).chain(others).collect()
-    });
-    let mut vectors = plain.get(..count)?.to_vec();
+    let plain = match PLAIN.get() {
+        Some(plain) => plain,
+        None => {
+            let mut fields = Fields { position: 0 };
+            let mut made = with_room(DIMENSIONS)?;
+            made.push(std::array::from_fn(|j| 1 << (63 - j)));
+            made.extend((1..DIMENSIONS).map(|_| dimension(&mut fields)));
+            PLAIN.get_or_init(|| made)
+        }
+    };
+    let Some(plain) = plain.get(..count) else { return Ok(None) };
+    let mut vectors = with_room(count)?;
+    vectors.extend_from_slice(plain);
     if scrambled {
         vectors.iter_mut().enumerate().for_each(|(index, it)| scramble(index, it));
     }
-    Some(vectors)
+    Ok(Some(vectors))
 }
 
 /// Returns the constants of the digital shifts of the first `count` dimensions; those of 32 bits
 /// are their upper halves.
-pub fn scramble_constants(count: usize) -> Vec<u64> {
-    (0..count as u64).map(|index| mix(index << 8 | 0xff)).collect()
+///
+/// # Errors
+/// That there is no memory for them.
+pub fn scramble_constants(count: usize) -> Result<Vec<u64>, TryReserveError> {
+    let mut constants = with_room(count)?;
+    constants.extend((0..count as u64).map(|index| mix(index << 8 | 0xff)));
+    Ok(constants)
 }
 
 /// Returns a number of `bits` bits in its words.
@@ -114,9 +133,17 @@ fn set(words: &mut [u32], bits: usize, position: usize, value: u64) {
 
 /// Returns the states of dimensions of `bits` bits at point `offset`, from the words of their
 /// direction vectors and of their shifts; without shifts these are zero.
-pub fn states(bits: usize, vectors: &[u32], shifts: Option<&[u32]>, offset: u64) -> Vec<u32> {
+///
+/// # Errors
+/// That there is no memory for them.
+pub fn states(
+    bits: usize,
+    vectors: &[u32],
+    shifts: Option<&[u32]>,
+    offset: u64,
+) -> Result<Vec<u32>, TryReserveError> {
     let width = bits / 32;
-    let mut states = Vec::with_capacity(vectors.len() + vectors.len() / bits * 3);
+    let mut states = with_room(vectors.len().saturating_add(vectors.len() / bits * 3))?;
     for (index, words) in vectors.chunks_exact(bits * width).enumerate() {
         let zero = [0, 0];
         let shift = match shifts {
@@ -128,7 +155,7 @@ pub fn states(bits: usize, vectors: &[u32], shifts: Option<&[u32]>, offset: u64)
         }
     }
     skip(&mut states, bits, |_| offset);
-    states
+    Ok(states)
 }
 
 pub(crate) fn skip(states: &mut [u32], bits: usize, amount: impl Fn(usize) -> u64) {

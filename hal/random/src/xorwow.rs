@@ -3,7 +3,8 @@
 //! A jump of the linear part is a power of its matrix. The matrices of the powers of two are made
 //! when they are first needed.
 
-use crate::Jump;
+use crate::{Jump, with_room};
+use std::collections::TryReserveError;
 use std::sync::OnceLock;
 
 /// Words of a state: the Weyl sequence, five words of the recurrence, and six that only cuRAND's
@@ -101,8 +102,8 @@ pub(crate) fn skip(states: &mut [u32], jump: Jump, amount: impl Fn(usize) -> u64
     }
 }
 
-pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Vec<u32> {
-    let mut states = Vec::with_capacity(seeds.len() * WORDS);
+pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Result<Vec<u32>, TryReserveError> {
+    let mut states = with_room(seeds.len().saturating_mul(WORDS))?;
     for &seed in seeds {
         // As cuRAND mixes a seed of 64 bits whose upper half is zero.
         let low = (seed ^ 0xaad2_6b49).wrapping_mul(1_099_087_573);
@@ -119,5 +120,5 @@ pub(crate) fn seeded(seeds: &[u32], offset: u64) -> Vec<u32> {
     }
     skip(&mut states, Jump::Sequences, |index| index as u64);
     skip(&mut states, Jump::Draws, |_| offset);
-    states
+    Ok(states)
 }
