@@ -1,6 +1,7 @@
 //! The compiler of kernels that programs bring: the system's C++ compiler behind `cuda_c`.
 
 use crate::checked::ModuleText;
+use crate::seal::seal;
 use cuda_c::{Compiler, Language, Preprocessed, Source};
 use hal::compile::{self, CodeCache, Compilation, Compiled, compile_closed, may_read_files};
 use hal::library::search_directories;
@@ -65,7 +66,7 @@ struct HostCompiler {
 
 impl compile::Compiler for HostCompiler {
     fn identity(&self, _: &str) -> Result<String> {
-        Ok(self.compiler.identity())
+        Ok(format!("{}sealed", self.compiler.identity()))
     }
 
     fn variables(&self) -> &'static [&'static str] {
@@ -85,6 +86,7 @@ impl compile::Compiler for HostCompiler {
         if let Some(text) = &self.text {
             text.append(&mut library);
         }
+        seal(&mut library);
         Ok(Compiled { code: library, log, lowered: Vec::new() })
     }
 }

@@ -16,6 +16,7 @@ mod kernel;
 mod memory;
 mod module;
 mod queue;
+mod seal;
 mod sharing;
 mod stream;
 mod texture;

@@ -4,7 +4,8 @@ use crate::checked::{CheckedCode, ModuleText};
 use crate::compile;
 use crate::device::HostDevice;
 use crate::kernel::HostKernel;
-use cuda_c::{Library, library_bytes};
+use crate::seal::unsealed;
+use cuda_c::Library;
 use hal::compile::format::{Format, examine};
 use hal::module::file_bytes;
 use hal::status::common_kind;
@@ -95,18 +96,11 @@ impl HostModule {
                 "the image is code for a GPU; the host loads what its own compiler made",
             ));
         }
-        let text = ModuleText::of(&image);
-        let (bytes, own) = (image.len(), library_bytes(&image).map_err(compile::error)?);
-        if text.is_none() && own < bytes {
-            return Err(Error::invalid(
-                "load_module",
-                format!(
-                    "image has {bytes} bytes and is cut short behind its library of {own} bytes"
-                ),
-            ));
-        }
+        Library::check(&image).map_err(compile::error)?;
+        let image = unsealed(&image).map_err(|what| Error::invalid("load_module", what))?;
+        let text = ModuleText::of(image);
         // SAFETY: the caller's promise.
-        let library = unsafe { Library::load(&image) }.map_err(compile::error)?;
+        let library = unsafe { Library::load(image) }.map_err(compile::error)?;
         Ok(HostModule { code: LoadedCode::new(device, library, text), log })
     }
 }

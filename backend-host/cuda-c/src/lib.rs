@@ -40,5 +40,4 @@ pub use error::{Error, Failure, FailureKind, Result};
 pub use grid::{Kernel, MOST_SHARED_BYTES, Schedule, Shape};
 pub use library::{Library, Parameter};
 pub use options::DEFAULT_ARCHITECTURE;
-pub use symbols::library_bytes;
 pub use texture::Texture;

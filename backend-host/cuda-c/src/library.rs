@@ -89,6 +89,14 @@ impl Drop for Library {
 }
 
 impl Library {
+    /// Checks that bytes are a compiled unit, without loading it.
+    ///
+    /// # Errors
+    /// `NotAUnit`.
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        root(&Symbols::of(bytes)?).map(drop)
+    }
+
     /// Loads what a [`Compiler`](crate::Compiler) made.
     ///
     /// # Errors
@@ -99,9 +107,7 @@ impl Library {
     /// The bytes are the code of a trusted compilation: loading runs what is in them.
     pub unsafe fn load(bytes: &[u8]) -> Result<Arc<Library>> {
         let symbols = Symbols::of(bytes)?;
-        let Some(root) = symbols.find("gpuarray_unit").cloned() else {
-            return Err(Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned()));
-        };
+        let root = root(&symbols)?.clone();
         let (bytes, initialisers) = initialisers::take(bytes)?;
         // SAFETY: the caller trusts the code.
         let handle = unsafe { open(&bytes) }?;
@@ -338,6 +344,12 @@ impl Library {
         let is_whole = guard.iter().all(|it| *it == byte);
         (!is_whole).then(|| format!("a write behind the {asked} bytes of dynamic shared memory"))
     }
+}
+
+/// The symbol of what a unit tells of itself.
+fn root(symbols: &Symbols) -> Result<&Symbol> {
+    let no_unit = || Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned());
+    symbols.find("gpuarray_unit").ok_or_else(no_unit)
 }
 
 /// What lies between shared memory and the executor's variables in a unit with checks.

@@ -37,26 +37,6 @@ fn is_writable(file: &object::File<'_>, section: Option<SectionIndex>) -> bool {
     })
 }
 
-/// Returns the bytes of a library with which an image begins: what its headers name, and they.
-///
-/// # Errors
-/// `NotAUnit` for other bytes.
-pub fn library_bytes(image: &[u8]) -> Result<usize> {
-    let file = object::File::parse(image)
-        .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
-    let number = |at: usize, bytes: usize| {
-        let field = image.get(at..at + bytes).unwrap_or_default();
-        field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
-    };
-    // Offset, number and size of the table of sections, in a file of 64 bits.
-    let table = number(0x28, 8).saturating_add(number(0x3c, 2) * number(0x3a, 2));
-    let sections = file.sections().filter_map(|it| it.file_range());
-    // The headers of an image may say anything.
-    let ends = sections.map(|(offset, bytes)| offset.saturating_add(bytes));
-    let end = ends.fold(table, u64::max);
-    Ok(usize::try_from(end).unwrap_or(usize::MAX).min(image.len()))
-}
-
 impl Symbols {
     /// Reads the symbols of an ELF file.
     ///
@@ -143,7 +123,6 @@ mod tests {
         put(section + 0x10, &[0xff; 8]);
         put(section + 0x18, &[0xff; 8]);
         put(section + 0x20, &[16]);
-        assert_eq!(library_bytes(&image).expect("an ELF file"), image.len());
         assert!(Symbols::of(&image).expect("an ELF file").defined.is_empty());
     }
 }

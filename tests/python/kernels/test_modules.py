@@ -87,6 +87,16 @@ def test_code_from_memory_and_from_a_file(tmp_path):
     assert isinstance(driver.module_from_file(path), driver.Module)
 
 
+@pytest.mark.skipif(BACKEND != "host", reason="drivers load what they are given")
+def test_code_that_is_damaged():
+    code = compiler.compile(FILL)
+    for place in [*range(0, len(code), len(code) // 60), len(code) - 1]:
+        damaged = bytearray(code)
+        damaged[place] ^= 0x41
+        with pytest.raises(driver.Error):
+            driver.module_from_buffer(bytes(damaged))
+
+
 def test_code_that_is_none(tmp_path):
     for load in (
         lambda: driver.module_from_buffer(b"no code at all"),

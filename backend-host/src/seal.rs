@@ -1,0 +1,56 @@
+//! What an image of the host ends with, so that one which is damaged is known before the system's loader
+//! reads it: that one trusts what it maps, and a wrong offset there ends the process.
+
+use sha2::{Digest as _, Sha256};
+
+const MARK: &[u8; 16] = b"gpuarray's image";
+/// A checksum of all before it, and the mark.
+const BYTES: usize = 32 + MARK.len();
+
+/// Seals an image.
+pub(crate) fn seal(image: &mut Vec<u8>) {
+    let checksum = Sha256::digest(&image);
+    image.extend(checksum);
+    image.extend(MARK);
+}
+
+/// Returns an image without its seal.
+///
+/// # Errors
+/// A sentence that says what is wrong with the image.
+pub(crate) fn unsealed(image: &[u8]) -> Result<&[u8], String> {
+    let bytes = image.len();
+    let parts = image.split_last_chunk().filter(|(_, mark)| *mark == MARK);
+    let parts = parts.and_then(|(rest, _)| rest.split_last_chunk::<32>());
+    let Some((own, checksum)) = parts else {
+        return Err(format!(
+            "image has {bytes} bytes, and the last {BYTES} are not those of a compiled module: it was cut short, or \
+             another version of the compiler made it"
+        ));
+    };
+    if Sha256::digest(own)[..] != checksum[..] {
+        return Err(format!("image has {bytes} bytes, of which some were changed"));
+    }
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_of_an_image_is_seen() {
+        let own: Vec<u8> = (0..100).collect();
+        let mut image = own.clone();
+        seal(&mut image);
+        assert_eq!(unsealed(&image), Ok(&own[..]));
+        for place in 0..image.len() {
+            let mut changed = image.clone();
+            changed[place] ^= 1;
+            assert!(unsealed(&changed).is_err(), "{place}");
+            assert!(unsealed(&image[..place]).is_err(), "{place}");
+        }
+        image.push(0);
+        assert!(unsealed(&image).is_err());
+    }
+}
