@@ -6,6 +6,8 @@ use crate::stream::Stream;
 use std::any::Any;
 use std::ffi::c_void;
 use std::fmt::Debug;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,9 +33,10 @@ pub enum ModuleSource<'a> {
 /// Returns the bytes of a file with code.
 ///
 /// # Errors
-/// The status `FILE_NOT_FOUND` if there is no such file, `InvalidArgument` if it cannot be read.
+/// The status `FILE_NOT_FOUND` if there is no such file, `InvalidArgument` if it cannot be read or is no regular
+/// file: a pipe or a device may have no end.
 pub fn file_bytes(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| {
+    read_regular(path).map_err(|error| {
         let detail = format!("file {}: {error}", path.display());
         match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -43,6 +46,28 @@ pub fn file_bytes(path: &Path) -> Result<Vec<u8>> {
             _ => Error::invalid("load_module", detail),
         }
     })
+}
+
+/// Returns the bytes of a regular file.
+///
+/// # Errors
+/// The system's; `InvalidInput` for another kind of file.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Nobody waits for the other end of a pipe.
+        options.custom_flags(libc::O_NONBLOCK);
+    }
+    let mut file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Options of the driver's compiler and loader, for code that is not yet in the device's own form

@@ -8,6 +8,7 @@ use crate::kernel::Function;
 use crate::numpy_array;
 use crate::owner::Filled;
 use crate::texture::{Bindings, PyTextureObject};
+use gpuarray::hal::module::read_regular;
 use gpuarray::hal::poison::Unpoisoned as _;
 use gpuarray::{Error, LinkInput, LinkKind, LoadOptions, Module, ModuleSource};
 use pyo3::prelude::*;
@@ -478,7 +479,7 @@ impl Linker {
     /// Raises
     /// ------
     /// OSError
-    ///     The file cannot be read.
+    ///     The file cannot be read, or is no regular file.
     /// LogicError
     ///     `input_type` is another number.
     fn add_file(
@@ -487,7 +488,7 @@ impl Linker {
         #[pyo3(from_py_with = argument::input_type)] input_type: i32,
     ) -> PyResult<()> {
         let kind = link_kind(input_type)?;
-        let data = std::fs::read(&filename)?;
+        let data = read_regular(&filename)?;
         let name = filename.file_name().unwrap_or(filename.as_os_str());
         self.inputs().push(Input { kind, data, name: name.to_string_lossy().into_owned() });
         Ok(())

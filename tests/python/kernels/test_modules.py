@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import textwrap
 import warnings
 from shutil import which
 
 import numpy as np
 import pytest
 from device import BACKEND, DEVICE, HAS_PTX, IS_DOUBLE, needs_ptx
+from processes import run_python
 
 from pygpu import compiler, driver
 from pygpu.compiler import DynamicModule, DynamicSourceModule, SourceModule
@@ -95,6 +98,31 @@ def test_code_that_is_damaged():
         damaged[place] ^= 0x41
         with pytest.raises(driver.Error):
             driver.module_from_buffer(bytes(damaged))
+
+
+def test_code_from_a_pipe_is_refused(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    program = """
+        import sys
+        import pygpu.autoinit
+        from pygpu import driver
+
+        def link(path):
+            driver.Linker().add_file(path, driver.jit_input_type.CUBIN)
+
+        for path in (sys.argv[1], "/dev/zero"):
+            for load in (driver.module_from_file, link):
+                try:
+                    load(path)
+                except (driver.LogicError, OSError) as error:
+                    assert "it is no regular file" in str(error), error
+                else:
+                    raise AssertionError(path)
+    """
+    # Devices of the system may have no end.
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))\n"
+    run_python(limited + textwrap.dedent(program), str(path))
 
 
 def test_code_that_is_none(tmp_path):
