@@ -1,19 +1,35 @@
 //! Launches of kernels on streams.
 
+use super::outcome::Outcome;
 use super::{HostStream, Kind};
 use crate::checked::{self, CheckedLaunch};
 use crate::kernel::{self, Arguments};
 use crate::module::LoadedCode;
-use crate::queue::Mark;
+use crate::queue::{Mark, Queue};
 use cuda_c::Shape;
 use hal::{Parameter, Result, attempt, interruption};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+/// A launch with checks that its thread is still to wait for.
+struct Unfinished {
+    mark: Mark,
+    queue: Arc<Queue>,
+    outcome: Arc<Outcome>,
+}
+
+impl Drop for Unfinished {
+    /// Where the thread does not wait to the end, others report the failure.
+    fn drop(&mut self) {
+        if let Some(error) = self.outcome.leave() {
+            self.queue.keep_kernel_failure(error);
+        }
+    }
+}
+
 thread_local! {
-    /// The place of a launch with checks that its thread is still to wait for.
-    static UNFINISHED: Cell<Option<Mark>> = const { Cell::new(None) };
+    static UNFINISHED: Cell<Option<Unfinished>> = const { Cell::new(None) };
 }
 
 impl HostStream {
@@ -62,7 +78,6 @@ impl HostStream {
         arguments: &[*mut c_void],
     ) -> Result<()> {
         self.status.during(|| {
-            UNFINISHED.set(None);
             let is_default = matches!(self.kind, Kind::Default);
             if is_default {
                 attempt::before_waiting()?;
@@ -74,13 +89,26 @@ impl HostStream {
             // SAFETY: the caller's promise.
             let arguments = unsafe { Arguments::copy(&launch.parameters, arguments) };
             let (code, kernel) = (code.clone(), kernel.clone());
+            let outcome =
+                (is_default && !interruption::is_in_kernel()).then(Arc::<Outcome>::default);
+            let of_task = outcome.clone();
             self.queue_launch(move || {
                 // SAFETY: the caller's promise holds until the kernel has run.
-                unsafe { checked::run(&code, &kernel, &launch, &arguments.pointers()) }
+                let result =
+                    unsafe { checked::run(&code, &kernel, &launch, &arguments.pointers()) };
+                match &of_task {
+                    Some(outcome) => outcome.settle(result),
+                    None => result,
+                }
             })?;
+            let waits = outcome.map(|outcome| Unfinished {
+                mark: self.mark(),
+                queue: self.queue().clone(),
+                outcome,
+            });
             // Work waits for what was queued before it alone, so no later function can hold it up.
-            let ends = !interruption::is_in_kernel() && !self.device.engine().room.has_functions();
-            UNFINISHED.set((is_default && ends).then(|| self.mark()));
+            let ends = !self.device.engine().room.has_functions();
+            UNFINISHED.set(waits.filter(|_| ends));
             Ok(())
         })
     }
@@ -88,10 +116,10 @@ impl HostStream {
     /// Waits for what [`HostStream::launch_checked`] has queued on the default stream, and returns what it fails
     /// with.
     pub(crate) fn finish_launch(&self) -> Result<()> {
-        let Some(mark) = UNFINISHED.take() else { return Ok(()) };
+        let Some(unfinished) = UNFINISHED.take() else { return Ok(()) };
         self.status.during(|| {
-            mark.wait_interruptibly()?;
-            mark.take_kernel_failure()
+            unfinished.mark.wait_interruptibly()?;
+            unfinished.outcome.leave().map_or(Ok(()), Err)
         })
     }
 }

@@ -7,6 +7,7 @@
 mod capture;
 mod launch;
 mod order;
+mod outcome;
 
 use crate::capture::CaptureSlot;
 use crate::device::{DEVICE, HostDevice};

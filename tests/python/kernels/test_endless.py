@@ -277,6 +277,8 @@ WAITING_WITH_CHECKS = """
         for array in (a, b):
             array.on(beside).__iadd__(10)
             went.append(array.get()[0])
+        # What the launch fails with is the launch's own to report.
+        driver.Context.synchronize()
 
     with pygpu.checking():
         add(b, block=(4, 1, 1))
@@ -284,8 +286,19 @@ WAITING_WITH_CHECKS = """
         signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         add(a, block=(4, 1, 1))
-    assert went == [11, 11], went
-    assert (a.get() == 11).all()
+        assert went == [11, 11], went
+        assert (a.get() == 11).all()
+        flag[0] = 0
+        wait(address, block=(1, 1, 1), stream=blocking)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        try:
+            add(b, block=(8, 1, 1))
+        except driver.LaunchError as error:
+            assert "outside any live allocation" in str(error), error
+        else:
+            raise AssertionError("the launch raised nothing")
+    assert len(went) == 4
+    driver.Context.synchronize()
 """
 
 # What a handler queues comes behind the interrupted kernel, also where only addresses tell what
