@@ -348,6 +348,12 @@ impl Library {
 
 /// The symbol of what a unit tells of itself.
 fn root(symbols: &Symbols) -> Result<&Symbol> {
+    if let Some(name) = &symbols.resolved {
+        // Its resolver runs in the system's loader, where a fault ends the process.
+        return Err(Error::NotAUnit(format!(
+            "{name} is chosen when the unit is loaded (ifunc, target_clones)"
+        )));
+    }
     let no_unit = || Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned());
     symbols.find("gpuarray_unit").ok_or_else(no_unit)
 }

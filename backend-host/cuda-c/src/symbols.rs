@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use object::{
-    Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, SectionKind, SymbolKind,
+    Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, SectionKind, SymbolFlags,
+    SymbolKind, elf,
 };
 use std::ops::Range;
 
@@ -25,6 +26,8 @@ pub(crate) struct Symbols {
     /// Where the code is, from the start of the library.
     pub(crate) code: Range<u64>,
     undefined: Vec<(String, SymbolKind)>,
+    /// A function whose address another one returns, which the system's loader calls.
+    pub(crate) resolved: Option<String>,
 }
 
 /// True for sections that stay writable behind the loader's work.
@@ -47,11 +50,19 @@ impl Symbols {
             .map_err(|error| Error::NotAUnit(format!("no compiled unit: {error}")))?;
         let text = file.section_by_name(".text");
         let code = text.map_or(0..0, |it| it.address()..it.address().saturating_add(it.size()));
-        let mut symbols = Symbols { defined: Vec::new(), code, undefined: Vec::new() };
+        let mut symbols =
+            Symbols { defined: Vec::new(), code, undefined: Vec::new(), resolved: None };
         for symbol in file.symbols() {
             let Ok(name) = symbol.name() else { continue };
             if name.is_empty() {
                 continue;
+            }
+            let info = match symbol.flags() {
+                SymbolFlags::Elf { st_info, .. } => st_info,
+                _ => 0,
+            };
+            if info & 0xf == elf::STT_GNU_IFUNC && !symbol.is_undefined() {
+                symbols.resolved = Some(name.to_owned());
             }
             if symbol.is_undefined() {
                 symbols.undefined.push((name.to_owned(), symbol.kind()));

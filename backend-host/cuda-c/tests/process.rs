@@ -85,6 +85,19 @@ fn initialisers_of_variables_run_and_their_faults_are_errors() {
 }
 
 #[test]
+fn functions_that_the_system_s_loader_would_choose_are_refused() {
+    let message = refused(
+        r#"
+extern "C" void chosen() {}
+extern "C" void (*choose())() { *(volatile int *)8 = 1; return chosen; }
+extern "C" void called() __attribute__((ifunc("choose")));
+extern "C" __global__ void calls() { called(); }
+"#,
+    );
+    assert!(message.contains("called is chosen when the unit is loaded"), "{message}");
+}
+
+#[test]
 fn destructors_run_when_a_unit_goes_and_their_faults_end_no_process() {
     let text = r#"
 #include <stdlib.h>
