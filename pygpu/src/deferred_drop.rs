@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -190,10 +190,26 @@ thread_local! {
     static IS_DROPPING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Drops a value that may wait for the device, without Python's lock.
+/// True once Python takes the program's objects down.
+static IS_FINISHING: AtomicBool = AtomicBool::new(false);
+
+/// Notes when Python begins to take objects down.
+pub(crate) fn watch_exit(py: Python<'_>) -> PyResult<()> {
+    #[pyfunction]
+    fn finish() {
+        IS_FINISHING.store(true, Ordering::Release);
+    }
+    py.import("atexit")?.call_method1("register", (wrap_pyfunction!(finish, py)?,)).map(drop)
+}
+
+/// Drops a value that may wait for the device, without Python's lock. When the program ends, the value goes with the
+/// process: a kernel may never end, and Ctrl-C ends no wait then.
 pub(crate) fn drop_unlocked<T: Send>(value: T) {
     if IS_DROPPING.get() {
         return drop(value);
+    }
+    if IS_FINISHING.load(Ordering::Acquire) {
+        return std::mem::forget(value);
     }
     let mut value = Some(value);
     Python::try_attach(|py| py.detach(|| drop(value.take())));

@@ -41,6 +41,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    deferred_drop::watch_exit(module.py())?;
     macro_rules! classes {
         ($($path:ty),* $(,)?) => {
             $(module.add_class::<$path>()?;)*

@@ -355,3 +355,22 @@ BY_ADDRESS = """
 @pytest.mark.parametrize("program", [UNDER_LOCKS, WAITING_WITH_CHECKS, BY_ADDRESS])
 def test_a_handler_inside_a_launch(program):
     run_python(program)
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="kernels of GPUs end with the process")
+def test_a_program_ends_while_a_kernel_does_not():
+    run_python("""
+        import numpy as np
+        import pygpu.autoinit
+        from pygpu import driver, gpuarray, tools
+        from pygpu.compiler import SourceModule
+
+        source = "__global__ void spins(volatile int *a) { while (a[0] == 0); }"
+        spins, stream = SourceModule(source).get_function("spins"), driver.Stream(1)
+        # The end of each of these waits for the device, while the program goes on.
+        memory, pitched = driver.mem_alloc(100), driver.mem_alloc_pitch(100, 100, 4)
+        pool, pinned = tools.DeviceMemoryPool(), driver.pagelocked_zeros(4, np.int32)
+        blocks = [pool.allocate(1000), pool.allocate(10)]
+        array = gpuarray.zeros(4, np.int32)
+        spins(array, block=(1, 1, 1), stream=stream)
+    """)
