@@ -187,7 +187,12 @@ pub(crate) fn compile_source<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let device = current_device()?.device;
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let compiled = py.detach(|| device.compile(text, name, &options)).or_raise()?;
+    let compiled = py.detach(|| device.compile(text, name, &options));
+    if compiled.is_err() {
+        // Ctrl-C in a terminal ends the compiler, too.
+        py.check_signals()?;
+    }
+    let compiled = compiled.or_raise()?;
     Ok((PyBytes::new(py, &compiled.code), compiled.log))
 }
 

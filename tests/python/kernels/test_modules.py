@@ -100,6 +100,26 @@ def test_code_that_is_damaged():
             driver.module_from_buffer(bytes(damaged))
 
 
+@pytest.mark.skipif(BACKEND != "host", reason="others compile in the process")
+def test_an_interrupt_of_the_program_and_its_compiler(tmp_path):
+    script = tmp_path / "interrupted"
+    script.write_text(
+        f'#!/bin/sh\ncase " $* " in *" -c "*) kill -INT $PPID; kill -INT $$;; esac\n'
+        f'exec {which("c++") or which("g++")} "$@"\n'
+    )
+    script.chmod(0o755)
+    program = """
+        import pygpu.autoinit
+        from pygpu.compiler import SourceModule
+
+        try:
+            SourceModule("__global__ void interrupted() {}")
+        except KeyboardInterrupt:
+            pass
+    """
+    run_python(program, CXX=str(script), PYGPU_CACHE_DIR=str(tmp_path))
+
+
 def test_code_from_a_pipe_is_refused(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
