@@ -70,7 +70,10 @@ pub(crate) fn unit(
     }
     for (number, kernel) in kernels.iter().enumerate() {
         let is_overloaded = counts[&(&kernel.namespaces[..], kernel.name.as_str())] > 1;
-        append(&mut text, number, kernel, is_overloaded || kernel.is_instance, &forms);
+        // Other functions can have the name, too, such as `min`. What a qualified name's parameters
+        // name need not be visible here.
+        let needs_type = is_overloaded || kernel.is_instance || !kernel.name.contains("::");
+        append(&mut text, number, kernel, needs_type, &forms);
     }
     for (number, name) in names.iter().enumerate() {
         let template = name.split('<').next().unwrap_or(name).trim();

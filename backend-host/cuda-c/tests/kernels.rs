@@ -371,3 +371,27 @@ extern "C" __global__ void turn(int *a) {
         }
     });
 }
+
+#[test]
+fn kernels_may_have_the_names_of_functions() {
+    let names = ["min", "max", "norm", "round", "pow", "y0", "isnan", "conj", "time", "index"];
+    let text: String = names
+        .iter()
+        .zip(1..)
+        .map(|(name, it)| {
+            format!("extern \"C\" __global__ void {name}(int *a) {{ a[threadIdx.x] += {it}; }}\n")
+        })
+        .collect();
+    let library = load(&text);
+    let mut array = vec![0; 4];
+    for name in names {
+        run(&library, name, 1, 4, &mut array);
+    }
+    assert_eq!(array, [55; 4]);
+    let overloaded = load(
+        "__device__ int twice(int x) { return 2 * x; }\n\
+         extern \"C\" __global__ void twice(int *a) { a[threadIdx.x] = twice(a[threadIdx.x]); }",
+    );
+    run(&overloaded, "twice", 1, 4, &mut array);
+    assert_eq!(array, [110; 4]);
+}

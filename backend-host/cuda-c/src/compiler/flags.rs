@@ -34,6 +34,14 @@ impl Compiler {
         all.extend(["-fno-exceptions", "-fno-rtti"].map(str::to_owned));
         all.extend(self.message_options());
         all.extend(self.target_options());
+        // The functions of C that a compiler knows without a declaration are none of CUDA C's.
+        all.push(
+            match self.toolchain.is_clang {
+                true => "-Wno-incompatible-library-redeclaration",
+                false => "-Wno-builtin-declaration-mismatch",
+            }
+            .to_owned(),
+        );
         if options.no_warnings {
             all.push("-w".to_owned());
         }

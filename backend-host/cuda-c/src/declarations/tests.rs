@@ -30,11 +30,11 @@ void __gpuarray_global__ n::f(int) {}
     assert_eq!(
         entries(text),
         [
-            r#"entry<(&a)>({}, "a");"#,
-            r#"entry<(&b)>({256, 2}, "b");"#,
-            "entry<(&c)>({sizeof(float) * 8});",
-            "namespace n { namespace { entry<(&d)>({}); } }",
-            r#"namespace m :: o { entry<(&e)>({}, "e"); }"#,
+            r#"entry<(static_cast<void (*)(float * x , int n)>(&a))>({}, "a");"#,
+            r#"entry<(static_cast<void (*)()>(&b))>({256, 2}, "b");"#,
+            "entry<(static_cast<void (*)(int ( * f ) ( int ) , char)>(&c))>({sizeof(float) * 8});",
+            "namespace n { namespace { entry<(static_cast<void (*)(int)>(&d))>({}); } }",
+            r#"namespace m :: o { entry<(static_cast<void (*)(int)>(&e))>({}, "e"); }"#,
             "entry<(&n::f)>({});",
         ]
     );
