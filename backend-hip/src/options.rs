@@ -15,6 +15,9 @@
 //! | `--define-macro=X`, `--undefine-macro=X` | `-DX`, `-UX` |
 //! | `--include-path=X`, `--pre-include=X` | `-IX`, `-include X` |
 //! | `-default-device`, `--device-as-default-execution-space` | pragmas around the text, [`around`] |
+//! | `--disable-warnings` | `-w` |
+//! | `-arch=sm_N`, `-arch=compute_N` | nothing: the code is for the device at hand |
+//! | `-Xptxas X`, `-maxrregcount=N` and what else speaks to NVIDIA's own phases | nothing |
 //!
 //! A value may be an option of its own, too: `-arch`, `X`. NVIDIA's fast mathematics keeps
 //! infinities and what is not a number, so clang's has to. All other options stay as they
@@ -30,12 +33,19 @@ enum Form {
     Joined(&'static str),
     /// Its value as the next option.
     Separate(&'static str),
+    /// Its value behind this, unless it is an architecture of NVIDIA's.
+    Architecture(&'static str),
+    /// Nothing of it and its value.
+    Nothing,
 }
 
-use Form::{Flag, Joined, Separate, Switch};
+use Form::{Architecture, Flag, Joined, Nothing, Separate, Switch};
 
-const FORMS: [(&[&str], Form); 13] = [
-    (&["-arch", "--gpu-architecture"], Joined("--offload-arch=")),
+/// What the names of NVIDIA's architectures begin with.
+const NVIDIA: [&str; 3] = ["sm_", "compute_", "lto_"];
+
+const FORMS: [(&[&str], Form); 17] = [
+    (&["-arch", "--gpu-architecture"], Architecture("--offload-arch=")),
     (&["-use_fast_math", "--use_fast_math"], Flag(&["-ffast-math", "-fno-finite-math-only"])),
     (&["-fmad", "--fmad"], Switch("-ffp-contract=fast", "-ffp-contract=off")),
     (
@@ -51,6 +61,30 @@ const FORMS: [(&[&str], Form); 13] = [
     (&["--include-path"], Joined("-I")),
     (&["--pre-include"], Separate("-include")),
     (&DEFAULT_DEVICE, Flag(&[])),
+    (&["--disable-warnings"], Flag(&["-w"])),
+    (&["-restrict", "--restrict", "-dc", "--device-c"], Flag(&[])),
+    (&["-extra-device-vectorization", "--extra-device-vectorization"], Flag(&[])),
+    (
+        &[
+            "-Xptxas",
+            "--ptxas-options",
+            "-maxrregcount",
+            "--maxrregcount",
+            "-prec-div",
+            "--prec-div",
+            "-prec-sqrt",
+            "--prec-sqrt",
+            "-diag-suppress",
+            "--diag-suppress",
+            "-diag-warn",
+            "--diag-warn",
+            "-diag-error",
+            "--diag-error",
+            "-split-compile",
+            "--split-compile",
+        ],
+        Nothing,
+    ),
 ];
 
 /// The options by which variables without a qualifier are the device's.
@@ -65,6 +99,11 @@ impl Form {
             (Switch(_, off), Some("false")) => Some(vec![(*off).to_owned()]),
             (Joined(option), Some(value)) => Some(vec![format!("{option}{value}")]),
             (Separate(option), Some(value)) => Some(vec![(*option).to_owned(), value.to_owned()]),
+            (Architecture(_), Some(value)) if NVIDIA.iter().any(|it| value.starts_with(it)) => {
+                Some(Vec::new())
+            }
+            (Architecture(option), Some(value)) => Some(vec![format!("{option}{value}")]),
+            (Nothing, Some(_)) => Some(Vec::new()),
             _ => None,
         }
     }
@@ -127,7 +166,7 @@ mod tests {
             ("-arch=gfx90a", "--offload-arch=gfx90a"),
             ("--gpu-architecture=gfx90a:xnack-", "--offload-arch=gfx90a:xnack-"),
             ("-arch gfx90a", "--offload-arch=gfx90a"),
-            ("--gpu-architecture sm_90", "--offload-arch=sm_90"),
+            ("--gpu-architecture gfx1030", "--offload-arch=gfx1030"),
             ("-use_fast_math", "-ffast-math -fno-finite-math-only"),
             ("--use_fast_math", "-ffast-math -fno-finite-math-only"),
             ("-fmad=true", "-ffp-contract=fast"),
@@ -148,6 +187,7 @@ mod tests {
             ("--undefine-macro=N", "-UN"),
             ("--include-path=/a=b", "-I/a=b"),
             ("--pre-include=own.h", "-include own.h"),
+            ("--disable-warnings", "-w"),
         ] {
             let options: Vec<_> = nvidia.split(' ').collect();
             assert_eq!(translate(&options).join(" "), clang, "{nvidia}");
@@ -157,12 +197,34 @@ mod tests {
     }
 
     #[test]
+    fn what_speaks_to_phases_of_nvidia_alone_is_left_out() {
+        for nvidia in [
+            "-arch=sm_60",
+            "--gpu-architecture compute_70",
+            "-Xptxas -v,-O3",
+            "--ptxas-options=-v",
+            "-maxrregcount=32",
+            "--maxrregcount 32",
+            "-prec-div=false",
+            "-prec-sqrt true",
+            "-diag-suppress=177",
+            "-restrict",
+            "-dc",
+        ] {
+            let options: Vec<_> = nvidia.split(' ').collect();
+            assert_eq!(translate(&options), [""; 0], "{nvidia}");
+            let among = [&["-O3"], &options[..], &["-DX"]].concat();
+            assert_eq!(translate(&among), ["-O3", "-DX"], "{nvidia}");
+        }
+    }
+
+    #[test]
     fn everything_else_stays_as_it_is() {
         for options in [
             &[][..],
             &["", "-", "=", "-D", "-arch", "-I", "a"][..3],
             &["--offload-arch=gfx90a", "-std=c++17", "-DX=-G", "-include", "own.h", "-O3", "-g"],
-            &["-maxrregcount=32", "--ptxas-options=-v", "-Xptxas", "-v"],
+            &["--unknown=32", "-Xptxas"],
             &["-archx=gfx90a", "-use_fast_math=true", "-Gx", "-G=1", "-lineinfo="],
             // Values that say nothing, and none.
             &["-fmad=maybe", "--fmad", "yes", "-rdc="],

@@ -47,9 +47,22 @@ pub(crate) fn attribute(attribute: DeviceAttribute, multiprocessors: u32) -> Res
         // Copies beside kernels; atomic operations and accesses to managed memory by kernels and the
         // program at once; cooperative launches.
         DeviceAttribute(15 | 86 | 89 | 95 | 101) => 1,
-        // No limit of a kernel's time, no exclusive mode, no driver without displays, no PCI domain, no
-        // priorities, no board of several devices. Clock and width of the memory are not known.
-        DeviceAttribute(17 | 20 | 35..=37 | 50 | 78 | 84) => 0,
+        // Caches for what kernels read; kernels that can be interrupted; memory that the program has
+        // registered, or allocated by itself, under its own addresses.
+        DeviceAttribute(79 | 80 | 88 | 90 | 91 | 99 | 100) => 1,
+        DeviceAttribute(38) => second_level_cache(),
+        // How many times as fast single precision is as double precision.
+        DeviceAttribute(87) => 2,
+        // What a block takes of a multiprocessor's shared memory beside its own.
+        DeviceAttribute(111) => (MULTIPROCESSOR_SHARED - MOST_SHARED_BYTES) as i32,
+        DeviceAttribute(21..=30 | 42..=49 | 51..=74 | 77) => of_textures(attribute.0),
+        // No limit of a kernel's time, no exclusive mode, no error correction that is known of, no driver
+        // without displays, no PCI domain, no priorities, no board of several devices. Clock and width of
+        // the memory are not known.
+        DeviceAttribute(17 | 20 | 32 | 35..=37 | 50 | 78 | 84 | 85) => 0,
+        // None of what came later: launches over devices, operations of streams on memory, handles of
+        // virtual memory, compression, persistent parts of a cache, pools of the driver, clusters.
+        DeviceAttribute(92..=94 | 96 | 98 | 102..=105 | 107..=110 | 112..=121) => 0,
         DeviceAttribute(number) => {
             return Err(Error::invalid(
                 "attribute",
@@ -57,6 +70,42 @@ pub(crate) fn attribute(attribute: DeviceAttribute, multiprocessors: u32) -> Res
             ));
         }
     })
+}
+
+/// Bytes of a core's second cache; zero where the system does not say.
+fn second_level_cache() -> i32 {
+    // SAFETY: sysconf only reads; it answers -1 or 0 for what it does not know.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL2_CACHE_SIZE) };
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let bytes = 0;
+    i32::try_from(bytes).unwrap_or(0).max(0)
+}
+
+/// The sizes that arrays, textures and surfaces may have: those of the compute capability that the host
+/// has, which are smaller than what fits here. Cube maps and mipmaps there are none.
+fn of_textures(number: i32) -> i32 {
+    match number {
+        // The alignment of surfaces, and of rows of memory that is read as a texture.
+        30 => texture::ALIGNMENT as i32,
+        51 => 32,
+        // One axis and two: arrays, then memory and its pitch.
+        21 | 22 | 56 | 70 => 128 << 10,
+        23 | 57 => 64 << 10,
+        69 => 256 << 20,
+        71 => 65000,
+        72 => 2_097_120,
+        // Three axes, in the usual form and in the other one.
+        24..=26 | 58..=60 => 16 << 10,
+        47 | 48 => 8 << 10,
+        49 => 32 << 10,
+        // Layers and gathers: widths and heights, and how many layers.
+        27 | 28 | 42 | 45 | 46 | 55 | 61 | 63 | 64 => 32 << 10,
+        29 | 43 | 62 | 65 => 2048,
+        // Whether there are gathers.
+        44 => 1,
+        _ => 0,
+    }
 }
 
 /// The limits that there have been from the first on, with the values that drivers start with: bytes of

@@ -29,33 +29,76 @@ _WITH_VALUE: tuple[str, ...] = (
     # Which kernels to make code for: all are.
     "-e",
     "--entries",
+    "-O",
+    "--optimize",
+    "-m",
+    "--machine",
+    "-Werror",
+    "--Werror",
+    "-cudart",
+    "--cudart",
+    "-time",
+    "--time",
+    "-keep-dir",
+    "--keep-dir",
+    "-Xnvlink",
+    "--nvlink-options",
+    "-Xarchive",
+    "--archive-options",
 )
 _ALONE: tuple[str, ...] = (
     "-m64",
-    "--machine=64",
     "-O0",
     "-O1",
     "-O2",
     "-O3",
+    "-O4",
+    "-pg",
+    "--profile",
+    "-save-temps",
+    "--save-temps",
+    "-clean",
+    "--clean-targets",
     "-g",
     "--debug",
     "-v",
     "--verbose",
 )
 _ALONE += ("-allow-unsupported-compiler", "--allow-unsupported-compiler")
+_ALONE += ("-forward-unknown-to-host-compiler", "--forward-unknown-to-host-compiler")
 _ALONE += ("-Wno-deprecated-gpu-targets", "-src-in-ptx", "--source-in-ptx")
+# Warnings of nvcc's front end.
+_ALONE += ("-Wno-deprecated-declarations", "-Wreorder", "-Wdefault-stream-launch")
+_ALONE += ("-Wmissing-launch-bounds", "-Wext-lambda-captures-this")
+# Architectures that stand for those of the devices at hand.
+_ALONE += tuple(
+    f"{name}={arch}"
+    for name in ("-arch", "--gpu-architecture")
+    for arch in ("native", "all", "all-major")
+)
 # What nvcc's front end refuses without them, and run-time compilers take or refuse with or without.
 _ALONE += ("-expt-relaxed-constexpr", "--expt-relaxed-constexpr", "-extended-lambda")
 _ALONE += ("--extended-lambda", "-expt-extended-lambda", "--expt-extended-lambda")
 # Options of run-time compilers whose values look like options of the host.
 _WITH_OPTIONS = ("-Xptxas", "--ptxas-options")
-_ALONE += ("--keep", "-keep", "-cubin", "--cubin", "-shared", "-c", "--resource-usage")
+_ALONE += ("--keep", "-keep", "-cubin", "--cubin", "-shared", "-c")
+_ALONE += ("-res-usage", "--resource-usage")
 
 # A library, or a folder of libraries: only a linker reads those.
 _LIBRARY = re.compile(r"-L.|-l(?!ineinfo$|ib$|ink$).")
 
-# Options for which there is nothing in a run-time compiler.
-_OF_NVCC = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir", "-dryrun")
+# Options for which there is nothing in a run-time compiler: nvcc is run for them where it is there.
+# Where it is not, code for the device at hand is what programs want of those that have a value.
+_OF_NVCC_WITH_VALUE = ("-gencode", "--generate-code", "-code", "--gpu-code", "-x", "--x", "-odir")
+_OF_NVCC = (*_OF_NVCC_WITH_VALUE, "-dryrun")
+
+# Options whose value may be the next one, which run-time compilers want behind a sign.
+_JOINED = {
+    "-std": "-std=",
+    "--std": "-std=",
+    "-isystem": "-I",
+    "--system-include": "-I",
+}
 
 
 def is_asked_for(nvcc: str, options: Sequence[str], target: str) -> bool:
@@ -75,13 +118,15 @@ def without_host_options(options: Sequence[str]) -> list[str]:
     left = []
     rest = iter(options)
     for option in rest:
-        if option in _WITH_VALUE:
-            next(rest, None)
+        name, sign, value = option.partition("=")
+        if name in _WITH_VALUE or name in _OF_NVCC_WITH_VALUE:
+            if not sign:
+                next(rest, None)
         elif option in _WITH_OPTIONS:
             left += [option, *filter(None, [next(rest, None)])]
-        elif option == "-isystem":
-            left.append("-I" + next(rest, ""))
-        elif not (_name(option) in _WITH_VALUE or option in _ALONE or _LIBRARY.match(option)):
+        elif name in _JOINED:
+            left.append(_JOINED[name] + (value if sign else next(rest, "")))
+        elif not (option in _ALONE or _LIBRARY.match(option)):
             left.append(option)
     return left
 

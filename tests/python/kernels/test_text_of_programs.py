@@ -40,10 +40,28 @@ def test_macros_of_the_command_line_meet_no_names_of_the_language(options):
         ["-default-stream=legacy", "-Xcompiler", "-O3", "-lineinfo", "-O3"],
         ["-e", "k", "--entries=k", "-lcudart", "-L/usr/lib", "-Xcudafe", "--diag_suppress=2"],
         ["-isystem", "/usr/include"],
+        ["-O4", "-O", "3", "--optimize=2", "-m", "64", "-pg", "-res-usage", "-save-temps"],
+        ["-Werror", "all-warnings", "-Wreorder", "--Werror=reorder", "-std", "c++17"],
+        ["-cudart=static", "--cudart", "shared", "-keep-dir", "/nowhere", "-time=x", "-clean"],
+        ["-Xnvlink", "-v", "-forward-unknown-to-host-compiler", "--system-include=/usr/include"],
+        # What speaks to one phase or one generation of NVIDIA's, on any device.
+        ["-Xptxas", "-v", "--ptxas-options=-O3", "-maxrregcount=32", "--maxrregcount", "64"],
+        ["-prec-div=false", "-prec-sqrt=true", "-restrict", "-diag-suppress=177", "-arch=native"],
     ],
 )
 def test_options_of_nvcc_that_change_no_code_of_a_device(options):
     assert run("__global__ void k(int *p) { *p = 4; }", np.zeros(1, "i4"), options=options)[0] == 4
+
+
+def test_options_that_only_nvcc_has_are_left_out_without_it():
+    code = ["-gencode", "arch=compute_60,code=sm_60", "-gencode=arch=compute_70,code=sm_70"]
+    assert without_host_options([*code, "-code", "sm_60", "-x", "cu", "-DX"]) == ["-DX"]
+
+
+@pytest.mark.skipif(BACKEND == "cuda", reason="the driver refuses code for another generation")
+@pytest.mark.parametrize("named", [{"arch": "sm_60"}, {"options": ["-arch=sm_60"]}])
+def test_an_architecture_of_nvidia_is_no_obstacle_elsewhere(named):
+    assert run("__global__ void k(int *p) { *p = 4; }", np.zeros(1, "i4"), **named)[0] == 4
 
 
 def test_an_option_keeps_a_value_that_looks_like_one():
