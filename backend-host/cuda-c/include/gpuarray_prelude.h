@@ -22,6 +22,7 @@
 #include "cuda_c/rounding.h"
 #include "cuda_c/threads.h"
 #include "cuda_c/warp.h"
+#include "cuda_c/volatile_writes.h"
 #include "cuda_c/memory.h"
 #include "cuda_c/atomics.h"
 #include "cuda_c/texture_types.h"

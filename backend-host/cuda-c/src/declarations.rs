@@ -9,6 +9,7 @@ mod reader;
 use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
+use crate::volatile_writes;
 pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
@@ -41,9 +42,13 @@ pub(crate) fn unit(
     check(&tokens)?;
     let statements = ptx::edits(&tokens, is_hip)?;
     let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(&tokens);
+    // What lanes do together is no loop over threads.
+    let meetings = volatile_writes::edits(&tokens);
+    let without = without.filter(|_| meetings.is_empty());
     let mut forms = without.map_or_else(Forms::default, |it| Forms::of(&tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
+    edits.extend(meetings.into_iter().map(|(start, end, text)| (start, end, text.into())));
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));

@@ -73,6 +73,7 @@ headers!(
     "cuda_c/textures.h",
     "cuda_c/threads.h",
     "cuda_c/vectors.h",
+    "cuda_c/volatile_writes.h",
     "cuda_c/warp.h",
     "cuda_c/xorwow.h",
     "cuda_fp16.h",

@@ -32,6 +32,7 @@ mod temporary;
 mod texture;
 mod tokens;
 mod toolchain;
+mod volatile_writes;
 mod worker;
 
 pub use check::{Allocation, Checking, Checks, Memory, fill_uninitialised};

@@ -1,0 +1,118 @@
+//! Programs from before `__syncwarp`, in which the lanes of a warp exchange values through volatile shared
+//! memory: all read, then all write. Expected values are sums by hand.
+
+mod units;
+
+use cuda_c::{Kernel, Language, Schedule};
+use units::{launch_with, load, load_checked, load_in, run, shape};
+
+const SUM: &str = r#"
+template <unsigned size> __device__ void warp_sum(volatile int *s, unsigned t) {
+    if (size >= 64) s[t] += s[t + 32];
+    if (size >= 32) s[t] += s[t + 16];
+    s[t] = s[t] + s[t + 8];
+    s[t] += s[t + 4]; s[t] += s[t + 2]; s[t] += s[t + 1];
+}
+extern "C" __global__ void sum(int *a) {
+    extern __shared__ int s[];
+    s[threadIdx.x] = a[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 32) warp_sum<64>(s, threadIdx.x);
+    __syncthreads();
+    a[threadIdx.x] = s[0];
+}
+extern "C" __global__ void halves(int *a) {
+    __shared__ volatile int s[64];
+    int mine = s[threadIdx.x] = a[threadIdx.x];
+    for (int d = 32; d > 0; d >>= 1) {
+        __syncthreads();
+        if (threadIdx.x < d) s[threadIdx.x] = mine = mine + s[threadIdx.x + d];
+    }
+    __syncthreads();
+    a[threadIdx.x] = s[0];
+}
+extern "C" __global__ void scan(int *a) {
+    __shared__ int shared[4][48];
+    volatile int *s = shared[threadIdx.x / 32];
+    const int lane = threadIdx.x % 32, at = lane + 16;
+    if (lane < 16) s[lane] = 0;
+    s[at] = a[threadIdx.x];
+    s[at] += s[at - 1];
+    s[at] += s[at - 2];
+    int other = s[at - 4];
+    s[at] += other;
+    s[at] += s[at - 8];
+    s[at] += s[at - 16];
+    a[threadIdx.x] = s[at];
+}
+"#;
+
+#[test]
+fn lanes_read_before_one_of_them_writes() {
+    for library in [load(SUM), load_checked(SUM)] {
+        let mut array: Vec<i32> = (0..64).map(|it| it * it).collect();
+        let sum = array.iter().sum();
+        for name in ["sum", "halves"] {
+            let mut array = array.clone();
+            run(&library, name, 1, 64, &mut array);
+            assert_eq!(array, [sum; 64], "{name}");
+        }
+        let mut sums = array.clone();
+        for warp in sums.chunks_mut(32) {
+            for lane in 1..32 {
+                warp[lane] += warp[lane - 1];
+            }
+        }
+        run(&library, "scan", 1, 64, &mut array);
+        assert_eq!(array, sums);
+    }
+}
+
+#[test]
+fn wide_warps_meet_as_a_whole() {
+    let library = load_in(Language { warp_size: 64, ..Language::default() }, SUM);
+    let mut array: Vec<i32> = (1..=64).collect();
+    run(&library, "sum", 1, 64, &mut array);
+    assert_eq!(array, [2080; 64]);
+}
+
+#[test]
+fn other_assignments_and_other_memory_are_as_before() {
+    let library = load(
+        r#"
+struct Pair {
+    int a, b;
+    __device__ void operator=(const Pair &other) volatile { a = other.a; b = other.b; }
+    __device__ void operator+=(const Pair &other) volatile { a += other.a; b += other.b; }
+};
+extern "C" __global__ void mixed(int *out) {
+    __shared__ volatile Pair pairs[32];
+    __shared__ volatile unsigned char bytes[32];
+    volatile int *far = out;
+    const int t = threadIdx.x;
+    pairs[t] = Pair{t, 2 * t};
+    pairs[t] += Pair{1, 1};
+    bytes[t] = 250;
+    bytes[t] += 10; bytes[t]++; bytes[t] <<= 1; bytes[t] ^= 1;
+    int local[2] = {0, 0};
+    { int *s = local; s[1] = t; s[1] *= 2; }
+    far[t] = pairs[t].a + pairs[t].b;
+    far[t] += bytes[t] + local[1];
+}
+extern "C" __global__ void flagged(int *out) {
+    __shared__ volatile int flag[1];
+    if (threadIdx.x == 0) flag[0] = 7;
+    while (flag[0] != 7) {}
+    out[threadIdx.x] = flag[0];
+}
+"#,
+    );
+    let mut array = vec![0; 32];
+    run(&library, "mixed", 1, 32, &mut array);
+    // 250 + 10 + 1 is 5 in a byte; then 10, and 11.
+    let expected: Vec<i32> = (0..32).map(|t| (t + 1) + (2 * t + 1) + 11 + 2 * t).collect();
+    assert_eq!(array, expected);
+    let kernel = Kernel::find(&library, "flagged").expect("the kernel");
+    launch_with(&kernel, &shape(2, 32), &Schedule::default(), &mut array).expect("it runs");
+    assert_eq!(array, [7; 32]);
+}
