@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import gc
+import operator
 import pickle
 import threading
 from pathlib import Path
@@ -437,3 +438,19 @@ def test_the_example_runs():
         "split: [0 1 2 3 4] [5 6 7 8 9]",
         "free memory: True",
     ]
+
+
+def test_what_other_libraries_ask_of_numbas_driver():
+    assert cuda.cudadrv.driver.USE_NV_BINDING is True
+    array = cuda.to_device(np.arange(5))
+    address = array.device_ctypes_pointer
+    assert int(address) == address.value == operator.index(address) == array.ptr
+    pinned = cuda.mapped_array(4)
+    assert int(pinned.device_ctypes_pointer) == pinned.device_ctypes_pointer.value
+    manager = cuda.current_context().memory_manager
+    manager.deallocations.clear()
+    with cuda.defer_cleanup():
+        del array
+        assert len(manager.deallocations) == 1
+    assert len(manager.deallocations) == 0
+    assert manager.get_memory_info().total > 0

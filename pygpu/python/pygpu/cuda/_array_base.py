@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
@@ -21,7 +20,7 @@ from ._layout import (
     parse_shape,
     sentry_contiguous,
 )
-from ._pointer import MemoryPointer, extent, stream_or_none
+from ._pointer import DeviceAddress, MemoryPointer, extent, stream_or_none
 
 if TYPE_CHECKING:
     from ._array import DeviceNDArray
@@ -178,9 +177,9 @@ class DeviceNDArrayBase(GPUArray):
         return self.gpu_data
 
     @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+    def device_ctypes_pointer(self) -> DeviceAddress:
         """The address of the first element as an object of ctypes."""
-        return ctypes.c_size_t(self.ptr)
+        return DeviceAddress(self.ptr)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
         """Returns what another process opens as an array in the same memory.

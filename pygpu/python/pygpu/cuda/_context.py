@@ -90,6 +90,11 @@ class Context:
     def __repr__(self) -> str:
         return f"<CUDA context of device {self.device.id}>"
 
+    @property
+    def memory_manager(self) -> Context:
+        """What allocates memory and has ``deallocations``: the context itself."""
+        return self
+
     def push(self) -> None:
         """Makes the device the current one of this thread."""
         self.device._device.retain_primary_context().push()

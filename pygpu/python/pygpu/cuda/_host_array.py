@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ from . import _devices
 from ._array import DeviceNDArray
 from ._layout import prepare, strides_like
 from ._memory_info import host_memory_extents
-from ._pointer import extent
+from ._pointer import DeviceAddress, extent
 
 
 class DeviceVisibleNDArray(np.ndarray):
@@ -46,7 +45,7 @@ class DeviceVisibleNDArray(np.ndarray):
         self.stream = stream
 
     @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+    def device_ctypes_pointer(self) -> DeviceAddress:
         """The address of the first element on the device, as an object of ctypes.
 
         Raises
@@ -58,7 +57,7 @@ class DeviceVisibleNDArray(np.ndarray):
         offset = None if memory is None else self.ctypes.data - memory.ctypes.data
         if offset is None or not 0 <= offset <= memory.size or not memory.size:
             raise AttributeError("the array does not lie in memory that a device uses")
-        return ctypes.c_size_t(memory.device_ctypes_pointer.value + offset)
+        return DeviceAddress(memory.device_ctypes_pointer.value + offset)
 
     # numba's own mark would have numba take the array for one of its class.
     @property
@@ -449,5 +448,5 @@ class _Address:
     """An address on the device, and the host memory that it stands for."""
 
     def __init__(self, address: int, memory: Any) -> None:
-        self.device_ctypes_pointer = ctypes.c_size_t(address)
+        self.device_ctypes_pointer = DeviceAddress(address)
         self.memory = memory

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _arguments
-from ._pointer import BYTE
+from ._pointer import BYTE, DeviceAddress
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -43,11 +42,11 @@ class HostMemory(np.ndarray):
         return self.ctypes.data
 
     @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+    def device_ctypes_pointer(self) -> DeviceAddress:
         """The address on the device as an object of ctypes."""
         if self._device_address is None:
             raise TypeError("the memory is not mapped; a device cannot use it")
-        return ctypes.c_size_t(self._device_address)
+        return DeviceAddress(self._device_address)
 
     @property
     def _cuda_memsize_(self) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._core import GPUArray
-from ._pointer import BYTE, extent
+from ._pointer import BYTE, DeviceAddress, extent
 
 
 def host_array(obj: Any) -> np.ndarray[Any, Any]:
@@ -94,7 +93,7 @@ def device_pointer(obj: Any) -> int:
     return obj.ptr if isinstance(obj, GPUArray) else obj.device_ctypes_pointer.value or 0
 
 
-def device_ctypes_pointer(obj: Any) -> ctypes.c_size_t:
+def device_ctypes_pointer(obj: Any) -> DeviceAddress:
     """Returns the address of device memory as an object of ctypes.
 
     Parameters
@@ -104,7 +103,7 @@ def device_ctypes_pointer(obj: Any) -> ctypes.c_size_t:
 
     Returns
     -------
-    ctypes.c_size_t
+    DeviceAddress
         The address; 0 for None.
 
     Examples
@@ -112,7 +111,7 @@ def device_ctypes_pointer(obj: Any) -> ctypes.c_size_t:
     >>> device_ctypes_pointer(None).value
     0
     """
-    return ctypes.c_size_t(0 if obj is None else device_pointer(obj))
+    return DeviceAddress(0 if obj is None else device_pointer(obj))
 
 
 def device_memory_size(obj: Any) -> int:

@@ -27,6 +27,24 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> t
     return sum(min(0, step) for step in reach), sum(max(0, step) for step in reach) + itemsize
 
 
+class DeviceAddress(ctypes.c_size_t):
+    """An address of device memory as an object of ctypes, which is a number to Python, too.
+
+    Examples
+    --------
+    >>> from pygpu import cuda
+    >>> address = cuda.device_array(4).device_ctypes_pointer
+    >>> int(address) == address.value
+    True
+    """
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+
 class MemoryPointer:
     """A range of device memory.
 
@@ -130,9 +148,9 @@ class MemoryPointer:
         return self.handle or None
 
     @property
-    def device_ctypes_pointer(self) -> ctypes.c_size_t:
+    def device_ctypes_pointer(self) -> DeviceAddress:
         """The base address as an object of ctypes."""
-        return ctypes.c_size_t(self.handle)
+        return DeviceAddress(self.handle)
 
     @property
     def _cuda_memsize_(self) -> int:

@@ -30,8 +30,11 @@ from .._stream import Event, Stream, event_elapsed_time
 # Memory is freed with the last reference to it, however it was made.
 AutoFreePointer = MemoryPointer
 CudaAPIError = Error
+# Handles are numbers, and calls return what they find, as with NVIDIA's package of bindings.
+USE_NV_BINDING = True
 
 __all__ = [
+    "USE_NV_BINDING",
     "AutoFreePointer",
     "Context",
     "CudaAPIError",
