@@ -157,10 +157,7 @@ impl ElementwiseLauncher {
             (None, None) => None,
         };
         let count = match &indices {
-            None => {
-                signature.check_lengths(&arrays)?;
-                size as u64
-            }
+            None => signature.count(&arrays)? as u64,
             Some(indices) => {
                 let count = indices.count();
                 if count > 0 {

@@ -123,10 +123,9 @@ impl ReductionLauncher {
         let adopted = signature.adopt(args)?;
         let args = adopted.as_ref().unwrap_or(args);
         let arrays = signature.arrays(args)?;
-        signature.check_lengths(&arrays)?;
+        let count = signature.count(&arrays)? as u64;
         let out = out.filter(|out| !out.is_none());
         let target = out.map(|out| check_out(out, content.dtype)).transpose()?;
-        let count = arrays.first().map_or(0, |(_, array)| array.size()) as u64;
         let home = current_device()?;
         let queue = stream_argument(stream, &home)?;
         let arrangement = Arrangement::of(signature, &arrays);

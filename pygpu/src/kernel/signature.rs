@@ -156,19 +156,29 @@ impl Signature {
         vectors.map(|it| it.name.as_str()).nth(position).unwrap_or_default()
     }
 
-    /// Raises `ValueError` unless all arrays that the running index accesses have as many elements as
-    /// the first array; those that are accessed elsewhere, too, may have more.
-    pub(super) fn check_lengths(&self, arrays: &Arrays<'_>) -> PyResult<()> {
-        let size = arrays.first().map_or(0, |(_, array)| array.size());
+    /// Returns how many elements a call visits: those of the first array, or, if that is accessed
+    /// elsewhere, too, of a shorter one that is not.
+    ///
+    /// Raises `ValueError` unless all arrays that the running index accesses have as many elements;
+    /// those that are accessed elsewhere, too, may have more.
+    pub(super) fn count(&self, arrays: &Arrays<'_>) -> PyResult<usize> {
+        let Some((first, array)) = arrays.first() else { return Ok(0) };
+        let own = |(vector, _): &(Vector, &Array)| vector.indexed && !vector.elsewhere;
+        let shorter = (first.indexed && first.elsewhere)
+            .then(|| arrays.iter().position(own))
+            .flatten()
+            .filter(|&it| arrays[it].1.size() < array.size());
+        let leader = shorter.unwrap_or(0);
+        let size = arrays[leader].1.size();
         let other = |(vector, array): &(Vector, &Array)| !vector.fits(array.size(), size);
         match arrays.iter().position(other) {
-            None => Ok(()),
+            None => Ok(size),
             Some(position) => Err(PyValueError::new_err(format!(
                 "array {} of kernel {} has {} elements; array {} has {size}",
                 self.vector_name(position),
                 self.name,
                 arrays[position].1.size(),
-                self.vector_name(0),
+                self.vector_name(leader),
             ))),
         }
     }

@@ -50,6 +50,17 @@ def test_an_array_that_is_accessed_elsewhere_may_be_longer():
     copy = ElementwiseKernel("float *z, float *x", "z[i] = x[i]")
     with pytest.raises(ValueError, match="has 6 elements"):
         copy(z, x)
+    # The first one, too: as many elements are visited as the others have.
+    steps = ElementwiseKernel("float *x, float *z", "z[i] = x[i + 1] - x[i]")
+    squares, z = gpuarray.to_gpu(np.float32([0, 1, 4, 9, 16])), gpuarray.zeros(4, np.float32)
+    steps(squares, z)
+    np.testing.assert_array_equal(z.get(), [1, 3, 5, 7])
+    with pytest.raises(ValueError, match="array z of kernel kernel has 6 elements; array x has 5"):
+        steps(squares, gpuarray.zeros(6, np.float32))
+    with pytest.raises(ValueError, match="array y of kernel kernel has 4 elements; array z has 3"):
+        ElementwiseKernel("float *x, float *z, float *y", "z[i] = x[i + 1] - x[i] + y[i]")(
+            squares, z[:3], z
+        )
 
 
 def test_objects_that_do_not_fit():
