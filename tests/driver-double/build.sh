@@ -27,6 +27,9 @@ python=${PYTHON:-python3}
 flags="-std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -pthread -U_FORTIFY_SOURCE"
 flags="$flags -I. -I$objects"
 cd "$here"
+# Suites that run side by side build at the same time.
+exec 9>"$objects/lock"
+flock 9
 
 object() {
     printf '%s/%s.o' "$objects" "$(printf %s "$1" | tr / -)"
@@ -65,9 +68,11 @@ link() { # output, soname, pattern of its symbols, sources
     for source in "$@"; do made="$made $(object "$source")"; done
     # A driver stays loaded: handlers of signals are in it.
     # shellcheck disable=SC2086
-    $cxx -shared -o "$library" -Wl,-soname,"$soname" -Wl,-Bsymbolic -Wl,-z,defs,-z,nodelete \
+    $cxx -shared -o "$library.new" -Wl,-soname,"$soname" -Wl,-Bsymbolic -Wl,-z,defs,-z,nodelete \
         -Wl,--version-script="$map" $made -L"$out" -ldouble_cuda_c -Wl,-rpath,'$ORIGIN/..' \
         -ldl -pthread
+    # Programs may be loading the old one.
+    cmp -s "$library.new" "$library" && rm "$library.new" || mv "$library.new" "$library"
 }
 
 # The declarations of HIP come from the bindings that the backend calls by.
@@ -120,6 +125,7 @@ alone="core/control.cpp nvrtc/live.cpp" # of a library that is a compiler and no
 }
 ln -sf libnvrtc.so.12 "$out/cuda/libnvrtc.so"
 
+exec 9>&-
 if [ "${2:-}" = test ]; then
     DOUBLE=$out DOUBLE_CACHE=${DOUBLE_CACHE:-$out/kernels} PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s tests -t tests
 fi
