@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pygpu import choose_backend, gpuarray
-from pygpu.compiler import CompileError, SourceModule
+from pygpu.compiler import SourceModule
 
 # nvcc takes an annotation of lambdas with an option that NVRTC does not have.
 ANNOTATION = """
@@ -253,18 +253,3 @@ def test_idiom(name):
     out = gpuarray.zeros(32, np.int32)
     launch(kernel, name, out)(module.get_function(kernel))
     assert out.get()[0] == first
-
-
-@pytest.mark.skipif(choose_backend() != "host", reason="GPUs have PTX")
-@pytest.mark.parametrize("word", ["asm", "asm volatile", "__asm__"])
-def test_inline_ptx_is_refused_by_name(word):
-    text = f"""
-__device__ unsigned lane() {{
-    unsigned lane;
-    {word}("mov.u32 %0, %%laneid;" : "=r"(lane));
-    return lane;
-}}
-__global__ void k(int *out) {{ out[threadIdx.x] = lane(); }}
-"""
-    with pytest.raises(CompileError, match=r"kernel.cu:4: error: inline PTX \(asm\)"):
-        SourceModule(text)
