@@ -103,7 +103,7 @@ SOURCES := Cargo.toml Cargo.lock build.rs pyproject.toml README.md \
   test-rust test-fetched test-double test-python test-python-host test-python-hip test-python-cuda test-pycuda \
   test-packages test-pycuda-here $(addprefix test-pycuda-,host \
   cuda hip) $(addprefix double-,self cuda hip6 \
-  hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
+  wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
 demo: $(VENV)/.installed
 	$(PY) -m pygpu info
@@ -123,7 +123,7 @@ test-more:
 	+$(MAKE) --no-print-directory -j3 --output-sync=target more-suites
 
 more-suites: test-python-hip test-fetched test-python-cuda $(addprefix test-pycuda-,hip cuda) \
-  $(addprefix double-,hip5 hip7 lacking forwarded)
+  $(addprefix double-,wavefronts hip5 hip7 lacking forwarded)
 
 # Tests of kernels without a fault, in which checks find none.
 CHECKED_TESTS := $(patsubst %,tests/python/kernels/test_%.py,classic elementwise reduction scan)
@@ -169,12 +169,12 @@ test-kernels: $(VENV)/.requirements
 double:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh tests/driver-double/build.sh $(DOUBLE)
 
-$(addprefix double-,self cuda hip6 hip5 hip7 lacking forwarded sticky-cuda sticky-hip): double
+$(addprefix double-,self cuda hip6 wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip): double
 
 # The CUDA backend over a double of the driver, which runs kernels on the processor; the HIP
 # backend over three generations of such a runtime, over one that lacks much, and over one whose
 # calls go to the CUDA double.
-test-double: $(addprefix double-,self cuda hip6 hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
+test-double: $(addprefix double-,self cuda hip6 wavefronts hip5 hip7 lacking forwarded sticky-cuda sticky-hip)
 
 double-self:
 	PYTHON='$(PYTHON)' CARGO='$(CARGO)' sh tests/driver-double/build.sh $(DOUBLE) test
@@ -183,13 +183,12 @@ double-cuda double-sticky-cuda:
 	$(ON_CUDA) $(if $(findstring sticky,$@),DOUBLE_STICKY=1) GPUARRAY_REQUIRE=cuda $(CONFORMANCE) \
 	  cuda::$(if $(findstring sticky,$@),isolated)
 
-# Kernels of single elements are those of CUDA; what wavefronts share is not.
-double-hip6:
-	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: \
-	  $(if $(SAME),--skip ::dtypes:: --skip ::elementwise:: --skip ::views:: --skip ::random_streams::)
-
-double-hip5 double-hip7:
+double-hip5 double-hip6 double-hip7:
 	$(call on_hip,$(patsubst double-hip%,%,$@)) GPUARRAY_REQUIRE=hip $(CONFORMANCE) hip:: $(SAME)
+
+# Kernels of single elements are those of CUDA; what wavefronts share is not.
+double-wavefronts:
+	$(call on_hip,6) GPUARRAY_REQUIRE=hip $(CONFORMANCE) $(addprefix hip::,indexed reductions programs sorting)
 
 double-lacking:
 	$(call on_hip,6) GPUARRAY_REQUIRE=hip DOUBLE_HIDE=$(HIDDEN) GPUARRAY_WITHOUT=$(WITHOUT) \
