@@ -92,6 +92,8 @@ fn look_for_symbols() {
         "hipUserObjectCreate",
         "hipGraphRetainUserObject",
         "hipModuleLaunchCooperativeKernel",
+        "hipCreateSurfaceObject",
+        "hipDestroySurfaceObject",
         "hipGetDevicePropertiesR0600",
     ];
     assert_eq!(absent, expected);

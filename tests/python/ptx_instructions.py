@@ -197,8 +197,13 @@ def field(sign: str, bits: int, a: int, position: int, length: int) -> int:
     return sum(bit << i for i, bit in enumerate(taken))
 
 
-def inserted(bits: int, a: int, b: int, position: int, length: int) -> int:
-    """What `bfi` makes, bit by bit."""
+def inserted(bits: int, a: int, b: int, position: int, length: int) -> int | None:
+    """What `bfi` makes, bit by bit.
+
+    NVIDIA's page takes the low bytes of position and length; an H100 takes longer lengths of 64 bits for the whole.
+    """
+    if bits == 64 and max(position, length) > 255:
+        return None
     position, length = position & 255, length & 255
     taken = (
         a >> (i - position) & 1 if position <= i < position + length else b >> i & 1

@@ -45,7 +45,8 @@ def test_macros_of_the_command_line_meet_no_names_of_the_language(options):
         ["-cudart=static", "--cudart", "shared", "-keep-dir", "/nowhere", "-time=x", "-clean"],
         ["-Xnvlink", "-v", "-forward-unknown-to-host-compiler", "--system-include=/usr/include"],
         # What speaks to one phase or one generation of NVIDIA's, on any device.
-        ["-Xptxas", "-v", "--ptxas-options=-O3", "-maxrregcount=32", "--maxrregcount", "64"],
+        ["-Xptxas", "-O3", "-maxrregcount=32"],
+        ["--ptxas-options=-O3", "--maxrregcount", "64"],
         ["-prec-div=false", "-prec-sqrt=true", "-restrict", "-diag-suppress=177", "-arch=native"],
     ],
 )
