@@ -186,8 +186,15 @@ def of_words() -> list[Case]:
     return cases
 
 
-def field(sign: str, bits: int, a: int, position: int, length: int) -> int:
+def is_read_apart(bits: int, position: int, length: int) -> bool:
+    """True where NVIDIA's page takes the low bytes of both, and an H100 the whole numbers."""
+    return bits == 64 and max(position, length) > 255
+
+
+def field(sign: str, bits: int, a: int, position: int, length: int) -> int | None:
     """What `bfe` extracts, bit by bit."""
+    if is_read_apart(bits, position, length):
+        return None
     position, length = position & 255, length & 255
     last = min(position + length - 1, bits - 1)
     fill = sign == "s" and length > 0 and a >> last & 1
@@ -198,11 +205,8 @@ def field(sign: str, bits: int, a: int, position: int, length: int) -> int:
 
 
 def inserted(bits: int, a: int, b: int, position: int, length: int) -> int | None:
-    """What `bfi` makes, bit by bit.
-
-    NVIDIA's page takes the low bytes of position and length; an H100 takes longer lengths of 64 bits for the whole.
-    """
-    if bits == 64 and max(position, length) > 255:
+    """What `bfi` makes, bit by bit."""
+    if is_read_apart(bits, position, length):
         return None
     position, length = position & 255, length & 255
     taken = (
