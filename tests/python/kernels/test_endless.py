@@ -96,13 +96,13 @@ AT_ONCE = """
         seen.append(number)
         if len(seen) == 3:
             raise RuntimeError("enough")
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         launch()
     except RuntimeError as error:
         assert str(error) == "enough"
-    signal.setitimer(signal.ITIMER_REAL, 0)
     assert seen == [signal.SIGALRM] * 3
 
     # The stream and its threads work on.
