@@ -58,7 +58,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 4;
+constexpr unsigned VERSION = 5;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -173,9 +173,16 @@ struct Launch {
     void* const* arguments;
 };
 
-// Runs the threads of block `index` from the linear index `first` on, until all have run or one has
-// been suspended.
-typedef void Run(const Launch* launch, const uint3* index, unsigned first);
+// Blocks that lie side by side along x, which a thread of the operating system runs one after the other.
+struct Blocks {
+    uint3 index;    // of the block that runs
+    unsigned count; // of it and those behind it
+    const volatile unsigned char* is_stopped; // 1 when no other block is to begin
+};
+
+// Runs the threads of a block from the linear index `first` on, until all have run or one has been suspended;
+// where all have run, the next blocks in the same way. `blocks->index` is that of the last one that has begun.
+typedef void Run(const Launch* launch, Blocks* blocks, unsigned first);
 
 struct Parameter {
     unsigned bytes, alignment;
@@ -238,9 +245,8 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
     static constexpr unsigned count = sizeof...(A);
 
     template <bool has_regions>
-    static inline void threads(const Launch* launch, const uint3* index, unsigned first, A... a) {
-        const uint3 block = launch->block;
-        set_block(launch, index);
+    // A function that is not a part of the loop over blocks, in which the compiler vectorises nothing.
+    static __attribute__((noinline)) bool threads(uint3 block, unsigned first, A... a) {
         suspended = false;
         if constexpr (has_regions) {
             // What seldom runs is compiled once, and not as a loop. The compiler does not know what is called.
@@ -250,6 +256,7 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         } else {
             alone(block, first, a...);
         }
+        return suspended;
     }
     static inline __attribute__((always_inline)) void alone(uint3 block, unsigned first, A... a) {
 #ifdef GPUARRAY_QUICK
@@ -286,12 +293,20 @@ template <auto kernel, class... A> struct Kernel<kernel, void (*)(A...)> {
         }
     }
     template <bool has_regions, unsigned long... I>
-    static inline void call(const Launch* launch, const uint3* index, unsigned first, Indices<I...>) {
-        threads<has_regions>(launch, index, first, *static_cast<A*>(launch->arguments[I])...);
+    static inline void call(const Launch* launch, Blocks* blocks, unsigned first, Indices<I...>) {
+        set_block(launch, &blocks->index);
+        unsigned left = blocks->count;
+        while (!threads<has_regions>(launch->block, first, *static_cast<A*>(launch->arguments[I])...) &&
+               --left > 0 && !*blocks->is_stopped) {
+            // Errors name the block.
+            blockIdx.x = ++blocks->index.x;
+            apart();
+            first = 0;
+        }
     }
     template <bool has_regions>
-    static void run(const Launch* launch, const uint3* index, unsigned first) {
-        call<has_regions>(launch, index, first, Range<sizeof...(A)>());
+    static void run(const Launch* launch, Blocks* blocks, unsigned first) {
+        call<has_regions>(launch, blocks, first, Range<sizeof...(A)>());
     }
 };
 template <auto kernel, class... A>

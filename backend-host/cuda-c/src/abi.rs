@@ -1,8 +1,9 @@
 //! `include/gpuarray_abi.h` in Rust.
 
 use std::ffi::{c_char, c_void};
+use std::sync::atomic::AtomicBool;
 
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
@@ -39,7 +40,15 @@ pub(crate) struct Launch {
     pub(crate) arguments: *const *mut c_void,
 }
 
-pub(crate) type Run = unsafe extern "C" fn(*const Launch, *const Index, u32);
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    pub(crate) index: Index,
+    pub(crate) count: u32,
+    pub(crate) is_stopped: *const AtomicBool,
+}
+
+pub(crate) type Run = unsafe extern "C" fn(*const Launch, *mut Blocks, u32);
 pub(crate) type RunRegions = unsafe extern "C" fn(*const Launch, *const Index) -> bool;
 
 #[repr(C)]

@@ -88,7 +88,7 @@ pub(crate) struct Grid<'a> {
     next: AtomicU64,
     /// Blocks to take at once.
     chunk: AtomicU64,
-    is_stopped: AtomicBool,
+    pub(crate) is_stopped: AtomicBool,
     failure: Mutex<Option<Error>>,
     pub(crate) barrier: Option<GridBarrier>,
     /// For the thread that launches only.
@@ -183,6 +183,22 @@ impl Grid<'_> {
         }
         let first = self.next.fetch_add(chunk, Ordering::Relaxed);
         first.min(self.total)..first.saturating_add(chunk).min(self.total)
+    }
+
+    /// Blocks from one on that a kernel may run in one call: those of a row of the grid. Only one where something
+    /// is to be done around each.
+    pub(crate) fn run_from(&self, blocks: &Range<u64>) -> u32 {
+        let Schedule { fill, reversed, .. } = self.schedule;
+        if fill.is_some()
+            || reversed
+            || self.check.is_some()
+            || self.regions.is_some()
+            || self.barrier.is_some()
+        {
+            return 1;
+        }
+        let row = u64::from(self.launch.grid.x);
+        (row - blocks.start % row).min(blocks.end - blocks.start) as u32
     }
 
     /// The index of a block.

@@ -6,7 +6,7 @@
 
 mod turns;
 
-use crate::abi::Index;
+use crate::abi;
 use crate::block::Block;
 use crate::check;
 use crate::context::{StackPointer, leave, prepare, switch};
@@ -61,8 +61,11 @@ pub(crate) struct Worker {
     /// The first thread of the loop that begins, or runs and has not been suspended.
     first: u32,
     grid: *const Grid<'static>,
-    index: Index,
-    /// Linear indices of the blocks that are left of what was taken from the grid.
+    /// The block that runs, and those that are to run in the same call.
+    run: abi::Blocks,
+    /// Where the first of them is along x, for a call that has begun.
+    begun: Option<u32>,
+    /// Linear indices of the blocks that are left of what was taken from the grid, with those of the call.
     blocks: std::ops::Range<u64>,
     _registration: fault::Registration,
 }
@@ -115,7 +118,12 @@ fn current() -> *mut Worker {
                 block: Block::new(),
                 first: 0,
                 grid: ptr::null(),
-                index: Index { x: 0, y: 0, z: 0 },
+                run: abi::Blocks {
+                    index: abi::Index { x: 0, y: 0, z: 0 },
+                    count: 1,
+                    is_stopped: ptr::null(),
+                },
+                begun: None,
                 blocks: 0..0,
                 _registration: fault::Registration::none(),
             }));
@@ -144,6 +152,8 @@ pub(crate) unsafe fn run(grid: &Grid<'_>, blocks: std::ops::Range<u64>) -> Resul
         }
         let first = (*worker).take_fiber()?;
         (*worker).grid = ptr::from_ref(grid).cast();
+        (*worker).run.is_stopped = &raw const grid.is_stopped;
+        (*worker).begun = None;
         (*worker).blocks = blocks;
         (*worker).block.set_shape(grid.threads(), grid.warp_size);
         (*worker).failure = None;
@@ -208,7 +218,7 @@ impl Worker {
             self.reset(index);
             self.free.push(index as u32);
         }
-        failure.message = grid.describe(self.index, &failure.message);
+        failure.message = grid.describe(self.run.index, &failure.message);
         Err(Error::Kernel(failure))
     }
 
@@ -236,17 +246,19 @@ impl Worker {
         if grid.is_stopped() {
             return false;
         }
-        let linear = match self.blocks.next() {
-            Some(linear) => linear,
-            None => {
-                self.blocks = grid.take();
-                match self.blocks.next() {
-                    Some(linear) => linear,
-                    None => return false,
-                }
+        if let Some(first) = self.begun.take() {
+            self.blocks.start += u64::from(self.run.index.x.abs_diff(first)) + 1;
+        }
+        if self.blocks.is_empty() {
+            self.blocks = grid.take();
+            if self.blocks.is_empty() {
+                return false;
             }
-        };
-        self.index = grid.index(linear);
+        }
+        let linear = self.blocks.start;
+        self.run.index = grid.index(linear);
+        self.run.count = grid.run_from(&self.blocks);
+        self.begun = Some(self.run.index.x);
         self.first = 0;
         grid.library.fill_shared(&grid.schedule);
         if grid.check.is_some() {
@@ -303,10 +315,15 @@ pub(crate) unsafe fn set_in_kernel(worker: *mut Worker, in_kernel: bool) -> bool
     was
 }
 
-/// The addresses of the worker's stacks, if an address is among them.
-pub(crate) fn stack_of(worker: *mut Worker, address: usize) -> Option<std::ops::Range<usize>> {
+/// The addresses of what a unit accesses of the worker, if an address is among them: its stacks, and the block
+/// that runs.
+pub(crate) fn memory_of(worker: *mut Worker, address: usize) -> Option<std::ops::Range<usize>> {
     // SAFETY: the worker is the calling thread's, whose stacks nobody else changes.
-    unsafe { (*worker).stacks.range_of(address) }
+    unsafe {
+        let start = &raw const (*worker).run as usize;
+        let run = start..start + size_of::<abi::Blocks>();
+        if run.contains(&address) { Some(run) } else { (*worker).stacks.range_of(address) }
+    }
 }
 
 /// The executor's part of a kernel's call begins.

@@ -34,6 +34,56 @@ extern "C" __global__ void axes(int *a) {
     }
 }
 
+// Blocks of a row run in one call, until one has a barrier, fails, or the row ends.
+#[test]
+fn blocks_that_run_in_one_call_are_told_apart() {
+    let library = load(
+        r#"
+extern "C" __global__ void some_wait(int *a) {
+    __shared__ int last;
+    int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    int i = block * blockDim.x + threadIdx.x;
+    if (block % 5 == 3) {
+        if (threadIdx.x == blockDim.x - 1) last = block;
+        if (block % 2 == 0 || threadIdx.x % 2 == 0) __syncthreads();
+        a[i] += last;
+    } else {
+        a[i] += 2 * block;
+    }
+}
+extern "C" __global__ void fails(int *a) {
+    a[blockIdx.y * gridDim.x + blockIdx.x] += 1;
+    if (blockIdx.x == 37 && blockIdx.y == 2) __trap();
+}
+"#,
+    );
+    let kernel = Kernel::find(&library, "some_wait").expect("the kernel");
+    for [x, y, z] in [[1, 1, 1], [40, 1, 1], [7, 9, 3], [1, 50, 2], [300, 2, 1]] {
+        let (blocks, threads) = (x * y * z, 6);
+        let shape = Shape { grid: [x, y, z], block: [threads, 1, 1], cooperative: false };
+        for reversed in [false, true] {
+            let schedule = Schedule { reversed, ..Schedule::default() };
+            let mut array = vec![1; (blocks * threads) as usize];
+            launch_with(&kernel, &shape, &schedule, &mut array).expect("it runs");
+            for (i, &it) in array.iter().enumerate() {
+                let block = (i / threads as usize) as i32;
+                // Only the last thread of a block is sure to have written before it reads, and those that wait for it.
+                let waits = block % 5 == 3;
+                if !waits || block % 2 == 0 {
+                    assert_eq!(it, 1 + if waits { block } else { 2 * block }, "{i} of {shape:?}");
+                }
+            }
+        }
+    }
+    let kernel = Kernel::find(&library, "fails").expect("the kernel");
+    let shape = Shape { grid: [64, 4, 1], block: [1, 1, 1], cooperative: false };
+    let mut array = vec![0; 256];
+    let error =
+        launch_with(&kernel, &shape, &Schedule::default(), &mut array).expect_err("it fails");
+    assert!(error.to_string().contains("in block (37, 2, 0)"), "{error}");
+    assert!(array.iter().all(|&it| it <= 1) && array[2 * 64 + 37] == 1);
+}
+
 #[test]
 fn an_index_may_be_too_large_for_a_signed_number() {
     let library = load(

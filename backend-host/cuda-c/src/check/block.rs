@@ -379,8 +379,8 @@ impl Block {
     fn look_up(&self, worker: *mut Worker, address: usize) -> Option<Region> {
         let own = |range| Region { range, kind: RegionKind::Own };
         let global = |range| Region { range, kind: RegionKind::Global };
-        if let Some(stack) = worker::stack_of(worker, address) {
-            return Some(own(stack));
+        if let Some(range) = worker::memory_of(worker, address) {
+            return Some(own(range));
         }
         if self.local.contains(&address) {
             return self.local_region(address);

@@ -64,7 +64,7 @@ pub(crate) type Initialiser = unsafe extern "C" fn();
 
 /// # Safety
 /// The argument is the address of a function that may be called.
-unsafe extern "C" fn run(launch: *const abi::Launch, _: *const abi::Index, _: u32) {
+unsafe extern "C" fn run(launch: *const abi::Launch, _: *mut abi::Blocks, _: u32) {
     // SAFETY: the caller's promise. Nothing here needs dropping, for a fault leaves this function.
     unsafe { (**(*launch).arguments.cast::<*const &dyn Fn()>())() }
 }

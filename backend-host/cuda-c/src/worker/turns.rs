@@ -185,17 +185,21 @@ pub(super) extern "C" fn fiber_main() -> ! {
         // are what the caller of `run` promised.
         unsafe {
             let grid = &*(*worker).grid;
-            let (index, first) = ((*worker).index, (*worker).first);
+            let (run, first) = (&raw mut (*worker).run, (*worker).first);
+            if (*worker).block.is_split() {
+                // The blocks behind this one wait until it is done.
+                (*run).count = 1;
+            }
             exit(worker);
             let mut has_run = false;
             if let Some(regions) = grid.regions
                 && first == 0
                 && !(*worker).block.is_split()
             {
-                has_run = regions(&raw const grid.launch, &raw const index);
+                has_run = regions(&raw const grid.launch, &raw const (*run).index);
             }
             if !has_run {
-                (grid.run)(&raw const grid.launch, &raw const index, first);
+                (grid.run)(&raw const grid.launch, run, first);
             }
             enter(worker);
             if returned(worker) {
