@@ -32,13 +32,13 @@ impl HostHandle {
 
     /// Does what has to come behind all work: at once when that has run, but behind a kernel that is interrupted on
     /// the calling thread.
-    fn behind_all(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
-        let engine = self.engine();
+    fn behind_all(&self, work: impl FnOnce(&HostDevice) + Send + 'static) -> Result<()> {
         if interruption::is_in_kernel() {
-            return engine.behind_interrupted(engine.marks(false), work);
+            let (engine, device) = (self.engine(), self.0.clone());
+            return engine.behind_interrupted(engine.marks(false), move || work(&device));
         }
         self.wait()?;
-        work();
+        work(&self.0);
         Ok(())
     }
 }
@@ -108,9 +108,8 @@ unsafe impl Device for HostHandle {
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) -> Result<()> {
-        let device = self.0.clone();
         // SAFETY: the caller's promise; this runs when no work is left.
-        self.behind_all(move || unsafe { device.memory.free_plain(address, bytes) })
+        self.behind_all(move |device| unsafe { device.memory.free_plain(address, bytes) })
     }
 
     fn can_access(&self, address: u64, bytes: usize) -> bool {
@@ -163,9 +162,9 @@ unsafe impl Device for HostHandle {
     }
 
     unsafe fn free_pinned(&self, pointer: *mut u8, bytes: usize) -> Result<()> {
-        let (device, address) = (self.0.clone(), pointer.addr());
+        let address = pointer.addr();
         // Queued copies may still use the memory, as a GPU's driver would wait for them.
-        self.behind_all(move || {
+        self.behind_all(move |device| {
             device.pinned.lock().remove(&address);
             // SAFETY: the caller's promise; this runs when no work is left.
             unsafe { device.memory.free_pages(address as u64, bytes) };
