@@ -19,13 +19,11 @@ mod unit;
 
 pub(crate) use block::{Launch, begin_block};
 pub(crate) use calls::CHECKED_EXECUTOR;
-pub(crate) use heap::{hold_heap, let_heap_go};
 pub(crate) use lines::folder_option;
 pub use memory::fill_uninitialised;
 pub(crate) use turn::Turn;
 pub(crate) use unit::Unit;
 
-use crate::toolchain::Toolchain;
 use std::ops::Range;
 
 /// What is looked for.
@@ -80,36 +78,4 @@ pub struct Checking<'a> {
     pub memory: &'a dyn Memory,
     /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
-}
-
-/// What has the compiler call the functions of `check.h`.
-pub(crate) fn code_options(toolchain: &Toolchain) -> Vec<String> {
-    let mut options = vec![
-        "-fsanitize=thread",
-        "-fsanitize=alignment,integer-divide-by-zero",
-        "-fno-builtin-memcpy",
-        "-fno-builtin-memmove",
-        "-fno-builtin-memset",
-        "-fno-builtin-malloc",
-        "-fno-builtin-free",
-    ];
-    // Fences reach the executor as all else does, of which GCC does not know.
-    options.extend((!toolchain.is_clang).then_some("-Wno-tsan"));
-    match (toolchain.is_clang, toolchain.major_version()) {
-        (true, _) => options.extend([
-            "-mllvm",
-            "-tsan-distinguish-volatile=1",
-            "-mllvm",
-            "-tsan-instrument-func-entry-exit=0",
-        ]),
-        (false, version) => {
-            if version >= 11 {
-                options.extend(["--param", "tsan-distinguish-volatile=1"]);
-            }
-            if version >= 12 {
-                options.extend(["--param", "tsan-instrument-func-entry-exit=0"]);
-            }
-        }
-    }
-    options.into_iter().map(str::to_owned).collect()
 }

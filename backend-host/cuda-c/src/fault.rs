@@ -6,7 +6,7 @@
 
 use crate::context::leave;
 use crate::error::FailureKind;
-use crate::fork::OfProcess;
+use crate::fork::{Handlers, OfProcess};
 use crate::worker::{Fault, Worker};
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -54,6 +54,7 @@ impl Registration {
 
     /// Registers the calling thread.
     pub(crate) fn new(worker: *mut Worker) -> Registration {
+        FORKS.watch();
         let thread = this_thread();
         let slot = SLOTS.iter().position(|slot| {
             slot.thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -164,8 +165,8 @@ pub(crate) fn watch() {
 }
 
 /// Leaves the calling thread's place alone in the table: a forked child has no other threads, and those
-/// that it starts may be known by the numbers of the parent's. Called by the handler of a fork.
-pub(crate) fn forget_other_threads() {
+/// that it starts may be known by the numbers of the parent's.
+extern "C" fn forget_other_threads() {
     let thread = this_thread();
     for slot in &SLOTS[..USED.load(Ordering::Acquire).min(MOST_WORKERS)] {
         if slot.thread.load(Ordering::Acquire) != thread {
@@ -174,6 +175,9 @@ pub(crate) fn forget_other_threads() {
         }
     }
 }
+
+// SAFETY: atomic variables are written.
+static FORKS: Handlers = unsafe { Handlers::new(None, None, forget_other_threads) };
 
 /// The worker of the calling thread, if it has one.
 pub(crate) fn registered_worker() -> Option<*mut Worker> {

@@ -1,35 +1,46 @@
 //! What a forked child has of its parent: neither its threads nor what they held.
 
-use crate::{check, fault};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Starts to watch for forks.
-pub(crate) fn watch() {
-    static WATCHES: AtomicBool = AtomicBool::new(false);
-    if WATCHES.load(Ordering::Relaxed) || WATCHES.swap(true, Ordering::Relaxed) {
-        return;
+/// Functions that forks call, those in the child with nothing but the calling thread.
+pub(crate) struct Handlers {
+    are_known: AtomicBool,
+    before: Option<unsafe extern "C" fn()>,
+    in_parent: Option<unsafe extern "C" fn()>,
+    in_child: Option<unsafe extern "C" fn()>,
+}
+
+impl Handlers {
+    /// # Safety
+    /// What `before` locks the others unlock on the same thread, each in its process; in the child they
+    /// write atomic variables besides, and nothing else.
+    pub(crate) const unsafe fn new(
+        before: Option<unsafe extern "C" fn()>,
+        in_parent: Option<unsafe extern "C" fn()>,
+        in_child: unsafe extern "C" fn(),
+    ) -> Handlers {
+        Handlers { are_known: AtomicBool::new(false), before, in_parent, in_child: Some(in_child) }
     }
-    // SAFETY: what the handlers lock in the parent they unlock on the same thread of both processes; in
-    // the child they only write atomic variables besides.
-    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+
+    /// Calls them in forks from now on.
+    pub(crate) fn watch(&'static self) {
+        if self.are_known.load(Ordering::Relaxed) || self.are_known.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // SAFETY: what `new` was promised.
+        unsafe { libc::pthread_atfork(self.before, self.in_parent, self.in_child) };
+    }
 }
 
-extern "C" fn before() {
-    check::hold_heap();
-}
-
-extern "C" fn in_parent() {
-    check::let_heap_go();
-}
-
-extern "C" fn in_child() {
-    check::let_heap_go();
+extern "C" fn count() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    fault::forget_other_threads();
 }
+
+// SAFETY: an atomic variable is written.
+static COUNT: Handlers = unsafe { Handlers::new(None, None, count) };
 
 /// How many forks lie between this process and the one that first ran kernels.
 pub(crate) fn generation() -> u32 {
@@ -48,7 +59,7 @@ impl<T: Default> OfProcess<T> {
     }
 
     pub(crate) fn get(&self) -> &'static T {
-        watch();
+        COUNT.watch();
         loop {
             let known = self.current.load(Ordering::Acquire);
             // SAFETY: what is stored is never freed.

@@ -10,6 +10,7 @@ use crate::check;
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::interruption::this_thread;
+use crate::launch::{Schedule, Shape};
 use crate::library::Library;
 use crate::worker;
 use barrier::GridBarrier;
@@ -23,37 +24,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of shared memory of a block at most, static and dynamic: those of the largest GPUs.
-pub const MOST_SHARED_BYTES: u32 = 227 << 10;
-
 /// A launch that takes longer is spread over threads.
 const ALONE: Duration = Duration::from_micros(12);
-
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Blocks along x, y and z.
-    pub grid: [u32; 3],
-    /// Threads of a block along x, y and z.
-    pub block: [u32; 3],
-    /// True if the blocks may wait for each other: each has a thread of the operating system.
-    pub cooperative: bool,
-}
-
-/// What a device leaves open, and tests may want at its worst.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Schedule {
-    /// The byte that shared memory is filled with before each block; `None` leaves it as it is.
-    pub fill: Option<u8>,
-    /// Bytes of dynamic shared memory that the launch asks for: where there is a `fill`, a block that
-    /// writes behind them fails with an address. `None` is all that a block can have.
-    pub dynamic_shared: Option<u32>,
-    /// True to run the last blocks first.
-    pub reversed: bool,
-    /// True to run each thread as a whole, on a fibre if it waits, also where a kernel has a form as loops
-    /// between barriers.
-    pub fibers: bool,
-}
 
 fn launch_of(shape: &Shape, arguments: &[*mut c_void]) -> abi::Launch {
     let index = |[x, y, z]: [u32; 3]| abi::Index { x, y, z };

@@ -7,8 +7,10 @@ use crate::check::{self, CHECKED_EXECUTOR};
 use crate::declarations::CONSTANT_PREFIX;
 use crate::error::{Error, Result};
 use crate::executor::EXECUTOR;
-use crate::grid::{self, Initialiser, MOST_SHARED_BYTES, Schedule};
+use crate::grid::{self, Initialiser};
 use crate::initialisers;
+use crate::launch::Schedule;
+use crate::shared_memory::{DYNAMIC_SHARED, GUARD_BYTES, MOST_SHARED_BYTES, is_shared};
 use crate::shared_use;
 use crate::symbols::{Symbol, Symbols};
 use object::SymbolKind;
@@ -18,11 +20,6 @@ use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The symbol of the storage of dynamic shared memory.
-pub(crate) const DYNAMIC_SHARED: &str = "gpuarray_dynamic_shared";
-/// Bytes of that storage behind what a launch can ask for.
-pub(crate) const GUARD_BYTES: usize = 256;
 
 /// A compiled unit that is loaded. It is unloaded when it and all its kernels have been dropped.
 pub struct Library {
@@ -356,17 +353,6 @@ fn root(symbols: &Symbols) -> Result<&Symbol> {
     }
     let no_unit = || Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned());
     symbols.find("gpuarray_unit").ok_or_else(no_unit)
-}
-
-/// What lies between shared memory and the executor's variables in a unit with checks.
-pub(crate) const RED_ZONE: &str = "gpuarray_red_zone";
-
-/// True for the thread-local variables that are shared memory: the others are the executor's.
-pub(crate) fn is_shared(name: &str) -> bool {
-    const INDICES: [&str; 4] = ["_ZL9threadIdx", "_ZL8blockIdx", "_ZL8blockDim", "_ZL7gridDim"];
-    // Words that programs may not use.
-    const RESERVED: [&str; 4] = ["gpuarray_abi", "gpuarray_local", RED_ZONE, "__nanosleep"];
-    !INDICES.contains(&name) && !RESERVED.iter().any(|own| name.contains(own))
 }
 
 /// The symbols of static shared memory.

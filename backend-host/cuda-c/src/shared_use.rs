@@ -6,7 +6,7 @@
 //! counts for it whole; without optimisation, clang's variables share a section, and count so together.
 
 use crate::error::{Error, Result};
-use crate::library::is_shared;
+use crate::shared_memory::is_shared;
 use object::{
     Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, SectionIndex,
     SymbolIndex, SymbolKind,

@@ -2,7 +2,7 @@
 
 use super::Allocation;
 use super::memory::fill_uninitialised;
-use crate::fork;
+use crate::fork::Handlers;
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ static HEAP: Mutex<Heap> = Mutex::new(Heap {
 });
 
 fn heap() -> MutexGuard<'static, Heap> {
-    fork::watch();
+    FORKS.watch();
     HEAP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -44,15 +44,18 @@ thread_local! {
 }
 
 /// Keeps the heap from other threads while the calling one forks the process.
-pub(crate) fn hold_heap() {
+extern "C" fn hold() {
     let _ =
         HELD.try_with(|held| held.set(Some(HEAP.lock().unwrap_or_else(PoisonError::into_inner))));
 }
 
 /// Ends that, in the parent and in the child.
-pub(crate) fn let_heap_go() {
+extern "C" fn let_go() {
     let _ = HELD.try_with(|held| drop(held.take()));
 }
+
+// SAFETY: the thread that locks unlocks, in both processes.
+static FORKS: Handlers = unsafe { Handlers::new(Some(hold), Some(let_go), let_go) };
 
 /// Allocates; null if there is no memory.
 pub(super) fn allocate(bytes: usize, alignment: usize) -> *mut c_void {

@@ -89,7 +89,7 @@ fn plain(name: &str) -> String {
     }
     match last {
         Some(part) if name.starts_with("_Z") => part.to_owned(),
-        _ if name == crate::library::DYNAMIC_SHARED => "of dynamic size".to_owned(),
+        _ if name == crate::shared_memory::DYNAMIC_SHARED => "of dynamic size".to_owned(),
         _ => name.to_owned(),
     }
 }

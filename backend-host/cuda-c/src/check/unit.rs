@@ -2,6 +2,7 @@
 
 use super::calls::{CHECKER, Checker};
 use super::lines::Lines;
+use crate::shared_memory::{DYNAMIC_SHARED, RED_ZONE, is_shared};
 use crate::symbols::Symbols;
 use object::SymbolKind;
 use std::ops::Range;
@@ -50,14 +51,14 @@ impl Unit {
             .collect();
         variables.sort_by_key(|(range, _)| range.start);
         let locals = symbols.defined.iter().filter(|it| it.kind == SymbolKind::Tls && it.bytes > 0);
-        let locals = locals.filter(|it| !it.name.contains(crate::library::RED_ZONE));
+        let locals = locals.filter(|it| !it.name.contains(RED_ZONE));
         let locals = locals.map(|it| Local {
             range: it.value as usize..(it.value + it.bytes) as usize,
-            shared_name: match crate::library::is_shared(&it.name) {
+            shared_name: match is_shared(&it.name) {
                 true => it.name.clone(),
                 false => String::new(),
             },
-            is_dynamic: it.name == crate::library::DYNAMIC_SHARED,
+            is_dynamic: it.name == DYNAMIC_SHARED,
         });
         Some(Unit {
             image: base..base.wrapping_add(end as usize),

@@ -1,8 +1,8 @@
 //! What the compiler's command line says beside the files.
 
 use super::{Compiler, Optimization};
-use crate::check;
 use crate::options::{DEFAULT_ARCHITECTURE, Options};
+use crate::toolchain::Toolchain;
 
 impl Compiler {
     /// Columns are those of the preprocessed text, and the compiler has no file to show lines of.
@@ -145,10 +145,42 @@ impl Compiler {
         }
         let mut all: Vec<String> = all.into_iter().map(str::to_owned).collect();
         if self.language.checked {
-            all.extend(check::code_options(&self.toolchain));
+            all.extend(check_options(&self.toolchain));
         }
         all.extend(self.common_options(options));
         all.extend(options.code.iter().cloned());
         all
     }
+}
+
+/// What has the compiler call the functions of `check.h`.
+fn check_options(toolchain: &Toolchain) -> Vec<String> {
+    let mut options = vec![
+        "-fsanitize=thread",
+        "-fsanitize=alignment,integer-divide-by-zero",
+        "-fno-builtin-memcpy",
+        "-fno-builtin-memmove",
+        "-fno-builtin-memset",
+        "-fno-builtin-malloc",
+        "-fno-builtin-free",
+    ];
+    // Fences reach the executor as all else does, of which GCC does not know.
+    options.extend((!toolchain.is_clang).then_some("-Wno-tsan"));
+    match (toolchain.is_clang, toolchain.major_version()) {
+        (true, _) => options.extend([
+            "-mllvm",
+            "-tsan-distinguish-volatile=1",
+            "-mllvm",
+            "-tsan-instrument-func-entry-exit=0",
+        ]),
+        (false, version) => {
+            if version >= 11 {
+                options.extend(["--param", "tsan-distinguish-volatile=1"]);
+            }
+            if version >= 12 {
+                options.extend(["--param", "tsan-instrument-func-entry-exit=0"]);
+            }
+        }
+    }
+    options.into_iter().map(str::to_owned).collect()
 }

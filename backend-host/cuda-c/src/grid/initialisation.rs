@@ -1,8 +1,9 @@
 //! Initialisers and destructors of a unit's variables, called as a kernel is run.
 
-use super::{Grid, Shape, What};
+use super::{Grid, What};
 use crate::abi;
 use crate::error::Result;
+use crate::launch::Shape;
 use crate::library::Library;
 use std::ffi::c_void;
 

@@ -1,10 +1,11 @@
 //! A kernel of a unit: what it says of itself, and its launches.
 
-use super::{Grid, Schedule, Shape, What};
+use super::{Grid, What};
 use crate::block::MOST_THREADS;
 use crate::check::{self, Checking};
 use crate::error::{Error, Result};
 use crate::interruption::{self, Watched};
+use crate::launch::{Schedule, Shape};
 use crate::library::{Code, Library, Parameter};
 use rayon::ThreadPool;
 use std::ffi::c_void;
