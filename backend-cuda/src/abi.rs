@@ -1,6 +1,5 @@
 //! Which types of cudarc's declarations are passed as which types of the driver layer's tables.
 
-use crate::vendor::Cuda;
 use cudarc::driver::sys;
 use cudarc::nvrtc::sys as nvrtc;
 use hal::IpcHandle;
@@ -12,8 +11,11 @@ use std::ffi::c_int;
 use std::mem::offset_of;
 
 // Enumerations are ints in C.
+/// What CUDA's declarations pass in place of the table's types.
+pub(crate) enum Abi {}
+
 hal::abi_passes! {
-    Cuda:
+    Abi:
     c_int as sys::CUresult, sys::CUdevice_attribute, sys::CUfunction_attribute, sys::CUlimit,
         sys::CUjit_option, sys::CUjitInputType, sys::CUmemPool_attribute, sys::CUpointer_attribute,
         sys::CUstreamCaptureMode, sys::CUstreamCaptureStatus, nvrtc::nvrtcResult;

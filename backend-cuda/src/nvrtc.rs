@@ -7,8 +7,8 @@
 //! One whose code the driver could not load is the last resort: of a later major version than
 //! the driver, or of a later minor version if it can only make PTX for the device.
 
+use crate::abi::Abi;
 use crate::search::{self, SearchPaths};
-use crate::vendor::Cuda;
 use cudarc::nvrtc::sys;
 use hal::compile::program::ProgramCalls;
 use hal::compile::{Compilation, Compiled, Compiler};
@@ -222,7 +222,7 @@ impl LoadedNvrtc {
 type Numbers = unsafe extern "C" fn(*mut c_int) -> c_int;
 
 hal::check_program_calls! {
-    Cuda, Program, "Rust";
+    Abi, Program, "Rust";
     version: sys::nvrtcVersion, create: sys::nvrtcCreateProgram,
     destroy: sys::nvrtcDestroyProgram, compile: sys::nvrtcCompileProgram,
     add_name: sys::nvrtcAddNameExpression, lowered_name: sys::nvrtcGetLoweredName,
@@ -233,8 +233,8 @@ hal::check_program_calls! {
 
 const _: () = {
     type Declaration = unsafe fn(*mut c_int) -> sys::nvrtcResult;
-    check_function::<Cuda, Numbers, Declaration>(sys::nvrtcGetNumSupportedArchs);
-    check_function::<Cuda, Numbers, Declaration>(sys::nvrtcGetSupportedArchs);
+    check_function::<Abi, Numbers, Declaration>(sys::nvrtcGetNumSupportedArchs);
+    check_function::<Abi, Numbers, Declaration>(sys::nvrtcGetSupportedArchs);
 };
 
 #[cfg(test)]

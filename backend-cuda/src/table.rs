@@ -1,12 +1,12 @@
 //! The driver's functions by their symbols, each checked against cudarc's declaration.
 
-use crate::vendor::Cuda;
+use crate::abi::Abi;
 use cudarc::driver::sys::{self, CUDA_MEMCPY3D};
 use hal::driver::calls::Handle;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 hal::driver_names! {
-    Cuda, sys, "Rust";
+    Abi, sys, "Rust";
     checked {
         init: cuInit(_);
         driver_version: cuDriverGetVersion(_);
@@ -109,7 +109,7 @@ hal::driver_names! {
 
 // The functions of CUDA alone, and those whose types differ from HIP's.
 hal::driver_calls! {
-    Cuda, sys, "Rust";
+    Abi, sys, "Rust";
     required {
         retain: cuDevicePrimaryCtxRetain(_: *mut Handle, _: c_int) -> c_int;
         release: cuDevicePrimaryCtxRelease_v2(_: c_int) -> c_int;

@@ -1,7 +1,6 @@
 //! Which types of the bindings are passed as which types of the driver layer's tables.
 
 use crate::bindings as sys;
-use crate::vendor::Hip;
 use hal::IpcHandle;
 use hal::driver::abi::Passes;
 use hal::driver::calls::{HostFunction, PoolAccess, PoolProperties, StreamCallback};
@@ -12,8 +11,11 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 
 // Device addresses are pointers here.
+/// What HIP's declarations pass in place of the table's types.
+pub(crate) enum Abi {}
+
 hal::abi_passes! {
-    Hip:
+    Abi:
     u64 as *mut c_void, *const c_void;
     IpcHandle as sys::hipIpcMemHandle_t, sys::hipIpcEventHandle_t;
     [u8; 16] as sys::hipUUID;
@@ -36,7 +38,7 @@ hal::abi_passes! {
 hal::check_pool_layouts!(sys::hipMemPoolProps, sys::hipMemLocation, sys::hipMemAccessDesc);
 
 // Of an array, the beginning is all that is read: a surface is never over anything else.
-impl Passes<Hip, sys::hipResourceDesc> for ResourceDescription {}
+impl Passes<Abi, sys::hipResourceDesc> for ResourceDescription {}
 const _: () = {
     use sys::hipResourceDesc as Resource;
     assert!(size_of::<ResourceDescription>() >= size_of::<Resource>());

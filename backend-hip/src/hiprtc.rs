@@ -8,11 +8,11 @@
 //! Options may have the names of NVIDIA's compilers where clang has an equal; `options.rs`
 //! lists them.
 
+use crate::abi::Abi;
 use crate::bindings as sys;
 use crate::comgr::Comgr;
 use crate::options::{around, translate};
 use crate::search::{COMPILER_VARIABLE, SearchPaths};
-use crate::vendor::Hip;
 use hal::compile::program::ProgramCalls;
 use hal::compile::{Compilation, Compiled, Compiler};
 use hal::library::{Library, Search};
@@ -217,7 +217,7 @@ impl LoadedHiprtc {
 }
 
 hal::check_program_calls! {
-    Hip, Program, "C";
+    Abi, Program, "C";
     version: sys::hiprtcVersion, create: sys::hiprtcCreateProgram,
     destroy: sys::hiprtcDestroyProgram, compile: sys::hiprtcCompileProgram,
     add_name: sys::hiprtcAddNameExpression, lowered_name: sys::hiprtcGetLoweredName,

@@ -6,13 +6,13 @@
 //! because AMD's runtime captures it, and not `hipDrvMemcpy3DAsync`; `hipDeviceReset`, because
 //! `hipDevicePrimaryCtxReset` is deprecated.
 
+use crate::abi::Abi;
 use crate::bindings as sys;
-use crate::vendor::Hip;
 use hal::driver::calls::Handle;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 hal::driver_names! {
-    Hip, sys, "C";
+    Abi, sys, "C";
     checked {
         init: hipInit(_);
         driver_version: hipRuntimeGetVersion(_);
@@ -115,7 +115,7 @@ hal::driver_names! {
 
 // The functions of HIP alone, and those whose types differ from CUDA's.
 hal::driver_calls! {
-    Hip, sys, "C";
+    Abi, sys, "C";
     required {
         set_device: hipSetDevice(_: c_int) -> c_int;
         device: hipGetDevice(_: *mut c_int) -> c_int;
