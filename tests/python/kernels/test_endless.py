@@ -96,9 +96,9 @@ AT_ONCE = """
         seen.append(number)
         if len(seen) == 3:
             raise RuntimeError("enough")
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
         launch()
     except RuntimeError as error:
@@ -173,7 +173,7 @@ WAITS = """
 
     signal.signal(signal.SIGALRM, handler)
     for _ in range(2):
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         try:
             spins(a, block=(1, 1, 1))
         except Enough:
@@ -241,7 +241,7 @@ UNDER_LOCKS = """
         raise Enough
 
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
         spins(a, block=(1, 1, 1))
     except Enough:
@@ -284,13 +284,13 @@ WAITING_WITH_CHECKS = """
         add(b, block=(4, 1, 1))
         wait(address, block=(1, 1, 1), stream=blocking)
         signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         add(a, block=(4, 1, 1))
         assert went == [11, 11], went
         assert (a.get() == 11).all()
         flag[0] = 0
         wait(address, block=(1, 1, 1), stream=blocking)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         try:
             add(b, block=(8, 1, 1))
         except driver.LaunchError as error:
@@ -341,7 +341,7 @@ BY_ADDRESS = """
 
     plain, ordered = int(memory), array.ptr
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
     spins(flag, np.uintp(plain), np.uintp(ordered), block=(1, 1, 1))
     driver.Context.synchronize()
     assert [int(it[0]) for it in pinned[1:]] == [7, 7], pinned
