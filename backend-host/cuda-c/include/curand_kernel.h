@@ -1,10 +1,12 @@
-// Random numbers in kernels, under the names of cuRAND: XORWOW, Philox and MRG32k3a, with the bits that cuRAND
-// has, and uniform, normal and log-normal numbers of them. Normal numbers are rounded better than a
-// device's, whose sine is a fast one. Quasi-random sequences, MTGP32 and Poisson's distribution are not here.
+// Random numbers in kernels, under the names of cuRAND: XORWOW, Philox, MRG32k3a and Sobol's sequences, with the bits
+// that cuRAND has, and uniform, normal, log-normal and Poisson's numbers of them. Normal numbers are rounded better
+// than a device's, whose sine is a fast one. MTGP32 and discrete distributions are not here.
 #pragma once
 
 #include "cuda_c/mrg32k3a.h"
 #include "cuda_c/philox.h"
+#include "cuda_c/poisson.h"
+#include "cuda_c/sobol.h"
 #include "cuda_c/xorwow.h"
 
 extern "C++" {
@@ -144,5 +146,69 @@ static inline float4 curand_log_normal4(curandStatePhilox4_32_10_t* state, float
     return {expf(mean + deviation * v.x), expf(mean + deviation * v.y), expf(mean + deviation * v.z),
             expf(mean + deviation * v.w)};
 }
+
+static inline unsigned int curand_poisson(curandStateXORWOW_t* state, double mean) {
+    return cuda_c::poisson(state, mean);
+}
+static inline unsigned int curand_poisson(curandStatePhilox4_32_10_t* state, double mean) {
+    return cuda_c::poisson(state, mean);
+}
+static inline unsigned int curand_poisson(curandStateMRG32k3a_t* state, double mean) {
+    return cuda_c::poisson(state, mean);
+}
+static inline uint4 curand_poisson4(curandStatePhilox4_32_10_t* state, double mean) {
+    const unsigned int x = cuda_c::poisson(state, mean), y = cuda_c::poisson(state, mean);
+    const unsigned int z = cuda_c::poisson(state, mean), w = cuda_c::poisson(state, mean);
+    return {x, y, z, w};
+}
+
+// A number of a quasi-random sequence is of one of its words: of the upper half, and of 53 bits, of a long one. Normal
+// numbers are those at its quantiles, computed for the smaller tail.
+namespace cuda_c {
+static inline float quasi(unsigned int x) { return unit(x); }
+static inline float quasi(unsigned long long x) { return unit((unsigned int)(x >> 32)); }
+// Uniform numbers may be 1, which no other distribution has a value for.
+static inline double quasi_double(unsigned int x) { return (double)x * 0x1p-32 + 0x1p-32; }
+static inline double quasi_double(unsigned long long x) { return (double)(x >> 11) * 0x1p-53 + 0x1p-54; }
+static inline double quasi_place(unsigned int x) { return (double)x * 0x1p-32 + 0x1p-33; }
+static inline double quasi_place(unsigned long long x) { return quasi_double(x); }
+static inline float quasi_normal(unsigned int x) {
+    const bool is_upper = x > 0x80000000u;
+    const float z = -1.4142135f * erfcinvf(2.0f * unit(is_upper ? ~x : x));
+    return is_upper ? -z : z;
+}
+static inline float quasi_normal(unsigned long long x) { return quasi_normal((unsigned int)(x >> 32)); }
+template <class Word> static inline double quasi_normal_double(Word x) {
+    const bool is_upper = x > (Word)1 << (8 * sizeof(Word) - 1);
+    const double z = -1.4142135623730951 * ::erfcinv(2.0 * quasi_place(is_upper ? (Word)~x : x));
+    return is_upper ? -z : z;
+}
+template <class Word> static inline unsigned int quasi_poisson(Word x, double mean) {
+    if (mean < 1000.0) return poisson_at(::fmin(quasi_place(x), 1.0 - 0x1p-53), mean);
+    return poisson_of_normal(quasi_normal_double(x), mean);
+}
+} // namespace cuda_c
+
+#define CUDA_C_DISTRIBUTIONS(State)                                                                  \
+    static inline float curand_uniform(State* state) { return cuda_c::quasi(curand(state)); }        \
+    static inline double curand_uniform_double(State* state) { return cuda_c::quasi_double(curand(state)); } \
+    static inline float curand_normal(State* state) { return cuda_c::quasi_normal(curand(state)); }  \
+    static inline double curand_normal_double(State* state) {                                        \
+        return cuda_c::quasi_normal_double(curand(state));                                           \
+    }                                                                                                \
+    static inline float curand_log_normal(State* state, float mean, float deviation) {               \
+        return expf(mean + deviation * curand_normal(state));                                        \
+    }                                                                                                \
+    static inline double curand_log_normal_double(State* state, double mean, double deviation) {     \
+        return ::exp(mean + deviation * curand_normal_double(state));                                \
+    }                                                                                                \
+    static inline unsigned int curand_poisson(State* state, double mean) {                           \
+        return cuda_c::quasi_poisson(curand(state), mean);                                           \
+    }
+CUDA_C_DISTRIBUTIONS(curandStateSobol32_t)
+CUDA_C_DISTRIBUTIONS(curandStateScrambledSobol32_t)
+CUDA_C_DISTRIBUTIONS(curandStateSobol64_t)
+CUDA_C_DISTRIBUTIONS(curandStateScrambledSobol64_t)
+#undef CUDA_C_DISTRIBUTIONS
 
 } // extern "C++"

@@ -100,7 +100,106 @@ static const Expected mrg32k3a[] = {
      0xca83b572u, 0xf38d80bdu, 0x1.708262p-2f, 0x1.8e3be6571ee71p-1,
      {0.633377612, 2.58458757}, {-1.1026773880148766, 0.9614968126761444}, 2.81174088},
 };
+// Direction vectors of any kind will do: those of a linear congruence, each with its lowest bit set.
+struct Directions {
+    unsigned int words[32];
+    unsigned long long long_words[64];
+    Directions() {
+        unsigned int x = 0x12345679u;
+        for (int k = 0; k < 32; ++k) words[k] = ((x = x * 1664525u + 1013904223u) | 1u) << (31 - k);
+        unsigned long long y = 0x123456789abcdefull;
+        for (int k = 0; k < 64; ++k) {
+            y = y * 6364136223846793005ull + 1442695040888963407ull;
+            long_words[k] = (y | 1ull) << (63 - k);
+        }
+    }
+};
+struct ExpectedSequence {
+    unsigned long long words[6], behind_skip;
+    double uniform, uniform_double, normal, normal_double, log_normal, log_normal_double;
+    unsigned int poisson[5];
+};
+
+template <class State, class Word> static void sequence(State state, const ExpectedSequence& it) {
+    for (const unsigned long long word : it.words) CHECK(curand(&state) == word);
+    skipahead((Word)1234567, &state);
+    CHECK(curand(&state) == it.behind_skip);
+    CHECK_SAME(curand_uniform(&state), (float)it.uniform);
+    CHECK_SAME(curand_uniform_double(&state), it.uniform_double);
+    CHECK(near(curand_normal(&state), it.normal, 1e-6));
+    CHECK(near(curand_normal_double(&state), it.normal_double, 1e-14));
+    CHECK(near(curand_log_normal(&state, 0.5f, 0.25f), it.log_normal, 1e-6));
+    CHECK(near(curand_log_normal_double(&state, 0.5, 0.25), it.log_normal_double, 1e-14));
+    const double means[] = {0.5, 7.0, 80.0, 999.0, 1500.0};
+    for (int k = 0; k < 5; ++k) CHECK(curand_poisson(&state, means[k]) == it.poisson[k]);
+    // The last number of a sequence is followed by its first.
+    State last = state;
+    skipahead((Word)-1 - last.i, &last);
+    const State first = state;
+    curand(&last);
+    CHECK(last.i == 0 && first.i != 0);
+}
+
+static void sequences() {
+    Directions by;
+    curandStateSobol32_t a;
+    curandStateScrambledSobol32_t b;
+    curandStateSobol64_t c;
+    curandStateScrambledSobol64_t d;
+    curand_init(by.words, 10u, &a);
+    curand_init(by.words, 0xdeadbeefu, 77u, &b);
+    curand_init(by.long_words, 11ull, &c);
+    curand_init(by.long_words, 0xfeedfacecafebeefull, 99ull, &d);
+    sequence<curandStateSobol32_t, unsigned int>(
+        a, {{0x70000000, 0xf0000000, 0x10000000, 0x90000000, 0x50000000, 0xd0000000}, 0x6ca1d800, 0x1.7943bp-1,
+            0x1.e50ec008p-3, 2.22159147, -0.032981827241316444,
+            1.77009368, 1.2162906229736961, {1, 6, 80, 911, 1526}});
+    sequence<curandStateScrambledSobol32_t, unsigned int>(
+        b, {{0x44adbeef, 0x84adbeef, 0x4adbeef, 0xccadbeef, 0x4cadbeef, 0x8cadbeef}, 0x280c66ef, 0x1.5018cep-1,
+            0x1.20319bcp-2, 0.777063131, -1.860049791048938,
+            1.68156016, 1.4752932610000833, {1, 3, 82, 995, 1565}});
+    sequence<curandStateSobol64_t, unsigned long long>(
+        c, {{0xd000000000000000, 0x7000000000000000, 0xf000000000000000, 0xb000000000000000, 0x3000000000000000,
+            0x800000000000000}, 0x15e5480000000000, 0x1.2bca9p-1, 0x1.abca9p-1, -0.42469418, 1.7568675284845201,
+            1.60837638, 1.3483126563324634, {1, 5, 86, 999, 1406}});
+    sequence<curandStateScrambledSobol64_t, unsigned long long>(
+        d, {{0x14edfacecafebeef, 0xb4edfacecafebeef, 0x34edfacecafebeef, 0x74edfacecafebeef, 0xf4edfacecafebeef,
+            0xc4edfacecafebeef}, 0xd108b2cecafebeef, 0x1.4422ccp-2, 0x1.108b2cecafebcp-4, 0.167569429,
+            -0.87223909433355107,
+            1.86834753, 2.4398978663003099, {0, 5, 86, 999, 1397}});
+}
+
+// Means whose numbers are cuRAND's, but for those that a normal number is rounded to.
+template <class State> static void poisson(const unsigned int (&counts)[8], unsigned int next) {
+    const double means[] = {0.0, 0.5, 3.0, 20.0, 63.0, 5000.0, 1e6, 1e9};
+    State state;
+    curand_init(42, 3, 5, &state);
+    for (int k = 0; k < 8; ++k) CHECK(curand_poisson(&state, means[k]) == counts[k]);
+    CHECK(curand(&state) == next);
+    // Mean, variance and third moment of the distribution, within five deviations of theirs.
+    const double measured[] = {7.0, 64.0, 300.0, 4000.0, 4001.0};
+    for (const double mean : measured) {
+        const int count = 40000;
+        double sums[3] = {};
+        for (int k = 0; k < count; ++k) {
+            const double x = curand_poisson(&state, mean) - mean;
+            sums[0] += x, sums[1] += x * x, sums[2] += x * x * x;
+        }
+        CHECK(fabs(sums[0] / count) < 5 * sqrt(mean / count));
+        CHECK(fabs(sums[1] / count - mean) < 5 * sqrt((2 * mean * mean + mean) / count));
+        CHECK(fabs(sums[2] / count - mean) < 5 * sqrt((15 * mean * mean * mean + 24 * mean * mean + mean) / count));
+    }
+    // No number has these means; each call ends.
+    CHECK(curand_poisson(&state, -1.0) == 0);
+    curand_poisson(&state, 0.0 / 0.0);
+    curand_poisson(&state, 1.0 / 0.0);
+}
+
 int main() {
+    sequences();
+    poisson<curandStateXORWOW_t>({0, 0, 2, 21, 53, 5078, 1000022, 1000003880}, 0x973fc604);
+    poisson<curandStatePhilox4_32_10_t>({0, 1, 4, 20, 56, 4999, 999452, 999983337}, 0x59405cf1);
+    poisson<curandStateMRG32k3a_t>({0, 0, 4, 17, 60, 4982, 1000396, 1000005159}, 0x883d8ba8);
     for (const Expected& it : xorwow) generator<curandStateXORWOW_t>(it, 77);
     for (const Expected& it : philox) generator<curandStatePhilox4_32_10_t>(it, 77);
     for (const Expected& it : mrg32k3a) generator<curandStateMRG32k3a_t>(it, 77);
