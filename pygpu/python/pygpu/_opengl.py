@@ -11,7 +11,7 @@ def _refuse(name: str) -> NoReturn:
     raise Unsupported(f"{name}: there is no sharing with OpenGL; copy through the host instead")
 
 
-def gl_init() -> None:
+def gl_init() -> NoReturn:
     """Raises ``Unsupported``: there is no sharing with OpenGL.
 
     Raises
@@ -61,12 +61,29 @@ class _Shared:
     def __init__(self, *args: Any) -> None:
         _refuse(type(self).__name__)
 
-    def unregister(self) -> None:
-        """Ends the sharing."""
+    def unregister(self) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it ends the sharing.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse(f"{type(self).__name__}.unregister")
 
-    def map(self, stream: Any = None) -> Any:
-        """Lets kernels use it."""
+    def map(self, stream: Any = None) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it lets kernels use the buffer or image.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Where the mapping would be queued.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse(f"{type(self).__name__}.map")
 
 
@@ -92,8 +109,14 @@ class BufferObject(_Shared):
     pygpu._errors.Unsupported: BufferObject: there is no sharing with OpenGL; ...
     """
 
-    def handle(self) -> int:
-        """Returns OpenGL's number."""
+    def handle(self) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it returns OpenGL's number of the buffer.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse("BufferObject.handle")
 
 
@@ -119,8 +142,14 @@ class RegisteredObject(_Shared):
     pygpu._errors.Unsupported: RegisteredObject: there is no sharing with OpenGL; ...
     """
 
-    def gl_handle(self) -> int:
-        """Returns OpenGL's number."""
+    def gl_handle(self) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it returns OpenGL's number of the object.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse("RegisteredObject.gl_handle")
 
 
@@ -174,8 +203,19 @@ class _Mapping:
     def __init__(self, *args: Any) -> None:
         _refuse(type(self).__name__)
 
-    def unmap(self, stream: Any = None) -> None:
-        """Ends the use."""
+    def unmap(self, stream: Any = None) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it ends the use by kernels.
+
+        Parameters
+        ----------
+        stream : Stream, optional
+            Where the end of the use would be queued.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse(f"{type(self).__name__}.unmap")
 
 
@@ -201,12 +241,24 @@ class BufferObjectMapping(_Mapping):
     pygpu._errors.Unsupported: BufferObjectMapping: there is no sharing with OpenGL; ...
     """
 
-    def device_ptr(self) -> int:
-        """Returns the address."""
+    def device_ptr(self) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it returns the buffer's device address.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse("BufferObjectMapping.device_ptr")
 
-    def size(self) -> int:
-        """Returns the bytes."""
+    def size(self) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it returns the buffer's size in bytes.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse("BufferObjectMapping.size")
 
 
@@ -231,10 +283,29 @@ class RegisteredMapping(_Mapping):
     pygpu._errors.Unsupported: RegisteredMapping: there is no sharing with OpenGL; ...
     """
 
-    def device_ptr_and_size(self) -> tuple[int, int]:
-        """Returns the address and the bytes of a buffer."""
+    def device_ptr_and_size(self) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it returns a buffer's device address and its bytes.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse("RegisteredMapping.device_ptr_and_size")
 
-    def array(self, index: int, level: int) -> Any:
-        """Returns the array of an image."""
+    def array(self, index: int, level: int) -> NoReturn:
+        """Raises ``Unsupported``; in PyCUDA it returns an image as an array for textures.
+
+        Parameters
+        ----------
+        index : int
+            The layer of the image, or the face of a cubemap.
+        level : int
+            The mipmap level.
+
+        Raises
+        ------
+        Unsupported
+            Always: there is no sharing with OpenGL.
+        """
         _refuse("RegisteredMapping.array")
