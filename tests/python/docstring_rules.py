@@ -150,21 +150,15 @@ def lacking_of_function(function, shown):
     return lacks
 
 
-def is_documented_by_a_sentence(value):
-    """Enumerations and exceptions have values or a meaning, nothing to show in an example."""
-    return isinstance(value, type) and issubclass(value, BaseException | enum.Enum)
-
-
 def lacking_of_class(value):
     """What the docstring of a class lacks."""
     text = inspect.getdoc(value) or ""
     if not text.strip():
         return ["a docstring"]
-    if is_documented_by_a_sentence(value):
-        return []
     parts = sections(text)
-    # Nobody makes an object of a protocol.
-    parameters = [] if getattr(value, "_is_protocol", False) else _parameters(value) or []
+    # Nobody makes an object of a protocol, and those of an enumeration are there.
+    is_made = not getattr(value, "_is_protocol", False) and not issubclass(value, enum.Enum)
+    parameters = _parameters(value) or [] if is_made else []
     lacks = list(_of_parameters(parts, parameters))
     if ">>> " not in parts.get("Examples", ""):
         lacks.append("Examples")

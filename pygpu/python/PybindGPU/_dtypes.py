@@ -22,11 +22,32 @@ SUPPORTED_DTYPES = (
 
 
 class UnsupportedDataType(Exception):
-    """The elements' type is none of the ten, or an argument is neither data nor a shape."""
+    """The elements' type is none of the ten, or an argument is neither data nor a shape.
+
+    Examples
+    --------
+    >>> import PybindGPU
+    >>> PybindGPU.GPUArray((2,), dtype="float16")
+    Traceback (most recent call last):
+        ...
+    PybindGPU._dtypes.UnsupportedDataType: Data type: float16 is not supported!
+    """
 
 
 class _Dtype(IntEnum):
-    """An element type by number or by name."""
+    """An element type by number or by name.
+
+    Attributes
+    ----------
+    int16, int32, int64, uint16, uint32, uint64, float32, float64, complex64, complex128 : dtype
+        The ten types, numbered from 0; each also as ``int16_alias`` and so on.
+
+    Examples
+    --------
+    >>> import PybindGPU
+    >>> PybindGPU.dtype.float32, PybindGPU.dtype(6).name
+    (<dtype.float32: 6>, 'float32')
+    """
 
     def __str__(self) -> str:
         return f"dtype.{self.name}"

@@ -33,7 +33,14 @@ _last = threading.local()
 
 
 class StatusWarning(RuntimeWarning):
-    """A call failed, and ``PYGPU_STATUS`` is ``warn``."""
+    """A call failed, and ``PYGPU_STATUS`` is ``warn``.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", StatusWarning)  # a call that fails raises it
+    """
 
 
 def interface() -> str:

@@ -8,7 +8,19 @@ from ._enumeration_types import IntEnum, IntFlag
 
 
 class device_attribute(IntEnum):
-    """Numbered properties of a device. Two names with one number are an old and a new one."""
+    """Numbered properties of a device, which ``Device.get_attribute`` returns.
+
+    Names, numbers and units are those of ``CUdevice_attribute``: clock rates are in kHz, sizes of
+    memory in bytes, widths of textures in elements. Two names with one number are an old and a new
+    one.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> device = driver.Device(0)
+    >>> device.get_attribute(driver.device_attribute.MAX_THREADS_PER_BLOCK)
+    1024
+    """
 
     MAX_THREADS_PER_BLOCK = 1
     MAX_BLOCK_DIM_X = 2
@@ -120,7 +132,17 @@ class device_attribute(IntEnum):
 
 
 class function_attribute(IntEnum):
-    """Numbered properties of a kernel."""
+    """Numbered properties of a kernel, which ``Function.get_attribute`` returns.
+
+    Names with ``_BYTES`` are bytes, ``NUM_REGS`` is the registers of a thread, and
+    ``PREFERRED_SHARED_MEMORY_CARVEOUT`` a percentage. ``MAX`` is their number, no property.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.function_attribute.NUM_REGS, int(driver.function_attribute.NUM_REGS)
+    (pygpu.driver.function_attribute.NUM_REGS, 4)
+    """
 
     MAX_THREADS_PER_BLOCK = 0
     SHARED_SIZE_BYTES = 1
@@ -136,7 +158,16 @@ class function_attribute(IntEnum):
 
 
 class pointer_attribute(IntEnum):
-    """Numbered properties of an address."""
+    """Numbered properties of an address, as the driver has them.
+
+    As in PyCUDA there is no function that takes them.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> int(driver.pointer_attribute.MEMORY_TYPE)
+    2
+    """
 
     CONTEXT = 1
     MEMORY_TYPE = 2
@@ -145,7 +176,23 @@ class pointer_attribute(IntEnum):
 
 
 class compute_mode(IntEnum):
-    """Who may use a device."""
+    """Who may use a device: the values of ``device_attribute.COMPUTE_MODE``.
+
+    Attributes
+    ----------
+    DEFAULT : compute_mode
+        Any number of processes.
+    EXCLUSIVE, EXCLUSIVE_PROCESS : compute_mode
+        One thread (in old drivers), or one process.
+    PROHIBITED : compute_mode
+        Nobody.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.compute_mode(0)
+    pygpu.driver.compute_mode.DEFAULT
+    """
 
     DEFAULT = 0
     EXCLUSIVE = 1
@@ -154,7 +201,26 @@ class compute_mode(IntEnum):
 
 
 class limit(IntEnum):
-    """What a context gives kernels."""
+    """What a context gives kernels: the first argument of ``Context.get_limit`` and ``set_limit``.
+
+    Attributes
+    ----------
+    STACK_SIZE : limit
+        Bytes of the stack of each thread.
+    PRINTF_FIFO_SIZE : limit
+        Bytes that collect what kernels print.
+    MALLOC_HEAP_SIZE : limit
+        Bytes that kernels allocate from.
+    DEV_RUNTIME_SYNC_DEPTH, DEV_RUNTIME_PENDING_LAUNCH_COUNT : limit
+        For kernels that launch kernels: the depth at which they wait, and the launches that may be
+        pending.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.limit.STACK_SIZE, int(driver.limit.STACK_SIZE)
+    (pygpu.driver.limit.STACK_SIZE, 0)
+    """
 
     STACK_SIZE = 0
     PRINTF_FIFO_SIZE = 1
@@ -164,7 +230,22 @@ class limit(IntEnum):
 
 
 class func_cache(IntEnum):
-    """How on-chip memory is divided between shared memory and cache."""
+    """How on-chip memory is divided between shared memory and cache: the argument of
+    ``Function.set_cache_config``.
+
+    Attributes
+    ----------
+    PREFER_NONE : func_cache
+        As the driver sees fit.
+    PREFER_SHARED, PREFER_L1, PREFER_EQUAL : func_cache
+        More shared memory, more cache, or as much of both.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.func_cache.PREFER_L1, int(driver.func_cache.PREFER_L1)
+    (pygpu.driver.func_cache.PREFER_L1, 2)
+    """
 
     PREFER_NONE = 0
     PREFER_SHARED = 1
@@ -173,7 +254,16 @@ class func_cache(IntEnum):
 
 
 class shared_config(IntEnum):
-    """How wide the banks of shared memory are."""
+    """How wide the banks of shared memory are: the argument of ``Function.set_shared_config``.
+
+    No device that current drivers know can change it.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.shared_config(2)
+    pygpu.driver.shared_config.EIGHT_BYTE_BANK_SIZE
+    """
 
     DEFAULT_BANK_SIZE = 0
     FOUR_BYTE_BANK_SIZE = 1
@@ -181,7 +271,16 @@ class shared_config(IntEnum):
 
 
 class ctx_flags(IntFlag):
-    """How a context waits."""
+    """How a context waits: the argument of ``Device.make_context``.
+
+    They have no effect on a primary context, as all contexts are here.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.ctx_flags.SCHED_SPIN | driver.ctx_flags.MAP_HOST
+    pygpu.driver.ctx_flags(9)
+    """
 
     SCHED_AUTO = 0
     SCHED_SPIN = 1
@@ -195,7 +294,25 @@ class ctx_flags(IntFlag):
 
 
 class event_flags(IntFlag):
-    """How an event is made."""
+    """How an event is made: the argument of ``Event``.
+
+    Attributes
+    ----------
+    DEFAULT : event_flags
+        A thread that waits for the event may spin.
+    BLOCKING_SYNC : event_flags
+        It sleeps.
+    DISABLE_TIMING : event_flags
+        The event has no time, and recording it costs less.
+    INTERPROCESS : event_flags
+        Other processes can open it; needs ``DISABLE_TIMING``.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.Event(driver.event_flags.DISABLE_TIMING).query()
+    True
+    """
 
     DEFAULT = 0
     BLOCKING_SYNC = 1
@@ -204,7 +321,24 @@ class event_flags(IntFlag):
 
 
 class host_alloc_flags(IntFlag):
-    """How page-locked memory is allocated."""
+    """How page-locked memory is allocated: the argument ``mem_flags`` of ``pagelocked_empty``.
+
+    Attributes
+    ----------
+    PORTABLE : host_alloc_flags
+        It is page-locked for all devices.
+    DEVICEMAP : host_alloc_flags
+        Kernels can use it.
+    WRITECOMBINED : host_alloc_flags
+        Devices read it faster; the host reads it slowly.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> flags = driver.host_alloc_flags.DEVICEMAP
+    >>> driver.pagelocked_zeros(2, "f4", mem_flags=flags).base.get_flags() & flags
+    pygpu.driver.host_alloc_flags.DEVICEMAP
+    """
 
     PORTABLE = 1
     DEVICEMAP = 2
@@ -212,14 +346,45 @@ class host_alloc_flags(IntFlag):
 
 
 class mem_host_register_flags(IntFlag):
-    """How host memory is page-locked."""
+    """How host memory is page-locked: the argument ``flags`` of ``register_host_memory``.
+
+    Attributes
+    ----------
+    PORTABLE : mem_host_register_flags
+        It is page-locked for all devices.
+    DEVICEMAP : mem_host_register_flags
+        Kernels can use it.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.mem_host_register_flags(3) == driver.host_alloc_flags(3)
+    True
+    """
 
     PORTABLE = 1
     DEVICEMAP = 2
 
 
 class mem_attach_flags(IntFlag):
-    """Who uses managed memory next."""
+    """Who uses managed memory next: the argument ``mem_flags`` of ``managed_empty`` and of
+    ``ManagedAllocation.attach``.
+
+    Attributes
+    ----------
+    GLOBAL : mem_attach_flags
+        The host or a device: the memory moves to where it is touched.
+    HOST : mem_attach_flags
+        The host, which it moves to.
+    SINGLE : mem_attach_flags
+        The device of a stream, which it moves to; for ``attach`` only.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.mem_attach_flags.GLOBAL, int(driver.mem_attach_flags.GLOBAL)
+    (pygpu.driver.mem_attach_flags.GLOBAL, 1)
+    """
 
     GLOBAL = 1
     HOST = 2
@@ -227,13 +392,36 @@ class mem_attach_flags(IntFlag):
 
 
 class ipc_mem_flags(IntFlag):
-    """How memory of another process is opened."""
+    """How memory of another process is opened: the argument ``flags`` of ``IPCMemoryHandle``.
+
+    Attributes
+    ----------
+    LAZY_ENABLE_PEER_ACCESS : ipc_mem_flags
+        Access between two devices begins when it is needed.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> int(driver.ipc_mem_flags.LAZY_ENABLE_PEER_ACCESS)
+    1
+    """
 
     LAZY_ENABLE_PEER_ACCESS = 1
 
 
 class jit_option(IntEnum):
-    """What a loader of code is told."""
+    """What a loader of code is told: ``options`` of ``module_from_buffer`` and of ``Linker`` are
+    pairs of one of these and its value.
+
+    Sizes of buffers are in bytes, ``WALL_TIME`` is in milliseconds, ``OPTIMIZATION_LEVEL`` is 0 to
+    4.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.jit_option.OPTIMIZATION_LEVEL, int(driver.jit_option.OPTIMIZATION_LEVEL)
+    (pygpu.driver.jit_option.OPTIMIZATION_LEVEL, 7)
+    """
 
     MAX_REGISTERS = 0
     THREADS_PER_BLOCK = 1
@@ -252,7 +440,23 @@ class jit_option(IntEnum):
 
 
 class jit_input_type(IntEnum):
-    """What kind of code a linker is given."""
+    """What kind of code ``Linker.add_data`` and ``Linker.add_file`` are given.
+
+    Attributes
+    ----------
+    CUBIN, PTX : jit_input_type
+        Code for one kind of device, or text for many.
+    FATBINARY : jit_input_type
+        A file with several of these.
+    OBJECT, LIBRARY : jit_input_type
+        A host object, or an archive of them, with device code inside.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.jit_input_type.PTX, int(driver.jit_input_type.PTX)
+    (pygpu.driver.jit_input_type.PTX, 1)
+    """
 
     CUBIN = 0
     PTX = 1
@@ -262,14 +466,28 @@ class jit_input_type(IntEnum):
 
 
 class jit_fallback(IntEnum):
-    """Which code is taken if the best one is missing."""
+    """Which code is taken if the best one is missing: values of ``jit_option.FALLBACK_STRATEGY``.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.jit_fallback(0)
+    pygpu.driver.jit_fallback.PREFER_PTX
+    """
 
     PREFER_PTX = 0
     PREFER_BINARY = 1
 
 
 class jit_target(IntEnum):
-    """Which generation of devices code is compiled for."""
+    """Which generation of devices code is compiled for: values of ``jit_option.TARGET``.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> int(driver.jit_target.COMPUTE_80)
+    80
+    """
 
     COMPUTE_10 = 10
     COMPUTE_11 = 11
@@ -298,14 +516,28 @@ class jit_target(IntEnum):
 
 
 class profiler_output_mode(IntEnum):
-    """The form of a profiler's output."""
+    """The form of a profiler's output: an argument of ``initialize_profiler``.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.profiler_output_mode(1)
+    pygpu.driver.profiler_output_mode.CSV
+    """
 
     KEY_VALUE_PAIR = 0
     CSV = 1
 
 
 class array_cubemap_face(IntEnum):
-    """The faces of a cubemap."""
+    """The faces of a cubemap: the z of a copy to or from its array.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> int(driver.array_cubemap_face.NEGATIVE_Z)
+    5
+    """
 
     POSITIVE_X = 0
     NEGATIVE_X = 1
@@ -316,7 +548,14 @@ class array_cubemap_face(IntEnum):
 
 
 class graphics_register_flags(IntFlag):
-    """How a buffer or an image of OpenGL is used."""
+    """How a buffer or an image of OpenGL is used. There is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.graphics_register_flags(2)
+    pygpu.driver.graphics_register_flags.WRITE_DISCARD
+    """
 
     NONE = 0
     READ_ONLY = 1
@@ -326,7 +565,14 @@ class graphics_register_flags(IntFlag):
 
 
 class graphics_map_flags(IntFlag):
-    """How a mapped buffer or image of OpenGL is used."""
+    """How a mapped buffer or image of OpenGL is used. There is no sharing with OpenGL.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.graphics_map_flags(1)
+    pygpu.driver.graphics_map_flags.READ_ONLY
+    """
 
     NONE = 0
     READ_ONLY = 1
@@ -334,7 +580,17 @@ class graphics_map_flags(IntFlag):
 
 
 class direction_vector_set(IntEnum):
-    """Which vectors a quasi-random generator of cuRAND takes."""
+    """Which vectors a quasi-random generator takes: an argument of
+    :func:`pygpu.curandom.generate_direction_vectors`.
+
+    The numbers are those of cuRAND: vectors of 32 or 64 bits, plain or scrambled.
+
+    Examples
+    --------
+    >>> from pygpu.curandom import direction_vector_set
+    >>> int(direction_vector_set.VECTOR_32)
+    101
+    """
 
     VECTOR_32 = 101
     SCRAMBLED_VECTOR_32 = 102

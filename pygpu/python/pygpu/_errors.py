@@ -17,7 +17,26 @@ if TYPE_CHECKING:
 
 
 class Error(Exception):
-    """Any failure of the device or its driver."""
+    """Any failure of the device or its driver: the base of PyCUDA's exceptions.
+
+    Attributes
+    ----------
+    status : int
+        The driver's number for the failure; 999 where no driver was asked.
+    call : str
+        The call that failed; empty where no driver was asked.
+    detail : str
+        What was wrong, without the call and the number, which the text of the exception has, too.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> try:
+    ...     driver.mem_alloc(0)
+    ... except driver.Error as error:
+    ...     print(error.call, error.status, error.detail)
+    mem_alloc 1 bytes is 0; allowed are 1 to 9223372036854775807
+    """
 
     status: int = 999
     call: str = ""
@@ -26,19 +45,63 @@ class Error(Exception):
 
 # Python's class comes first: it has a `__new__` of its own, which what pickles exceptions calls.
 class MemoryError(builtins.MemoryError, Error):
-    """Not enough memory on the device or the host."""
+    """Not enough memory on the device or the host. It is Python's ``MemoryError``, too.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> try:
+    ...     driver.mem_alloc(2**60)
+    ... except MemoryError as error:
+    ...     isinstance(error, driver.MemoryError)
+    True
+    """
 
 
 class LogicError(Error):
-    """The program asked for something that makes no sense."""
+    """The program asked for something that makes no sense.
+
+    An argument that is not allowed raises a subclass of it that is Python's or numpy's exception,
+    too: ``ValueError``, ``TypeError``, ``IndexError`` or ``OverflowError``.
+
+    Examples
+    --------
+    >>> from pygpu import driver, gpuarray
+    >>> try:
+    ...     gpuarray.zeros(3, "f4").reshape(2)
+    ... except driver.LogicError as error:
+    ...     isinstance(error, ValueError)
+    True
+    """
 
 
 class LaunchError(Error):
-    """A kernel could not be started, or failed while it ran."""
+    """A kernel could not be started, or failed while it ran.
+
+    Where the driver says why it failed, the exception is a ``LogicError``, too, as PyCUDA's is.
+
+    Examples
+    --------
+    >>> import pygpu
+    >>> pygpu.Status(719).raise_for_status()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.LaunchError: ...
+    """
 
 
 class RuntimeError(Error, builtins.RuntimeError):
-    """A failure of the driver or the device."""
+    """A failure of the driver or the device that no other class names. It is Python's
+    ``RuntimeError``, too.
+
+    Examples
+    --------
+    >>> import pygpu
+    >>> pygpu.Status(999).raise_for_status()
+    Traceback (most recent call last):
+        ...
+    pygpu._errors.RuntimeError: ...
+    """
 
 
 class KernelFault(LaunchError, LogicError):
@@ -51,7 +114,31 @@ class DeviceLost(RuntimeError, LogicError):
 
 
 class CompileError(Error):
-    """A kernel's source was refused by the compiler, whose log is ``stderr``."""
+    """A kernel's source was refused by the compiler, whose log is ``stderr``.
+
+    Parameters
+    ----------
+    msg : str
+        What failed.
+    command_line : sequence of str, optional
+        The compiler's options, those of NVRTC or hipRTC included.
+    stdout, stderr : str, optional
+        What the compiler printed; the log of a run-time compiler is ``stderr``.
+
+    Attributes
+    ----------
+    msg, command_line, stdout, stderr
+        The parameters.
+
+    Examples
+    --------
+    >>> from pygpu import compiler, driver
+    >>> try:
+    ...     compiler.compile("__global__ void f() { x; }")
+    ... except driver.CompileError as error:
+    ...     "x" in error.stderr
+    True
+    """
 
     def __init__(
         self,
@@ -78,11 +165,30 @@ class CompileError(Error):
 
 
 class BackendUnavailable(RuntimeError):
-    """A backend cannot be opened here; the text says why."""
+    """A backend cannot be opened here; the text says why. PyCUDA fails to be imported then.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> try:
+    ...     driver.init()
+    ... except driver.BackendUnavailable as error:
+    ...     print(error)
+    """
 
 
 class Unsupported(LogicError, NotImplementedError):
-    """The backend or the device does not offer this."""
+    """The backend or the device does not offer this. It is Python's ``NotImplementedError``, too.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> try:
+    ...     driver.gl_init()
+    ... except NotImplementedError as error:
+    ...     isinstance(error, driver.Unsupported)
+    True
+    """
 
 
 class InvalidArgument(LogicError, ValueError):

@@ -4,7 +4,17 @@ from ._enumeration_types import IntEnum, IntFlag
 
 
 class memory_type(IntEnum):
-    """Whose memory a copy reads or writes."""
+    """Whose memory a copy reads or writes: ``src_memory_type`` and ``dst_memory_type`` of
+    :class:`pygpu.driver.Memcpy2D` and its like, whose methods set them.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> copy = driver.Memcpy2D()
+    >>> copy.set_src_device(4096)
+    >>> copy.src_memory_type
+    pygpu.driver.memory_type.DEVICE
+    """
 
     HOST = 1
     DEVICE = 2
@@ -13,7 +23,15 @@ class memory_type(IntEnum):
 
 
 class array_format(IntEnum):
-    """The type of the elements of an array that textures read."""
+    """The type of a channel of a texel: ``ArrayDescriptor.format``, and an argument of
+    ``TextureReference.set_format``.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.dtype_to_array_format("float32")
+    pygpu.driver.array_format.FLOAT
+    """
 
     UNSIGNED_INT8 = 0x01
     UNSIGNED_INT16 = 0x02
@@ -26,7 +44,27 @@ class array_format(IntEnum):
 
 
 class array3d_flags(IntFlag):
-    """How an array that textures read is made."""
+    """How an array for textures is made: ``ArrayDescriptor3D.flags``.
+
+    Attributes
+    ----------
+    ARRAY3D_2DARRAY, ARRAY3D_LAYERED : array3d_flags
+        Two names: 2-D layers, as many as the depth.
+    SURFACE_LDST : array3d_flags
+        Kernels can write it by surfaces.
+    CUBEMAP : array3d_flags
+        Six square faces.
+    TEXTURE_GATHER : array3d_flags
+        Kernels can read four texels at once.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> descriptor = driver.ArrayDescriptor3D()
+    >>> descriptor.flags = driver.array3d_flags.SURFACE_LDST
+    >>> int(descriptor.flags)
+    2
+    """
 
     ARRAY3D_2DARRAY = 1
     ARRAY3D_LAYERED = 1
@@ -40,7 +78,24 @@ setattr(array3d_flags, "2DARRAY", array3d_flags.ARRAY3D_2DARRAY)
 
 
 class address_mode(IntEnum):
-    """What a texture reads outside its bounds."""
+    """What a texture reads outside its bounds: an argument of
+    ``TextureReference.set_address_mode``.
+
+    Attributes
+    ----------
+    WRAP, MIRROR : address_mode
+        The array again, or mirrored; for normalized coordinates only.
+    CLAMP : address_mode
+        The element at the edge.
+    BORDER : address_mode
+        Zero.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.address_mode.CLAMP, int(driver.address_mode.CLAMP)
+    (pygpu.driver.address_mode.CLAMP, 1)
+    """
 
     WRAP = 0
     CLAMP = 1
@@ -49,7 +104,21 @@ class address_mode(IntEnum):
 
 
 class filter_mode(IntEnum):
-    """What a texture reads between elements."""
+    """What a texture reads between elements: the argument of ``TextureReference.set_filter_mode``.
+
+    Attributes
+    ----------
+    POINT : filter_mode
+        The nearest element.
+    LINEAR : filter_mode
+        What lies between the nearest ones, by linear interpolation.
+
+    Examples
+    --------
+    >>> from pygpu import driver
+    >>> driver.filter_mode.LINEAR, int(driver.filter_mode.LINEAR)
+    (pygpu.driver.filter_mode.LINEAR, 1)
+    """
 
     POINT = 0
     LINEAR = 1

@@ -31,7 +31,16 @@ __all__ = [
 
 
 class TypeNameNotKnown(RuntimeError, KeyError):
-    """A name of a C type that no dtype was registered for."""
+    """A name of a C type that no dtype was registered for. It is a ``KeyError``, too, which is what
+    PyCUDA raises.
+
+    Examples
+    --------
+    >>> get_or_register_dtype("unheard_of")
+    Traceback (most recent call last):
+        ...
+    pygpu.compyte.dtypes.TypeNameNotKnown: ...
+    """
 
     __str__ = RuntimeError.__str__
 

@@ -21,7 +21,20 @@ _CHECK_INTERVAL = 20
 
 
 class ConvergenceError(RuntimeError):
-    """The solution was not reached in the number of iterations that was allowed."""
+    """The solution was not reached in the number of iterations that was allowed.
+
+    Examples
+    --------
+    >>> from pygpu import gpuarray
+    >>> from pygpu.sparse.operator import DiagonalPreconditioner
+    >>> twice = DiagonalPreconditioner(gpuarray.full(4, 2.0))
+    >>> state = CGStateContainer(twice)
+    >>> state.reset(gpuarray.arange(4.0))
+    >>> state.run(max_iterations=0)
+    Traceback (most recent call last):
+        ...
+    pygpu.sparse.cg.ConvergenceError: ...
+    """
 
 
 class CGStateContainer:
