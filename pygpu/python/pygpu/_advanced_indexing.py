@@ -293,7 +293,7 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
 
 
 def flatnonzero(a: GPUArray) -> GPUArray:
-    """The indices of the elements that are not zero, of the array read as along one axis.
+    """Returns the indices of the elements that are not zero, of the array read as along one axis.
 
     Waits for the number of these elements.
 
@@ -307,6 +307,11 @@ def flatnonzero(a: GPUArray) -> GPUArray:
     GPUArray
         The indices in ascending order, of dtype int64.
 
+    Raises
+    ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -317,7 +322,8 @@ def flatnonzero(a: GPUArray) -> GPUArray:
 
 
 def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
-    """The indices of the elements that are not zero: for each axis an array of them, in C order.
+    """Returns the indices of the elements that are not zero: for each axis an array of them, in C
+    order.
 
     Waits for the number of these elements.
 
@@ -333,6 +339,8 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
         ``a`` has no axes.
 
@@ -377,8 +385,10 @@ def compress(
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray.
     ValueError
-        ``condition`` has not one axis.
+        ``condition`` has not one axis, ``a`` has no such axis, or ``out`` has another shape.
     IndexError
         A true element of ``condition`` lies outside the axis.
 

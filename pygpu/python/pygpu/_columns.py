@@ -108,7 +108,7 @@ class Column:
         Raises
         ------
         TypeError, ValueError
-            As for the class; or a part is missing or is one too many.
+            A part is missing, is one too many, or has a type or a value that is not allowed.
         """
         parts = members("the column", value, ("data", "mask"))
         mask = parts["mask"]
@@ -144,7 +144,7 @@ class Column:
         Raises
         ------
         TypeError, ValueError
-            As for :meth:`from_dict`; or the text is no JSON.
+            The text is no JSON, or its parts are none of a column.
         """
         return cls.from_dict(loads_json("the column", text))
 
@@ -254,7 +254,8 @@ def export_column(data: GPUArray, mask: GPUArray | None = None, copy: bool | Non
     mask : GPUArray, optional
         Bits, the least significant first, or bool, from the first element of ``data`` on.
     copy : bool, optional
-        As for :func:`pygpu.ipc.export`.
+        Whether a copy is exported, in new memory. By default it is if the memory cannot be shared;
+        False refuses.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def open_column(
     column : Column, dict, str or bytes
         What :func:`pygpu.ipc.export_column` returned, its parts, or their JSON.
     device : int, optional
-        As for :func:`pygpu.ipc.open`.
+        The device that the column is to be on; a copy if that is another one than the column's.
 
     Returns
     -------
@@ -312,7 +313,8 @@ def open_column(
     TypeError, ValueError
         A part is wrong.
     LogicError
-        As for :func:`pygpu.ipc.open`.
+        A handle is none of this backend, is stale or forged; or the exporting process has ended or
+        has freed the memory.
 
     Examples
     --------

@@ -18,8 +18,8 @@ def to_gpu(ary: Any, allocator: Any = None) -> GPUArray:
 
     Parameters
     ----------
-    ary : array_like
-        What is copied.
+    ary : numpy.ndarray
+        What is copied, of any shape and strides.
     allocator : callable, optional
         Takes a number of bytes and returns memory, for the array and the results of its operations.
 
@@ -50,7 +50,7 @@ def to_gpu_async(ary: Any, allocator: Any = None, stream: Any = None) -> GPUArra
 
     Parameters
     ----------
-    ary : array_like
+    ary : numpy.ndarray
         What is copied. A page-locked array may be changed after the stream's work only.
     allocator : callable, optional
         Takes a number of bytes and returns memory, for the array and the results of its operations.
@@ -232,8 +232,12 @@ def empty_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
     Raises
     ------
+    TypeError
+        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
     ValueError
         ``order`` is another name.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -257,13 +261,27 @@ def zeros_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") 
 
     Parameters
     ----------
-    other_ary, dtype, order
-        As for :func:`empty_like`.
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
 
     Returns
     -------
     GPUArray
-        A new array.
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
+    ValueError
+        ``order`` is another name.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -280,13 +298,27 @@ def ones_like(other_ary: GPUArray, dtype: Any = None, order: str | None = "K") -
 
     Parameters
     ----------
-    other_ary, dtype, order
-        As for :func:`empty_like`.
+    other_ary : GPUArray
+        What has the shape, and the dtype unless one is given.
+    dtype : dtype, optional
+        The dtype of the new array.
+    order : {"C", "F", "A", "K"}
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
 
     Returns
     -------
     GPUArray
-        A new array.
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, or elements of ``dtype`` cannot be on a device.
+    ValueError
+        ``order`` is another name.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -312,12 +344,25 @@ def full_like(
     dtype : dtype, optional
         The dtype of the new array.
     order : {"C", "F", "A", "K"}
-        The order in memory, as for :func:`empty_like`.
+        The order in memory: "A" is "F" if `other_ary` has that order only, "K" is as near to that
+        of `other_ary` as an array without gaps can be.
 
     Returns
     -------
     GPUArray
-        A new array.
+        A new array with the allocator of `other_ary`, and on its stream.
+
+    Raises
+    ------
+    TypeError
+        ``other_ary`` is no GPUArray, elements of ``dtype`` cannot be on a device, or the value is
+        complex and the dtype is not.
+    ValueError
+        ``order`` is another name.
+    OverflowError
+        The value is a whole number outside the dtype's range.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -343,7 +388,16 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
     Returns
     -------
     GPUArray
-        A new array.
+        A new array of shape (N, M).
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        ``N`` or ``M`` is negative.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -370,7 +424,16 @@ def identity(n: int, dtype: Any = np.float64) -> GPUArray:
     Returns
     -------
     GPUArray
-        A new array.
+        A new array of shape (n, n).
+
+    Raises
+    ------
+    TypeError
+        Elements of the dtype cannot be on a device, as Python objects cannot.
+    ValueError
+        ``n`` is negative.
+    MemoryError
+        The device has not so much free memory.
 
     Examples
     --------
@@ -392,7 +455,7 @@ def linspace(
     start, stop : number
         The first and the last value.
     num : int
-        How many.
+        The number of elements.
     endpoint : bool
         Whether `stop` is the last value; else it is the one behind the last.
     dtype : dtype, optional
@@ -401,12 +464,12 @@ def linspace(
     Returns
     -------
     GPUArray
-        A new array.
+        A new array of one axis, of `num` elements.
 
     Raises
     ------
     TypeError
-        A bound is an array.
+        A bound is an array or no number, or ``num`` is no whole number.
     ValueError
         ``num`` is negative.
 
@@ -450,7 +513,7 @@ def arange(*args: Any, **kwargs: Any) -> GPUArray:
     Returns
     -------
     GPUArray
-        ``ceil((stop - start) / step)`` numbers below `stop`.
+        An array of one axis: ``ceil((stop - start) / step)`` numbers below `stop`.
 
     Raises
     ------

@@ -236,7 +236,7 @@ class Descriptor:
         Raises
         ------
         TypeError, ValueError
-            As for the class; or a part is missing or is one too many.
+            A part is missing, is one too many, or has a type or a value that is not allowed.
         """
         names = ("version", "vendor", "device", "handle", "nbytes", "dtype", "shape", "strides")
         parts = members("the descriptor", value, (*names, "offset"))
@@ -280,7 +280,7 @@ class Descriptor:
         Raises
         ------
         TypeError, ValueError
-            As for :meth:`from_dict`; or the text is no JSON.
+            The text is no JSON, or its parts are none of a descriptor.
         """
         return cls.from_dict(loads_json("the descriptor", text))
 
@@ -334,7 +334,7 @@ class Descriptor:
         Raises
         ------
         TypeError, ValueError
-            As for the class; or a part is missing, or the bytes are no whole number of elements.
+            A part is missing or is not allowed, or the bytes are no whole number of elements.
         """
         if isinstance(value, str | bytes):
             value = loads_json("the handle", value)

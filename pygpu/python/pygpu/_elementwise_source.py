@@ -161,8 +161,10 @@ def get_elwise_module(
         before and behind its elements.
     name : str
         The kernel's name.
-    keep, options
-        As for :func:`pygpu.compiler.compile`.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
 
     Returns
     -------
@@ -205,11 +207,14 @@ def get_elwise_range_module(
     arguments : sequence of VectorArg and ScalarArg
         All arguments, with ``start``, ``stop`` and ``step`` among them.
     operation, preamble, loop_prep, after_loop : str
-        As for :func:`get_elwise_module`.
+        Statements for each element, declarations before the kernel, and statements of each thread
+        before and behind its elements.
     name : str
         The kernel's name.
-    keep, options
-        As for :func:`pygpu.compiler.compile`.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
 
     Returns
     -------
@@ -255,11 +260,17 @@ def get_elwise_kernel_and_types(
     ----------
     arguments : str or sequence of VectorArg and ScalarArg
         The arguments of the program.
-    operation, name, keep, options
-        As for :func:`get_elwise_module`.
+    operation : str
+        Statements for the element ``i``: ``"y[i] = a * x[i]"``.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
     use_range : bool
         Whether ``i`` runs through a range; see :func:`get_elwise_range_module`.
-    **kwargs
+    **kwargs : str
         ``preamble``, ``loop_prep`` and ``after_loop`` of :func:`get_elwise_module`.
 
     Returns
@@ -307,10 +318,17 @@ def get_elwise_kernel(
     ----------
     arguments : str or sequence of VectorArg and ScalarArg
         The arguments before that.
-    operation, name, keep, options
-        As for :func:`get_elwise_module`.
-    **kwargs
-        Further arguments of :func:`get_elwise_kernel_and_types`.
+    operation : str
+        Statements for the element ``i``: ``"y[i] = a * x[i]"``.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    **kwargs : object
+        ``use_range``, ``preamble``, ``loop_prep`` and ``after_loop`` of
+        :func:`get_elwise_kernel_and_types`.
 
     Returns
     -------

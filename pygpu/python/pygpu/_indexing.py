@@ -34,7 +34,10 @@ def take(
     Raises
     ------
     TypeError
-        The indices are no GPUArray of integers.
+        ``a`` is no GPUArray, the indices are none of integers, or the elements do not fit the dtype
+        of ``out``.
+    ValueError
+        ``out`` has another shape than the indices.
 
     Examples
     --------
@@ -72,16 +75,23 @@ def multi_take(
     arrays : sequence of GPUArray
         The arrays.
     indices : GPUArray
-        Whole numbers.
+        Whole numbers; a negative one counts from the end, and one outside an array reads as zero.
     out : sequence of GPUArray, optional
-        Receive the results.
+        Receive the results, one for each array.
     stream : Stream, optional
         Where the work is queued.
 
     Returns
     -------
     list of GPUArray
-        One array for each.
+        The elements of each array, of the shape of `indices`.
+
+    Raises
+    ------
+    TypeError
+        The indices are no GPUArray of integers, or ``arrays`` has something else than arrays.
+    ValueError
+        ``out`` and ``arrays`` differ in length.
 
     Examples
     --------
@@ -148,6 +158,8 @@ def multi_take_put(
 
     Raises
     ------
+    TypeError
+        The indices are no GPUArray of integers, or the dtypes of arrays and outputs differ.
     ValueError
         The indices have not one axis, or sequences that belong together differ in length.
 
@@ -201,6 +213,8 @@ def multi_put(
 
     Raises
     ------
+    TypeError
+        The indices are no GPUArray of integers, or the dtypes of arrays and outputs differ.
     ValueError
         ``dest_indices`` has not one axis, or the sequences differ in length.
 

@@ -33,8 +33,10 @@ def concatenate(arrays: Any, axis: int | None = 0, allocator: Any = None) -> GPU
 
     Raises
     ------
+    TypeError
+        An element of ``arrays`` is no GPUArray, or the dtypes have none in common.
     ValueError
-        There is no array, or the shapes do not fit.
+        There is no array, the shapes do not fit, or there is no such axis.
 
     Examples
     --------
@@ -66,6 +68,8 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        An element of ``arrays`` is no GPUArray, or the dtypes have none in common.
     ValueError
         There is no array, the shapes differ, or there is no such axis.
 
@@ -90,10 +94,12 @@ def hstack(tup: Any) -> GPUArray:
     Returns
     -------
     GPUArray
-        The joined elements.
+        The joined elements, in the dtype that all dtypes have in common.
 
     Raises
     ------
+    TypeError
+        An element of ``tup`` is no GPUArray, or the dtypes have none in common.
     ValueError
         There is no array, or the shapes differ along another axis than that of the joint.
 
@@ -118,10 +124,12 @@ def vstack(tup: Any) -> GPUArray:
     Returns
     -------
     GPUArray
-        The joined elements.
+        The joined elements, in the dtype that all dtypes have in common.
 
     Raises
     ------
+    TypeError
+        An element of ``tup`` is no GPUArray, or the dtypes have none in common.
     ValueError
         There is no array, or the shapes differ along another axis than that of the joint.
 
@@ -155,8 +163,11 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
 
     Raises
     ------
+    TypeError
+        ``ary`` is no GPUArray.
     ValueError
-        There is no such number of parts, or it is far larger than the extent of the axis.
+        There is no such number of parts or no such axis, or the number is far larger than the
+        extent of the axis.
 
     Examples
     --------
@@ -192,8 +203,12 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
 
     Parameters
     ----------
-    ary, indices_or_sections, axis
-        As for :func:`array_split`.
+    ary : GPUArray
+        The elements.
+    indices_or_sections : int or sequence of int
+        The number of parts, or the indices at which a part begins.
+    axis : int
+        The axis that is split.
 
     Returns
     -------
@@ -202,8 +217,10 @@ def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArr
 
     Raises
     ------
+    TypeError
+        ``ary`` is no GPUArray.
     ValueError
-        The axis has no extent that so many equal parts have.
+        The axis has no extent that so many equal parts have, or there is no such axis.
 
     Examples
     --------

@@ -43,8 +43,10 @@ def clip(
 
     Raises
     ------
+    TypeError
+        ``a`` or a bound is neither an array nor a number, or the elements are records.
     ValueError
-        A bound is given twice.
+        A bound is given twice, or the shapes do not broadcast, to each other or to that of ``out``.
 
     Examples
     --------
@@ -94,7 +96,9 @@ def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArr
     Raises
     ------
     TypeError
-        The elements are records, or truth values and ``decimals`` is not 0.
+        ``a`` is no GPUArray, its elements are records, or truth values and ``decimals`` is not 0.
+    ValueError
+        The shape does not broadcast to that of ``out``.
 
     Examples
     --------
@@ -133,7 +137,7 @@ def nan_to_num(
     Raises
     ------
     TypeError
-        The elements are complex.
+        ``x`` is no GPUArray, or its elements are complex.
 
     Examples
     --------
@@ -177,6 +181,8 @@ def isclose(
 
     Raises
     ------
+    TypeError
+        Neither is an array, or the elements are records.
     ValueError
         The shapes do not broadcast.
 
@@ -212,8 +218,12 @@ def allclose(
 
     Parameters
     ----------
-    a, b, rtol, atol, equal_nan
-        As for :func:`isclose`.
+    a, b : GPUArray or number
+        The elements; at least one is an array.
+    rtol, atol : number
+        The difference is at most ``atol + rtol * abs(b)``.
+    equal_nan : bool
+        Whether NaN is close to NaN.
 
     Returns
     -------
@@ -222,6 +232,8 @@ def allclose(
 
     Raises
     ------
+    TypeError
+        Neither is an array, or the elements are records.
     ValueError
         The shapes do not broadcast.
 
@@ -248,6 +260,11 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
     -------
     bool
         Whether the arrays are equal.
+
+    Raises
+    ------
+    TypeError
+        An argument is no GPUArray, or both have elements that are records.
 
     Examples
     --------
@@ -283,8 +300,10 @@ def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        ``n`` is negative, or ``a`` has no axes.
+        ``n`` is negative, ``a`` has no axes, or no such one.
 
     Examples
     --------

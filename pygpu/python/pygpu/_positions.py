@@ -61,8 +61,10 @@ def argmin(
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        There are no elements to choose from.
+        There is no such axis, ``out`` has another shape, or there are no elements to choose from.
 
     Examples
     --------
@@ -86,8 +88,14 @@ def argmax(
 
     Parameters
     ----------
-    a, axis, out, keepdims
-        As for :func:`argmin`.
+    a : GPUArray
+        The elements.
+    axis : int, optional
+        The axis; without it the elements are read as along one axis.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the axis stays, with extent 1.
 
     Returns
     -------
@@ -96,8 +104,10 @@ def argmax(
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        There are no elements to choose from.
+        There is no such axis, ``out`` has another shape, or there are no elements to choose from.
 
     Examples
     --------

@@ -195,7 +195,7 @@ class RandomNumberGenerator:
         shape : int or tuple of int
             The shape of the array.
         dtype : dtype
-            As for :meth:`fill_uniform`.
+            float32, float64, int32 or uint32; of a generator of 64 bits also int64 or uint64.
         stream : Stream, optional
             Where the work is queued.
 

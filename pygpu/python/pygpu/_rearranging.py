@@ -33,6 +33,8 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, its elements are records, or ``shift`` is no whole number.
     IndexError, ValueError
         There is no such axis: ``numpy.exceptions.AxisError`` is both.
 
@@ -79,12 +81,14 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
     Returns
     -------
     GPUArray
-        A new array.
+        A new array, its extent along the axis `repeats` times as large.
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, its elements are records, or ``repeats`` is no whole number.
     ValueError
-        ``repeats`` is negative.
+        ``repeats`` is negative, or there is no such axis.
 
     Examples
     --------
@@ -119,6 +123,8 @@ def tile(A: GPUArray, reps: Any) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``A`` is no GPUArray, or a number of repetitions is no whole number.
     ValueError
         A number of repetitions is negative.
 
@@ -155,22 +161,29 @@ def trace(
 
     Parameters
     ----------
-    a, offset, axis1, axis2
-        As for :func:`diagonal`.
+    a : GPUArray
+        An array of two axes or more.
+    offset : int
+        How far the diagonal is above the main one.
+    axis1, axis2 : int
+        The axes of the diagonal.
     dtype : dtype, optional
         What elements are added in; small integers are widened without it.
     out : GPUArray, optional
-        Receives the result.
+        Receives the result; it has the shape of the result.
 
     Returns
     -------
     GPUArray
-        The sums.
+        The sums, with the axes of `a` that are not the diagonal's.
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        ``a`` has fewer axes than two, or both axes are the same.
+        ``a`` has fewer axes than two or no such axis, both axes are the same, or ``out`` has
+        another shape.
 
     Examples
     --------
@@ -202,7 +215,7 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
     Parameters
     ----------
     m : GPUArray
-        The elements; the last two axes are the matrix.
+        The elements; the last two axes are the matrix. One axis is every row of a square matrix.
     k : int
         How far the diagonal is above the main one.
 
@@ -213,6 +226,8 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``m`` is no GPUArray, or its elements are records.
     ValueError
         ``m`` has no axes.
 
@@ -231,8 +246,10 @@ def triu(m: GPUArray, k: int = 0) -> GPUArray:
 
     Parameters
     ----------
-    m, k
-        As for :func:`tril`.
+    m : GPUArray
+        The elements; the last two axes are the matrix. One axis is every row of a square matrix.
+    k : int
+        How far the diagonal is above the main one.
 
     Returns
     -------
@@ -241,6 +258,8 @@ def triu(m: GPUArray, k: int = 0) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``m`` is no GPUArray, or its elements are records.
     ValueError
         ``m`` has no axes.
 

@@ -102,8 +102,22 @@ def get_reduction_module(
         The type in C of the results.
     block_size : int
         The threads of a block.
-    neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble
-        As for :class:`ReductionKernel`.
+    neutral : str or number
+        What combined with a value ``x`` is ``x``.
+    reduce_expr : str
+        An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and associative.
+    map_expr : str
+        An expression for the element ``i``: ``"x[i] * y[i]"``.
+    arguments : str
+        The arguments as C declares them; the first array has the number of elements.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    preamble : str
+        Source before the kernel: functions, structures, ``#include`` lines.
 
     Returns
     -------
@@ -149,9 +163,27 @@ def get_reduction_kernel_and_types(
     stage : {1, 2}
         1 for the kernel that reads elements, 2 for the one that reads the results of blocks, which
         are an argument before the others.
-    out_type, block_size, neutral, reduce_expr, map_expr, arguments, name, keep, options, preamble
-        As for :func:`get_reduction_module`. Without ``map_expr`` it is ``"in[i]"`` in stage 1, the
-        result of a block in stage 2.
+    out_type : str
+        The type in C of the results.
+    block_size : int
+        The threads of a block.
+    neutral : str or number
+        What combined with a value ``x`` is ``x``.
+    reduce_expr : str
+        An expression of the values ``a`` and ``b``: ``"a + b"``, commutative and associative.
+    map_expr : str, optional
+        An expression for the element ``i``: ``"x[i] * y[i]"``. Without it ``"in[i]"`` in
+        stage 1, the result of a block in stage 2.
+    arguments : str, optional
+        The arguments as C declares them; the first array has the number of elements.
+    name : str
+        The kernel's name.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    preamble : str
+        Source before the kernel: functions, structures, ``#include`` lines.
 
     Returns
     -------

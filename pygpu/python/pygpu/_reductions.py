@@ -84,8 +84,18 @@ def prod(
     ----------
     a : GPUArray
         The elements.
-    axis, dtype, out, keepdims, stream, allocator
-        As for :func:`sum`; without `dtype` small integers are widened.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    dtype : dtype, optional
+        What elements are multiplied in; without it that of numpy, which widens small integers.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------
@@ -126,8 +136,14 @@ def any(
         The elements.
     stream : Stream, optional
         Where the work is queued. An axis in its place is taken as one.
-    allocator, axis, out, keepdims
-        As for :func:`sum`.
+    allocator : callable, optional
+        Where the result's memory comes from.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
 
     Returns
     -------
@@ -168,8 +184,14 @@ def all(
         The elements.
     stream : Stream, optional
         Where the work is queued. An axis in its place is taken as one.
-    allocator, axis, out, keepdims
-        As for :func:`sum`.
+    allocator : callable, optional
+        Where the result's memory comes from.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
 
     Returns
     -------
@@ -210,8 +232,14 @@ def min(
         The elements.
     stream : Stream, optional
         Where the work is queued. An axis in its place is taken as one.
-    axis, out, keepdims, allocator
-        As for :func:`sum`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------
@@ -220,8 +248,11 @@ def min(
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        An element of the result has no elements to choose from.
+        There is no such axis, one is named twice, ``out`` has another shape, or an element of the
+        result has no elements to choose from.
 
     Examples
     --------
@@ -250,8 +281,14 @@ def max(
         The elements.
     stream : Stream, optional
         Where the work is queued. An axis in its place is taken as one.
-    axis, out, keepdims, allocator
-        As for :func:`sum`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------
@@ -260,8 +297,11 @@ def max(
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        An element of the result has no elements to choose from.
+        There is no such axis, one is named twice, ``out`` has another shape, or an element of the
+        result has no elements to choose from.
 
     Examples
     --------
@@ -285,8 +325,12 @@ def ptp(
     ----------
     a : GPUArray
         The elements.
-    axis, out, keepdims
-        As for :func:`sum`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
 
     Returns
     -------
@@ -295,8 +339,11 @@ def ptp(
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
     ValueError
-        An element of the result has no elements to choose from.
+        There is no such axis, one is named twice, ``out`` has another shape, or an element of the
+        result has no elements to choose from.
 
     Examples
     --------
@@ -339,8 +386,14 @@ def mean(
         The axes along which elements are combined; all without it.
     dtype : dtype, optional
         The dtype of the result; without it that of `a` if it has fractions, else float64.
-    out, keepdims, stream, allocator
-        As for :func:`sum`.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------
@@ -381,10 +434,20 @@ def var(
     ----------
     a : GPUArray
         The elements.
-    axis, dtype, out, keepdims, stream, allocator
-        As for :func:`mean`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    dtype : dtype, optional
+        The dtype of the result; without it that of `a` if it has fractions, else float64.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
     ddof : number
         What is taken from the number of elements before the sum of squares is divided by it.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------
@@ -394,7 +457,7 @@ def var(
     Raises
     ------
     TypeError
-        ``a`` is no GPUArray, or its elements are records.
+        ``a`` is no GPUArray, its elements are records, or ``dtype`` is one without fractions.
     ValueError
         There is no such axis, one is named twice, or ``out`` has another shape.
 
@@ -425,8 +488,20 @@ def std(
     ----------
     a : GPUArray
         The elements.
-    axis, dtype, out, ddof, keepdims, stream, allocator
-        As for :func:`var`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    dtype : dtype, optional
+        The dtype of the result; without it that of `a` if it has fractions, else float64.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    ddof : number
+        What is taken from the number of elements before the sum of squares is divided by it.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------
@@ -436,7 +511,7 @@ def std(
     Raises
     ------
     TypeError
-        ``a`` is no GPUArray, or its elements are records.
+        ``a`` is no GPUArray, its elements are records, or ``dtype`` is one without fractions.
     ValueError
         There is no such axis, one is named twice, or ``out`` has another shape.
 
@@ -457,8 +532,10 @@ def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> G
     ----------
     a : GPUArray
         The elements.
-    axis, keepdims
-        As for :func:`sum`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
 
     Returns
     -------
@@ -470,7 +547,7 @@ def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> G
     TypeError
         ``a`` is no GPUArray, or its elements are records.
     ValueError
-        There is no such axis, one is named twice, or ``out`` has another shape.
+        There is no such axis, or one is named twice.
 
     Examples
     --------
@@ -503,8 +580,14 @@ def nansum(
     ----------
     a : GPUArray
         The elements, which are copied if they can be NaN.
-    axis, dtype, out, keepdims
-        As for :func:`prod`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    dtype : dtype, optional
+        What elements are added in; without it that of numpy, which widens small integers.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
 
     Returns
     -------
@@ -542,8 +625,14 @@ def nanprod(
     ----------
     a : GPUArray
         The elements, which are copied if they can be NaN.
-    axis, dtype, out, keepdims
-        As for :func:`prod`.
+    axis : int or tuple of int, optional
+        The axes along which elements are combined; all without it.
+    dtype : dtype, optional
+        What elements are multiplied in; without it that of numpy, which widens small integers.
+    out : GPUArray, optional
+        Receives the result; it has the shape of the result.
+    keepdims : bool
+        Whether the combined axes stay, with extent 1.
 
     Returns
     -------

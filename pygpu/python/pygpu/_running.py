@@ -84,8 +84,16 @@ def cumprod(
     ----------
     a : GPUArray
         The elements.
-    axis, dtype, out, stream, allocator
-        As for :func:`cumsum`.
+    axis : int, optional
+        The axis; without it all elements are read as along one axis.
+    dtype : dtype, optional
+        What elements are multiplied in; without it that of `a`, small integers widened.
+    out : GPUArray, optional
+        Receives the result; `a` itself is allowed.
+    stream : Stream, optional
+        Where the work is queued.
+    allocator : callable, optional
+        Where the result's memory comes from.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
     ValueError
         ``kind`` is another name.
     TypeError
-        The elements are records.
+        ``a`` is no GPUArray, or its elements are records.
 
     Examples
     --------
@@ -52,8 +52,12 @@ def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUA
 
     Parameters
     ----------
-    a, axis, kind
-        As for :func:`sort`.
+    a : GPUArray
+        Numbers of any dtype.
+    axis : int or None, optional
+        The axis; with None the elements are read as along one axis.
+    kind : {"quicksort", "mergesort", "heapsort", "stable"}, optional
+        Accepted as by numpy; every sort is stable.
 
     Returns
     -------
@@ -62,8 +66,12 @@ def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUA
 
     Raises
     ------
-    IndexError, ValueError, TypeError
-        As for :func:`sort`.
+    IndexError
+        ``a`` has no such axis.
+    ValueError
+        ``kind`` is another name.
+    TypeError
+        ``a`` is no GPUArray, or its elements are records.
 
     Examples
     --------

@@ -57,8 +57,9 @@ def matmul(
 ) -> GPUArray:
     """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
 
-    Each element is the sum of the products of a row and a column, computed as other sums are. No
-    library of linear algebra is called: large products are slower than those of one.
+    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
+    there (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does; on the host the crate
+    ``matrixmultiply`` does.
 
     Parameters
     ----------
@@ -81,6 +82,8 @@ def matmul(
 
     Raises
     ------
+    TypeError
+        A factor is no GPUArray, or its elements are records.
     ValueError
         The shapes have no product, or ``out`` has another one.
 
@@ -122,7 +125,7 @@ def subset_sum(
     Raises
     ------
     TypeError
-        The indices are no GPUArray of integers.
+        The indices are no GPUArray of integers, an array is none, or its elements are records.
 
     Examples
     --------
@@ -164,7 +167,7 @@ def subset_dot(
     Raises
     ------
     TypeError
-        The indices are no GPUArray of integers.
+        The indices are no GPUArray of integers, an array is none, or its elements are records.
 
     Examples
     --------
@@ -197,7 +200,9 @@ def subset_min(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     Raises
     ------
     TypeError
-        The indices are no GPUArray of integers.
+        The indices are no GPUArray of integers, ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There are no indices.
 
     Examples
     --------
@@ -228,7 +233,9 @@ def subset_max(subset: GPUArray, a: GPUArray, stream: Any = None) -> GPUArray:
     Raises
     ------
     TypeError
-        The indices are no GPUArray of integers.
+        The indices are no GPUArray of integers, ``a`` is no GPUArray, or its elements are records.
+    ValueError
+        There are no indices.
 
     Examples
     --------

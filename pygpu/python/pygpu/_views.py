@@ -36,6 +36,8 @@ def transpose(a: GPUArray, axes: Any = None) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray.
     ValueError
         The axes do not name each axis once.
 
@@ -67,8 +69,10 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray.
     ValueError
-        The sizes differ, or more than one extent is -1.
+        The sizes differ, more than one extent is -1, or ``order`` is another name.
 
     Examples
     --------
@@ -97,6 +101,8 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray.
     IndexError, ValueError
         There is no such axis: ``numpy.exceptions.AxisError`` is both.
 
@@ -129,8 +135,11 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray.
     ValueError
-        There are more or fewer sources than destinations, or an axis is named twice.
+        There are more or fewer sources than destinations, an axis is named twice, or there is none
+        such.
 
     Examples
     --------
@@ -168,8 +177,10 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
 
     Raises
     ------
-    IndexError, ValueError
-        There is no such axis: ``numpy.exceptions.AxisError`` is both.
+    TypeError
+        ``a`` is no GPUArray.
+    ValueError
+        There is no such axis (``numpy.exceptions.AxisError``), or one is named twice.
 
     Examples
     --------
@@ -200,6 +211,8 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no GPUArray.
     ValueError
         The shape of `array` does not broadcast to `shape`.
 
@@ -234,6 +247,8 @@ def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
 
     Raises
     ------
+    TypeError
+        An argument is no GPUArray.
     ValueError
         The shapes do not broadcast.
 
@@ -266,6 +281,8 @@ def flip(m: GPUArray, axis: Any = None) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``m`` is no GPUArray.
     IndexError, ValueError
         There is no such axis: ``numpy.exceptions.AxisError`` is both.
 
@@ -295,6 +312,8 @@ def fliplr(m: GPUArray) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``m`` is no GPUArray.
     ValueError
         ``m`` has fewer axes than two.
 
@@ -325,6 +344,8 @@ def flipud(m: GPUArray) -> GPUArray:
 
     Raises
     ------
+    TypeError
+        ``m`` is no GPUArray.
     ValueError
         ``m`` has no axes.
 
@@ -359,8 +380,10 @@ def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GP
 
     Raises
     ------
+    TypeError
+        ``a`` is no GPUArray.
     ValueError
-        ``a`` has fewer axes than two, or both axes are the same.
+        ``a`` has fewer axes than two or no such axis, or both axes are the same.
 
     Examples
     --------

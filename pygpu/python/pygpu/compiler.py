@@ -219,8 +219,23 @@ class SourceModule(CudaModule):
     ----------
     source : str
         CUDA C, put into ``extern "C" { ... }`` unless `no_extern_c`.
-    nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs
-        As for :func:`compile`.
+    nvcc : str
+        A path to a compiler in place of this name has that compiler run.
+    options : sequence of str, optional
+        Options of the compiler; ``DEFAULT_NVCC_FLAGS`` without it.
+    keep : bool
+        Writes source and code to a new folder and prints its name.
+    no_extern_c : bool
+        Whether the source is taken as it is; kernels then have C++'s names unless they are declared
+        ``extern "C"``.
+    arch : str, optional
+        The architecture to compile for, ``sm_90`` for example; the device's by default.
+    code : str, optional
+        The code to make for ``arch``, as ``nvcc`` has it.
+    cache_dir : str or bool, optional
+        Taken and not used: `PYGPU_CACHE` and `PYGPU_CACHE_DIR` are about what is kept.
+    include_dirs : sequence of str, optional
+        Folders in which included files are looked for.
 
     Raises
     ------

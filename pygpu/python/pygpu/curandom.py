@@ -47,7 +47,7 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
     """Returns a new array of random numbers, drawn on the device.
 
     The numbers are those of Philox4x32-10 under a seed that numpy's global generator draws, so
-    ``np.random.seed`` makes them repeatable.
+    ``np.random.seed`` makes them repeatable. PyCUDA's are hashes of such a seed, and other numbers.
 
     Parameters
     ----------
@@ -61,11 +61,12 @@ def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
     Returns
     -------
     GPUArray
+        The numbers.
 
     Raises
     ------
     NotImplementedError
-        Another dtype.
+        ``dtype`` is another one.
 
     Examples
     --------

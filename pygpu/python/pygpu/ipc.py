@@ -292,8 +292,20 @@ class OpenedArray(GPUArray):
 
     Parameters
     ----------
-    shape, dtype, allocator, base, gpudata, strides, order
-        Those of :class:`GPUArray`.
+    shape : int or sequence of int
+        The extents of the axes.
+    dtype : dtype
+        The type of the elements.
+    allocator : callable, optional
+        Where the results of its operations get their memory.
+    base : object, optional
+        What `gpudata` belongs to, which is kept alive.
+    gpudata : object, optional
+        The memory.
+    strides : sequence of int, optional
+        Bytes between neighbours along each axis.
+    order : {"C", "F"}, optional
+        The memory order without `strides`.
 
     Examples
     --------

@@ -336,10 +336,21 @@ class ExclusiveScanKernel(_ScanKernel):
 
     Parameters
     ----------
-    dtype, scan_expr, name_prefix, options, preamble, devices
-        As for :class:`InclusiveScanKernel`.
+    dtype : dtype
+        The dtype of the elements.
+    scan_expr : str
+        An expression of the values ``a`` and ``b``, of which ``a`` comes first: ``"a + b"``. It has
+        to be associative, and need not be commutative.
     neutral : str or number
         What combined with a value ``x`` is ``x``: the first result.
+    name_prefix : str
+        The start of the kernels' names.
+    options : sequence of str, optional
+        Options of the compiler.
+    preamble : str
+        Source before the kernels: functions, structures, ``#include`` lines.
+    devices : object, optional
+        Not used.
 
     Raises
     ------

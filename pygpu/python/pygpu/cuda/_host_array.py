@@ -130,8 +130,18 @@ class MappedNDArray(DeviceVisibleNDArray):
 
     Parameters
     ----------
-    shape, dtype, buffer, offset, strides, order
-        Those of ``numpy.ndarray``; programs make the arrays by :func:`pygpu.cuda.mapped_array`.
+    shape : int or tuple of int
+        The extents of the axes.
+    dtype : dtype, optional
+        The type of the elements; float64 without it.
+    buffer : object, optional
+        The memory: an object with the buffer protocol; ordinary memory without it.
+    offset : int
+        The first byte of the memory.
+    strides : tuple of int, optional
+        The bytes between neighbours along each axis.
+    order : {"C", "F"}, optional
+        The order of the axes in memory, without strides.
 
     Examples
     --------
@@ -148,8 +158,18 @@ class ManagedNDArray(DeviceVisibleNDArray):
 
     Parameters
     ----------
-    shape, dtype, buffer, offset, strides, order
-        Those of ``numpy.ndarray``; programs make the arrays by :func:`pygpu.cuda.managed_array`.
+    shape : int or tuple of int
+        The extents of the axes.
+    dtype : dtype, optional
+        The type of the elements; float64 without it.
+    buffer : object, optional
+        The memory: an object with the buffer protocol; ordinary memory without it.
+    offset : int
+        The first byte of the memory.
+    strides : tuple of int, optional
+        The bytes between neighbours along each axis.
+    order : {"C", "F"}, optional
+        The order of the axes in memory, without strides.
 
     Examples
     --------
@@ -231,8 +251,14 @@ def mapped_array(
 
     Parameters
     ----------
-    shape, dtype, strides, order
-        As for :func:`pinned_array`.
+    shape : int or tuple of int
+        The extents.
+    dtype : dtype
+        The type of the elements.
+    strides : int or tuple of int, optional
+        The steps in bytes.
+    order : {"C", "F"}
+        The order of the axes in memory, without strides.
     stream : Stream or 0
         The stream of the array's users on the device.
     portable : bool
@@ -244,6 +270,11 @@ def mapped_array(
     -------
     MappedNDArray
         The array, its elements undefined.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An argument is not as above.
 
     Examples
     --------
@@ -276,8 +307,14 @@ def managed_array(
 
     Parameters
     ----------
-    shape, dtype, strides, order
-        As for :func:`pinned_array`.
+    shape : int or tuple of int
+        The extents.
+    dtype : dtype
+        The type of the elements.
+    strides : int or tuple of int, optional
+        The steps in bytes.
+    order : {"C", "F"}
+        The order of the axes in memory, without strides.
     stream : Stream or 0
         The stream of the array's users on the device.
     attach_global : bool
@@ -290,6 +327,8 @@ def managed_array(
 
     Raises
     ------
+    TypeError, ValueError
+        An argument is not as above.
     pygpu.driver.Unsupported
         The device has no managed memory.
 
@@ -344,8 +383,12 @@ def mapped_array_like(
     ----------
     ary : array
         A numpy array or a device array.
-    stream, portable, wc
-        As for :func:`mapped_array`.
+    stream : Stream or 0
+        The stream of the array's users on the device.
+    portable : bool
+        Whether all devices can use it.
+    wc : bool
+        Whether it is write-combined: faster to write on the host, slow to read there.
 
     Returns
     -------

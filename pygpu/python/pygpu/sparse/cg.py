@@ -281,12 +281,18 @@ def solve_pkt_with_cg(
         A symmetric positive definite matrix.
     b : pygpu.gpuarray.GPUArray
         The right-hand side.
-    precon, tol, max_iterations, pagelocked_allocator
-        As for :class:`CGStateContainer` and its ``run``.
+    precon : callable, optional
+        An operator near the inverse of ``pkt_spmv``; the identity by default.
     x : pygpu.gpuarray.GPUArray, optional
         Where the search begins; zeros by default.
+    tol : float
+        The norm of the residual, in parts of that of the first one, below which it is small.
+    max_iterations : int, optional
+        10 for each row, and at least 61, by default.
     debug : bool
         It has no effect, as in PyCUDA.
+    pagelocked_allocator : callable, optional
+        Called with a shape and a dtype; :func:`pygpu.driver.pagelocked_empty` by default.
 
     Returns
     -------
