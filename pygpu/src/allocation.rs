@@ -249,6 +249,8 @@ pub(crate) fn buffer<'py>(
 ///
 /// Raises
 /// ------
+/// TypeError
+///     `bytes` is no whole number.
 /// LogicError
 ///     `bytes` is not above zero.
 /// MemoryError

@@ -144,6 +144,13 @@ impl PyEvent {
     /// -------
     /// Event
     ///     The event itself.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     `stream` is no stream.
+    /// Error
+    ///     The driver refuses it, as for a stream of another device than the event's.
     #[pyo3(signature = (stream = None))]
     fn record<'py>(
         slf: Bound<'py, Self>,

@@ -137,6 +137,10 @@ impl ManagedAllocation {
 ///
 /// Raises
 /// ------
+/// TypeError
+///     Elements of the dtype are no plain bytes, as Python objects are none.
+/// ValueError
+///     An extent is negative, or `order` is another name.
 /// LogicError
 ///     `mem_flags` is another value.
 /// MemoryError

@@ -282,8 +282,10 @@ fn report<T>(
 ///
 /// Raises
 /// ------
+/// RuntimeError
+///     The file cannot be read.
 /// LogicError
-///     The file cannot be read, or is no code for this device.
+///     It is no code for this device.
 /// Unsupported
 ///     The backend loads no kernels.
 ///

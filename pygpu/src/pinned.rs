@@ -172,6 +172,10 @@ impl PagelockedHostAllocation {
 ///
 /// Raises
 /// ------
+/// TypeError
+///     Elements of the dtype are no plain bytes, as Python objects are none.
+/// ValueError
+///     An extent is negative, or `order` is another name.
 /// LogicError
 ///     `mem_flags` has other bits.
 /// MemoryError
@@ -329,6 +333,8 @@ impl RegisteredHostMemory {
 ///
 /// Raises
 /// ------
+/// TypeError
+///     `ary` is no numpy array.
 /// LogicError
 ///     The memory is page-locked already, or `flags` has other bits.
 /// ValueError

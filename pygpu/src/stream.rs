@@ -161,6 +161,8 @@ impl PyStream {
     ///     driver.
     /// TypeError
     ///     `handle` is neither.
+    /// OverflowError
+    ///     `handle` is negative, or has more than 64 bits.
     #[staticmethod]
     #[pyo3(signature = (handle, owner = None))]
     fn from_handle(
@@ -213,6 +215,11 @@ impl PyStream {
     /// ----------
     /// event : Event
     ///     The event.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     `event` is no event.
     fn wait_for_event(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let event = event_argument(event)?.get().event()?;
         // A stream that joins a capture by the event first waits for its earlier work.
@@ -262,13 +269,22 @@ impl PyStream {
     /// Parameters
     /// ----------
     /// mode : {"thread_local", "global", "relaxed"}, optional
-    ///     As for `begin_capture`.
+    ///     Which calls that a recording cannot have are refused meanwhile: those of this thread, of
+    ///     any thread, or none.
     ///
     /// Returns
     /// -------
     /// pygpu.driver.Capture
     ///     A context manager; its `with` statement binds the `Graph`, which can be launched behind
     ///     the body.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `mode` is none of these.
+    /// pygpu.driver.Error
+    ///     The `with` statement raises it: the stream captures already, is the default stream, or what
+    ///     was queued cannot be recorded.
     ///
     /// Examples
     /// --------

@@ -118,14 +118,14 @@ macro_rules! unary_functions {
             Acosh "acosh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arccosh" -> cumath(arccosh);
             /// Inverse hyperbolic tangent.
             Atanh "atanh" (NUMBERS, Inexact, Own, Heavy, Seldom) = "arctanh" -> cumath(arctanh);
-            /// The error function, in `Float64` for integers; real types only.
+            /// The error function, in 64-bit floating point for integers; real types only.
             Erf "erf" (REAL, Double, Own, Heavy, Seldom) -> cumath(erf);
-            /// One less the error function, in `Float64` for integers; real types only.
+            /// One less the error function, in 64-bit floating point for integers; real types only.
             Erfc "erfc" (REAL, Double, Own, Heavy, Seldom) -> cumath(erfc);
-            /// The gamma function, in `Float64` for integers: an infinity at the zeros, NaN at
+            /// The gamma function, in 64-bit floating point for integers: an infinity at the zeros, NaN at
             /// negative whole numbers (C's `tgamma`); real types only.
             Gamma "gamma" (REAL, Double, Own, Heavy, Seldom) -> cumath(gamma);
-            /// Natural logarithm of the gamma function's absolute value, in `Float64` for integers
+            /// Natural logarithm of the gamma function's absolute value, in 64-bit floating point for integers
             /// (C's `lgamma`); real types only.
             LogGamma "log_gamma" (REAL, Double, Own, Heavy, Seldom) -> cumath(lgamma);
         }
@@ -164,7 +164,8 @@ macro_rules! binary_functions {
             Maximum "maximum" (NUMBERS, Own, Own, Light, Call) = "maximum" -> gpuarray(maximum(a, b));
             /// `x * 2^y`, with `y` rounded towards zero (C's `ldexp`); real only.
             Ldexp "ldexp" (REAL, Inexact, Own, Heavy, Call) = "ldexp" -> cumath(ldexp(significand, exponent));
-            /// The angle of the point (y's abscissa, x's ordinate): C's `atan2(x, y)`; real only.
+            /// The angle, in radians, of the point with the abscissa `y` and the ordinate `x`: C's
+            /// `atan2(x, y)`; real only.
             Atan2 "atan2" (REAL, Inexact, Own, Heavy, Call) = "arctan2" -> cumath(arctan2(x1, x2));
             /// The length of the vector of two components, without overflow on the way; infinite
             /// if either is, even beside a NaN; real only.

@@ -208,9 +208,11 @@ impl GPUArray {
     /// Raises
     /// ------
     /// OverflowError
-    ///     A whole number outside the range of the dtype.
+    ///     The value is a whole number outside the range of the dtype.
     /// TypeError
-    ///     What is no number, or a complex number for a real dtype.
+    ///     The value is no number, or complex while the dtype is real.
+    /// ValueError
+    ///     The shape of the value does not broadcast to the array's.
     #[pyo3(signature = (value, stream = None))]
     fn fill<'py>(
         slf: Bound<'py, Self>,

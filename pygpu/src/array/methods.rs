@@ -57,7 +57,8 @@ impl GPUArray {
     /// Raises
     /// ------
     /// TypeError
-    ///     There is no such conversion, as for records.
+    ///     There is no such conversion, as for records, or elements of the dtype cannot be on a device,
+    ///     as Python objects cannot.
     ///
     /// Examples
     /// --------
@@ -101,7 +102,14 @@ impl GPUArray {
     /// Returns
     /// -------
     /// GPUArray
-    ///     The array, or `out`.
+    ///     The array itself, a new one, or `out`.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     `out` is no GPUArray, or of a dtype that the result does not fit.
+    /// ValueError
+    ///     The shape does not broadcast to that of `out`.
     ///
     /// Examples
     /// --------
@@ -129,7 +137,14 @@ impl GPUArray {
     /// Returns
     /// -------
     /// GPUArray
-    ///     The array, or `out`.
+    ///     The array itself, a new one, or `out`.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     `out` is no GPUArray, or of a dtype that the result does not fit.
+    /// ValueError
+    ///     The shape does not broadcast to that of `out`.
     ///
     /// Examples
     /// --------
@@ -195,6 +210,10 @@ impl GPUArray {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     `other` is no GPUArray, a factor is no number, or the elements are records.
+    /// ValueError
+    ///     The shapes do not broadcast, to each other or to that of `out`.
     /// Unsupported
     ///     `add_timer` is given.
     ///

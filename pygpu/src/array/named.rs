@@ -93,7 +93,8 @@ macro_rules! function {
         /// Parameters
         /// ----------
         /// array : GPUArray
-        ///     Integers are computed as numbers with fractions where the result has them.
+        ///     The elements. Integers are computed as floating-point numbers where the result has
+        ///     fractions.
         /// stream_or_out : Stream or GPUArray, optional
         ///     Either of the two that follow.
         /// out : GPUArray, optional
@@ -104,7 +105,7 @@ macro_rules! function {
         /// Returns
         /// -------
         /// GPUArray
-        ///     The values, in a new array or in `out`.
+        ///     The values, of the shape of `array`, in a new array or in `out`.
         ///
         /// Raises
         /// ------
@@ -153,7 +154,7 @@ macro_rules! function {
         /// Parameters
         /// ----------
         #[doc = concat!($($name)+, " : GPUArray or number")]
-        ///     At least one is an array; the shapes are broadcast.
+        ///     `x` and `y` above. At least one is an array; the shapes are broadcast.
         /// stream : Stream, optional
         ///     Where the work is queued.
         /// out : GPUArray, optional
@@ -162,7 +163,7 @@ macro_rules! function {
         /// Returns
         /// -------
         /// GPUArray
-        ///     The values, in a new array or in `out`.
+        ///     The values, of the shape that the arguments broadcast to, in a new array or in `out`.
         ///
         /// Raises
         /// ------
@@ -231,7 +232,12 @@ fn pair<'py>(
 /// Returns
 /// -------
 /// tuple of GPUArray
-///     The two results, in the dtype of the elements.
+///     The two results, of the shape of `arg`, in the dtype of the elements; in float64 for integers.
+///
+/// Raises
+/// ------
+/// TypeError
+///     `arg` is no GPUArray, or its elements are complex or records.
 ///
 /// Examples
 /// --------
@@ -259,7 +265,12 @@ fn frexp<'py>(
 /// Returns
 /// -------
 /// tuple of GPUArray
-///     The two results, in the dtype of the elements.
+///     The two results, of the shape of `arg`, in the dtype of the elements.
+///
+/// Raises
+/// ------
+/// TypeError
+///     `arg` is no GPUArray, or its elements are complex or records.
 ///
 /// Examples
 /// --------

@@ -72,8 +72,10 @@ impl GPUArray {
     ///
     /// Raises
     /// ------
+    /// LogicError
+    ///     `copy` is False, and the memory cannot be shared.
     /// Unsupported
-    ///     The backend or the memory is not shared.
+    ///     The device shares no memory.
     ///
     /// Examples
     /// --------

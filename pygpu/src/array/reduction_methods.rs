@@ -195,8 +195,11 @@ without_dtype! {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     The elements are records.
     /// ValueError
-    ///     An element of the result has no elements to choose from.
+    ///     There is no such axis, one is named twice, `out` has another shape, or an element of the
+    ///     result has no elements to choose from.
     ///
     /// Examples
     /// --------
@@ -230,8 +233,11 @@ without_dtype! {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     The elements are records.
     /// ValueError
-    ///     An element of the result has no elements to choose from.
+    ///     There is no such axis, one is named twice, `out` has another shape, or an element of the
+    ///     result has no elements to choose from.
     ///
     /// Examples
     /// --------

@@ -129,6 +129,13 @@ impl GPUArray {
     /// tuple of GPUArray
     ///     The indices along each axis, of int64. The call waits for their number.
     ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The elements are records.
+    /// ValueError
+    ///     The array has no axes.
+    ///
     /// Examples
     /// --------
     /// >>> import numpy as np

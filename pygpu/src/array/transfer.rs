@@ -139,8 +139,10 @@ impl GPUArray {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     `ary` is no numpy array and no GPUArray.
     /// ValueError
-    ///     Another size or dtype.
+    ///     `ary` has another size or dtype.
     ///
     /// Examples
     /// --------
@@ -197,8 +199,10 @@ impl GPUArray {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     `ary` is no numpy array.
     /// ValueError
-    ///     Another size or dtype.
+    ///     `ary` has another size or dtype.
     ///
     /// Examples
     /// --------
@@ -325,6 +329,13 @@ impl GPUArray {
     /// numpy.ndarray
     ///     The new array, or `ary`; in page-locked memory its elements are there once the stream's
     ///     work has run.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `ary` has another size, or is read-only.
+    /// TypeError
+    ///     `ary` is no numpy array, or has another dtype.
     ///
     /// Examples
     /// --------

@@ -137,6 +137,11 @@ impl GPUArray {
     /// GPUArray
     ///     The view or the copy.
     ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     `order` is another name.
+    ///
     /// Examples
     /// --------
     /// >>> from pygpu import gpuarray
@@ -199,6 +204,8 @@ impl GPUArray {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     `stream` is no stream.
     /// ValueError
     ///     The stream is of another device.
     ///

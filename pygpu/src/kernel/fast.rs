@@ -42,8 +42,12 @@ Raises
 ------
 struct.error
     There are more or fewer arguments than `prepare` was told, or one does not fit its type.
-LogicError, LaunchError
-    As for a call of the function.
+TypeError
+    `grid` or `block` is no tuple of one to three whole numbers.
+LogicError
+    The device has no such launch configuration, or an argument is memory that was freed.
+LaunchError
+    The kernel could not be started.
 
 Examples
 --------
@@ -67,17 +71,28 @@ Launches the kernel on a stream, with arguments of the types that `prepare` fixe
 
 Parameters
 ----------
-grid, block, *args, shared_size
-    As for `prepared_call`.
+grid : tuple of int
+    One to three extents of the grid, in blocks.
+block : tuple of int
+    One to three extents of a block, in threads.
 stream : Stream or None
     Where the kernel is queued; None is the default stream.
+*args : object
+    The kernel's arguments: Python's and numpy's numbers, arrays and allocations of the device,
+    addresses.
+shared_size : int
+    Bytes of dynamic shared memory of a block.
 
 Raises
 ------
 struct.error
     There are more or fewer arguments than `prepare` was told, or one does not fit its type.
-LogicError, LaunchError
-    As for a call of the function.
+TypeError
+    `grid` or `block` is no tuple of one to three whole numbers.
+LogicError
+    The device has no such launch configuration, or an argument is memory that was freed.
+LaunchError
+    The kernel could not be started.
 ";
 
 /// Adds the methods to the class `Function`.

@@ -273,8 +273,10 @@ impl Function {
     ///
     /// Raises
     /// ------
-    /// TypeError, ValueError
-    ///     An entry is no type.
+    /// struct.error
+    ///     A code is none of `struct`'s.
+    /// TypeError
+    ///     `arg_types` is no sequence, or `texrefs` has something else than texture references.
     #[pyo3(signature = (arg_types, texrefs = None))]
     fn prepare<'py>(
         slf: Bound<'py, Self>,
@@ -290,13 +292,31 @@ impl Function {
     ///
     /// Parameters
     /// ----------
-    /// grid, block, *args, shared_size
-    ///     As for `prepared_call`.
+    /// grid : tuple of int
+    ///     One to three extents of the grid, in blocks.
+    /// block : tuple of int
+    ///     One to three extents of a block, in threads.
+    /// *args : object
+    ///     The kernel's arguments: Python's and numpy's numbers, arrays and allocations of the device,
+    ///     addresses.
+    /// shared_size : int
+    ///     Bytes of dynamic shared memory of a block.
     ///
     /// Returns
     /// -------
     /// callable
     ///     Waits for the kernel, and returns the seconds that it took.
+    ///
+    /// Raises
+    /// ------
+    /// struct.error
+    ///     There are more or fewer arguments than `prepare` was told, or one does not fit its type.
+    /// TypeError
+    ///     `grid` or `block` is no tuple of one to three whole numbers.
+    /// LogicError
+    ///     The device has no such launch configuration, or an argument is memory that was freed.
+    /// LaunchError
+    ///     The kernel could not be started.
     #[pyo3(signature = (grid, block, *args, shared_size = 0))]
     fn prepared_timed_call(
         &self,
@@ -434,7 +454,12 @@ impl Function {
     /// Returns
     /// -------
     /// int
-    ///     The number of blocks.
+    ///     The number of blocks; 0 if a multiprocessor has no room for one.
+    ///
+    /// Raises
+    /// ------
+    /// LogicError
+    ///     `threads` is not above zero.
     #[pyo3(signature = (threads, shared = 0))]
     fn active_blocks(
         &self,

@@ -22,6 +22,11 @@ use pyo3::prelude::*;
 /// int
 ///     The logarithm to the base 2, rounded down; 0 for 0.
 ///
+/// Raises
+/// ------
+/// OverflowError
+///     `n` is negative.
+///
 /// Examples
 /// --------
 /// >>> from pygpu import driver
@@ -81,6 +86,11 @@ macro_rules! pool_members {
             /// -------
             /// int
             ///     The number of the bin.
+            ///
+            /// Raises
+            /// ------
+            /// OverflowError
+            ///     `size` is negative.
             fn bin_number(&self, size: usize) -> u32 {
                 gpuarray::memory::pool::bin_number(size)
             }

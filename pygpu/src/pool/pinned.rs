@@ -139,6 +139,10 @@ impl PageLockedMemoryPool {
     ///
     /// Raises
     /// ------
+    /// TypeError
+    ///     Elements of the dtype are no plain bytes, as Python objects are none.
+    /// ValueError
+    ///     An extent is negative, or `order` is another name.
     /// MemoryError
     ///     There is not so much memory, not even once the kept blocks are freed.
     #[pyo3(signature = (shape, dtype, order = "C"))]
