@@ -36,6 +36,11 @@ class cudaEvent_t(Keeper):
         A combination of 1 (a thread that waits sleeps), 2 (no timing) and 4 (for other processes;
         needs 2).
 
+    Raises
+    ------
+    TypeError
+        ``flags`` is no whole number.
+
     Examples
     --------
     >>> from PybindGPU import cudaEventElapsedTime, cudaEventRecord, cudaEventSynchronize
@@ -71,6 +76,11 @@ class cudaStream_t(Keeper):
         1 for a stream that does not wait for the default stream.
     priority : int, optional
         Smaller numbers run first where the device distinguishes them.
+
+    Raises
+    ------
+    TypeError
+        ``flags`` or ``priority`` is no whole number.
 
     Examples
     --------
@@ -168,6 +178,11 @@ def cudaSetDevice(device: int) -> cudaError_t:
     cudaError_t
         The status; 101, an invalid device, if there is no such one.
 
+    Raises
+    ------
+    TypeError
+        ``device`` is no whole number.
+
     Examples
     --------
     >>> bool(cudaSetDevice(0))
@@ -210,6 +225,11 @@ def cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t | None = None) -> c
     cudaError_t
         The status.
 
+    Raises
+    ------
+    TypeError
+        ``event`` or ``stream`` is none.
+
     Examples
     --------
     >>> bool(cudaEventRecord(cudaEvent_t()))
@@ -235,6 +255,11 @@ def cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t:
     -------
     cudaError_t
         The status; a failing one if the work has failed.
+
+    Raises
+    ------
+    TypeError
+        ``event`` is none.
 
     Examples
     --------
@@ -263,6 +288,11 @@ def cudaEventElapsedTime(start: cudaEvent_t, end: cudaEvent_t) -> tuple[float, c
     status : cudaError_t
         The status; a failing one if an event was not recorded, or has not been reached.
 
+    Raises
+    ------
+    TypeError
+        ``start`` or ``end`` is no event.
+
     Examples
     --------
     >>> start, end = cudaEvent_t(), cudaEvent_t()
@@ -290,6 +320,11 @@ class cudaDeviceProp(Keeper):
     ----------
     device : int
         Its number. With a number that no device has, texts are empty and numbers 0.
+
+    Raises
+    ------
+    TypeError
+        ``device`` is no whole number.
 
     Examples
     --------

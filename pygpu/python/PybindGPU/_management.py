@@ -56,6 +56,13 @@ class nvmlReturn_t(Status):
     code : int
         The number.
 
+    Raises
+    ------
+    TypeError
+        ``code`` is no whole number.
+    OverflowError
+        ``code`` does not fit 32 bits.
+
     Examples
     --------
     >>> nvmlReturn_t(0)
@@ -355,6 +362,11 @@ class nvmlDevice:
     device : int
         Its number. NVML and ROCm SMI count all devices of the machine, whatever
         ``CUDA_VISIBLE_DEVICES`` hides.
+
+    Raises
+    ------
+    TypeError
+        ``device`` is no whole number.
 
     Examples
     --------

@@ -61,6 +61,13 @@ class cudaError_t(Status):
     code : int
         The number.
 
+    Raises
+    ------
+    TypeError
+        ``code`` is no whole number.
+    OverflowError
+        ``code`` does not fit 32 bits.
+
     Examples
     --------
     >>> cudaError_t(0)

@@ -95,6 +95,8 @@ class HostAllocator(_Owner):
 
     Raises
     ------
+    TypeError
+        An extent is no whole number, or negative.
     UnsupportedDataType
         If `dtype` is another.
 
@@ -118,6 +120,8 @@ class PagelockedAllocator(_Owner):
 
     Raises
     ------
+    TypeError
+        An extent is no whole number, or negative.
     UnsupportedDataType
         If `dtype` is another.
 
@@ -437,6 +441,11 @@ class GPUArray:
         -------
         cudaError_t
             The status; a failing one for an element that there is not.
+
+        Raises
+        ------
+        TypeError
+            ``idx`` is no whole number.
         """
         return self._device_array.set_val(idx, val)
 

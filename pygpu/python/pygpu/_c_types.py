@@ -130,6 +130,11 @@ class VectorArg(Argument):
         -------
         str
             The declaration, of a pointer.
+
+        Raises
+        ------
+        ValueError
+            The dtype has no name in CUDA C.
         """
         return f"{dtype_to_ctype(self.dtype)} *{self.name}"
 
@@ -157,6 +162,11 @@ class ScalarArg(Argument):
         -------
         str
             The declaration.
+
+        Raises
+        ------
+        ValueError
+            The dtype has no name in CUDA C.
         """
         return f"{dtype_to_ctype(self.dtype)} {self.name}"
 

@@ -32,6 +32,8 @@ class Column:
 
     Raises
     ------
+    TypeError
+        ``data`` or ``mask`` is no descriptor.
     ValueError
         An array has more axes than one, or gaps; or the mask has too few bits.
 
@@ -219,6 +221,11 @@ class OpenedColumn:
         -------
         numpy.ndarray
             As many truth values as ``data`` has elements.
+
+        Raises
+        ------
+        LogicError
+            The column has been closed.
         """
         length = self.data.size
         if self.mask is None:

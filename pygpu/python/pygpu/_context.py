@@ -48,6 +48,11 @@ class Context:
     token : object
         Known to these methods only.
 
+    Raises
+    ------
+    TypeError
+        ``token`` is another object.
+
     Examples
     --------
     >>> from pygpu import driver
@@ -230,8 +235,12 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``limit`` is no whole number.
         Unsupported
             The device has no such limit.
+        LogicError
+            There is no such limit.
 
         Examples
         --------
@@ -257,8 +266,12 @@ class Context:
 
         Raises
         ------
+        TypeError
+            An argument is no whole number.
         Unsupported
             The device has no such limit.
+        LogicError
+            There is no such limit, or the value is not allowed.
 
         Examples
         --------
@@ -368,6 +381,11 @@ class Context:
         ----------
         keep : int
             The bytes that the device's pool may keep.
+
+        Raises
+        ------
+        OverflowError
+            ``keep`` is negative.
         """
         _core.trim_memory(keep)
 
@@ -385,6 +403,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``peer`` is no context.
         LogicError
             ``flags`` is another number, or the devices have no access to each other.
         """
@@ -403,6 +423,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``peer`` is no context.
         Error
             There is no such access.
         """

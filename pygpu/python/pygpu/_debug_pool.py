@@ -70,6 +70,11 @@ class DebugMemoryPool(DeviceMemoryPool):
         -------
         PooledDeviceAllocation
             The memory.
+
+        Raises
+        ------
+        MemoryError
+            There is not so much memory, not even once the kept blocks are freed.
         """
         from traceback import extract_stack
 

@@ -24,6 +24,8 @@ class Device:
 
     Raises
     ------
+    TypeError
+        The argument is neither a number nor a text.
     LogicError
         There is no such device.
 
@@ -162,6 +164,8 @@ class Device:
 
         Raises
         ------
+        TypeError
+            ``attr`` is no whole number.
         Error
             The device does not know the property.
         """
@@ -264,12 +268,23 @@ class Device:
         -------
         bool
             Whether they can.
+
+        Raises
+        ------
+        TypeError
+            ``dev`` is no device.
         """
         return _core.can_access_peer(self._ordinal, _arguments.instance("dev", dev, Device).ordinal)
 
     def reset(self) -> None:
         """Destroys everything on the device: memory, streams, events and modules of this and of
-        all other libraries in the process. The way to go on after a kernel has failed."""
+        all other libraries in the process. The way to go on after a kernel has failed.
+
+        Raises
+        ------
+        Unsupported
+            The device cannot be reset, as the host cannot.
+        """
         _core.reset_device(self._ordinal)
 
     def __eq__(self, other: object) -> bool:

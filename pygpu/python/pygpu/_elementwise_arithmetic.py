@@ -45,7 +45,10 @@ def get_linear_combination_kernel(
     Raises
     ------
     Unsupported
-        A factor is in device memory, and the device has no textures.
+        A factor is in device memory, and the device has no textures; or the backend compiles no
+        kernels.
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------
@@ -100,6 +103,13 @@ def get_axpbyz_kernel(
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -132,6 +142,13 @@ def get_axpbz_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -172,6 +189,15 @@ def get_binary_op_kernel(
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    CompileError
+        There is no such operator for these types.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -204,6 +230,13 @@ def get_rdivide_elwise_kernel(dtype_x: Any, dtype_z: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -234,6 +267,15 @@ def get_scalar_op_kernel(dtype_x: Any, dtype_a: Any, dtype_y: Any, operator: str
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    CompileError
+        There is no such operator for these types.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------

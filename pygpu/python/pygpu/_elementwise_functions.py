@@ -31,6 +31,15 @@ def get_binary_func_kernel(func: str, dtype_x: Any, dtype_y: Any, dtype_z: Any) 
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    CompileError
+        There is no such function.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -63,6 +72,15 @@ def get_binary_func_scalar_kernel(
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    CompileError
+        There is no such function.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -97,6 +115,13 @@ def get_binary_minmax_kernel(
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -140,6 +165,10 @@ def get_pow_array_kernel(
     ------
     AssertionError
         Neither is an array.
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -171,6 +200,11 @@ def get_fmod_kernel() -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -193,6 +227,11 @@ def get_modf_kernel() -> _core.Function:
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -220,6 +259,11 @@ def get_frexp_kernel() -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -244,6 +288,11 @@ def get_ldexp_kernel() -> _core.Function:
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -276,6 +325,15 @@ def get_unary_func_kernel(func_name: str, in_dtype: Any, out_dtype: Any = None) 
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    CompileError
+        There is no such function.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -316,6 +374,13 @@ def get_if_positive_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -350,6 +415,13 @@ def get_where_kernel(crit_dtype: Any, dtype: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -380,6 +452,13 @@ def get_logical_not_kernel(dtype_x: Any, dtype_out: Any) -> _core.Function:
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------

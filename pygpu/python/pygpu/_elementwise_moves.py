@@ -41,7 +41,9 @@ def get_take_kernel(
     Raises
     ------
     Unsupported
-        The device has no textures.
+        The device has no textures; or the backend compiles no kernels.
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------
@@ -93,7 +95,9 @@ def get_take_put_kernel(
     Raises
     ------
     Unsupported
-        The device has no textures.
+        The device has no textures; or the backend compiles no kernels.
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------
@@ -146,6 +150,13 @@ def get_put_kernel(dtype: Any, idx_dtype: Any, vec_count: int = 1) -> _core.Func
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> import numpy as np
@@ -183,6 +194,13 @@ def get_copy_kernel(dtype_dest: Any, dtype_src: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> import numpy as np
@@ -212,6 +230,13 @@ def get_fill_kernel(dtype: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> import numpy as np
@@ -239,6 +264,13 @@ def get_reverse_kernel(dtype: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> import numpy as np
@@ -265,6 +297,13 @@ def get_real_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -295,6 +334,13 @@ def get_imag_kernel(dtype: Any, real_dtype: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> import numpy as np
@@ -324,6 +370,13 @@ def get_conj_kernel(dtype: Any, conj_dtype: Any) -> _core.Function:
     Function
         The kernel.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> import numpy as np
@@ -352,6 +405,13 @@ def get_arange_kernel(dtype: Any) -> _core.Function:
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------

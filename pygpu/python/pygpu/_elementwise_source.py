@@ -171,6 +171,17 @@ def get_elwise_module(
     SourceModule
         The module that has the kernel.
 
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -220,6 +231,17 @@ def get_elwise_range_module(
     -------
     SourceModule
         The module that has the kernel.
+
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------
@@ -282,6 +304,17 @@ def get_elwise_kernel_and_types(
     arguments : list of VectorArg and ScalarArg
         All arguments of the kernel.
 
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -334,6 +367,17 @@ def get_elwise_kernel(
     -------
     Function
         The kernel.
+
+    Raises
+    ------
+    TypeError
+        ``arguments`` or a piece of source is neither a text nor such a sequence.
+    ValueError
+        ``arguments`` is no declaration, or a type has no dtype.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------

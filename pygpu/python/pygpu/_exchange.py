@@ -189,6 +189,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> G
         elements have no dtype; without ``copy=True``.
     TypeError
         ``x`` has not the two methods.
+    ValueError
+        The description is wrong, or there is no memory at its address.
 
     Examples
     --------

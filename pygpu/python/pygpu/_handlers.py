@@ -112,6 +112,11 @@ class In(ArgumentHandler):
         stream : Stream or None
             The stream of the call. The copy does not wait for it, and is done when the call
             returns.
+
+        Raises
+        ------
+        TypeError
+            The array does not say how many bytes it has.
         """
         memcpy_htod(self.get_device_alloc(), self.array)
 
@@ -148,6 +153,11 @@ class Out(ArgumentHandler):
         ----------
         stream : Stream or None
             The stream of the call.
+
+        Raises
+        ------
+        TypeError
+            The array does not say how many bytes it has.
         """
         memcpy_dtoh(self.array, self.get_device_alloc())
 

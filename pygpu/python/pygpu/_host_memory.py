@@ -83,6 +83,8 @@ def pagelocked_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no array, or its elements are Python objects.
     LogicError
         ``mem_flags`` has other bits.
     MemoryError
@@ -116,6 +118,8 @@ def pagelocked_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no array, or its elements are Python objects.
     LogicError
         ``mem_flags`` has other bits.
     MemoryError
@@ -244,6 +248,8 @@ def aligned_empty(
 
     Raises
     ------
+    TypeError
+        The elements are Python objects.
     ValueError
         ``alignment`` is no power of two.
 
@@ -286,6 +292,8 @@ def aligned_zeros(
 
     Raises
     ------
+    TypeError
+        The elements are Python objects.
     ValueError
         ``alignment`` is no power of two.
 
@@ -318,6 +326,8 @@ def aligned_empty_like(array: Any, alignment: int = 4096) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no array, or its elements are Python objects.
     ValueError
         ``alignment`` is no power of two.
 
@@ -349,6 +359,8 @@ def aligned_zeros_like(array: Any, alignment: int = 4096) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no array, or its elements are Python objects.
     ValueError
         ``alignment`` is no power of two.
 
@@ -431,6 +443,8 @@ def managed_empty_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no array, or its elements are Python objects.
     LogicError
         ``mem_flags`` is another value.
     MemoryError
@@ -468,6 +482,8 @@ def managed_zeros_like(array: Any, mem_flags: int = 0) -> np.ndarray:
 
     Raises
     ------
+    TypeError
+        ``array`` is no array, or its elements are Python objects.
     LogicError
         ``mem_flags`` is another value.
     MemoryError

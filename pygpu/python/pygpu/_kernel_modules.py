@@ -255,6 +255,8 @@ class DynamicModule(CudaModule):
         ------
         CompileError
             The compiler refused the source.
+        ValueError
+            The module is linked already.
         """
         # Programs change the flags of that module.
         from . import compiler
@@ -342,6 +344,8 @@ class DynamicModule(CudaModule):
         ------
         OSError
             The library is not there.
+        ValueError
+            The module is linked already.
         """
         return self.add_file(_find_library(libname, self.cuda_libdir), jit_input_type.LIBRARY)
 

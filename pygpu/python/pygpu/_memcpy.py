@@ -79,6 +79,11 @@ class _Copy:
         ----------
         ary : Array
             The array.
+
+        Raises
+        ------
+        TypeError
+            ``ary`` is no ``Array``.
         """
         opened("ary", ary)
         self.src_memory_type, self.src_array = memory_type.ARRAY, ary
@@ -120,6 +125,11 @@ class _Copy:
         ----------
         ary : Array
             The array.
+
+        Raises
+        ------
+        TypeError
+            ``ary`` is no ``Array``.
         """
         opened("ary", ary)
         self.dst_memory_type, self.dst_array = memory_type.ARRAY, ary
@@ -305,6 +315,11 @@ class Memcpy3DPeer(Memcpy3D):
         ----------
         ctx : Context
             The context.
+
+        Raises
+        ------
+        TypeError
+            ``ctx`` is no context.
         """
         self._src_context = _arguments.instance("ctx", ctx, Context)
 
@@ -315,6 +330,11 @@ class Memcpy3DPeer(Memcpy3D):
         ----------
         ctx : Context
             The context.
+
+        Raises
+        ------
+        TypeError
+            ``ctx`` is no context.
         """
         self._dst_context = _arguments.instance("ctx", ctx, Context)
 

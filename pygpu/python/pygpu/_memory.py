@@ -72,6 +72,11 @@ class PointerHolderBase:
         memoryview
             The buffer, which keeps this object. Reading it on the host is possible on the host
             backend only.
+
+        Raises
+        ------
+        NotImplementedError
+            The subclass has no address.
         """
         return _core.address_as_buffer(self.get_pointer() + offset, size, self)
 
@@ -118,8 +123,12 @@ def memcpy_htod(dest: Any, src: Any) -> None:
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``src`` has no buffer.
     LogicError
         The device memory is smaller than the host memory.
+    ValueError
+        ``src`` is not contiguous.
 
     Notes
     -----
@@ -152,8 +161,12 @@ def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``src`` has no buffer.
     LogicError
         The device memory is smaller than the host memory.
+    ValueError
+        ``src`` is not contiguous.
 
     Notes
     -----
@@ -185,8 +198,12 @@ def memcpy_dtoh(dest: Any, src: Any) -> None:
 
     Raises
     ------
+    TypeError
+        ``src`` is no device memory, or ``dest`` has no buffer.
     LogicError
         The device memory is smaller than the host memory.
+    ValueError
+        ``dest`` is not contiguous, or is for reading only.
 
     Notes
     -----
@@ -219,8 +236,12 @@ def memcpy_dtoh_async(dest: Any, src: Any, stream: Stream | None = None) -> None
 
     Raises
     ------
+    TypeError
+        ``src`` is no device memory, or ``dest`` has no buffer.
     LogicError
         The device memory is smaller than the host memory.
+    ValueError
+        ``dest`` is not contiguous, or is for reading only.
 
     Notes
     -----
@@ -331,6 +352,8 @@ def memcpy_peer(
 
     Raises
     ------
+    TypeError
+        An argument is no device memory, or a context is none.
     LogicError
         Either memory is smaller.
 
@@ -377,6 +400,8 @@ def memcpy_peer_async(
 
     Raises
     ------
+    TypeError
+        An argument is no device memory, or a context is none.
     LogicError
         Either memory is smaller.
 
@@ -458,7 +483,7 @@ def from_device(devptr: Any, shape: Any, dtype: Any, order: str | None = "C") ->
     LogicError
         The allocation has fewer bytes, or has been freed.
     TypeError
-        The elements are Python objects.
+        The elements are Python objects; or ``devptr`` is no device memory.
 
     Examples
     --------
@@ -493,7 +518,7 @@ def from_device_like(devptr: Any, other_ary: Any) -> np.ndarray:
     LogicError
         The allocation has fewer bytes, or has been freed.
     TypeError
-        The elements are Python objects.
+        The elements are Python objects; or ``devptr`` is no device memory.
 
     Examples
     --------

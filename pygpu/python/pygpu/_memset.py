@@ -38,6 +38,8 @@ def memset_d8(dest: Any, data: int, count: int) -> None:
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``data`` or ``count`` is no whole number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -73,6 +75,8 @@ def memset_d16(dest: Any, data: int, count: int) -> None:
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``data`` or ``count`` is no whole number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -108,6 +112,8 @@ def memset_d32(dest: Any, data: int, count: int) -> None:
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``data`` or ``count`` is no whole number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -145,6 +151,8 @@ def memset_d8_async(dest: Any, data: int, count: int, stream: Stream | None = No
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``data`` or ``count`` is no whole number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -182,6 +190,8 @@ def memset_d16_async(dest: Any, data: int, count: int, stream: Stream | None = N
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``data`` or ``count`` is no whole number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -219,6 +229,8 @@ def memset_d32_async(dest: Any, data: int, count: int, stream: Stream | None = N
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``data`` or ``count`` is no whole number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -270,6 +282,9 @@ def memset_d2d8(dest: Any, pitch: int, data: int, width: int, height: int) -> No
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``pitch``, ``data``, ``width`` or ``height`` is no whole
+        number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -309,6 +324,9 @@ def memset_d2d16(dest: Any, pitch: int, data: int, width: int, height: int) -> N
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``pitch``, ``data``, ``width`` or ``height`` is no whole
+        number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -348,6 +366,9 @@ def memset_d2d32(dest: Any, pitch: int, data: int, width: int, height: int) -> N
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``pitch``, ``data``, ``width`` or ``height`` is no whole
+        number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -391,6 +412,9 @@ def memset_d2d8_async(
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``pitch``, ``data``, ``width`` or ``height`` is no whole
+        number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -434,6 +458,9 @@ def memset_d2d16_async(
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``pitch``, ``data``, ``width`` or ``height`` is no whole
+        number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError
@@ -477,6 +504,9 @@ def memset_d2d32_async(
 
     Raises
     ------
+    TypeError
+        ``dest`` is no device memory, or ``pitch``, ``data``, ``width`` or ``height`` is no whole
+        number.
     LogicError
         The allocation has fewer bytes, or has been freed.
     OverflowError

@@ -110,6 +110,8 @@ class RandomNumberGenerator:
 
         Raises
         ------
+        TypeError
+            ``data`` is no GPUArray.
         NotImplementedError
             The array is of another dtype.
         """
@@ -131,6 +133,8 @@ class RandomNumberGenerator:
 
         Raises
         ------
+        TypeError
+            ``data`` is no GPUArray.
         NotImplementedError
             The array is of another dtype.
         """
@@ -152,6 +156,8 @@ class RandomNumberGenerator:
 
         Raises
         ------
+        TypeError
+            ``data`` is no GPUArray.
         NotImplementedError
             The array is of another dtype.
         ValueError
@@ -176,6 +182,8 @@ class RandomNumberGenerator:
 
         Raises
         ------
+        TypeError
+            ``data`` is no GPUArray.
         NotImplementedError
             The array is of another dtype.
         ValueError

@@ -35,6 +35,11 @@ def get_sum_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     ReductionKernel
         The reduction of one array.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -60,6 +65,11 @@ def get_any_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     -------
     ReductionKernel
         The reduction of one array.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------
@@ -87,6 +97,11 @@ def get_all_kernel(dtype_out: Any, dtype_in: Any) -> ReductionKernel:
     -------
     ReductionKernel
         The reduction of one array.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------
@@ -116,6 +131,11 @@ def get_subset_sum_kernel(dtype_out: Any, dtype_subset: Any, dtype_in: Any) -> R
     ReductionKernel
         The reduction.
 
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -142,6 +162,11 @@ def get_dot_kernel(dtype_out: Any, dtype_a: Any, dtype_b: Any) -> ReductionKerne
     -------
     ReductionKernel
         The reduction of two arrays.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------
@@ -174,6 +199,11 @@ def get_subset_dot_kernel(
     -------
     ReductionKernel
         The reduction.
+
+    Raises
+    ------
+    ValueError
+        A dtype has no name in CUDA C.
 
     Examples
     --------

@@ -124,6 +124,13 @@ def get_reduction_module(
     SourceModule
         The module that has the kernel.
 
+    Raises
+    ------
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -198,6 +205,10 @@ def get_reduction_kernel_and_types(
         ``stage`` is another number.
     ValueError
         ``arguments`` is missing in stage 1.
+    CompileError
+        The compiler refused the source.
+    Unsupported
+        The backend compiles no kernels.
 
     Examples
     --------

@@ -19,6 +19,15 @@ class Status:
         Whose number it is: ``cuda``, ``hip``, ``host``, ``nvrtc`` or ``hiprtc``; that of the
         backend in use if left out.
 
+    Raises
+    ------
+    TypeError
+        ``code`` is no whole number.
+    OverflowError
+        ``code`` does not fit 32 bits.
+    ValueError
+        ``api`` is another name.
+
     Examples
     --------
     >>> status = Status(2, "cuda")

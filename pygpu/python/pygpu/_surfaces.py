@@ -73,6 +73,8 @@ class SurfaceReference:
 
         Raises
         ------
+        TypeError
+            ``array`` is no ``Array``, or ``flags`` no whole number.
         LogicError
             The array was made without that flag or has been freed, or ``flags`` is another number.
         """

@@ -292,6 +292,8 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
 
     Raises
     ------
+    TypeError
+        ``ary`` is no ``Array``, or ``texref`` no texture reference.
     Unsupported
         The device has no textures.
 

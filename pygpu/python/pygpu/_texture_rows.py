@@ -33,6 +33,8 @@ def memcpy_dtoa(ary: Array, index: int, src: Any, len: int) -> None:
 
     Raises
     ------
+    TypeError
+        ``ary`` is no ``Array``, ``src`` no device memory, or a number is no whole one.
     LogicError
         The row has fewer bytes.
     Unsupported
@@ -72,6 +74,8 @@ def memcpy_atod(dest: Any, ary: Array, index: int, len: int) -> None:
 
     Raises
     ------
+    TypeError
+        ``ary`` is no ``Array``, ``dest`` no device memory, or a number is no whole one.
     LogicError
         The row has fewer bytes.
     Unsupported
@@ -108,6 +112,8 @@ def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
 
     Raises
     ------
+    TypeError
+        ``ary`` is no ``Array``, ``src`` has no buffer, or ``index`` is no whole number.
     LogicError
         The row has fewer bytes.
     Unsupported
@@ -145,6 +151,8 @@ def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
 
     Raises
     ------
+    TypeError
+        ``ary`` is no ``Array``, ``dest`` has no buffer, or ``index`` is no whole number.
     LogicError
         The row has fewer bytes.
     Unsupported
@@ -181,6 +189,8 @@ def memcpy_atoa(dest: Array, dest_index: int, src: Array, src_index: int, len: i
 
     Raises
     ------
+    TypeError
+        An argument is no ``Array``, or a number is no whole one.
     LogicError
         A row has fewer bytes.
     Unsupported

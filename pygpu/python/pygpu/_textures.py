@@ -228,6 +228,8 @@ class TextureReference:
 
         Raises
         ------
+        TypeError
+            ``array`` is no ``Array``.
         LogicError
             The array was freed.
         """
@@ -271,6 +273,8 @@ class TextureReference:
 
         Raises
         ------
+        TypeError
+            ``devptr`` is no device memory, or ``bytes`` no whole number.
         LogicError
             There is an offset and ``allow_offset`` is False, or the device has no such memory
             there.
@@ -291,6 +295,8 @@ class TextureReference:
 
         Raises
         ------
+        TypeError
+            ``devptr`` is no device memory, ``descr`` no description, or ``pitch`` no whole number.
         LogicError
             The device has no such memory there, or reads no such rows.
         """
@@ -339,6 +345,8 @@ class TextureReference:
 
         Raises
         ------
+        TypeError
+            An argument is no whole number.
         LogicError
             There is no such axis or mode.
 
@@ -404,6 +412,8 @@ class TextureReference:
 
         Raises
         ------
+        TypeError
+            ``flags`` is no whole number.
         LogicError
             There are other bits.
 
@@ -471,6 +481,8 @@ class TextureReference:
 
         Raises
         ------
+        TypeError
+            ``dim`` is no whole number.
         LogicError
             There is no such axis.
         """

@@ -93,6 +93,8 @@ def compile(
 
     Raises
     ------
+    TypeError
+        ``options`` or ``include_dirs`` is no sequence of texts.
     CompileError
         The source is refused; the exception has the compiler's log as ``stderr``, with the
         source's own line numbers.
@@ -239,6 +241,8 @@ class SourceModule(CudaModule):
 
     Raises
     ------
+    TypeError
+        ``options`` or ``include_dirs`` is no sequence of texts.
     CompileError
         The compiler refused the source; the exception has its log.
     Unsupported

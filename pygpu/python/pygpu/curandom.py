@@ -100,6 +100,11 @@ def seed_getter_uniform(n: int) -> GPUArray:
     GPUArray
         Of int32.
 
+    Raises
+    ------
+    ValueError
+        ``n`` is negative.
+
     Examples
     --------
     >>> import pygpu.autoinit
@@ -123,6 +128,11 @@ def seed_getter_unique(n: int) -> GPUArray:
     -------
     GPUArray
         Of int32.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is negative.
 
     Examples
     --------
@@ -187,6 +197,11 @@ def generate_scramble_constants32(count: int) -> GPUArray:
     GPUArray
         Of uint32.
 
+    Raises
+    ------
+    ValueError
+        ``count`` is negative or too large.
+
     Examples
     --------
     >>> import pygpu.autoinit
@@ -211,6 +226,11 @@ def generate_scramble_constants64(count: int) -> GPUArray:
     -------
     GPUArray
         Of uint64.
+
+    Raises
+    ------
+    ValueError
+        ``count`` is negative or too large.
 
     Examples
     --------

@@ -272,6 +272,19 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
         arguments : list of Argument
             What it takes, those of the range included.
 
+        Raises
+        ------
+        TypeError
+            A piece of source is no text.
+        AssertionError
+            There is no array among the arguments.
+        ValueError
+            ``arguments`` is no declaration, a type has no dtype, or ``name`` is none in C.
+        CompileError
+            The compiler refused the source.
+        Unsupported
+            The backend compiles no kernels.
+
         Examples
         --------
         >>> import numpy as np

@@ -148,6 +148,13 @@ def share(array: GPUArray) -> GPUArray:
     GPUArray
         The copy, without gaps: in Fortran order if the array is so only, else in C order.
 
+    Raises
+    ------
+    TypeError
+        ``array`` is no GPUArray.
+    MemoryError
+        The device has not so much free memory.
+
     Examples
     --------
     >>> import pygpu.autoinit
@@ -190,6 +197,8 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
 
     Raises
     ------
+    TypeError
+        ``array`` is no GPUArray.
     LogicError
         ``copy`` is False, and the memory cannot be shared.
     Unsupported
@@ -269,6 +278,11 @@ def release(descriptor: Descriptor) -> None:
     ----------
     descriptor : Descriptor
         What :func:`export` returned, the object itself; a copy that was passed on does nothing.
+
+    Raises
+    ------
+    TypeError
+        ``descriptor`` is none.
 
     Examples
     --------
@@ -356,6 +370,8 @@ def open(descriptor: Descriptor, device: int | None = None) -> OpenedArray:
 
     Raises
     ------
+    TypeError
+        ``descriptor`` is none.
     LogicError
         The handle is none of this backend, is stale or forged; the allocation is smaller than the
         descriptor says; or the exporting process has ended or has freed it.

@@ -73,6 +73,11 @@ def get_default_device(default: int = 0) -> driver.Device:
     Device
         The device.
 
+    Raises
+    ------
+    LogicError
+        There is no device of this number.
+
     Examples
     --------
     >>> from pygpu import driver, tools
@@ -174,6 +179,11 @@ class DeviceData:
         -------
         int
             The multiple.
+
+        Raises
+        ------
+        ValueError
+            ``word_size`` is another number.
         """
         return _round_up(bytes, self.align_bytes(word_size))
 
@@ -191,6 +201,11 @@ class DeviceData:
         -------
         int
             The multiple.
+
+        Raises
+        ------
+        ValueError
+            ``dtype_size`` is another number.
         """
         return _round_up(elements, self.align_words(dtype_size))
 
@@ -206,6 +221,11 @@ class DeviceData:
         -------
         int
             The number of words.
+
+        Raises
+        ------
+        ValueError
+            ``word_size`` is another number.
         """
         return self.align_bytes(word_size) // word_size
 
@@ -393,6 +413,11 @@ def init_cuda_context_fixture() -> Any:
     ------
     Context
         A context of the device that ``CUDA_DEVICE`` names, else of the first.
+
+    Raises
+    ------
+    RuntimeError
+        There is no device.
 
     Examples
     --------

@@ -20,6 +20,11 @@ class DeviceRecordBatch:
     memory. ``pyarrow.record_batch(batch)`` is a view of it on the host backend; on a GPU it raises
     an error, and :meth:`copy_to_host` copies.
 
+    Raises
+    ------
+    TypeError
+        Always: :meth:`from_columns` makes batches.
+
     Examples
     --------
     >>> import numpy as np
@@ -145,6 +150,8 @@ class DeviceRecordBatch:
 
         Raises
         ------
+        TypeError
+            ``i`` is neither a whole number nor a text.
         KeyError
             No column, or more than one, has the name.
         IndexError

@@ -28,6 +28,11 @@ class CudaBuffer(_core.BufferExporter):
     ``pyarrow.py_buffer(buffer)`` raise ``BufferError`` on every backend. It is no subclass of
     ``pyarrow.Buffer``, whose users would read the address.
 
+    Raises
+    ------
+    TypeError
+        Always: a :class:`Context` makes buffers.
+
     Examples
     --------
     >>> from pygpu import arrow
@@ -232,6 +237,8 @@ class CudaBuffer(_core.BufferExporter):
 
         Raises
         ------
+        TypeError
+            ``offset`` or ``length`` is no whole number.
         ValueError
             ``offset`` is not inside the buffer, or ``length`` is negative.
         """
@@ -257,6 +264,11 @@ class CudaBuffer(_core.BufferExporter):
         -------
         bool
             Whether they have.
+
+        Raises
+        ------
+        TypeError
+            ``other`` is no device buffer.
 
         Examples
         --------
@@ -366,8 +378,12 @@ class CudaBuffer(_core.BufferExporter):
 
         Raises
         ------
+        TypeError
+            ``buf`` has no buffer, or a number is no whole one.
         ValueError
             This buffer has no such bytes, or ``buf`` is too small or for reading only.
+        ImportError
+            ``pyarrow`` is not installed, and ``buf`` is None.
         """
         position = self._position(position)
         if buf is None:
@@ -402,6 +418,8 @@ class CudaBuffer(_core.BufferExporter):
 
         Raises
         ------
+        TypeError
+            ``data`` has no buffer, or a number is no whole one.
         ValueError
             Either side has fewer bytes.
         """
@@ -430,6 +448,8 @@ class CudaBuffer(_core.BufferExporter):
 
         Raises
         ------
+        TypeError
+            ``buf`` is no device buffer, or a number is no whole one.
         ValueError
             Either side has fewer bytes.
         """

@@ -21,6 +21,11 @@ class DeviceColumn:
     ``__arrow_c_device_array__``: ``pyarrow.array(column)`` on the host backend, cuDF on a GPU. A
     library that reads host memory alone raises an error on a GPU; :meth:`copy_to_host` is for it.
 
+    Raises
+    ------
+    TypeError
+        Always: columns are made as above.
+
     Examples
     --------
     >>> import numpy as np
@@ -137,6 +142,8 @@ class DeviceColumn:
 
         Raises
         ------
+        TypeError
+            ``array`` is no GPUArray, or ``validity`` is none.
         BufferError
             Arrow has no such elements, or not at such distances.
         """
@@ -260,6 +267,8 @@ class DeviceColumn:
 
         Raises
         ------
+        TypeError
+            ``offset`` or ``length`` is no whole number.
         IndexError
             ``offset`` is not inside the column.
         ValueError

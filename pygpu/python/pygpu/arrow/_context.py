@@ -71,6 +71,8 @@ class Context:
 
     Raises
     ------
+    TypeError
+        ``device_number`` or ``handle`` is no whole number.
     ValueError
         There is no such device.
     Unsupported
@@ -175,7 +177,13 @@ class Context:
         return Device(self._number).retain_primary_context().handle
 
     def synchronize(self) -> None:
-        """Waits until all work of the device has run."""
+        """Waits until all work of the device has run.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Work that was queued has failed.
+        """
         with on_device(self._number):
             _core.synchronize()
 
@@ -221,6 +229,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``nbytes`` is no whole number.
         ValueError
             ``nbytes`` is negative.
         MemoryError
@@ -268,6 +278,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``address`` or ``size`` is no whole number.
         ValueError
             The device cannot reach so many bytes there.
         """
@@ -321,6 +333,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``data`` has no buffer, or a number is no whole one.
         ValueError
             ``data`` has no such bytes.
         """

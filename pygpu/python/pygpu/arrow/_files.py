@@ -47,6 +47,11 @@ class _File:
         -------
         int
             Bytes.
+
+        Raises
+        ------
+        ValueError
+            The file is closed.
         """
         return self._open().size
 
@@ -57,6 +62,11 @@ class _File:
         -------
         int
             Bytes from the start of the buffer.
+
+        Raises
+        ------
+        ValueError
+            The file is closed.
         """
         self._open()
         return self._place
@@ -88,6 +98,8 @@ class _File:
 
         Raises
         ------
+        TypeError
+            ``position`` or ``whence`` is no whole number.
         ValueError
             The position is outside the buffer, or there is no such ``whence``.
         """
@@ -162,6 +174,13 @@ class BufferReader(_File):
         CudaBuffer
             The bytes.
 
+        Raises
+        ------
+        TypeError
+            ``nbytes`` is no whole number.
+        ValueError
+            The reader is closed.
+
         Examples
         --------
         >>> from pygpu import arrow
@@ -189,6 +208,13 @@ class BufferReader(_File):
         bytes
             The bytes; none at the end of the buffer.
 
+        Raises
+        ------
+        TypeError
+            ``nbytes`` is no whole number.
+        ValueError
+            The reader is closed.
+
         Examples
         --------
         >>> from pygpu import arrow
@@ -210,6 +236,13 @@ class BufferReader(_File):
         -------
         int
             The number of bytes.
+
+        Raises
+        ------
+        TypeError
+            ``b`` has no buffer.
+        ValueError
+            The reader is closed, or ``b`` is for reading only.
         """
         target = host_bytes("b", b, writable=True)
         part = self.read_buffer(target.size)
@@ -290,6 +323,8 @@ class BufferWriter(_File):
 
         Raises
         ------
+        TypeError
+            ``data`` has no buffer.
         ValueError
             They do not fit; nothing is written then.
         """
@@ -319,6 +354,8 @@ class BufferWriter(_File):
 
         Raises
         ------
+        TypeError
+            ``data`` has no buffer.
         ValueError
             They do not lie within the buffer; nothing is written then.
         """
@@ -333,7 +370,13 @@ class BufferWriter(_File):
         self.write(source)
 
     def flush(self) -> None:
-        """Copies collected bytes to the device."""
+        """Copies collected bytes to the device.
+
+        Raises
+        ------
+        ValueError
+            The writer is closed.
+        """
         buffer = self._open()
         if self._count:
             buffer._write(self._place - self._count, self._collected[: self._count])

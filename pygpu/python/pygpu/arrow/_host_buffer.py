@@ -17,6 +17,11 @@ class HostBuffer(_core.BufferExporter):
     ``memoryview(buffer)``, ``numpy.frombuffer(buffer)`` and ``pyarrow.py_buffer(buffer)`` are views
     of the memory. It is made by :func:`new_host_buffer`.
 
+    Raises
+    ------
+    TypeError
+        Always: :func:`new_host_buffer` makes them.
+
     Examples
     --------
     >>> from pygpu import arrow
@@ -76,6 +81,8 @@ class HostBuffer(_core.BufferExporter):
 
         Raises
         ------
+        TypeError
+            ``offset`` or ``length`` is no whole number.
         ValueError
             ``offset`` is not inside the buffer, or ``length`` is negative.
 
@@ -110,6 +117,11 @@ class HostBuffer(_core.BufferExporter):
         -------
         bool
             Whether they have.
+
+        Raises
+        ------
+        TypeError
+            ``other`` is no host buffer.
         """
         return np.array_equal(self._host, _arguments.instance("other", other, HostBuffer)._host)
 
@@ -152,6 +164,8 @@ def new_host_buffer(size: int, device: int = 0) -> HostBuffer:
 
     Raises
     ------
+    TypeError
+        ``size`` or ``device`` is no whole number.
     ValueError
         ``size`` is negative, or there is no such device.
 

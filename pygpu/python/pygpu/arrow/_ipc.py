@@ -22,6 +22,11 @@ class IpcMemHandle:
     """What other processes need to open a device buffer. It is made by
     :meth:`CudaBuffer.export_for_ipc`, or by :meth:`from_buffer`.
 
+    Raises
+    ------
+    TypeError
+        Always: handles are made as above.
+
     Examples
     --------
     >>> from pygpu import arrow
@@ -64,6 +69,8 @@ class IpcMemHandle:
 
         Raises
         ------
+        TypeError
+            The object has no buffer.
         ValueError
             It has another number of bytes, or a size or offset that is negative.
         """

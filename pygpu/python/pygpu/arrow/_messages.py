@@ -31,6 +31,11 @@ _DEPTH_LIMIT = 64
 class Message:
     """A message whose body is in device memory. It is made by :func:`read_message`.
 
+    Raises
+    ------
+    TypeError
+        Always: :func:`read_message` makes them.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -174,6 +179,8 @@ def read_record_batch(
         The body is compressed, or a column has a dictionary.
     TypeError
         ``schema`` has no ``__arrow_c_schema__``.
+    EOFError
+        ``object`` is a buffer without a message.
 
     Examples
     --------
@@ -323,6 +330,8 @@ def serialize_record_batch(batch: Any, ctx: Context) -> CudaBuffer:
     ------
     TypeError
         ``batch`` is no ``pyarrow.RecordBatch``.
+    ImportError
+        ``pyarrow`` is not installed.
 
     Examples
     --------

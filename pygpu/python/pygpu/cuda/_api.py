@@ -149,6 +149,8 @@ def open_ipc_array(
 
     Raises
     ------
+    TypeError
+        An extent is no whole number.
     ValueError
         The array does not lie within the allocation.
 

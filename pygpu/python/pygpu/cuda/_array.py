@@ -31,6 +31,13 @@ class DeviceNDArray(DeviceNDArrayBase):
     gpu_data : MemoryPointer, GPUArray or int, optional
         The memory of the first element; new memory by default.
 
+    Raises
+    ------
+    TypeError
+        An argument is missing, unknown or no number where one is needed.
+    ValueError
+        An extent is negative, or the strides do not belong to the shape.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -144,6 +151,8 @@ class DeviceNDArray(DeviceNDArrayBase):
 
         Raises
         ------
+        TypeError
+            ``section`` is no whole number.
         ValueError
             The array has not one axis, its elements are not adjacent, or ``section`` is not
             positive.

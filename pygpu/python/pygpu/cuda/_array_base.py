@@ -47,6 +47,13 @@ class DeviceNDArrayBase(GPUArray):
     gpu_data : MemoryPointer, GPUArray or int, optional
         The memory of the first element; new memory by default.
 
+    Raises
+    ------
+    TypeError
+        An argument is missing, unknown or no number where one is needed.
+    ValueError
+        An extent is negative, or the strides do not belong to the shape.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -402,6 +409,8 @@ class DeviceNDArrayBase(GPUArray):
 
         Raises
         ------
+        TypeError
+            ``axis`` is no whole number.
         ValueError
             An axis is out of bounds, or has another extent.
         """

@@ -134,7 +134,13 @@ class Context:
             self.pop()
 
     def synchronize(self) -> None:
-        """Waits for all work of the device."""
+        """Waits for all work of the device.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Work that was queued has failed.
+        """
         with self._current():
             _core.synchronize()
 
@@ -169,6 +175,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``bytesize`` is no whole number.
         ValueError
             ``bytesize`` is negative.
         MemoryError
@@ -200,6 +208,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``bytesize`` is no whole number.
         ValueError
             ``bytesize`` is negative.
         MemoryError
@@ -228,6 +238,15 @@ class Context:
         -------
         numpy.ndarray
             The bytes, of dtype uint8.
+
+        Raises
+        ------
+        TypeError
+            ``bytesize`` is no whole number.
+        ValueError
+            ``bytesize`` is negative.
+        MemoryError
+            There is not so much memory.
         """
         flags = 2 * bool(mapped) | bool(portable) | 4 * bool(wc)
         with self._current():
@@ -250,8 +269,14 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``bytesize`` is no whole number.
         pygpu.driver.Unsupported
             The device has no managed memory.
+        ValueError
+            ``bytesize`` is negative.
+        MemoryError
+            There is not so much memory.
         """
         with self._current():
             flags = 1 if attach_global else 2
@@ -275,6 +300,13 @@ class Context:
         -------
         numpy.ndarray
             The same bytes, of dtype uint8; their ``free`` ends the registration.
+
+        Raises
+        ------
+        TypeError
+            ``pointer`` or ``size`` is no whole number.
+        pygpu.driver.LogicError
+            The memory is page-locked already.
 
         Examples
         --------
@@ -306,6 +338,8 @@ class Context:
 
         Raises
         ------
+        TypeError
+            ``memory`` is no device memory.
         pygpu.driver.Unsupported
             The backend or the kind of memory cannot be shared.
         ValueError
@@ -356,6 +390,11 @@ class Context:
         -------
         bool
             False for the device itself.
+
+        Raises
+        ------
+        TypeError
+            ``peer_device`` is no whole number.
         """
         return _core.can_access_peer(self.device.id, _arguments.whole("peer_device", peer_device))
 

@@ -70,6 +70,11 @@ def current_context(devnum: int | None = None) -> Context:
     Context
         The context.
 
+    Raises
+    ------
+    IndexError
+        There is no device of this number.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -246,6 +251,11 @@ def detect() -> bool:
 def synchronize() -> None:
     """Waits for all work of the current device.
 
+    Raises
+    ------
+    pygpu.driver.Error
+        Work that was queued has failed.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -306,6 +316,11 @@ def profile_start() -> None:
 def profile_stop() -> None:
     """Ends what :func:`profile_start` began.
 
+    Raises
+    ------
+    pygpu.driver.Unsupported
+        The backend has no profiler.
+
     Examples
     --------
     >>> from pygpu import cuda, driver
@@ -326,6 +341,11 @@ def profiling() -> Iterator[None]:
     ------
     None
         Nothing.
+
+    Raises
+    ------
+    pygpu.driver.Unsupported
+        The backend has no profiler.
 
     Examples
     --------

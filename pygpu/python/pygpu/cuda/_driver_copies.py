@@ -59,6 +59,8 @@ def host_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Raises
     ------
+    TypeError
+        ``dst`` is no device memory.
     ValueError
         Either side has fewer bytes, or ``src`` has gaps.
 
@@ -91,6 +93,8 @@ def device_to_host(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Raises
     ------
+    TypeError
+        ``src`` is no device memory.
     ValueError
         Either side has fewer bytes, or ``dst`` has gaps.
 
@@ -122,6 +126,8 @@ def device_to_device(dst: Any, src: Any, size: int, stream: Any = 0) -> None:
 
     Raises
     ------
+    TypeError
+        ``dst`` or ``src`` is no device memory.
     ValueError
         Either side has fewer bytes.
 
@@ -161,6 +167,8 @@ def device_memset(dst: Any, val: int, size: int, stream: Any = 0) -> None:
 
     Raises
     ------
+    TypeError
+        ``dst`` is no device memory.
     ValueError
         There are fewer bytes.
 

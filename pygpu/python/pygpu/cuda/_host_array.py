@@ -116,6 +116,11 @@ class DeviceVisibleNDArray(np.ndarray):
         -------
         numpy.ndarray
             The copy, or ``ary``.
+
+        Raises
+        ------
+        ValueError
+            The array does not broadcast to ``ary``.
         """
         (stream or self.stream or _devices.current_context()).synchronize()
         if ary is None:
@@ -462,6 +467,11 @@ def mapped(*arylist: np.ndarray[Any, Any], stream: Any = 0) -> Iterator[Any]:
     ------
     DeviceNDArray or list of DeviceNDArray
         The arrays as the device sees them: one, or a list. They must not be used after the block.
+
+    Raises
+    ------
+    TypeError
+        An argument is no numpy array.
 
     Examples
     --------

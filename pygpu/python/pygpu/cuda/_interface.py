@@ -90,6 +90,12 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     ------
     TypeError
         The object has no such interface.
+    NotImplementedError
+        The object has a mask.
+    BufferError
+        The memory is for reading only.
+    ValueError
+        The description is wrong, or there is no memory at its address.
 
     Examples
     --------
@@ -209,8 +215,12 @@ def auto_device(
 
     Raises
     ------
+    TypeError
+        numpy makes no array of numbers of ``obj``.
     ValueError
         ``obj`` is on the host and has gaps.
+    NotImplementedError
+        ``obj`` has a mask.
 
     Examples
     --------

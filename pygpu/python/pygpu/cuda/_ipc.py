@@ -50,6 +50,11 @@ class IpcHandle:
     offset : int
         Where the part starts in the allocation, in bytes.
 
+    Raises
+    ------
+    ValueError
+        ``size`` or ``offset`` is negative, or the handle has not 64 bytes.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -136,6 +141,8 @@ class IpcHandle:
         ------
         ValueError
             The handle is open, is of this process, or names more than the allocation has.
+        RuntimeError
+            This process has no such device.
         """
         is_direct = self.source_info is None or self.can_access_peer(context)
         return self.open_direct(context) if is_direct else self.open_staged(context)
@@ -180,6 +187,8 @@ class IpcHandle:
         ------
         RuntimeError
             The handle does not say which device it is from, or this process has no such device.
+        ValueError
+            The handle names more than the allocation has.
         """
         source = self._source().get_primary_context()
         with source._current():
@@ -210,6 +219,8 @@ class IpcHandle:
 
         Raises
         ------
+        TypeError
+            An extent is no whole number.
         ValueError
             The array does not lie within the memory.
         """

@@ -106,6 +106,11 @@ def device_ctypes_pointer(obj: Any) -> DeviceAddress:
     DeviceAddress
         The address; 0 for None.
 
+    Raises
+    ------
+    TypeError
+        ``obj`` is no device memory.
+
     Examples
     --------
     >>> device_ctypes_pointer(None).value
@@ -158,6 +163,11 @@ def device_extents(obj: Any) -> tuple[int, int]:
     start, end : int
         The base address of the allocation, and the first address behind it.
 
+    Raises
+    ------
+    TypeError
+        ``obj`` is no device memory.
+
     Examples
     --------
     >>> from pygpu import cuda
@@ -187,6 +197,8 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
     Raises
     ------
+    TypeError
+        The object has no buffer.
     ValueError
         The object is for reading only, and ``readonly`` is not True.
 
@@ -217,6 +229,11 @@ def host_memory_extents(obj: Any) -> tuple[int, int]:
     start, end : int
         The lowest address, and the first one behind the highest byte.
 
+    Raises
+    ------
+    TypeError
+        The object has no buffer.
+
     Examples
     --------
     >>> start, end = host_memory_extents(np.zeros(6, "f4")[::-2])
@@ -240,6 +257,11 @@ def host_memory_size(obj: Any) -> int:
     -------
     int
         The bytes from the lowest to the end of the highest, gaps included.
+
+    Raises
+    ------
+    TypeError
+        The object has no buffer.
 
     Examples
     --------

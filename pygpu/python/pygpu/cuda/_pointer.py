@@ -200,6 +200,11 @@ class MemoryPointer:
             How many bytes from the start; all by default.
         stream : Stream or 0
             The stream.
+
+        Raises
+        ------
+        OverflowError
+            ``byte`` is outside that range.
         """
         elements = self.elements if count is None else self.elements[:count]
         elements.fill(byte, stream_or_none(stream))

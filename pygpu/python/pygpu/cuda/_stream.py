@@ -65,7 +65,13 @@ class Stream:
         return self._name or f"<CUDA stream {self.handle}>"
 
     def synchronize(self) -> None:
-        """Waits until all work queued so far has run."""
+        """Waits until all work queued so far has run.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Work that was queued has failed.
+        """
         self._stream.synchronize()
 
     @contextlib.contextmanager
@@ -76,6 +82,11 @@ class Stream:
         ------
         Stream
             The stream.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Work that was queued has failed.
 
         Examples
         --------
@@ -369,6 +380,11 @@ class Event:
         -------
         bool
             True for an event that was never recorded, too.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Work before the mark has failed.
         """
         return self._event.query()
 
@@ -383,7 +399,13 @@ class Event:
         self._event.record(raw(stream))
 
     def synchronize(self) -> None:
-        """Waits until all work before the mark has run."""
+        """Waits until all work before the mark has run.
+
+        Raises
+        ------
+        pygpu.driver.Error
+            Work before the mark has failed.
+        """
         self._event.synchronize()
 
     def wait(self, stream: Any = 0) -> None:

@@ -156,6 +156,11 @@ class CGStateContainer:
             The right-hand side.
         x : pygpu.gpuarray.GPUArray, optional
             Where the search begins; overwritten with the solution. Zeros by default.
+
+        Raises
+        ------
+        ValueError
+            A vector's length is another.
         """
         self.rhs = rhs
         if x is None:

@@ -52,6 +52,11 @@ class AsyncInnerProduct:
     gpu_result : pygpu.gpuarray.GPUArray
         The value on the device, an array without axes.
 
+    Raises
+    ------
+    ValueError
+        The vectors differ in length.
+
     Examples
     --------
     >>> import numpy as np

@@ -129,5 +129,10 @@ class DiagonalPreconditioner(OperatorBase):
         -------
         GPUArray
             The product.
+
+        Raises
+        ------
+        ValueError
+            The vector has another number of elements.
         """
         return self.diagonal * operand

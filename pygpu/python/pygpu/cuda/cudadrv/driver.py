@@ -132,6 +132,8 @@ class Driver:
 
         Raises
         ------
+        TypeError
+            ``devnum`` is no whole number.
         IndexError
             There is no device of this number.
         """
