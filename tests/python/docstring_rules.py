@@ -2,12 +2,14 @@
 
 The parts that are asked for come from elsewhere: parameters from the signature, whether something
 is returned from its annotation or from the stub of the extension module, and exceptions from the
-``raise`` statements of a function that is written in Python.
+``raise`` statements of a function that is written in Python and of the functions that it calls, as
+it calls those that check its arguments.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import enum
 import functools
 import inspect
@@ -38,9 +40,24 @@ def entries(section):
     return [([name.strip() for name in names.split(",")], kind) for names, _, kind in heads]
 
 
+def without_text(text):
+    """The entries of a docstring that only name a parameter, a result or an exception."""
+    parts = sections(text)
+    found = []
+    for title in ("Parameters", "Returns", "Yields", "Raises"):
+        lines = parts.get(title, "").splitlines()
+        found += [
+            line
+            for line, below in zip(lines, [*lines[1:], ""])
+            if line and not line.startswith(" ") and not below.startswith("    ")
+        ]
+    return found
+
+
 def function_of(member):
-    """The function behind a static or class method."""
-    return member.__func__ if isinstance(member, staticmethod | classmethod) else member
+    """The function behind a static, class or bound method."""
+    is_bound = isinstance(member, staticmethod | classmethod) or inspect.ismethod(member)
+    return member.__func__ if is_bound else member
 
 
 @functools.cache
@@ -51,11 +68,20 @@ def _stub():
     def visit(nodes, prefix):
         for node in nodes:
             if isinstance(node, ast.ClassDef):
+                inherited = [base.id for base in node.bases if isinstance(base, ast.Name)]
+                for base in inherited:
+                    members = [name for name in found if name.startswith(f"{base}.")]
+                    found.update({node.name + it.removeprefix(base): found[it] for it in members})
                 visit(node.body, f"{prefix}{node.name}.")
             elif isinstance(node, ast.FunctionDef):
                 returned = node.returns
                 is_none = isinstance(returned, ast.Constant) and returned.value is None
                 found[prefix + node.name] = is_none
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Name):
+                # A function that is declared as an object that can be called.
+                call = f"{node.annotation.id}.__call__"
+                if call in found:
+                    found[prefix + node.target.id] = found[call]
 
     for stub in STUBS:
         visit(ast.parse((Path(pygpu.__file__).parent / stub).read_text()).body, "")
@@ -64,6 +90,7 @@ def _stub():
 
 def _returns(function):
     """Whether a function returns more than ``None``; None where nothing says it."""
+    function = function_of(function)
     if inspect.isfunction(function):
         annotation = inspect.signature(function).return_annotation
         if annotation is inspect.Signature.empty:
@@ -88,19 +115,53 @@ def _body(function):
         waiting += ast.iter_child_nodes(node)
 
 
-def raised(function):
+def is_declared(member, home):
+    """Whether the type of a property is: by the annotation of its function, or by the stub."""
+    if isinstance(member, property | functools.cached_property):
+        getter = getattr(member, "fget", None) or member.func
+        return inspect.signature(getter).return_annotation is not inspect.Signature.empty
+    return f"{home.__name__}.{member.__name__}" in _stub()
+
+
+def is_ours(value):
+    """Whether something is of a package of the wheel; PyGPU is another name of one."""
+    return (getattr(value, "__module__", None) or "").startswith(("pygpu", "PybindGPU"))
+
+
+def _raised_by_itself(function):
     """The exceptions that a function of Python raises in its own statements."""
-    if not inspect.isfunction(function):
-        return set()
-    names = set()
     for node in _body(function):
         if not isinstance(node, ast.Raise) or node.exc is None:
             continue
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name[:1].isupper():
-            names.add(name)
-    return names
+        kind = function.__globals__.get(name, getattr(builtins, name, None))
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            yield kind
+
+
+def raised(function):
+    """The exceptions that a function of Python raises, or a function that it calls by its name."""
+    function = inspect.unwrap(function) if inspect.isroutine(function) else function
+    if not inspect.isfunction(function):
+        return set()
+    called = {function}
+    for node in _body(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            other = function.__globals__.get(node.func.id)
+            if inspect.isfunction(other) and is_ours(other):
+                called.add(other)
+    return {kind for each in called for kind in _raised_by_itself(each)}
+
+
+def _undocumented(function, parts):
+    """The names of exceptions that a function raises and its docstring does not name, nor a class
+    that they derive from."""
+    listed = {name for group, _ in entries(parts.get("Raises", "")) for name in group}
+    documented = {name.rpartition(".")[2] for name in listed} - {"Exception"}
+    kinds = raised(function)
+    names = [it.__name__ for it in kinds if not documented & {base.__name__ for base in it.__mro__}]
+    return sorted(names)
 
 
 def _parameters(function):
@@ -123,35 +184,38 @@ def _of_parameters(text, expected):
     missing, unknown = fixed - set(names), set(names) - set(expected)
     if missing or (unknown and not is_open) or (expected and not names):
         yield f"Parameters {expected}, not {names}" if names else f"Parameters {expected}"
-    is_elsewhere = re.search("As for|Those of", text.get("Parameters", ""))
-    if any(not kind for _, kind in listed) and not is_elsewhere:
+    if any(not kind for _, kind in listed):
         yield "a type for each parameter"
 
 
-def lacking_of_function(function, shown):
+def lacking_of_function(function, shown, never=()):
     """What the docstring of a function or method lacks; ``shown`` tells whether an example
-    elsewhere has it."""
+    elsewhere has it, ``never`` which exceptions cannot happen."""
     text = inspect.getdoc(function) or ""
     if not text.strip():
         return ["a docstring"]
     parts = sections(text)
     lacks = list(_of_parameters(parts, _parameters(function) or []))
     returns = _returns(function)
+    if returns is None:
+        lacks.append("a declaration of what it returns")
     if returns and "Returns" not in parts and "Yields" not in parts:
         lacks.append("Returns")
     if returns is False and "Returns" in parts:
         lacks.append("no Returns, for it returns None")
-    documented = {name for group, _ in entries(parts.get("Raises", "")) for name in group}
-    missing = sorted(raised(function) - documented)
+    missing = [name for name in _undocumented(function, parts) if name not in never]
     if missing:
         lacks.append(f"Raises {missing}")
+    bare = without_text(text)
+    if bare:
+        lacks.append(f"a text for {bare}")
     if not shown and ">>> " not in parts.get("Examples", ""):
         lacks.append("Examples")
     return lacks
 
 
-def lacking_of_class(value):
-    """What the docstring of a class lacks."""
+def lacking_of_class(value, never=()):
+    """What the docstring of a class lacks; ``never`` has exceptions that cannot happen."""
     text = inspect.getdoc(value) or ""
     if not text.strip():
         return ["a docstring"]
@@ -160,6 +224,14 @@ def lacking_of_class(value):
     is_made = not getattr(value, "_is_protocol", False) and not issubclass(value, enum.Enum)
     parameters = _parameters(value) or [] if is_made else []
     lacks = list(_of_parameters(parts, parameters))
+    made = inspect.getattr_static(value, "__init__")
+    missing = _undocumented(made, parts) if is_ours(made) else []
+    missing = [name for name in missing if name not in never]
+    if missing:
+        lacks.append(f"Raises {missing}")
+    bare = without_text(text)
+    if bare:
+        lacks.append(f"a text for {bare}")
     if ">>> " not in parts.get("Examples", ""):
         lacks.append("Examples")
     return lacks

@@ -1,56 +1,49 @@
 """Every public function, method and class documents its parameters, what it returns and raises, and
-shows itself in an example.
+shows itself in an example; every property says what it is, and has a type.
 
 The examples are run by `test_docstrings.py`.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 
 import pytest
 from docstring_rules import (
     examples_name,
     function_of,
+    is_declared,
+    is_ours,
     lacking_of_class,
     lacking_of_function,
 )
 
-MODULES = [
-    "pygpu",
-    "pygpu.arrow",
-    "pygpu.gpuarray",
-    "pygpu.cuda",
-    "pygpu.ipc",
-    "pygpu.cumath",
-    "pygpu.curandom",
-    "pygpu.driver",
-    "pygpu.compiler",
-    "pygpu.elementwise",
-    "pygpu.reduction",
-    "pygpu.scan",
-    "pygpu.tools",
-    "pygpu.characterize",
-    "pygpu.sparse.coordinate",
-    "pygpu.sparse.packeted",
-    "pygpu.sparse.cg",
-    "pygpu.sparse.inner",
-    "pygpu.sparse.operator",
-    "pygpu.compyte.array",
-    "pygpu.compyte.dtypes",
-    "pygpu.numba",
-    "pygpu.cuda.cudadrv.devicearray",
-    "pygpu.cuda.cudadrv.devices",
-    "pygpu.cuda.cudadrv.driver",
-    "pygpu.cuda.cudadrv.error",
-    "PybindGPU",
-]
-# Packages of the wheel; PyGPU is another name of one.
-OURS = ("pygpu", "PybindGPU")
-if importlib.util.find_spec("distributed") is not None:
-    MODULES.append("pygpu.dask")
+import PybindGPU
+import pygpu
+from pygpu._arguments import whole
+
+# Modules that do something when they are imported, or import what is not there.
+OPENGL = {"pygpu.gl", "pygpu.gl.autoinit"}
+NOT_IMPORTED = {"pygpu.autoinit", "pygpu.autoprimaryctx", "pygpu.debug", *OPENGL}
+if importlib.util.find_spec("distributed") is None:
+    NOT_IMPORTED.add("pygpu.dask")
+
+
+def _modules():
+    """The public modules of the packages, those of packages within them last."""
+    names = []
+    for package in (pygpu, PybindGPU):
+        names += [package.__name__]
+        names += [it.name for it in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    for name in sorted(names, key=lambda name: name.count(".")):
+        is_private = any(part.startswith("_") for part in name.split("."))
+        if not is_private and name not in NOT_IMPORTED:
+            yield importlib.import_module(name)
+
 
 # Methods that no example shows, and why.
 NOT_SHOWN = {
@@ -67,57 +60,79 @@ NOT_SHOWN = {
 }
 
 
+# Exceptions of a function that is called, which its caller's arguments cannot lead to.
+NEVER = {
+    "pygpu.arrow.IpcMemHandle.serialize": ["TypeError", "ValueError"],
+    "pygpu.arrow.from_device_array": ["ValueError"],
+    "pygpu.compiler.SourceModule": ["AssertionError"],
+    "pygpu.cuda.cudadrv.devicearray.DeviceRecord.getitem": ["ValueError"],
+}
+
+
 def _public(module):
-    plain = [name for name in vars(module) if not name.startswith("_")]
-    return getattr(module, "__all__", plain)
+    """What a module says is public; without a word, what it defines."""
+    own = [name for name, value in vars(module).items() if _home(value) == module.__name__]
+    return getattr(module, "__all__", [name for name in own if not name.startswith("_")])
+
+
+def _home(value):
+    return getattr(value, "__module__", None)
 
 
 def _objects():
     """The public functions and classes, each once, under the first module that has it; those of
     the wheel's packages only."""
     seen = set()
-    for name in MODULES:
-        module = importlib.import_module(name)
+    for module in _modules():
         for item in sorted(_public(module)):
             value = getattr(module, item)
-            home = getattr(value, "__module__", None) or ""
-            if not callable(value) or not home.startswith(OURS) or id(value) in seen:
+            if not callable(value) or not is_ours(value) or id(value) in seen:
                 continue
             seen.add(id(value))
-            yield f"{name}.{item}", value
+            yield f"{module.__name__}.{item}", value
 
 
-def _methods(objects):
-    """The public methods of the classes, each once, with the class."""
+def _members(objects):
+    """The public members of the classes, each once, with the class and the one that has it."""
     seen = set()
     for name, value in objects.items():
         if not isinstance(value, type):
             continue
         for item in dir(value):
-            if item.startswith("_") and item != "__call__":
+            home = next((base for base in value.__mro__ if item in vars(base)), object)
+            if (item.startswith("_") and item != "__call__") or not is_ours(home):
                 continue
-            home = next(base for base in value.__mro__ if item in vars(base))
-            method = function_of(vars(home)[item])
+            member = function_of(vars(home)[item])
             # Slots of the extension module have no text of their own; the class's tells of calls.
-            if item == "__call__" and not inspect.isfunction(method):
-                continue
-            is_ours = (home.__module__ or "").startswith(OURS)
-            is_method = callable(method) and not inspect.isclass(method)
-            if not is_ours or not is_method or (home, item) in seen:
+            if (item == "__call__" and not inspect.isfunction(member)) or (home, item) in seen:
                 continue
             seen.add((home, item))
-            yield f"{name}.{item}", (value, item, method)
+            yield f"{name}.{item}", (value, home, item, member)
+
+
+def _is_property(member):
+    is_property = isinstance(member, property | functools.cached_property)
+    return is_property or inspect.isgetsetdescriptor(member)
 
 
 OBJECTS = dict(_objects())
-METHODS = dict(_methods(OBJECTS))
+MEMBERS = dict(_members(OBJECTS))
+METHODS = {
+    name: member
+    for name, member in MEMBERS.items()
+    if callable(member[3]) and not inspect.isclass(member[3])
+}
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_a_public_object_is_documented(name):
     value = OBJECTS[name]
     is_class = isinstance(value, type)
-    lacks = lacking_of_class(value) if is_class else lacking_of_function(value, shown=False)
+    never = NEVER.get(name, ())
+    if is_class:
+        lacks = lacking_of_class(value, never)
+    else:
+        lacks = lacking_of_function(value, shown=False, never=never)
     assert not lacks, f"{name} lacks {' and '.join(lacks)}"
 
 
@@ -130,18 +145,30 @@ def _is_shown(name, value, item):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_public_method_is_documented(name):
-    value, item, method = METHODS[name]
+    value, _, item, method = METHODS[name]
     shown = item == "__call__" or _is_shown(name, value, item)
-    lacks = lacking_of_function(method, shown)
+    lacks = lacking_of_function(method, shown, NEVER.get(name, ()))
     assert not lacks, f"{name} lacks {' and '.join(lacks)}"
+
+
+@pytest.mark.parametrize("name", [it for it in MEMBERS if _is_property(MEMBERS[it][3])])
+def test_a_public_property_is_documented(name):
+    _, home, _, member = MEMBERS[name]
+    assert (inspect.getdoc(member) or "").strip(), f"{name} lacks a docstring"
+    assert is_declared(member, home), f"{name} lacks a type"
 
 
 def test_the_table_of_reasons_is_needed():
     stale = [
         name
         for name in NOT_SHOWN
-        if name not in METHODS or "Examples\n" in (inspect.getdoc(METHODS[name][2]) or "")
+        if name not in METHODS or "Examples\n" in (inspect.getdoc(METHODS[name][3]) or "")
     ]
+    for name, kinds in NEVER.items():
+        value = OBJECTS.get(name) or METHODS[name][3]
+        is_class = isinstance(value, type)
+        lacks = lacking_of_class(value) if is_class else lacking_of_function(value, shown=True)
+        stale += [] if lacks == [f"Raises {kinds}"] else [name]
     assert stale == []
 
 
@@ -149,6 +176,7 @@ def test_objects_are_found():
     assert {"pygpu.choose_backend", "pygpu.driver.Stream", "pygpu.ipc.open"} <= set(OBJECTS)
     methods = {"pygpu.driver.Stream.synchronize", "pygpu.arrow.CudaBuffer.slice"}
     assert {*methods, "pygpu.gpuarray.GPUArray.sort"} <= set(METHODS)
+    assert {"pygpu.gpuarray.GPUArray.shape", "pygpu.arrow.CudaBuffer.size"} <= set(MEMBERS)
     assert {"PybindGPU.cudaEventRecord", "PybindGPU.DeviceArray_float32"} <= set(OBJECTS)
 
 
@@ -169,3 +197,23 @@ def test_what_a_docstring_lacks_is_found():
     lacks = [parameters, "Returns", "Raises ['ValueError']", "Examples"]
     assert lacking_of_function(add, shown=False) == lacks
     assert lacking_of_function(add, shown=True) == lacks[:-1]
+
+
+def test_what_a_check_of_an_argument_raises_is_found():
+    def half(a: int) -> int:
+        """Halves a number.
+
+        Parameters
+        ----------
+        a : int
+
+        Returns
+        -------
+        int
+            The half.
+        """
+        return whole("a", a) // 2
+
+    lacks = ["Raises ['TypeError']", "a text for ['a : int']"]
+    assert lacking_of_function(half, shown=True) == lacks
+    assert lacking_of_function(half, shown=True, never=["TypeError"]) == lacks[1:]

@@ -43,6 +43,11 @@ class DeviceArray(Keeper, _core.BufferExporter):
         ``flag_c_contiguous``: 1 for C's order, 0 for Fortran's. It may be the last of ``args``,
         too.
 
+    Raises
+    ------
+    TypeError
+        An argument has a wrong type, is unknown, or the arguments are none of these forms.
+
     Notes
     -----
     The element types are not compared: a buffer of other elements has its bytes taken for those
@@ -52,8 +57,7 @@ class DeviceArray(Keeper, _core.BufferExporter):
     What can be checked is: an address of zero, one that is not aligned, one where nothing is
     mapped, and device memory that the driver does not know all fail.
 
-    Whatever fails leaves a status in :meth:`last_status`; an argument of a wrong type raises
-    TypeError.
+    What else fails leaves a status in :meth:`last_status`.
 
     Examples
     --------

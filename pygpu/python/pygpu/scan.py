@@ -320,6 +320,15 @@ class InclusiveScanKernel(_ScanKernel):
     devices : object, optional
         Not used.
 
+    Raises
+    ------
+    TypeError
+        A piece of source is no text.
+    ValueError
+        The dtype has no name in CUDA C.
+    Unsupported
+        An element is too large for the shared memory of a block.
+
     Examples
     --------
     >>> largest = InclusiveScanKernel(np.int32, "max(a, b)")
@@ -354,8 +363,12 @@ class ExclusiveScanKernel(_ScanKernel):
 
     Raises
     ------
+    TypeError
+        A piece of source is no text.
     ValueError
-        There is no neutral element.
+        There is no neutral element, or the dtype has no name in CUDA C.
+    Unsupported
+        An element is too large for the shared memory of a block.
 
     Examples
     --------
