@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Recorded work that can be launched again and again (`cuGraphInstantiate`,
 /// `hipGraphInstantiate`): what `Stream.capture` records.
 ///
-/// The graph keeps the memory of the arrays and allocations that the work uses, even if they are
-/// freed, and a launch is ordered behind other work on it. Memory that a kernel was given as a
-/// plain address is the program's to keep.
+/// The graph keeps the memory of the arrays and allocations that the work uses, even if they
+/// are freed, and a launch is ordered behind other work on it. Memory that a kernel was given
+/// as a plain address is the program's to keep. PyCUDA has no such class.
 ///
 /// Examples
 /// --------
@@ -85,6 +85,7 @@ impl PyGraph {
 /// The context manager of `Stream.capture`, which begins a capture and ends it.
 ///
 /// It can be used for one capture after another; each `with` statement binds a new `Graph`.
+/// PyCUDA has no such class.
 ///
 /// Examples
 /// --------

@@ -27,6 +27,8 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// A queue of work that the device runs in order (`cuStreamCreateWithPriority`,
 /// `hipStreamCreateWithPriority`).
 ///
+/// PyCUDA's streams have no `priority`.
+///
 /// Parameters
 /// ----------
 /// flags : int
@@ -228,6 +230,8 @@ impl PyStream {
 
     /// Starts to record work instead of running it (`cuStreamBeginCapture`).
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// mode : {"thread_local", "global", "relaxed"}, optional
@@ -248,6 +252,8 @@ impl PyStream {
 
     /// Ends the recording and returns what was recorded (`cuStreamEndCapture`).
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Returns
     /// -------
     /// Graph
@@ -265,6 +271,7 @@ impl PyStream {
     ///
     /// Operations are queued on the stream of their arrays: make these on the stream, or use
     /// `GPUArray.on`. The recording ends with the body; if that raises, the recording is dropped.
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------
@@ -305,6 +312,8 @@ impl PyStream {
     }
 
     /// Returns True between `begin_capture` and `end_capture`.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Returns
     /// -------

@@ -295,7 +295,7 @@ def set_elements(a: GPUArray, index: Any, value: Any) -> None:
 def flatnonzero(a: GPUArray) -> GPUArray:
     """Returns the indices of the elements that are not zero, of the array read as along one axis.
 
-    Waits for the number of these elements.
+    Waits for the number of these elements. PyCUDA has no such function.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def nonzero(a: GPUArray) -> tuple[GPUArray, ...]:
     """Returns the indices of the elements that are not zero: for each axis an array of them, in C
     order.
 
-    Waits for the number of these elements.
+    Waits for the number of these elements. PyCUDA has no such function.
 
     Parameters
     ----------
@@ -366,6 +366,8 @@ def compress(
     condition: Any, a: GPUArray, axis: int | None = None, out: GPUArray | None = None
 ) -> GPUArray:
     """Returns the elements along an axis at which a condition is true. Waits for their number.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

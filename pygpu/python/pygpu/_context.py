@@ -377,6 +377,8 @@ class Context:
     def trim_memory(keep: int = 0) -> None:
         """Returns memory that arrays no longer use to the driver, or on the host to the system.
 
+        PyCUDA has no such method.
+
         Parameters
         ----------
         keep : int

@@ -91,6 +91,8 @@ def full(
 ) -> GPUArray:
     """Returns a new array, every element of one value.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     shape : int or sequence of int
@@ -335,6 +337,8 @@ def full_like(
 ) -> GPUArray:
     """Returns a new array like another, every element of one value.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     other_ary : GPUArray
@@ -376,6 +380,8 @@ def full_like(
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GPUArray:
     """Returns a matrix with ones on a diagonal and zeros elsewhere.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     N, M : int
@@ -414,6 +420,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = np.float64) -> GP
 def identity(n: int, dtype: Any = np.float64) -> GPUArray:
     """Returns the square matrix with ones on the main diagonal and zeros elsewhere.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     n : int
@@ -449,6 +457,8 @@ def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None
 ) -> GPUArray:
     """Returns evenly spaced numbers from ``start`` to ``stop``.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

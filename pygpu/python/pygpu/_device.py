@@ -112,6 +112,8 @@ class Device:
         """Returns what names the device and no other one (``cuDeviceGetUuid``,
         ``hipDeviceGetUuid``).
 
+        PyCUDA has no such method.
+
         Returns
         -------
         str or None

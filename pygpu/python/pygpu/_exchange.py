@@ -163,7 +163,8 @@ def _wait(stream: Stream, handle: int, owner: Any = None) -> None:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> GPUArray:
     """Returns an array of another library as a ``GPUArray``, by DLPack.
 
-    Work on the result is ordered behind what the other library has queued on the array.
+    Work on the result is ordered behind what the other library has queued on the array. PyCUDA
+    has no such function.
 
     Parameters
     ----------
@@ -280,6 +281,8 @@ def _array_at(
 
 def from_cuda_array_interface(x: Any, /, *, sync: bool = True) -> GPUArray:
     """Returns an array of another library as a ``GPUArray``, by ``__cuda_array_interface__``.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

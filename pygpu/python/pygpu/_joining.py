@@ -86,6 +86,8 @@ def stack(arrays: Any, axis: int = 0, allocator: Any = None) -> GPUArray:
 def hstack(tup: Any) -> GPUArray:
     """Joins arrays along the second axis; along the only one where they have one.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     tup : sequence of GPUArray
@@ -115,6 +117,8 @@ def hstack(tup: Any) -> GPUArray:
 
 def vstack(tup: Any) -> GPUArray:
     """Joins arrays along the first axis; those of one axis become rows.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -146,6 +150,8 @@ def vstack(tup: Any) -> GPUArray:
 
 def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
     """Splits an array into views, as even as can be.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -200,6 +206,8 @@ def array_split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[
 
 def split(ary: GPUArray, indices_or_sections: Any, axis: int = 0) -> list[GPUArray]:
     """Splits an array into views of equal size, or at indices.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

@@ -25,6 +25,8 @@ def clip(
 ) -> GPUArray:
     """Returns the elements, or the bounds where these are nearer to the others.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -79,6 +81,8 @@ def _kind_of(value: Any) -> Any:
 def round(a: GPUArray, decimals: int = 0, out: GPUArray | None = None) -> GPUArray:
     """Returns the elements rounded to a number of decimal places, halves to even.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -117,6 +121,8 @@ def nan_to_num(
     x: GPUArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> GPUArray:
     """Replaces what is no finite number.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -164,6 +170,8 @@ def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> GPUArray:
     """Returns True where two elements differ by little.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -216,6 +224,8 @@ def allclose(
 ) -> bool:
     """Returns True if all elements of two arrays differ by little; waits for the device.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a, b : GPUArray or number
@@ -248,6 +258,8 @@ def allclose(
 
 def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
     """Returns True if two arrays have the same shape and elements; waits for the device.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -282,6 +294,8 @@ def array_equal(a1: GPUArray, a2: GPUArray, equal_nan: bool = False) -> bool:
 
 def diff(a: GPUArray, n: int = 1, axis: int = -1) -> GPUArray:
     """Returns the differences of neighbours along an axis.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

@@ -43,6 +43,8 @@ def argmin(
     """Returns the index of the smallest element, along an axis or of all; of the first NaN if any
     element is.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -85,6 +87,8 @@ def argmax(
 ) -> GPUArray:
     """Returns the index of the largest element, along an axis or of all; of the first NaN if any
     element is.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

@@ -17,6 +17,8 @@ from ._views import broadcast_to, diagonal
 def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
     """Returns a copy with the elements moved along axes; those beyond the end come in front.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -68,6 +70,8 @@ def roll(a: GPUArray, shift: Any, axis: Any = None) -> GPUArray:
 def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
     """Repeats each element.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -108,6 +112,8 @@ def repeat(a: GPUArray, repeats: int, axis: int | None = None) -> GPUArray:
 
 def tile(A: GPUArray, reps: Any) -> GPUArray:
     """Repeats an array as tiles.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -158,6 +164,8 @@ def trace(
     out: GPUArray | None = None,
 ) -> GPUArray:
     """Returns the sum along a diagonal.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -212,6 +220,8 @@ def _triangle(m: GPUArray, k: int, is_lower: bool) -> GPUArray:
 def tril(m: GPUArray, k: int = 0) -> GPUArray:
     """Returns a copy with zeros above a diagonal.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     m : GPUArray
@@ -243,6 +253,8 @@ def tril(m: GPUArray, k: int = 0) -> GPUArray:
 
 def triu(m: GPUArray, k: int = 0) -> GPUArray:
     """Returns a copy with zeros below a diagonal.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

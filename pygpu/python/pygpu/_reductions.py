@@ -80,6 +80,8 @@ def prod(
 ) -> GPUArray:
     """Returns the product of the elements, along axes or of all, as numpy does.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -130,6 +132,8 @@ def any(
 ) -> GPUArray:
     """Returns True if any element is not zero, along axes or of all.
 
+    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
+
     Parameters
     ----------
     a : GPUArray
@@ -178,6 +182,8 @@ def all(
 ) -> GPUArray:
     """Returns True if no element is zero, along axes or of all.
 
+    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
+
     Parameters
     ----------
     a : GPUArray
@@ -225,6 +231,8 @@ def min(
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the smallest element, along axes or of all; NaN if any element is.
+
+    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
 
     Parameters
     ----------
@@ -275,6 +283,8 @@ def max(
 ) -> GPUArray:
     """Returns the largest element, along axes or of all; NaN if any element is.
 
+    PyCUDA's function has no ``axis``, ``out`` and ``keepdims``: it combines all elements.
+
     Parameters
     ----------
     a : GPUArray
@@ -320,6 +330,8 @@ def ptp(
     a: GPUArray, axis: Any = None, out: GPUArray | None = None, keepdims: bool = False
 ) -> GPUArray:
     """Returns the distance from the smallest to the largest element, along axes or of all.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -378,6 +390,8 @@ def mean(
 ) -> GPUArray:
     """Returns the mean of the elements, along axes or of all.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -429,6 +443,8 @@ def var(
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the variance of the elements, along axes or of all.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -484,6 +500,8 @@ def std(
 ) -> GPUArray:
     """Returns the standard deviation of the elements, along axes or of all.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -527,6 +545,8 @@ def std(
 
 def count_nonzero(a: GPUArray, axis: Any = None, *, keepdims: bool = False) -> GPUArray:
     """Returns how many elements are not zero, along axes or of all.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -576,6 +596,8 @@ def nansum(
 ) -> GPUArray:
     """Returns the sum of the elements that are numbers, along axes or of all.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -620,6 +642,8 @@ def nanprod(
     keepdims: bool = False,
 ) -> GPUArray:
     """Returns the product of the elements that are numbers, along axes or of all.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

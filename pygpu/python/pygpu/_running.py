@@ -32,6 +32,8 @@ def cumsum(
 ) -> GPUArray:
     """Returns the running sums along an axis.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -79,6 +81,8 @@ def cumprod(
     allocator: Any = None,
 ) -> GPUArray:
     """Returns the running products along an axis.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
     """Returns the elements in ascending order along an axis, in a new array.
 
     NaN is last. Complex numbers are ordered by their real parts, then by their imaginary ones.
-    Equal elements keep their order.
+    Equal elements keep their order. PyCUDA has no such function.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def sort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArra
 def argsort(a: GPUArray, axis: int | None = -1, kind: str | None = None) -> GPUArray:
     """Returns the indices that sort the elements along an axis.
 
-    Equal elements keep their order.
+    Equal elements keep their order. PyCUDA has no such function.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ class Status:
     """What a call of a driver returned: a number, and whose it is.
 
     A status is true if the call did what was asked. It equals, and hashes as, its number.
+    PyCUDA has no such class.
 
     Parameters
     ----------

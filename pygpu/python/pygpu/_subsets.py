@@ -57,9 +57,9 @@ def matmul(
 ) -> GPUArray:
     """Returns the product of matrices, by numpy's rules; ``a @ b`` is the same.
 
-    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library is
-    there (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does; on the host the crate
-    ``matrixmultiply`` does.
+    On a GPU cuBLAS or rocBLAS multiplies floating-point and complex numbers where the library
+    is there (``PYGPU_CUBLAS``, ``PYGPU_ROCBLAS``), else a kernel does; on the host the crate
+    ``matrixmultiply`` does. PyCUDA has no such function.
 
     Parameters
     ----------

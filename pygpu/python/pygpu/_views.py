@@ -87,6 +87,8 @@ def reshape(a: GPUArray, *shape: Any, **kwargs: Any) -> GPUArray:
 def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
     """Returns the view with two axes exchanged.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -120,6 +122,8 @@ def swapaxes(a: GPUArray, axis1: int, axis2: int) -> GPUArray:
 
 def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
     """Returns the view with some axes at other positions, the others in their order.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -163,6 +167,8 @@ def moveaxis(a: GPUArray, source: Any, destination: Any) -> GPUArray:
 def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
     """Returns a view with new axes of extent 1.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     a : GPUArray
@@ -196,6 +202,8 @@ def expand_dims(a: GPUArray, axis: Any) -> GPUArray:
 
 def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
     """Returns a view that repeats the elements to a larger shape, by numpy's rule.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -235,6 +243,8 @@ def broadcast_to(array: GPUArray, shape: Any) -> GPUArray:
 def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
     """Returns views of arrays that all have the shape which they broadcast to.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     *args : GPUArray
@@ -266,6 +276,8 @@ def broadcast_arrays(*args: GPUArray) -> tuple[GPUArray, ...]:
 
 def flip(m: GPUArray, axis: Any = None) -> GPUArray:
     """Returns the view with the elements along axes in reverse order.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------
@@ -300,6 +312,8 @@ def flip(m: GPUArray, axis: Any = None) -> GPUArray:
 def fliplr(m: GPUArray) -> GPUArray:
     """Returns the view with the elements along the second axis in reverse order.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     m : GPUArray
@@ -332,6 +346,8 @@ def fliplr(m: GPUArray) -> GPUArray:
 def flipud(m: GPUArray) -> GPUArray:
     """Returns the view with the elements along the first axis in reverse order.
 
+    PyCUDA has no such function.
+
     Parameters
     ----------
     m : GPUArray
@@ -363,6 +379,8 @@ def flipud(m: GPUArray) -> GPUArray:
 
 def diagonal(a: GPUArray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> GPUArray:
     """Returns the diagonal of two axes.
+
+    PyCUDA has no such function.
 
     Parameters
     ----------

@@ -259,6 +259,12 @@ class XORWOWRandomNumberGenerator(PseudoRandomNumberGenerator):
     TypeError
         The seeds are no GPUArray of int32 of that length.
 
+    Notes
+    -----
+    Seeds, sequences and words are those of cuRAND's generator, which PyCUDA calls. The number of
+    states is the same on every device, PyCUDA's depends on the device: the same seeds make other
+    arrays there, and one array on every backend here.
+
     Examples
     --------
     >>> import pygpu.autoinit
@@ -292,6 +298,12 @@ class MRG32k3aRandomNumberGenerator(PseudoRandomNumberGenerator):
     ------
     TypeError
         The seeds are no GPUArray of int32 of that length.
+
+    Notes
+    -----
+    Seeds, sequences and words are those of cuRAND's generator, which PyCUDA calls. The number of
+    states is the same on every device, PyCUDA's depends on the device: the same seeds make other
+    arrays there, and one array on every backend here.
 
     Examples
     --------
@@ -380,6 +392,11 @@ class Sobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     TypeError
         The vectors are of another dtype or shape.
 
+    Notes
+    -----
+    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
+    the arrays.
+
     Examples
     --------
     >>> import pygpu.autoinit
@@ -411,6 +428,11 @@ class Sobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors are of another dtype or shape.
+
+    Notes
+    -----
+    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
+    the arrays.
 
     Examples
     --------
@@ -444,6 +466,11 @@ class ScrambledSobol32RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors or constants are of another dtype or shape.
+
+    Notes
+    -----
+    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
+    the arrays.
 
     Examples
     --------
@@ -482,6 +509,11 @@ class ScrambledSobol64RandomNumberGenerator(QuasiRandomNumberGenerator):
     ------
     TypeError
         The vectors or constants are of another dtype or shape.
+
+    Notes
+    -----
+    PyCUDA's number of states depends on the device; here it is the same on every one, and so are
+    the arrays.
 
     Examples
     --------

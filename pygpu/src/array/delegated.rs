@@ -41,6 +41,8 @@ methods! {
     /// Returns the index of the smallest element, along an axis or of all; of the first NaN if any
     /// element is.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// axis : int, optional
@@ -71,6 +73,8 @@ methods! {
     /// Returns the index of the largest element, along an axis or of all; of the first NaN if any
     /// element is.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// axis : int, optional
@@ -99,6 +103,8 @@ methods! {
     /// array(2)
     argmax "($self, axis=None, out=None, *, keepdims=False)";
     /// Returns the running sums along an axis.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------
@@ -133,6 +139,8 @@ methods! {
     cumsum "($self, axis=None, dtype=None, out=None, *, stream=None, allocator=None)";
     /// Returns the running products along an axis.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// axis : int, optional
@@ -166,6 +174,8 @@ methods! {
     cumprod "($self, axis=None, dtype=None, out=None, *, stream=None, allocator=None)";
     /// Returns the elements, or the bounds where these are nearer to the others.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// a_min, a_max : number or GPUArray, optional
@@ -195,6 +205,8 @@ methods! {
     clip "($self, a_min=None, a_max=None, out=None, *, min=None, max=None)";
     /// Repeats each element.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// repeats : int
@@ -223,6 +235,8 @@ methods! {
     repeat "($self, repeats, axis=None)";
     /// Returns the view with two axes exchanged.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// axis1, axis2 : int
@@ -245,6 +259,8 @@ methods! {
     /// (3, 2)
     swapaxes "($self, axis1, axis2)";
     /// Returns the diagonal of two axes.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------
@@ -270,6 +286,8 @@ methods! {
     /// array([1., 1.])
     diagonal "($self, offset=0, axis1=0, axis2=1)";
     /// Returns the sum along a diagonal.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------

@@ -104,6 +104,8 @@ fn rounded(array: &Array, decimals: i32) -> gpuarray::Result<Array> {
 impl GPUArray {
     /// Returns one element as a Python number. Waits for it.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// *args : int or tuple of int
@@ -137,6 +139,8 @@ impl GPUArray {
     /// Returns the elements as nested lists of Python numbers, as numpy's `tolist`. Waits for
     /// them.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Returns
     /// -------
     /// list or number
@@ -152,6 +156,8 @@ impl GPUArray {
     }
 
     /// Returns the elements rounded to a number of decimals, halves to even, in a new array.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------

@@ -327,6 +327,8 @@ without_dtype! {
 impl GPUArray {
     /// Returns the mean of the elements, along axes or of all.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// axis : int or tuple of int, optional
@@ -380,6 +382,8 @@ impl GPUArray {
 
     /// Returns the variance of the elements, along axes or of all: the mean square of the distances
     /// from the mean.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------
@@ -436,6 +440,8 @@ impl GPUArray {
     }
 
     /// Returns the standard deviation of the elements, along axes or of all.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------

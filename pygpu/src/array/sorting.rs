@@ -54,6 +54,8 @@ pub(crate) fn sorted<'py>(
 impl GPUArray {
     /// Sorts the elements in place, in ascending order along an axis.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Parameters
     /// ----------
     /// axis : int, optional
@@ -84,6 +86,8 @@ impl GPUArray {
     }
 
     /// Returns the indices that sort the elements along an axis, as an array of int64.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------
@@ -124,6 +128,8 @@ impl GPUArray {
 
     /// Returns the indices of the elements that are not zero, as `gpuarray.nonzero`.
     ///
+    /// PyCUDA has no such method.
+    ///
     /// Returns
     /// -------
     /// tuple of GPUArray
@@ -147,6 +153,8 @@ impl GPUArray {
     }
 
     /// Returns the elements along an axis at which a condition is true, as `gpuarray.compress`.
+    ///
+    /// PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------

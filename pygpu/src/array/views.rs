@@ -190,7 +190,7 @@ impl GPUArray {
     /// Returns an array over the same elements whose operations are queued on a stream.
     ///
     /// Memory is ordered among streams as ever: the operations run behind earlier uses of the
-    /// elements on other streams, and later uses run behind them.
+    /// elements on other streams, and later uses run behind them. PyCUDA has no such method.
     ///
     /// Parameters
     /// ----------

@@ -34,10 +34,30 @@ use std::time::Instant;
 
 /// A kernel: a function that the device runs, which `Module.get_function` returns.
 ///
-/// A call takes the arguments: arrays and other device memory, numpy's scalars, whose types tell
-/// their sizes, and host arrays in `In`, `Out` and `InOut`; then `block`, the threads of a block,
-/// `grid`, the blocks of the grid, `shared`, bytes of dynamic shared memory, and `stream`.
-/// `prepare` fixes the types, so that `prepared_call` takes plain Python numbers and costs less.
+/// A call launches it: `function(*args, block, grid=(1, 1), stream=None, shared=0, texrefs=None,
+/// time_kernel=False)`. `prepare` fixes the types of the arguments, so that `prepared_call` takes
+/// plain Python numbers and costs less.
+///
+/// Notes
+/// -----
+/// A call takes
+///
+/// - `args`, the kernel's arguments: arrays and other device memory, numpy's scalars, whose types
+///   tell their sizes, records and arrays of numpy as structures, and host arrays in `In`, `Out`
+///   and `InOut`;
+/// - `block`, a tuple of one to three extents of a block, in threads; it has to be there;
+/// - `grid`, a tuple of one to three extents of the grid, in blocks;
+/// - `stream`, where the kernel is queued; the default stream without it;
+/// - `shared`, bytes of dynamic shared memory of a block;
+/// - `texrefs`, the texture references that the kernel reads, which are only checked to be some;
+/// - `time_kernel`, True to wait for the kernel and return the seconds that it took. Else the call
+///   returns None once the kernel is queued; without a stream, once host arrays are copied back.
+///
+/// It raises `ValueError` without `block` and for an unknown keyword, `TypeError` for an argument
+/// of a type that no kernel takes, `LogicError` for another number of arguments than the kernel
+/// has, a launch configuration that the device does not have, and memory that was freed,
+/// `LaunchError` for a kernel that cannot be started, and `AssertionError` for `time_kernel` with
+/// a stream. PyCUDA does not count the arguments.
 ///
 /// Examples
 /// --------

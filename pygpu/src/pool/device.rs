@@ -175,9 +175,9 @@ impl PooledDeviceAllocation {
 
 /// A pool of device memory: blocks that are freed are kept for the next request of their size.
 ///
-/// Memory may be used on any stream: whoever gets it next is ordered behind its earlier users. A
-/// pool has memory of one device, that of its first request. Its method `allocate` is an allocator
-/// of arrays.
+/// Memory may be used on any stream: whoever gets it next is ordered behind its earlier users,
+/// which in PyCUDA is the program's concern. A pool has memory of one device, that of its first
+/// request. Its method `allocate` is an allocator of arrays.
 ///
 /// Examples
 /// --------

@@ -60,7 +60,8 @@ impl PageLockedAllocator {
 
 /// A pool of page-locked memory: blocks that are freed are kept for the next request of their size.
 ///
-/// A block goes back to the pool behind the copies that were queued when its array went.
+/// A block goes back to the pool behind the copies that were queued when its array went. In
+/// PyCUDA the program has to wait for them.
 ///
 /// Parameters
 /// ----------
