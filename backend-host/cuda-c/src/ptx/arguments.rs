@@ -68,6 +68,12 @@ impl Writer<'_, '_> {
                     false => Err(mismatch(own, kind)),
                 }
             }
+            Value::Bound(_) if kind.class == Class::Float => {
+                Err(format!("has an integer for a number of type .{}", kind.name))
+            }
+            Value::Bound(number) if kind.class == Class::Predicate => {
+                Ok(format!("(gpuarray_v{number} != 0)"))
+            }
             Value::Bound(number) => Ok(as_kind(&format!("({HEADER}b64)gpuarray_v{number}"))),
             Value::Integer(value) if kind.class == Class::Predicate => {
                 Ok(if *value != 0 { "true".into() } else { "false".into() })

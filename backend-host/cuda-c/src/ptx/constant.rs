@@ -1,4 +1,4 @@
-//! Constant expressions of PTX: of 64 bits, with the operators of C.
+//! Constant expressions of PTX: of 64 bits, with or without a sign, with the operators of C.
 
 use super::lexer::{Lexeme, Token};
 
@@ -14,7 +14,25 @@ const DEEPEST: usize = 64;
 /// # Errors
 /// A text that says what is wrong.
 pub(super) fn read(left: &mut &[Token]) -> Result<i64, String> {
-    binary(left, 0, DEEPEST)
+    Ok(binary(left, 0, DEEPEST)?.bits)
+}
+
+/// A number: `.s64`, or `.u64` if it is written with `U` or too large for a sign, or computed from one that is.
+#[derive(Clone, Copy)]
+struct Number {
+    bits: i64,
+    is_unsigned: bool,
+}
+
+impl Number {
+    fn signed(bits: i64) -> Number {
+        Number { bits, is_unsigned: false }
+    }
+
+    /// A shift by this number, which is read without a sign.
+    fn distance(self) -> Option<u32> {
+        u32::try_from(self.bits as u64).ok()
+    }
 }
 
 fn mark(left: &[Token], at: usize) -> Option<char> {
@@ -39,23 +57,32 @@ fn operator(left: &[Token]) -> Option<(u8, char, usize)> {
     }
 }
 
-fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<i64, String> {
+fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, String> {
     let mut value = unary(left, depth)?;
     while let Some((strength, operator, count)) = operator(left).filter(|it| it.0 > weakest) {
         *left = &left[count..];
         let other = binary(left, strength, deeper(depth)?)?;
-        value = match operator {
-            '|' => value | other,
-            '^' => value ^ other,
-            '&' => value & other,
-            '<' => value.checked_shl(other as u32).unwrap_or(0),
-            '>' => value.checked_shr(other as u32).unwrap_or(0),
-            '+' => value.wrapping_add(other),
-            '-' => value.wrapping_sub(other),
-            '*' => value.wrapping_mul(other),
-            _ if other == 0 => return Err("divides by zero in a constant".into()),
-            _ => value.wrapping_div(other),
+        let (a, b) = (value.bits, other.bits);
+        let is_shift = matches!(operator, '<' | '>');
+        let is_logic = matches!(operator, '|' | '^' | '&');
+        let is_unsigned = value.is_unsigned || is_logic || (other.is_unsigned && !is_shift);
+        let bits = match operator {
+            '|' => a | b,
+            '^' => a ^ b,
+            '&' => a & b,
+            '<' => other.distance().and_then(|it| a.checked_shl(it)).unwrap_or(0),
+            '>' if is_unsigned => {
+                other.distance().and_then(|it| (a as u64).checked_shr(it)).unwrap_or(0) as i64
+            }
+            '>' => other.distance().and_then(|it| a.checked_shr(it)).unwrap_or(0),
+            '+' => a.wrapping_add(b),
+            '-' => a.wrapping_sub(b),
+            '*' => a.wrapping_mul(b),
+            _ if b == 0 => return Err("divides by zero in a constant".into()),
+            _ if is_unsigned => (a as u64 / b as u64) as i64,
+            _ => a.wrapping_div(b),
         };
+        value = Number { bits, is_unsigned };
     }
     Ok(value)
 }
@@ -64,16 +91,21 @@ fn deeper(depth: usize) -> Result<usize, String> {
     depth.checked_sub(1).ok_or_else(|| "has a constant with too many parentheses".into())
 }
 
-fn unary(left: &mut &[Token], depth: usize) -> Result<i64, String> {
+fn unary(left: &mut &[Token], depth: usize) -> Result<Number, String> {
     let Some(first) = left.first() else { return Err("is missing an operand".into()) };
     *left = &left[1..];
+    let mut same = |function: fn(i64) -> i64| {
+        let value = unary(left, deeper(depth)?)?;
+        Ok::<_, String>(Number { bits: function(value.bits), ..value })
+    };
     Ok(match &first.lexeme {
-        Lexeme::Integer(value) => *value as i64,
-        Lexeme::Word(name) if name == WARP_SIZE => LANES,
-        Lexeme::Mark('-') => unary(left, deeper(depth)?)?.wrapping_neg(),
-        Lexeme::Mark('+') => unary(left, deeper(depth)?)?,
-        Lexeme::Mark('~') => !unary(left, deeper(depth)?)?,
-        Lexeme::Mark('!') => i64::from(unary(left, deeper(depth)?)? == 0),
+        Lexeme::Integer(value) => Number::signed(*value as i64),
+        Lexeme::Unsigned(value) => Number { bits: *value as i64, is_unsigned: true },
+        Lexeme::Word(name) if name == WARP_SIZE => Number::signed(LANES),
+        Lexeme::Mark('-') => same(i64::wrapping_neg)?,
+        Lexeme::Mark('+') => same(|it| it)?,
+        Lexeme::Mark('~') => same(|it| !it)?,
+        Lexeme::Mark('!') => Number::signed(same(|it| i64::from(it == 0))?.bits),
         Lexeme::Mark('(') => {
             let value = binary(left, 0, deeper(depth)?)?;
             if mark(left, 0) != Some(')') {

@@ -12,6 +12,8 @@ pub(super) enum Lexeme {
     /// An operand of the statement, by its number.
     Bound(usize),
     Integer(u64),
+    /// An integer with the suffix `U`, or too large for a sign.
+    Unsigned(u64),
     /// `0f3F800000`, by its bits.
     Single(u32),
     /// `0d3FF0000000000000` and `1.5`.
@@ -202,5 +204,7 @@ fn number(text: &str) -> Option<Lexeme> {
             radix == 10 && text.bytes().all(|it| it.is_ascii_digit() || b".eE+-".contains(&it));
         return is_decimal.then(|| text.parse().ok().map(Lexeme::Double)).flatten();
     }
-    u64::from_str_radix(digits, radix).ok().map(Lexeme::Integer)
+    let value = u64::from_str_radix(digits, radix).ok()?;
+    let is_unsigned = text.ends_with('U') || i64::try_from(value).is_err();
+    Some(if is_unsigned { Lexeme::Unsigned(value) } else { Lexeme::Integer(value) })
 }

@@ -142,6 +142,15 @@ fn holds_all(to: Type, from: Type) -> bool {
 
 /// Conversions that lose digits say how.
 fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String> {
+    let roundings = ["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna"];
+    if modifiers.iter().filter(|it| roundings.contains(it)).count() > 1 {
+        return Err("rounds in more than one way".into());
+    }
+    if to.name == "tf32"
+        && (from.name != "f32" || modifiers.iter().any(|it| matches!(*it, "rm" | "rp")))
+    {
+        return Err("is not there; to .tf32 are .rna, .rn and .rz from .f32".into());
+    }
     let to_integer = modifiers.iter().any(|it| matches!(*it, "rni" | "rzi" | "rmi" | "rpi"));
     let to_float = modifiers.iter().any(|it| matches!(*it, "rn" | "rz" | "rm" | "rp" | "rna"));
     let is_integer = |it: Type| it.class == Class::Integer;
@@ -165,6 +174,9 @@ fn check_rounding(modifiers: &[&str], to: Type, from: Type) -> Result<(), String
             Err("says no rounding; allowed are .rn, .rz, .rm and .rp".into())
         }
         (false, false) if !narrows && to_float => Err("rounds where nothing is lost".into()),
+        (false, false) if to_integer && to.name != from.name => {
+            Err("rounds to whole numbers of another type".into())
+        }
         (false, true) if to_integer => Err("rounds to integers what is one".into()),
         _ => Ok(()),
     }

@@ -101,7 +101,7 @@ pub(super) fn read(text: &str, tokens: &[Token]) -> Result<Vec<Placed>, Wrong> {
                 at += 2;
             }
             (Lexeme::Mark('.'), Some(Lexeme::Word(directive))) => {
-                let end = statement_end(tokens, at)?;
+                let end = statement_end(text, tokens, at)?;
                 match directive.as_str() {
                     "reg" => place(registers(&tokens[at + 2..end], start)?),
                     "pragma" | "loc" | "file" => {}
@@ -117,7 +117,7 @@ pub(super) fn read(text: &str, tokens: &[Token]) -> Result<Vec<Placed>, Wrong> {
                 at = end + 1;
             }
             (Lexeme::Mark('@') | Lexeme::Word(_), _) => {
-                let end = statement_end(tokens, at)?;
+                let end = statement_end(text, tokens, at)?;
                 place(Item::Instruction(instruction(text, &tokens[at..end])?));
                 at = end + 1;
             }
@@ -140,11 +140,12 @@ fn unbalanced() -> String {
 }
 
 /// The semicolon that ends what begins at a token.
-fn statement_end(tokens: &[Token], at: usize) -> Result<usize, Wrong> {
+fn statement_end(text: &str, tokens: &[Token], at: usize) -> Result<usize, Wrong> {
     let found = tokens[at..].iter().position(|it| it.lexeme == Lexeme::Mark(';'));
-    found
-        .map(|it| at + it)
-        .ok_or_else(|| (tokens[at].start, "inline PTX: a semicolon is missing".into()))
+    found.map(|it| at + it).ok_or_else(|| {
+        let start = tokens[at].start;
+        (start, format!("inline PTX: a semicolon is missing behind '{}'", shown(&text[start..])))
+    })
 }
 
 /// `.type a, b<4>`
@@ -174,15 +175,21 @@ fn registers(tokens: &[Token], start: usize) -> Result<Item, Wrong> {
 /// The most characters of an instruction in a message.
 const SHOWN: usize = 80;
 
-fn instruction(text: &str, tokens: &[Token]) -> Result<Instruction, Wrong> {
-    let start = tokens[0].start;
-    let end = tokens.last().map_or(start, |it| it.end);
-    let whole: Vec<&str> = text[start..end].split_whitespace().collect();
+/// A part of the text on one line, for messages.
+fn shown(text: &str) -> String {
+    let whole: Vec<&str> = text.split_whitespace().collect();
     let mut shown: String = whole.join(" ");
     if let Some((cut, _)) = shown.char_indices().nth(SHOWN) {
         shown.truncate(cut);
         shown.push_str("...");
     }
+    shown
+}
+
+fn instruction(text: &str, tokens: &[Token]) -> Result<Instruction, Wrong> {
+    let start = tokens[0].start;
+    let end = tokens.last().map_or(start, |it| it.end);
+    let shown = shown(&text[start..end]);
     let wrong = |what: &str| (start, format!("inline PTX: '{shown}' {what}"));
     let mut rest = tokens;
     let mut guard = None;

@@ -25,6 +25,8 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
         at: usize,
         is_namespace: bool,
         is_device: bool,
+        /// Where what it belongs to begins.
+        head: usize,
     }
     let mut found = Vec::new();
     let mut open: Vec<Brace> = Vec::new();
@@ -38,12 +40,14 @@ pub(super) fn find(tokens: &Tokens<'_>) -> Vec<Site> {
                     || (head..at).any(|it| DEVICE.contains(&tokens.at(it)));
                 let is_namespace = (head..at).any(|it| tokens.at(it) == "namespace")
                     || (at >= 2 && tokens.at(at - 2) == "extern");
-                open.push(Brace { at, is_namespace, is_device });
+                open.push(Brace { at, is_namespace, is_device, head });
                 head = at + 1;
             }
             "}" => {
-                open.pop();
-                head = at + 1;
+                let brace = open.pop();
+                // Values in braces, of a parameter or in front of a constructor's body, end no declaration.
+                let goes_on = matches!(tokens.at(at + 1), "," | ")" | "{" | "..." | ">");
+                head = brace.filter(|_| goes_on).map_or(at + 1, |it| it.head);
             }
             ";" => head = at + 1,
             _ if is_statement(tokens, at) => {
@@ -174,6 +178,12 @@ pub(super) fn read(tokens: &Tokens<'_>, at: usize) -> Result<Statement, (usize, 
     }
     if sections[0].is_empty() {
         return Err((open, "asm needs a string".into()));
+    }
+    if let Some(inner) = (open + 1..close).find(|&it| is_statement(tokens, it)) {
+        return Err((
+            inner,
+            "an operand of asm holds another asm statement; compute it before".into(),
+        ));
     }
     for (number, section) in sections.iter().enumerate().skip(1) {
         for part in parts(tokens, section.clone()) {

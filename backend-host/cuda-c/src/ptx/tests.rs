@@ -58,6 +58,10 @@ fn only_functions_of_the_device_must_be_ptx() {
     assert_eq!(translated(host).expect("it stays"), host);
     let device = format!("__gpuarray_variable__ {host}");
     assert!(translated(&device).is_err());
+    for head in ["A(int x) : a{x}, b{x} ", "void f(A a = {}) ", "void f(A a = {1}, int b = 2) "] {
+        let text = format!("struct A {{ __gpuarray_variable__ {head}{{ asm(\"ret;\"); }} }};");
+        assert!(translated(&text).is_err(), "{text}");
+    }
     let plain = "void f() { asm(\"membar.gl;\"); }";
     assert!(translated(plain).expect("it is PTX").contains("cuda_c::ptx::membar"));
 }

@@ -376,6 +376,33 @@ fn halves() -> Vec<Case> {
     ]
 }
 
+/// A float of 13 bits less, each of whose two neighbours is tried: where the remainder counts as half, `tie` says whether
+/// the upper one is taken.
+fn to_tf32(x: u64, tie: impl Fn(u64) -> bool) -> u64 {
+    let x = x as u32 as u64;
+    let (below, rest) = (x / 0x2000, x % 0x2000);
+    match single(x) {
+        value if value.is_nan() => 0x7fff_ffff,
+        _ if rest > 0x1000 || (rest == 0x1000 && tie(below)) => (below + 1) * 0x2000,
+        _ => below * 0x2000,
+    }
+}
+
+fn tensor_floats() -> Vec<Case> {
+    let even = |below: u64| below % 2 == 1;
+    vec![
+        float_case("cvt.rna.tf32.f32 %0, %1;", 32, "r", |x| to_tf32(x[0], |_| true)),
+        float_case("cvt.rn.tf32.f32 %0, %1;", 32, "r", move |x| to_tf32(x[0], even)),
+        float_case("cvt.rz.tf32.f32 %0, %1;", 32, "r", |x| match single(x[0]).is_nan() {
+            true => 0x7fff_ffff,
+            false => x[0] & 0xffff_e000,
+        }),
+        float_case("cvt.rn.relu.tf32.f32 %0, %1;", 32, "r", move |x| {
+            if single(x[0]) <= 0.0 { 0 } else { to_tf32(x[0], even) }
+        }),
+    ]
+}
+
 /// What a device approximates is rounded once here.
 fn approximations() -> Vec<Case> {
     let functions: [(&str, Function); 3] =
@@ -393,6 +420,7 @@ pub(crate) fn cases() -> Vec<Case> {
     all.extend(comparisons());
     all.extend(to_integers());
     all.extend(halves());
+    all.extend(tensor_floats());
     all.extend(approximations());
     all
 }

@@ -64,9 +64,15 @@ extern "C" __global__ void k(int *out, int n) {
     asm("mov.b128 %0, {%1, %2};" : "=q"(wide) : "l"(5ll), "l"(6ll));
     out[i++] = (int)(wide >> 64);
     switch (n) { case 64: default: asm("mov.u32 %0, 4;" : "=r"(out[i++])); }
+    unsigned long long large;
+    asm("mov.u64 %0, (0xFFFFFFFFFFFFFFFF >> 60) + (0x8000000000000000 / 2 >> 62) + (-16U >> 60) + (-2 >> 1);" : "=l"(large));
+    out[i++] = (int)large;
+    asm("mov.u32 %0, 1 << 0x100000000;" : "=r"(out[i++]));
+    asm("{ .reg .pred p; setp.eq.and.u32 p, 1, 1, %1; selp.u32 %0, 5, 3, p; }" : "=r"(out[i++]) : "n"(256));
 }
 "#;
-    let expected = [-5, 1, 46, 0xffff, 42, 4097 * 2, 7, 16 + 97, 1, 6, 42, 4, -9, 6, 4];
+    let expected =
+        [-5, 1, 46, 0xffff, 42, 4097 * 2, 7, 16 + 97, 1, 6, 42, 4, -9, 6, 4, 15 + 1 + 15 - 1, 0, 5];
     assert_eq!(results(text, 1, expected.len()), expected);
 }
 
@@ -364,7 +370,30 @@ fn what_is_not_there_is_refused_by_name() {
             r#"asm("{ mov.u32 %0, 1;" : "=r"(out[0]));"#,
             "braces open and close in one asm statement",
         ),
-        (r#"asm("mov.u32 %0, 1" : "=r"(out[0]));"#, "a semicolon is missing"),
+        (
+            r#"asm("membar.gl; mov.u32 %0, 1" : "=r"(out[0]));"#,
+            "a semicolon is missing behind 'mov.u32 %0, 1'",
+        ),
+        (
+            r#"asm("add.f32 %0, %0, %1;" : "+f"(*(float *)out) : "n"(1));"#,
+            "has an integer for a number of type .f32",
+        ),
+        (
+            r#"asm("mov.u32 %0, %1;" : "=r"(out[0]) : "r"([] { asm volatile("nop"); return 1; }()));"#,
+            "an operand of asm holds another asm statement",
+        ),
+        (
+            r#"asm("cvt.rzi.f64.f32 %0, %1;" : "=d"(*(double *)out) : "f"(1.5f));"#,
+            "rounds to whole numbers of another type",
+        ),
+        (
+            r#"asm("cvt.rn.rz.f32.s32 %0, %1;" : "=f"(*(float *)out) : "r"(n));"#,
+            "rounds in more than one way",
+        ),
+        (
+            r#"asm("cvt.rna.tf32.s32 %0, %1;" : "=r"(out[0]) : "r"(n));"#,
+            "to .tf32 are .rna, .rn and .rz from .f32",
+        ),
         (r#"asm(".shared .b32 x;");"#, "the directive .shared is not there on the host"),
         (r#"asm(".reg .v4 x;");"#, "there are no registers of type .v4 on the host"),
         (

@@ -59,10 +59,12 @@ template <class M> static inline f32 to_float(f64 x) {
     else if constexpr (has<M, m_rp>) return __double2float_ru(x);
     else return __double2float_rn(x);
 }
-// To the nearest with 10 bits of fraction, halves away from zero.
-static inline tf32 to_tf32(f32 x) {
-    const u32 u = bits<u32>(x);
-    return {(u & 0x7fffffff) > 0x7f800000 ? 0x7fffffff : (u + ((u & 0x7f800000) == 0x7f800000 ? 0 : 0x1000)) & 0xffffe000};
+// To 10 bits of fraction; halves go away from zero, or with `rn` to the even one.
+template <class M> static inline tf32 to_tf32(f32 x) {
+    const u32 u = bits<u32>(has<M, m_relu> && x <= 0 ? 0.0f : x);
+    if ((u & 0x7fffffff) > 0x7f800000) return {0x7fffffff};
+    if (has<M, m_rz> || (u & 0x7f800000) == 0x7f800000) return {u & 0xffffe000};
+    return {(u + (has<M, m_rn> ? 0xfff + (u >> 13 & 1) : 0x1000)) & 0xffffe000};
 }
 
 // A number as a float whose last bit remembers what was cut off.
@@ -93,7 +95,7 @@ template <class M, class D, class T> static inline D cvt(T x) {
         if constexpr (has<M, m_relu>) value = value <= 0 ? 0.0f : value;
         return flushed<M>(D{D::Format::template narrow<rounding_of<M>>(value)});
     } else if constexpr (is_same<D, tf32>) {
-        return to_tf32(x);
+        return to_tf32<M>(x);
     } else if constexpr (is_float<T>) {
         if constexpr (is_same<D, T>) return finished<M>(whole<M>(flushed<M>(x)));
         else if constexpr (is_same<D, f32>) return finished<M>(to_float<M>(x));
