@@ -1,142 +1,256 @@
 //! Assignments to volatile arrays, for which the lanes of a warp meet.
 //!
 //! Programs from before `__syncwarp` let the lanes of a warp exchange values through volatile shared memory without
-//! a barrier: on a GPU all lanes read, then all write. So an assignment to an element of a volatile array or pointer,
-//! as a statement of its own, becomes a call of a function that waits for the other lanes in between
-//! (`include/cuda_c/volatile_writes.h`), which does so for shared memory alone. What is not read with certainty
+//! a barrier: on a GPU all lanes read, then all write. So an element of a volatile array or pointer that a statement
+//! assigns to becomes the argument of a function whose result waits for the other lanes when it is assigned to
+//! (`include/cuda_c/volatile_writes.h`), which it does for shared memory alone. What is not volatile after all is assigned
+//! to as before. Behind a branch with such a write the lanes meet again (`branches`). What is not read with certainty
 //! stays as it is.
 
-use crate::tokens::Tokens;
-use std::collections::HashSet;
+mod branches;
+mod names;
 
-const TOGETHER: &str = "::cuda_c::write_together";
-const AT_ONCE: &str = "::cuda_c::write_at_once";
+use crate::tokens::{Kind, Tokens};
+use names::Names;
+
+const TOGETHER: &str = "::cuda_c::together(";
+const AT_ONCE: &str = "::cuda_c::at_once(";
 
 /// Bytes of the text, and what to put in their place.
 pub(crate) type Edit = (usize, usize, String);
 
 /// Returns the edits of all such assignments, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
-    let names = names(tokens);
-    let mut edits = Vec::new();
-    if names.is_empty() {
-        return edits;
-    }
-    let mut at = 0;
-    while at < tokens.len() {
-        if tokens.at(at) == "(" {
-            at = tokens.partner(at).unwrap_or(at);
-        } else if names.contains(tokens.at(at)) && begins_statement(tokens, at) {
-            at = assignment(tokens, at, &mut edits).unwrap_or(at);
+    let Some(names) = Names::of(tokens) else { return Vec::new() };
+    let mut reader = Reader { tokens, names, edits: Vec::new(), writes: Vec::new() };
+    // True for each brace or parenthesis around a token if statements are in it.
+    let mut around = Vec::new();
+    for at in 0..tokens.len() {
+        let is_place = around.last().is_none_or(|it| *it) && begins_statement(tokens, at);
+        if is_place && tokens.is_of_program(at) {
+            reader.statement(at);
         }
-        at += 1;
-    }
-    edits
-}
-
-/// The names of the arrays and pointers that the program declares as volatile.
-fn names<'a>(tokens: &Tokens<'a>) -> HashSet<&'a str> {
-    let is_volatile = |&at: &usize| {
-        matches!(tokens.at(at), "volatile" | "__volatile__") && tokens.is_of_program(at)
-    };
-    (0..tokens.len()).filter(is_volatile).filter_map(|at| declared(tokens, at)).collect()
-}
-
-/// The name that is declared behind `volatile`, if what it names has elements.
-fn declared<'a>(tokens: &Tokens<'a>, volatile: usize) -> Option<&'a str> {
-    let mut is_pointer = false;
-    for at in volatile + 1..tokens.len() {
         match tokens.at(at) {
-            "*" => is_pointer = true,
-            "::" | "<" | ">" => {}
-            "[" | "=" | ";" | "," | ")" => {
-                let has_elements = is_pointer || tokens.at(at) == "[";
-                return (has_elements && tokens.is_word(at - 1)).then(|| tokens.at(at - 1));
-            }
-            _ if tokens.is_word(at) => {}
-            _ => return None,
+            "(" | "[" => around.push(false),
+            "{" => around.push(true),
+            ")" | "]" | "}" => drop(around.pop()),
+            _ => {}
         }
     }
-    None
+    reader.writes.sort_unstable();
+    let ends = branches::ends(tokens, &reader.writes);
+    reader.edits.extend(ends.into_iter().map(|(at, text)| (at, at, text)));
+    reader.edits.sort_by_key(|it| it.0);
+    reader.edits
 }
 
-/// True for the first token of a statement in a body, or behind a condition.
+/// True for the first token of an expression or a declaration as a statement: in a body, or behind a condition or a label of `switch`.
 fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return false };
+    let is_control = |at: usize| {
+        matches!(
+            tokens.at(at),
+            "if" | "else" | "for" | "while" | "do" | "switch" | "case" | "default" | "return"
+        )
+    };
+    if is_control(at) {
+        return false;
+    }
     match tokens.at(before) {
         ";" | "{" | "}" | "else" | "do" => true,
         ")" => tokens
             .partner(before)
             .and_then(|open| open.checked_sub(1))
             .is_some_and(|it| matches!(tokens.at(it), "if" | "for" | "while" | "constexpr")),
+        ":" => (0..before)
+            .rev()
+            .take_while(|&it| !matches!(tokens.at(it), ";" | "{" | "}" | "?"))
+            .any(|it| matches!(tokens.at(it), "case" | "default")),
         _ => false,
     }
 }
 
-/// Adds the edits of a statement that begins with a name; returns its end, or `None` if it is no such assignment.
-fn assignment(tokens: &Tokens<'_>, name: usize, edits: &mut Vec<Edit>) -> Option<usize> {
-    let mut at = name + 1;
-    while tokens.at(at) == "[" {
-        at = tokens.partner(at)? + 1;
-        if tokens.at(at) == "." && tokens.is_word(at + 1) {
-            at += 2;
-        }
-    }
-    if at == name + 1 {
-        return None;
-    }
-    let sign = at;
-    let (operation, behind) = operation(tokens.at(sign), tokens.at(sign + 1))?;
-    let right = sign + behind;
-    let end = end(tokens, right)?;
-    let all = &tokens.all;
-    let counts = tokens.at(sign) == tokens.at(sign + 1);
-    if counts != (right == end) || tokens.at(right) == "{" {
-        return None;
-    }
-    let is_value = |at: usize| !tokens.is_word(at) || matches!(tokens.at(at), "true" | "false");
-    let call = match operation == "Assignment" && (right..end).all(is_value) {
-        true => format!("{AT_ONCE}("),
-        false => format!("{TOGETHER}<::cuda_c::{operation}>("),
-    };
-    edits.push((all[name].start, all[name].start, call));
-    let separator = if counts { ", 1" } else { "," };
-    edits.push((all[sign].start, all[right - 1].end, separator.to_owned()));
-    edits.push((all[end].start, all[end].start, ")".to_owned()));
-    Some(end)
+/// The left side of an assignment.
+struct Left {
+    end: usize,
+    /// True for what may be volatile, and an element.
+    is_element: bool,
 }
 
-/// What two tokens assign, and how many tokens say so; `x++` and `x--` add and subtract 1.
-fn operation(first: &str, second: &str) -> Option<(&'static str, usize)> {
-    let compound = match first {
-        "=" if second != "=" => return Some(("Assignment", 1)),
-        "+" => "Addition",
-        "-" => "Subtraction",
-        "*" => "Multiplication",
-        "/" => "Division",
-        "%" => "Remainder",
-        "&" => "Conjunction",
-        "|" => "Disjunction",
-        "^" => "Exclusion",
-        _ => return None,
-    };
-    let counts = matches!(first, "+" | "-") && first == second;
-    (second == "=" || counts).then_some((compound, 2))
+struct Reader<'t, 'a> {
+    tokens: &'t Tokens<'a>,
+    names: Names<'a>,
+    edits: Vec<Edit>,
+    /// Tokens.
+    writes: Vec<usize>,
 }
 
-/// The semicolon of a statement, unless a comma parts it.
-fn end(tokens: &Tokens<'_>, from: usize) -> Option<usize> {
-    let mut at = from;
-    while at < tokens.len() {
-        match tokens.at(at) {
-            ";" => return Some(at),
-            "," | "}" | ")" | "]" => return None,
-            "(" | "[" | "{" => at = tokens.partner(at)?,
-            _ => {}
+impl Reader<'_, '_> {
+    /// Adds the edits of a statement: of each assignment between commas, and of those whose value is assigned.
+    fn statement(&mut self, first: usize) {
+        let tokens = self.tokens;
+        let mut at = first;
+        // A declaration has other things between its commas.
+        let mut is_expression = false;
+        loop {
+            let counts = is_doubled(tokens, at);
+            let begin = at + if counts { 2 } else { 0 };
+            let left = self.left(begin);
+            let sign = left.as_ref().and_then(|it| Some((it, operation(tokens, it.end)?)));
+            match (left.as_ref(), sign) {
+                (Some(left), _) if counts => {
+                    is_expression = true;
+                    self.wrap(begin, left, TOGETHER);
+                    at = left.end;
+                }
+                (Some(left), Some((_, behind))) => {
+                    let right = left.end + behind;
+                    let is_list = tokens.at(right) == "{" || tokens.at(right).starts_with('"');
+                    if is_list {
+                        return;
+                    }
+                    is_expression |= at == first;
+                    let is_plain = behind == 1 && self.is_constant(right);
+                    self.wrap(begin, left, if is_plain { AT_ONCE } else { TOGETHER });
+                    at = right;
+                    if !is_doubled(tokens, left.end) {
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            match self.next(at, is_expression) {
+                Some(next) => at = next,
+                None => return,
+            }
         }
-        at += 1;
     }
-    None
+
+    fn wrap(&mut self, begin: usize, left: &Left, function: &str) {
+        if left.is_element {
+            let (start, end) = (self.tokens.all[begin].start, self.tokens.all[left.end - 1].end);
+            self.writes.push(begin);
+            self.edits.push((start, start, function.to_owned()));
+            self.edits.push((end, end, ")".to_owned()));
+        }
+    }
+
+    /// Where the next assignment of a statement may begin: behind a comma, or behind what initialises a variable.
+    fn next(&self, from: usize, is_expression: bool) -> Option<usize> {
+        let tokens = self.tokens;
+        let mut at = from;
+        loop {
+            match tokens.at(at) {
+                "" | ";" | "{" | "}" | ")" | "]" => return None,
+                "," if is_expression => return Some(at + 1),
+                "=" if at > from && tokens.at(at + 1) != "=" => {
+                    let before = tokens.at(at - 1);
+                    if tokens.is_word(at - 1) || before == "]" {
+                        return Some(at + 1);
+                    }
+                }
+                "(" | "[" => at = tokens.partner(at)?,
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    /// True if what is assigned is read from nowhere.
+    fn is_constant(&self, right: usize) -> bool {
+        let tokens = self.tokens;
+        let end = (right..tokens.len()).find(|&it| matches!(tokens.at(it), ";" | ","));
+        let is_value = |at: usize| {
+            !tokens.is_word(at) || matches!(tokens.at(at), "true" | "false" | "nullptr")
+        };
+        end.is_some_and(|end| (right..end).all(is_value))
+    }
+
+    /// Reads what may be assigned to: `*` and casts, a name or parentheses, elements and members.
+    fn left(&self, first: usize) -> Option<Left> {
+        let tokens = self.tokens;
+        let mut at = first;
+        while tokens.at(at) == "*" {
+            at += 1;
+        }
+        let is_read = at > first;
+        let mut is_volatile = false;
+        let mentions = |open: usize, close: usize| {
+            let is_one = |word: &str| self.names.has(word) || self.names.is_qualifier(word);
+            (open..close).any(|it| is_one(tokens.at(it)))
+        };
+        // A cast is in front of something else.
+        while tokens.at(at) == "(" && is_read {
+            let close = tokens.partner(at)?;
+            let is_cast = tokens.is_word(close + 1) || tokens.at(close + 1) == "(";
+            if !is_cast {
+                break;
+            }
+            is_volatile |= mentions(at, close);
+            at = close + 1;
+        }
+        if tokens.at(at) == "(" {
+            let close = tokens.partner(at)?;
+            is_volatile |= mentions(at, close);
+            at = close + 1;
+        } else {
+            if !tokens.is_word(at) || tokens.at(at) == "auto" {
+                return None;
+            }
+            is_volatile |= self.names.has(tokens.at(at));
+            at += 1;
+        }
+        let mut has_element = is_read;
+        // The last part: a member, which a reference may not refer to, or a call.
+        let (mut member, mut is_call) = (None, false);
+        loop {
+            let is_arrow = tokens.at(at) == "-" && tokens.at(at + 1) == ">";
+            let name = at + if is_arrow { 2 } else { 1 };
+            match tokens.at(at) {
+                "[" => {
+                    at = tokens.partner(at)? + 1;
+                    (has_element, member, is_call) = (true, None, false);
+                }
+                "." | "::" | "-" if tokens.is_word(name) && (is_arrow || tokens.at(at) != "-") => {
+                    is_volatile |= self.names.has(tokens.at(name));
+                    at = name + 1;
+                    (member, is_call) = (Some(tokens.at(name)), false);
+                }
+                // Not `type (*name)[8]`.
+                "(" if !matches!(tokens.at(at + 1), "*" | "&") => {
+                    at = tokens.partner(at)? + 1;
+                    (member, is_call) = (None, true);
+                }
+                "+" | "-" if is_read && is_doubled(tokens, at) => at += 2,
+                _ => break,
+            }
+        }
+        let can_be_referred_to = member.is_none_or(|it| self.names.is_plain_member(it));
+        let is_element = is_volatile && has_element && can_be_referred_to && (is_read || !is_call);
+        Some(Left { end: at, is_element })
+    }
+}
+
+/// True for `++` and `--`.
+fn is_doubled(tokens: &Tokens<'_>, at: usize) -> bool {
+    matches!(tokens.at(at), "+" | "-")
+        && tokens.at(at) == tokens.at(at + 1)
+        && tokens.all[at].end == tokens.all[at + 1].start
+}
+
+/// How many tokens assign, if those at a place do.
+fn operation(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
+    let [first, second, third] = [0, 1, 2].map(|it| tokens.at(at + it));
+    if tokens.all.get(at).is_none_or(|it| it.kind != Kind::Mark) {
+        return None;
+    }
+    match first {
+        "=" => (second != "=").then_some(1),
+        "+" | "-" if is_doubled(tokens, at) => matches!(third, ";" | ",").then_some(2),
+        "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" => (second == "=").then_some(2),
+        "<" | ">" => (second == first && third == "=").then_some(3),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -151,30 +265,80 @@ mod tests {
             result.push_str(&replacement);
             done = end;
         }
-        result + &text[done..]
+        (result + &text[done..]).replace("::cuda_c::", "")
     }
 
     #[test]
-    fn assignments_to_elements_become_calls() {
+    fn elements_that_are_assigned_to_meet() {
         for (body, expected) in [
-            ("s[t] += s[t + 1];", "write_together<::cuda_c::Addition>(s[t] , s[t + 1]);"),
+            ("s[t] += s[t + 1];", "together(s[t]) += s[t + 1];"),
+            ("if (t < 4) s[t] = a = s[t];", "if (t < 4) together(s[t]) = a = s[t];"),
+            ("s[t][2].x |= f(a, b);", "together(s[t][2].x) |= f(a, b);"),
+            ("s[t] = 0; s[f(t)] = -1.5f;", "at_once(s[t]) = 0; at_once(s[f(t)]) = -1.5f;"),
+            ("for (;;) s[t]++; --s[0];", "for (;;) together(s[t])++; --together(s[0]);"),
+            ("s[t] <<= 1, b = s[1] = t;", "together(s[t]) <<= 1, b = together(s[1]) = t;"),
+            ("int b = s[t] = t, *c = s;", "int b = together(s[t]) = t, *c = s;"),
             (
-                "if (t < 4) s[t] = a = s[t];",
-                "if (t < 4) write_together<::cuda_c::Assignment>(s[t] , a = s[t]);",
+                "*s = t; *(s + t) -= t; *s++ = t;",
+                "together(*s) = t; together(*(s + t)) -= t; together(*s++) = t;",
             ),
-            (
-                "s[t][2].x |= f(a, b);",
-                "write_together<::cuda_c::Disjunction>(s[t][2].x , f(a, b));",
-            ),
-            (
-                "s[t] = 0; s[f(t)] = -1.5f;",
-                "write_at_once(s[t] , 0); write_at_once(s[f(t)] , -1.5f);",
-            ),
-            ("for (;;) s[t]++;", "for (;;) write_together<::cuda_c::Addition>(s[t], 1);"),
+            ("((volatile int *)q)[t] = t;", "together(((volatile int *)q)[t]) = t;"),
+            ("*(volatile int *)(q + t) = t;", "together(*(volatile int *)(q + t)) = t;"),
+            ("this->s[t] = a.s[t] = t;", "together(this->s[t]) = together(a.s[t]) = t;"),
+            ("switch (t) { case 1: s[t] += 1; }", "switch (t) { case 1: together(s[t]) += 1; }"),
+            ("if (a) for (;;) b = s[t] = t;", "if (a) for (;;) b = together(s[t]) = t;"),
+            ("f([=] { s[t] = t; });", "f([=] { together(s[t]) = t; });"),
         ] {
             let text = rewritten(&format!("void f(volatile float *s) {{ {body} }}"));
-            let plain = text.replace("::cuda_c::write", "write");
-            assert_eq!(plain, format!("void f(volatile float *s) {{ {expected} }}"));
+            assert_eq!(text, format!("void f(volatile float *s) {{ {expected} }}"));
+        }
+    }
+
+    #[test]
+    fn lanes_meet_behind_branches() {
+        for (body, expected) in [
+            (
+                "if (t) s[0] = t; else x = 1; x = 2;",
+                "if (t) together(s[0]) = t; else x = 1; meet_behind(); x = 2;",
+            ),
+            (
+                "do { if (t) { s[0] = t; } } while (u); x = 1;",
+                "do { if (t) { together(s[0]) = t; } meet_behind(); } while (u); meet_behind(); x = 1;",
+            ),
+            (
+                "if (a) for (;;) s[0]++; else if (b) x = 1; else while (c) {} while (c) {}",
+                "if (a) for (;;) together(s[0])++; else if (b) x = 1; else while (c) {} meet_behind(); while (c) {}",
+            ),
+            (
+                "auto g = [&](int i) { s[i] = t; }; if (t) g(0); if (u) h(0);",
+                "auto g = [&](int i) { together(s[i]) = t; }; if (t) g(0); meet_behind(); if (u) h(0);",
+            ),
+            (
+                "if (t) s[0] = t; } void g() { if (t) f<1>(s); if (t) x = 1;",
+                "if (t) together(s[0]) = t; meet_behind(); } void g() { if (t) f<1>(s); meet_behind(); if (t) x = 1;",
+            ),
+            ("do s[0] = t; while (t)", "do together(s[0]) = t; while (t)"),
+        ] {
+            let text = rewritten(&format!("thread_local volatile int s[8]; void f() {{ {body} }}"));
+            assert_eq!(text, format!("thread_local volatile int s[8]; void f() {{ {expected} }}"));
+        }
+    }
+
+    #[test]
+    fn declarations_have_many_forms() {
+        for declaration in [
+            "volatile int a[4], s[8];",
+            "volatile int a, *s = q;",
+            "typedef volatile int V; V *s = q;",
+            "typedef int volatile V[4]; V s;",
+            "using V = volatile int *; V s = q;",
+            "volatile struct P { int x; } s[8];",
+            "void g(volatile int (&s)[8]);",
+            "volatile int *v; auto *s = v + 1;",
+        ] {
+            let text = format!("void f() {{ {declaration} s[t] = t; }}");
+            let expected = format!("void f() {{ {declaration} together(s[t]) = t; }}");
+            assert_eq!(rewritten(&text), expected);
         }
     }
 
@@ -182,11 +346,15 @@ mod tests {
     fn everything_else_stays_as_it_is() {
         for text in [
             "void f(volatile float *s) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
-            "void f(volatile float *s) { s[t] = 1, x = 2; s[t] = {1}; s = q; *s = 1; s[t] ++ + 1; }",
+            "void f(volatile float *s) { s[t] = {1}; s = q; s[t] + +1; s[t] <= 1; s(t) = 1; }",
             "void f(volatile float *s) { for (s[0] = 1; t; s[0] += 1) {} return s[t] = 1; }",
-            "void f(volatile float s) { s[0] = 1; } void g(float *q) { *(volatile float *)q = 1; }",
+            "void f(volatile float s) { s[0] = 1; } void g(float *q) { *q = 1; }",
             "void f(float *s) { asm volatile (\"\" : : : \"memory\"); s[t] = 1; }",
+            "void f(volatile float *s) { float (*p)[4] = s; float a, *s = q; char *s = \"\"; }",
+            "struct A { int b : 3, c; }; void f(volatile A *s) { s[t].b = 1; s->b++; }",
+            "struct __attribute__((packed)) A { int b; }; void f(volatile A *s) { s[t].b = 1; }",
             "volatile float *s = {, ( [ }; void f() { s[",
+            "volatile",
         ] {
             assert_eq!(rewritten(text), text);
         }

@@ -68,6 +68,75 @@ fn lanes_read_before_one_of_them_writes() {
     }
 }
 
+/// Each kernel adds the 32 numbers of its warp, each written in another way.
+const FORMS: &str = r#"
+typedef volatile int Volatile;
+struct Holder {
+    Volatile *s;
+    __device__ void sum(int t) {
+        this->s[t] += this->s[t + 16], this->s[t] += s[t + 8];
+        this->s[t] += this->s[t + 4], this->s[t] += s[t + 2], s[t] += s[t + 1];
+    }
+};
+#define STEP(n) *(s + t) += *(s + t + n);
+extern "C" __global__ void sum(int *a) {
+    __shared__ int ints[64];
+    __shared__ volatile struct { int other, value; } pairs[64], more[64];
+    const int t = threadIdx.x;
+    auto *v = (Volatile *)ints;
+    pairs[t].value = more[t].value = v[t + 32] = 0;
+    int mine = v[t] = a[t];
+    if (t < 16) {
+        Volatile *s = ints;
+        STEP(16) STEP(8) STEP(4) STEP(2) STEP(1)
+    }
+    int result = v[0];
+    v[t] = mine;
+    if (t < 16)
+        for (int d = 16; d; d /= 2)
+            mine = ((volatile int *)ints)[t] = mine + ((volatile int *)ints)[t + d];
+    result += v[0];
+    v[t] = a[t];
+    Holder holder = {ints};
+    if (t < 16) holder.sum(t);
+    result += v[0];
+    more[t].value = a[t];
+    for (int d = 1; d < 32; d *= 2)
+        if (t >= d) more[t].value += more[t - d].value;
+    result += more[31].value;
+    a[t] = result;
+}
+extern "C" __global__ void k(int *a) {
+    __shared__ volatile int s[2];
+    __shared__ int *volatile nothing[1];
+    const int t = threadIdx.x;
+    const auto put = [&](int i, int value) { s[i] = value; };
+    for (int turn = 0; turn < 32; ++turn) {
+        if (t == turn) s[0] = a[t];
+        if (t == 31 - turn) { put(1, a[t]); nothing[0] = 0; }
+        a[t] = (a[t] + s[0] + 2 * s[1] + (nothing[0] != nullptr)) % 1000;
+    }
+}
+"#;
+
+#[test]
+fn writes_have_many_forms() {
+    for library in [load(FORMS), load_checked(FORMS)] {
+        let mut array: Vec<i32> = (0..32).map(|it| it * it).collect();
+        let sum: i32 = array.iter().sum();
+        run(&library, "sum", 1, 32, &mut array);
+        assert_eq!(array, [4 * sum; 32]);
+        let mut expected: Vec<i32> = (1..33).collect();
+        let mut array = expected.clone();
+        for turn in 0..32 {
+            let added = expected[turn] + 2 * expected[31 - turn];
+            expected.iter_mut().for_each(|it| *it = (*it + added) % 1000);
+        }
+        run(&library, "k", 1, 32, &mut array);
+        assert_eq!(array, expected);
+    }
+}
+
 #[test]
 fn wide_warps_meet_as_a_whole() {
     let library = load_in(Language { warp_size: 64, ..Language::default() }, SUM);

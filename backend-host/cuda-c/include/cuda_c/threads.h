@@ -41,7 +41,7 @@ static inline long long clock64() {
 
 // A turn for the other threads of the block, which are not interrupted: a loop that waits for what
 // another thread does needs this call. Turns are taken in the order in which they are asked for: each is a
-// place of its own, behind all lines of the program.
+// place of its own, behind all lines of the program and the ends of its branches (volatile_writes.h).
 static inline void __nanosleep(unsigned int, GPUARRAY_PLACE) {
     static thread_local unsigned int turns = 0;
     (void)line;

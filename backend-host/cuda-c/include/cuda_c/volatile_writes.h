@@ -1,15 +1,12 @@
 // Writes of volatile shared memory, as the lanes of a warp make them on a GPU: all read, then all write.
 //
 // Programs from before __syncwarp rely on that: `s[t] += s[t + 16]; s[t] += s[t + 8];`. Here a lane would
-// run to the next barrier before another one begins. The driver puts these functions in place of such
-// assignments (src/volatile_writes.rs).
+// run to the next barrier before another one begins. The driver puts these functions around what such statements
+// assign to (src/volatile_writes.rs).
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
-
-template <class T> struct WithoutVolatile { typedef T type; };
-template <class T> struct WithoutVolatile<volatile T> { typedef T type; };
 
 // Shared memory is thread-local, as this is, and less than a mebibyte of both is in a unit.
 static inline bool is_of_block(const volatile void* address) {
@@ -23,47 +20,114 @@ static inline void meet_at(const volatile void* written, const char* file, unsig
     if (is_of_block(written)) gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
 }
 
-// What an assignment makes of the value before it, and does to a variable of a class.
-struct Assignment {
-    template <class T, class V> static T value(const volatile T&, V& right) { return (T)right; }
-    template <class X, class V> static void apply(X& left, V& right) { left = right; }
-};
-#define CUDA_C_COMPOUND(name, sign)                                                              \
-    struct name {                                                                                \
-        template <class T, class V> static T value(const volatile T& left, V& right) {           \
-            return (T)(left sign right);                                                         \
-        }                                                                                        \
-        template <class X, class V> static void apply(X& left, V& right) { left sign##= right; } \
-    };
-CUDA_C_COMPOUND(Addition, +)
-CUDA_C_COMPOUND(Subtraction, -)
-CUDA_C_COMPOUND(Multiplication, *)
-CUDA_C_COMPOUND(Division, /)
-CUDA_C_COMPOUND(Remainder, %)
-CUDA_C_COMPOUND(Conjunction, &)
-CUDA_C_COMPOUND(Disjunction, |)
-CUDA_C_COMPOUND(Exclusion, ^)
-#undef CUDA_C_COMPOUND
-
-// The right side has been read by all lanes before one writes, and all have written before one goes on.
-template <class Operation, class X, class V>
-static inline void write_together(X& left, V&& right, GPUARRAY_PLACE) {
-    typedef typename WithoutVolatile<X>::type T;
-    if constexpr (__is_class(T) || __is_union(T)) {
-        meet_at(&left, file, line);
-        Operation::apply(left, right);
-    } else {
-        const T value = Operation::template value<T>(left, right);
-        meet_at(&left, file, line);
-        left = value;
-    }
-    meet_at(&left, file, line);
+// Behind a branch in which lanes write, the others wait for them: at a place behind all lines of the program.
+static inline void meet_behind(GPUARRAY_PLACE) {
+    gpuarray_abi::rendezvous(0, nullptr, nullptr, file, 0x40000000u | line);
 }
 
-// The same of a value that is read from nowhere: it is there for lanes that wait for it.
-template <class X, class V> static inline void write_at_once(X& left, const V& right, GPUARRAY_PLACE) {
-    left = right;
-    meet_at(&left, file, line);
+// A volatile variable that is assigned to. What is assigned has been read by all lanes before one writes, and all have
+// written before one goes on. A constant is there at once, for lanes that wait for it.
+template <class T, bool AT_ONCE, bool IS_CLASS> struct Meeting {
+    volatile T& left;
+    const char* file;
+    unsigned line;
+
+    void meet() const { meet_at(&left, file, line); }
+    T operator=(T value) const {
+        if (!AT_ONCE) meet();
+        left = value;
+        meet();
+        return value;
+    }
+#define CUDA_C_COMPOUND(sign) \
+    template <class V> T operator sign##=(V right) const { return *this = (T)(left sign right); }
+    CUDA_C_COMPOUND(+)
+    CUDA_C_COMPOUND(-)
+    CUDA_C_COMPOUND(*)
+    CUDA_C_COMPOUND(/)
+    CUDA_C_COMPOUND(%)
+    CUDA_C_COMPOUND(&)
+    CUDA_C_COMPOUND(|)
+    CUDA_C_COMPOUND(^)
+    CUDA_C_COMPOUND(<<)
+    CUDA_C_COMPOUND(>>)
+#undef CUDA_C_COMPOUND
+    T operator++() const { return *this += 1; }
+    T operator--() const { return *this -= 1; }
+    T operator++(int) const {
+        const T before = left;
+        *this = (T)(before + 1);
+        return before;
+    }
+    T operator--(int) const {
+        const T before = left;
+        *this = (T)(before - 1);
+        return before;
+    }
+};
+
+// A class has operators of its own.
+template <class T, bool AT_ONCE> struct Meeting<T, AT_ONCE, true> {
+    volatile T& left;
+    const char* file;
+    unsigned line;
+
+    void meet() const { meet_at(&left, file, line); }
+#define CUDA_C_OF_CLASS(sign)                                                                   \
+    template <class V> volatile T& operator sign(V&& right) const {                             \
+        if (!AT_ONCE) meet();                                                                   \
+        left sign static_cast<V&&>(right);                                                      \
+        meet();                                                                                 \
+        return left;                                                                            \
+    }
+    CUDA_C_OF_CLASS(=)
+    CUDA_C_OF_CLASS(+=)
+    CUDA_C_OF_CLASS(-=)
+    CUDA_C_OF_CLASS(*=)
+    CUDA_C_OF_CLASS(/=)
+    CUDA_C_OF_CLASS(%=)
+    CUDA_C_OF_CLASS(&=)
+    CUDA_C_OF_CLASS(|=)
+    CUDA_C_OF_CLASS(^=)
+    CUDA_C_OF_CLASS(<<=)
+    CUDA_C_OF_CLASS(>>=)
+#undef CUDA_C_OF_CLASS
+    volatile T& operator++() const {
+        meet();
+        ++left;
+        meet();
+        return left;
+    }
+    volatile T& operator--() const {
+        meet();
+        --left;
+        meet();
+        return left;
+    }
+    void operator++(int) const {
+        meet();
+        left++;
+        meet();
+    }
+    void operator--(int) const {
+        meet();
+        left--;
+        meet();
+    }
+};
+
+template <class T> constexpr bool has_own_operators = __is_class(T) || __is_union(T);
+
+// What is not volatile is assigned to as it is.
+template <class X> static inline X&& together(X&& left) { return static_cast<X&&>(left); }
+template <class X> static inline X&& at_once(X&& left) { return static_cast<X&&>(left); }
+template <class T>
+static inline Meeting<T, false, has_own_operators<T>> together(volatile T& left, GPUARRAY_PLACE) {
+    return {left, file, line};
+}
+template <class T>
+static inline Meeting<T, true, has_own_operators<T>> at_once(volatile T& left, GPUARRAY_PLACE) {
+    return {left, file, line};
 }
 
 } // namespace cuda_c

@@ -106,10 +106,12 @@ impl Block {
         let waits = |warp: &usize| self.warps[*warp].live & self.warps[*warp].gathering != 0;
         let warp = turns.find(waits)?;
         let gathering = self.warps[warp].gathering;
-        // Lanes that are further up in the text go first, so that branches meet behind their end.
+        // Lanes that are further up in the text go first, so that branches meet behind their end. Places that are no
+        // lines come last, whichever file they are in.
         let lanes = (0..Lanes::BITS as usize).filter(|lane| gathering >> lane & 1 != 0);
         let waits = lanes.map(|lane| &self.waits[(warp << self.shift) | lane]);
-        let first = waits.min_by_key(|wait| (wait.place.0 as usize, wait.place.1))?;
+        let first =
+            waits.min_by_key(|wait| (wait.place.1 >> 30, wait.place.0 as usize, wait.place.1))?;
         let (place, operation) = (first.place, first.operation());
         let is_alike = |wait: &Wait| wait.place == place && wait.operation() == operation;
         let group = self.group(warp, gathering, is_alike);

@@ -1,0 +1,146 @@
+//! The ends of branches and loops in which lanes write volatile memory.
+//!
+//! There the lanes that came another way wait, as a GPU's do, for those that still have to write:
+//! `if (lane == 0) s[0] = sum; mine = s[0];`.
+
+use crate::tokens::Tokens;
+use std::collections::{HashMap, HashSet};
+
+const BEHIND: &str = " ::cuda_c::meet_behind();";
+/// More statements within statements, without braces, than any program has.
+const DEEPEST: usize = 64;
+
+/// Returns the bytes of the text behind which lanes meet, and what to put there. `writes` has the tokens at which
+/// something volatile is assigned to, in order.
+pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)> {
+    // Without memory of the block there is nothing for lanes to exchange values in.
+    let has_shared = |it| tokens.at(it) == "thread_local" && !tokens.is_of_language(it);
+    if writes.is_empty() || !(0..tokens.len()).any(has_shared) {
+        return Vec::new();
+    }
+    let mut all = writes.to_vec();
+    all.extend(calls(tokens, writes));
+    all.sort_unstable();
+    let holds = |first: usize, last: usize| {
+        all.get(all.partition_point(|it| *it < first)).is_some_and(|it| *it <= last)
+    };
+    let mut found = Vec::new();
+    for at in 1..tokens.len() {
+        let is_branch = matches!(tokens.at(at), "if" | "for" | "while" | "do" | "switch");
+        // One of the statements of a block, and not what belongs to another one.
+        if !is_branch || !matches!(tokens.at(at - 1), ";" | "{" | "}" | ":") {
+            continue;
+        }
+        let Some(last) = end(tokens, at, DEEPEST) else { continue };
+        // The end of `do` is no loop of its own.
+        if holds(at, last) && tokens.is_of_program(at) && !is_end_of_do(tokens, at) {
+            found.push((tokens.all[last].end, BEHIND.to_owned()));
+        }
+    }
+    found
+}
+
+/// The last token of a statement.
+fn end(tokens: &Tokens<'_>, at: usize, depth: usize) -> Option<usize> {
+    let depth = depth.checked_sub(1)?;
+    let behind_condition = |at: usize| {
+        let open = at + if tokens.at(at) == "constexpr" { 1 } else { 0 };
+        (tokens.at(open) == "(").then(|| tokens.partner(open)).flatten().map(|it| it + 1)
+    };
+    match tokens.at(at) {
+        "{" => tokens.partner(at),
+        "for" | "while" | "switch" => end(tokens, behind_condition(at + 1)?, depth),
+        "do" => {
+            let body = end(tokens, at + 1, depth)?;
+            let last = behind_condition(body + 2)?;
+            (tokens.at(body + 1) == "while" && tokens.at(last) == ";").then_some(last)
+        }
+        "if" => {
+            let mut last = end(tokens, behind_condition(at + 1)?, depth)?;
+            // A chain of `else if` is a loop here.
+            while tokens.at(last + 1) == "else" {
+                let other = last + 2;
+                last = match tokens.at(other) {
+                    "if" => end(tokens, behind_condition(other + 1)?, depth)?,
+                    _ => return end(tokens, other, depth),
+                };
+            }
+            Some(last)
+        }
+        _ => {
+            let mut at = at;
+            loop {
+                match tokens.at(at) {
+                    ";" => return Some(at),
+                    "" | ")" | "]" | "}" => return None,
+                    "(" | "[" | "{" => at = tokens.partner(at)?,
+                    _ => {}
+                }
+                at += 1;
+            }
+        }
+    }
+}
+
+/// True for the `while` behind the body of a `do`.
+fn is_end_of_do(tokens: &Tokens<'_>, at: usize) -> bool {
+    let is_behind_brace = tokens.at(at) == "while" && tokens.at(at - 1) == "}";
+    let before =
+        tokens.partner(at - 1).filter(|_| is_behind_brace).and_then(|it| it.checked_sub(1));
+    before.is_some_and(|it| tokens.at(it) == "do")
+}
+
+/// The calls of functions in which something volatile is assigned to, by names.
+fn calls(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<usize> {
+    // Which functions call one of a name: those around each of its calls.
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    // The names of the functions around each token, of which the last one is the innermost.
+    let mut around: Vec<Option<&str>> = Vec::new();
+    let mut innermost: Vec<&str> = Vec::with_capacity(tokens.len());
+    for at in 0..tokens.len() {
+        match tokens.at(at) {
+            "{" => around.push(function(tokens, at)),
+            "}" => drop(around.pop()),
+            _ => {}
+        }
+        innermost.push(around.iter().rev().find_map(|it| *it).unwrap_or(""));
+        let is_call = tokens.is_word(at) && matches!(tokens.at(at + 1), "(" | "<");
+        if is_call && tokens.is_of_program(at) {
+            places.entry(tokens.at(at)).or_default().push(at);
+        }
+    }
+    let mut found = Vec::new();
+    let mut known: HashSet<&str> = HashSet::from([""]);
+    let mut left: Vec<&str> = writes.iter().map(|&it| innermost[it]).collect();
+    while let Some(name) = left.pop() {
+        if known.insert(name) {
+            let calls = places.get(name).map_or(&[][..], Vec::as_slice);
+            left.extend(calls.iter().map(|&it| innermost[it]));
+            found.extend(calls);
+        }
+    }
+    found
+}
+
+/// The name of the function or the lambda whose body begins at a brace.
+fn function<'a>(tokens: &Tokens<'a>, brace: usize) -> Option<&'a str> {
+    let words = ["const", "noexcept", "override", "final", "mutable", "volatile"];
+    let mut close = brace.checked_sub(1)?;
+    while words.contains(&tokens.at(close)) {
+        close = close.checked_sub(1)?;
+    }
+    let before = match tokens.at(close) {
+        ")" => tokens.partner(close)?.checked_sub(1)?,
+        _ => close,
+    };
+    if tokens.at(before) == "]" {
+        // `auto name = [...](...) {`
+        let equals = tokens.partner(before)?.checked_sub(1)?;
+        let name = equals.checked_sub(1)?;
+        return (tokens.at(equals) == "=" && tokens.is_word(name)).then(|| tokens.at(name));
+    }
+    let is_name = tokens.at(close) == ")"
+        && tokens.is_word(before)
+        && !matches!(tokens.at(before), "if" | "for" | "while" | "switch" | "constexpr");
+    is_name.then(|| tokens.at(before))
+}

@@ -1,0 +1,151 @@
+//! What a program declares as volatile.
+//!
+//! A name too many does no harm: what is not volatile is written as before.
+
+use crate::tokens::Tokens;
+use std::collections::{HashMap, HashSet};
+
+/// Names of a program.
+#[derive(Debug, Default)]
+pub(super) struct Names<'a> {
+    /// Arrays, pointers and members with volatile elements.
+    elements: HashSet<&'a str>,
+    /// Types, and whether one is a pointer or an array itself.
+    types: HashMap<&'a str, bool>,
+    /// Members that no reference refers to: bit-fields.
+    fields: HashSet<&'a str>,
+    /// True if structures may be packed, to whose members no reference refers either.
+    has_packed: bool,
+}
+
+impl<'a> Names<'a> {
+    /// Returns the names of a program, or `None` for one without volatile variables.
+    pub(super) fn of(tokens: &Tokens<'a>) -> Option<Names<'a>> {
+        let mut names = Names::default();
+        let qualifiers: Vec<usize> =
+            (0..tokens.len()).filter(|&at| is_qualifier(tokens, at)).collect();
+        if qualifiers.is_empty() {
+            return None;
+        }
+        for &at in &qualifiers {
+            if let Some((name, has_elements)) = alias(tokens, at) {
+                names.types.insert(name, has_elements);
+            }
+            names.declared(tokens, at, false);
+        }
+        for at in 0..tokens.len() {
+            if let Some(&has_elements) = names.types.get(tokens.at(at)) {
+                names.declared(tokens, at, has_elements);
+            }
+        }
+        for at in 0..tokens.len() {
+            names.deduced(tokens, at);
+            let is_field = tokens.at(at + 1) == ":" && matches!(tokens.at(at + 3), ";" | "," | "=");
+            if is_field && tokens.is_word(at) && at > 0 && tokens.is_word(at - 1) {
+                names.fields.insert(tokens.at(at));
+            }
+            names.has_packed |= matches!(tokens.at(at), "packed" | "__packed__");
+        }
+        Some(names)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.elements.contains(name)
+    }
+
+    /// True for a word that makes a type of a cast volatile.
+    pub(super) fn is_qualifier(&self, word: &str) -> bool {
+        matches!(word, "volatile" | "__volatile__") || self.types.contains_key(word)
+    }
+
+    /// True for a member that a reference can refer to.
+    pub(super) fn is_plain_member(&self, name: &str) -> bool {
+        !self.has_packed && !self.fields.contains(name)
+    }
+
+    /// Adds what is declared by a type, which begins at a token or goes on behind it.
+    fn declared(&mut self, tokens: &Tokens<'a>, first: usize, has_elements: bool) {
+        let mut at = first + 1;
+        let mut is_pointer = has_elements;
+        loop {
+            match tokens.at(at) {
+                "*" => is_pointer = true,
+                "&" | "::" | "<" | ">" => {}
+                // The body of a structure that is declared here, too.
+                "{" => at = tokens.partner(at).unwrap_or(at),
+                // `(*name)[8]` and `(&name)[8]`
+                "(" if matches!(tokens.at(at + 1), "*" | "&") && tokens.at(at + 3) == ")" => {
+                    self.elements.insert(tokens.at(at + 2));
+                    return;
+                }
+                "[" | "=" | ";" | "," | ")" => break,
+                _ if tokens.is_word(at) => {}
+                _ => return,
+            }
+            at += 1;
+        }
+        // Others behind commas: `*name`, `name[8]`, each with what it begins with.
+        loop {
+            if tokens.is_word(at - 1) && (is_pointer || tokens.at(at) == "[") {
+                self.elements.insert(tokens.at(at - 1));
+            }
+            while !matches!(tokens.at(at), "," | ";" | ")" | "}" | "") {
+                if matches!(tokens.at(at), "[" | "(" | "{") {
+                    at = tokens.partner(at).unwrap_or(at);
+                }
+                at += 1;
+            }
+            if tokens.at(at) != "," {
+                return;
+            }
+            at += 1;
+            is_pointer = has_elements;
+            while tokens.at(at) == "*" {
+                is_pointer = true;
+                at += 1;
+            }
+            at += 1;
+            if !matches!(tokens.at(at), "[" | "=" | "," | ";" | ")") {
+                return;
+            }
+        }
+    }
+
+    /// Adds `auto *name = ...` that is made of such a name.
+    fn deduced(&mut self, tokens: &Tokens<'a>, auto: usize) {
+        if tokens.at(auto) != "auto" {
+            return;
+        }
+        let mut at = auto + 1;
+        while matches!(tokens.at(at), "*" | "&" | "const") {
+            at += 1;
+        }
+        if tokens.is_word(at) && tokens.at(at + 1) == "=" {
+            let mut rest = (at + 2..tokens.len()).take_while(|&it| tokens.at(it) != ";");
+            let is_made = |it| self.has(tokens.at(it)) || self.is_qualifier(tokens.at(it));
+            if rest.any(is_made) {
+                self.elements.insert(tokens.at(at));
+            }
+        }
+    }
+}
+
+fn is_qualifier(tokens: &Tokens<'_>, at: usize) -> bool {
+    matches!(tokens.at(at), "volatile" | "__volatile__") && tokens.is_of_program(at)
+}
+
+/// The type that `typedef` or `using` names, and whether it has elements itself.
+fn alias<'a>(tokens: &Tokens<'a>, volatile: usize) -> Option<(&'a str, bool)> {
+    let end = (volatile..tokens.len()).find(|&it| tokens.at(it) == ";")?;
+    let mut before =
+        (0..volatile).rev().take_while(|&it| !matches!(tokens.at(it), ";" | "{" | "}"));
+    let first = before.find(|&it| matches!(tokens.at(it), "typedef" | "using"))?;
+    let has_elements = (volatile..end).any(|it| matches!(tokens.at(it), "*" | "["));
+    let name = match tokens.at(first) {
+        "using" => first + 1,
+        _ => (volatile..end)
+            .rev()
+            .find(|&it| tokens.is_word(it) && matches!(tokens.at(it + 1), ";" | "[" | ")"))?,
+    };
+    tokens.is_word(name).then(|| (tokens.at(name), has_elements))
+}
