@@ -4,10 +4,11 @@
 //! a barrier: on a GPU all lanes read, then all write. So an element of a volatile array or pointer that a statement
 //! assigns to becomes the argument of a function whose result waits for the other lanes when it is assigned to
 //! (`include/cuda_c/volatile_writes.h`), which it does for shared memory alone. What is not volatile after all is assigned
-//! to as before. Behind a branch with such a write the lanes meet again (`branches`). What is not read with certainty
-//! stays as it is.
+//! to as before. Behind a branch with such a write the lanes meet again (`branches`), and a loop that waits for what another
+//! thread writes lets it run (`loops`). What is not read with certainty stays as it is.
 
 mod branches;
+mod loops;
 mod names;
 
 use crate::tokens::{Kind, Tokens};
@@ -21,7 +22,7 @@ pub(crate) type Edit = (usize, usize, String);
 
 /// Returns the edits of all such assignments, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
-    let Some(names) = Names::of(tokens) else { return Vec::new() };
+    let names = Names::of(tokens);
     let mut reader = Reader { tokens, names, edits: Vec::new(), writes: Vec::new() };
     // True for each brace or parenthesis around a token if statements are in it.
     let mut around = Vec::new();
@@ -31,6 +32,8 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
             reader.statement(at);
         }
         match tokens.at(at) {
+            // What a `for` begins with, and what it does behind each turn.
+            "(" if at > 0 && tokens.at(at - 1) == "for" => around.push(true),
             "(" | "[" => around.push(false),
             "{" => around.push(true),
             ")" | "]" | "}" => drop(around.pop()),
@@ -39,7 +42,9 @@ pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<Edit> {
     }
     reader.writes.sort_unstable();
     let ends = branches::ends(tokens, &reader.writes);
+    let meets = !reader.edits.is_empty();
     reader.edits.extend(ends.into_iter().map(|(at, text)| (at, at, text)));
+    loops::edits(tokens, &reader.names, meets, &mut reader.edits);
     reader.edits.sort_by_key(|it| it.0);
     reader.edits
 }
@@ -58,6 +63,7 @@ fn begins_statement(tokens: &Tokens<'_>, at: usize) -> bool {
     }
     match tokens.at(before) {
         ";" | "{" | "}" | "else" | "do" => true,
+        "(" => before > 0 && tokens.at(before - 1) == "for",
         ")" => tokens
             .partner(before)
             .and_then(|open| open.checked_sub(1))
@@ -246,7 +252,7 @@ fn operation(tokens: &Tokens<'_>, at: usize) -> Option<usize> {
     }
     match first {
         "=" => (second != "=").then_some(1),
-        "+" | "-" if is_doubled(tokens, at) => matches!(third, ";" | ",").then_some(2),
+        "+" | "-" if is_doubled(tokens, at) => matches!(third, ";" | "," | ")").then_some(2),
         "+" | "-" | "*" | "/" | "%" | "&" | "|" | "^" => (second == "=").then_some(2),
         "<" | ">" => (second == first && third == "=").then_some(3),
         _ => None,
@@ -287,10 +293,49 @@ mod tests {
             ("this->s[t] = a.s[t] = t;", "together(this->s[t]) = together(a.s[t]) = t;"),
             ("switch (t) { case 1: s[t] += 1; }", "switch (t) { case 1: together(s[t]) += 1; }"),
             ("if (a) for (;;) b = s[t] = t;", "if (a) for (;;) b = together(s[t]) = t;"),
+            (
+                "for (s[0] = t; t; t = s[0] += t, s[1]++) {}",
+                "for (together(s[0]) = t; t; t = together(s[0]) += t, together(s[1])++) {}",
+            ),
             ("f([=] { s[t] = t; });", "f([=] { together(s[t]) = t; });"),
         ] {
             let text = rewritten(&format!("void f(volatile float *s) {{ {body} }}"));
             assert_eq!(text, format!("void f(volatile float *s) {{ {expected} }}"));
+        }
+    }
+
+    #[test]
+    fn loops_that_wait_take_turns() {
+        for (text, expected) in [
+            ("volatile int s; void f() { while (s == 0) {} }", "while ((s == 0) && turn()) {}"),
+            (
+                "void f(int *s) { while (*(volatile int *)s); }",
+                "while ((*(volatile int *)s) && turn());",
+            ),
+            ("volatile int s; void f() { for (; s;) {} }", "for (; (s) && turn();) {}"),
+            (
+                "void f() { while (atomicAdd(&s, 0) == 0); }",
+                "while ((atomicAdd(&s, 0) == 0) && turn());",
+            ),
+            (
+                "void f(volatile int *s) { s[0] = 1; for (;;) { if (!atomicExch(q, 1)) break; } }",
+                "for (;turn();) { if (!atomicExch(q, 1)) break; }",
+            ),
+        ] {
+            let text = rewritten(text);
+            assert!(text.contains(expected), "{text}");
+        }
+        for text in [
+            "void f(int *s) { do { v = atomicCAS(s, v, v + 1); } while (v != s); }",
+            "volatile int n; void f() { for (; n; ++i) {} for (int i = 0; i < n; ++i) {} while (int x = n) {} }",
+            "void f(int *s) { while (s[0] == 0) {} for (;;) { if (!atomicExch(q, 1)) break; } }",
+            "volatile",
+            "typedef volatile",
+            "volatile int (*",
+            "auto x = (volatile int *",
+            "volatile int s[4]; void f() { *",
+        ] {
+            assert_eq!(rewritten(text), text);
         }
     }
 
@@ -347,7 +392,7 @@ mod tests {
         for text in [
             "void f(volatile float *s) { a[s[t]] = 1; x = s[t]; s[t] == 2; s[t]; g(s[t] = 1); }",
             "void f(volatile float *s) { s[t] = {1}; s = q; s[t] + +1; s[t] <= 1; s(t) = 1; }",
-            "void f(volatile float *s) { for (s[0] = 1; t; s[0] += 1) {} return s[t] = 1; }",
+            "void f(volatile float *s) { return s[t] = 1; }",
             "void f(volatile float s) { s[0] = 1; } void g(float *q) { *q = 1; }",
             "void f(float *s) { asm volatile (\"\" : : : \"memory\"); s[t] = 1; }",
             "void f(volatile float *s) { float (*p)[4] = s; float a, *s = q; char *s = \"\"; }",

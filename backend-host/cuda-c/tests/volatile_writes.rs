@@ -152,6 +152,7 @@ fn other_assignments_and_other_memory_are_as_before() {
 struct Pair {
     int a, b;
     __device__ void operator=(const Pair &other) volatile { a = other.a; b = other.b; }
+    __device__ void operator=(int both) volatile { a = b = both; }
     __device__ void operator+=(const Pair &other) volatile { a += other.a; b += other.b; }
 };
 extern "C" __global__ void mixed(int *out) {
@@ -159,6 +160,7 @@ extern "C" __global__ void mixed(int *out) {
     __shared__ volatile unsigned char bytes[32];
     volatile int *far = out;
     const int t = threadIdx.x;
+    pairs[t] = 3;
     pairs[t] = Pair{t, 2 * t};
     pairs[t] += Pair{1, 1};
     bytes[t] = 250;
@@ -184,4 +186,145 @@ extern "C" __global__ void flagged(int *out) {
     let kernel = Kernel::find(&library, "flagged").expect("the kernel");
     launch_with(&kernel, &shape(2, 32), &Schedule::default(), &mut array).expect("it runs");
     assert_eq!(array, [7; 32]);
+}
+
+#[test]
+fn lanes_meet_however_a_program_says_that_memory_is_volatile() {
+    let bodies = [
+        ("several", "__shared__ volatile int other[2], b[64];", "b"),
+        ("typed", "typedef volatile int V; __shared__ V b[64];", "b"),
+        ("cast", "__shared__ int b[64];", "((volatile int *)b)"),
+        ("rows", "__shared__ int c[2][64]; volatile int (*b)[64] = c;", "b[1]"),
+        ("member", "struct S { volatile int b[64]; }; __shared__ S s;", "s.b"),
+        ("guessed", "__shared__ int c[64]; auto b = (volatile int *)c;", "b"),
+    ];
+    let mut text = String::new();
+    for (name, declaration, b) in bodies {
+        let steps: String = [16, 8, 4, 2, 1].map(|d| format!("{b}[t] += {b}[t + {d}];")).concat();
+        text.push_str(&format!(
+            r#"extern "C" __global__ void {name}(int *a) {{
+    {declaration}
+    const int t = threadIdx.x;
+    {b}[t] = a[t]; {b}[t + 32] = 0;
+    {steps}
+    a[t] = {b}[0];
+}}
+"#
+        ));
+    }
+    text.push_str(
+        r#"
+extern "C" __global__ void pointed(int *a) {
+    __shared__ int b[64];
+    const int t = threadIdx.x;
+    volatile int *p = b + t;
+    *p = a[t]; *(p + 32) = 0;
+    *p += p[16]; *p += p[8]; *p += p[4]; *p += p[2]; *p += p[1];
+    a[t] = b[0];
+}
+extern "C" __global__ void valued(int *a) {
+    __shared__ volatile int b[64];
+    const int t = threadIdx.x;
+    int x = b[t] = a[t];
+    b[t + 32] = 0;
+    for (int d = 16; d; x = b[t] = x + b[t + d], d /= 2) {}
+    a[t] = b[0];
+}
+"#,
+    );
+    let library = load(&text);
+    let array: Vec<i32> = (0..32).map(|it| it * it).collect();
+    for name in bodies.map(|it| it.0).into_iter().chain(["pointed", "valued"]) {
+        let mut array = array.clone();
+        run(&library, name, 1, 32, &mut array);
+        assert_eq!(array, [31 * 32 * 63 / 6; 32], "{name}");
+    }
+}
+
+#[test]
+fn names_of_volatile_memory_may_be_those_of_something_else() {
+    let library = load(
+        r#"
+struct Bits { unsigned a : 4, b : 4; };
+struct Twice {
+    int *p;
+    __device__ void operator=(int value) { *p = 2 * value; }
+};
+struct Doubled {
+    int *p;
+    __device__ Twice operator[](int at) { return Twice{p + at}; }
+};
+__device__ void first(volatile int *s) { s[0] = 1; }
+extern "C" __global__ void named(int *out) {
+    __shared__ volatile Bits bits[32];
+    volatile int *pointers[2];
+    const int t = threadIdx.x;
+    pointers[0] = 0; pointers[1] = NULL; pointers[1] = out;
+    bits[t].a = t; bits[t].b = 1; bits[t].a += 1;
+    Doubled s{out};
+    s[t] = bits[t].a + bits[t].b + (pointers[0] != nullptr);
+}
+"#,
+    );
+    let mut array = vec![0; 32];
+    run(&library, "named", 1, 32, &mut array);
+    assert_eq!(array, (0..32).map(|t| 2 * ((t + 1) % 16 + 1)).collect::<Vec<i32>>());
+}
+
+#[test]
+fn a_thread_that_waits_for_another_one_lets_it_run() {
+    let library = load(
+        r#"
+extern "C" __global__ void flag(int *a) {
+    __shared__ volatile int set[1];
+    const int seven = a[0] + 7;
+    if (threadIdx.x == 0) set[0] = seven;
+    while (set[0] != seven) {}
+    a[threadIdx.x] = set[0];
+}
+extern "C" __global__ void downwards(int *a) {
+    __shared__ volatile int next;
+    if (threadIdx.x == 0) next = 63;
+    __syncthreads();
+    while (next != threadIdx.x);
+    a[threadIdx.x] = next;
+    next = next - 1;
+}
+extern "C" __global__ void added(int *a) {
+    __shared__ int next;
+    if (threadIdx.x == 0) next = 63;
+    __syncthreads();
+    while (atomicAdd(&next, 0) != threadIdx.x) {}
+    a[threadIdx.x] = threadIdx.x;
+    atomicSub(&next, 1);
+}
+__device__ int lock;
+extern "C" __global__ void locked(int *a) {
+    __shared__ volatile int count[1];
+    count[0] = 0;
+    __syncthreads();
+    for (bool done = false; !done;) {
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            count[0] = count[0] + 1;
+            __threadfence_block();
+            atomicExch(&lock, 0);
+            done = true;
+        }
+    }
+    __syncthreads();
+    a[threadIdx.x] = count[0];
+}
+"#,
+    );
+    let numbers: Vec<i32> = (0..64).collect();
+    for (name, expected) in [
+        ("flag", vec![7; 64]),
+        ("downwards", numbers.clone()),
+        ("added", numbers),
+        ("locked", vec![64; 64]),
+    ] {
+        let mut array = vec![0; 64];
+        run(&library, name, 1, 64, &mut array);
+        assert_eq!(array, expected, "{name}");
+    }
 }

@@ -130,5 +130,11 @@ static inline Meeting<T, true, has_own_operators<T>> at_once(volatile T& left, G
     return {left, file, line};
 }
 
+// Lets the other threads of the block run: for a loop that waits for what one of them does.
+static inline bool turn(GPUARRAY_PLACE) {
+    __nanosleep(0, file, line);
+    return true;
+}
+
 } // namespace cuda_c
 } // extern "C++"

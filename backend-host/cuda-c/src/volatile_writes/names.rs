@@ -10,6 +10,8 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Names<'a> {
     /// Arrays, pointers and members with volatile elements.
     elements: HashSet<&'a str>,
+    /// These, and variables that are volatile themselves.
+    variables: HashSet<&'a str>,
     /// Types, and whether one is a pointer or an array itself.
     types: HashMap<&'a str, bool>,
     /// Members that no reference refers to: bit-fields.
@@ -19,13 +21,13 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Returns the names of a program, or `None` for one without volatile variables.
-    pub(super) fn of(tokens: &Tokens<'a>) -> Option<Names<'a>> {
+    /// Returns the names of a program.
+    pub(super) fn of(tokens: &Tokens<'a>) -> Names<'a> {
         let mut names = Names::default();
         let qualifiers: Vec<usize> =
             (0..tokens.len()).filter(|&at| is_qualifier(tokens, at)).collect();
         if qualifiers.is_empty() {
-            return None;
+            return names;
         }
         for &at in &qualifiers {
             if let Some((name, has_elements)) = alias(tokens, at) {
@@ -41,21 +43,29 @@ impl<'a> Names<'a> {
         for at in 0..tokens.len() {
             names.deduced(tokens, at);
             let is_field = tokens.at(at + 1) == ":" && matches!(tokens.at(at + 3), ";" | "," | "=");
-            if is_field && tokens.is_word(at) && at > 0 && tokens.is_word(at - 1) {
+            let is_member = at > 0 && (tokens.is_word(at - 1) || tokens.at(at - 1) == ",");
+            if is_field && tokens.is_word(at) && is_member {
                 names.fields.insert(tokens.at(at));
             }
             names.has_packed |= matches!(tokens.at(at), "packed" | "__packed__");
         }
-        Some(names)
+        names.variables.extend(&names.elements);
+        names
     }
 
+    /// True for the name of something that has volatile elements.
     pub(super) fn has(&self, name: &str) -> bool {
         self.elements.contains(name)
     }
 
+    /// True for the name of something volatile, or that has volatile elements.
+    pub(super) fn is_variable(&self, name: &str) -> bool {
+        self.variables.contains(name)
+    }
+
     /// True for a word that makes a type of a cast volatile.
     pub(super) fn is_qualifier(&self, word: &str) -> bool {
-        matches!(word, "volatile" | "__volatile__") || self.types.contains_key(word)
+        matches!(word, "volatile" | "__volatile__" | "__volatile") || self.types.contains_key(word)
     }
 
     /// True for a member that a reference can refer to.
@@ -86,8 +96,11 @@ impl<'a> Names<'a> {
         }
         // Others behind commas: `*name`, `name[8]`, each with what it begins with.
         loop {
-            if tokens.is_word(at - 1) && (is_pointer || tokens.at(at) == "[") {
-                self.elements.insert(tokens.at(at - 1));
+            if tokens.is_word(at - 1) && at - 1 > first {
+                self.variables.insert(tokens.at(at - 1));
+                if is_pointer || tokens.at(at) == "[" {
+                    self.elements.insert(tokens.at(at - 1));
+                }
             }
             while !matches!(tokens.at(at), "," | ";" | ")" | "}" | "") {
                 if matches!(tokens.at(at), "[" | "(" | "{") {
@@ -131,7 +144,7 @@ impl<'a> Names<'a> {
 }
 
 fn is_qualifier(tokens: &Tokens<'_>, at: usize) -> bool {
-    matches!(tokens.at(at), "volatile" | "__volatile__") && tokens.is_of_program(at)
+    matches!(tokens.at(at), "volatile" | "__volatile__" | "__volatile") && tokens.is_of_program(at)
 }
 
 /// The type that `typedef` or `using` names, and whether it has elements itself.
