@@ -227,6 +227,10 @@ def test_a_context_knows_its_memory():
     for start, stop in ((-1, 3), (0, 65), (5, 4)):
         with pytest.raises(ValueError, match=f"start is {start}"):
             memory.view(start, stop)
+    memory.memset(3, 4)
+    for count in (-1, 65):
+        with pytest.raises(ValueError, match=f"count is {count}; 0 <= count <= 64"):
+            memory.memset(1, count)
     with pytest.raises(ValueError, match="bytesize is -1"):
         context.memalloc(-1)
     with pytest.raises(ValueError, match="size is 65"):

@@ -205,7 +205,11 @@ class MemoryPointer:
         ------
         OverflowError
             ``byte`` is outside that range.
+        ValueError
+            ``count`` is negative, or more than the memory has.
         """
+        if count is not None and not 0 <= count <= self.size:
+            raise ValueError(f"count is {count}; 0 <= count <= {self.size} is needed")
         elements = self.elements if count is None else self.elements[:count]
         elements.fill(byte, stream_or_none(stream))
 
