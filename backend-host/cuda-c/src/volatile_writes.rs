@@ -176,7 +176,7 @@ impl Reader<'_, '_> {
     fn left(&self, first: usize) -> Option<Left> {
         let tokens = self.tokens;
         let mut at = first;
-        while tokens.at(at) == "*" {
+        while tokens.at(at) == "*" || (at > first && tokens.at(at) == "&") {
             at += 1;
         }
         let is_read = at > first;
@@ -344,23 +344,27 @@ mod tests {
         for (body, expected) in [
             (
                 "if (t) s[0] = t; else x = 1; x = 2;",
-                "if (t) together(s[0]) = t; else x = 1; meet_behind(); x = 2;",
+                "if (t) together(s[0]) = t; else x = 1; meet_behind(0); x = 2;",
             ),
             (
                 "do { if (t) { s[0] = t; } } while (u); x = 1;",
-                "do { if (t) { together(s[0]) = t; } meet_behind(); } while (u); meet_behind(); x = 1;",
+                "do { if (t) { together(s[0]) = t; } meet_behind(0); } while (u); meet_behind(1); x = 1;",
             ),
             (
                 "if (a) for (;;) s[0]++; else if (b) x = 1; else while (c) {} while (c) {}",
-                "if (a) for (;;) together(s[0])++; else if (b) x = 1; else while (c) {} meet_behind(); while (c) {}",
+                "if (a) for (;;) together(s[0])++; else if (b) x = 1; else while (c) {} meet_behind(0); while (c) {}",
             ),
             (
                 "auto g = [&](int i) { s[i] = t; }; if (t) g(0); if (u) h(0);",
-                "auto g = [&](int i) { together(s[i]) = t; }; if (t) g(0); meet_behind(); if (u) h(0);",
+                "auto g = [&](int i) { together(s[i]) = t; }; if (t) g(0); meet_behind(0); if (u) h(0);",
             ),
             (
                 "if (t) s[0] = t; } void g() { if (t) f<1>(s); if (t) x = 1;",
-                "if (t) together(s[0]) = t; meet_behind(); } void g() { if (t) f<1>(s); meet_behind(); if (t) x = 1;",
+                "if (t) together(s[0]) = t; meet_behind(0); } void g() { if (t) f<1>(s); meet_behind(1); if (t) x = 1;",
+            ),
+            (
+                "if (t) { if (u) s[0] = t; }",
+                "if (t) { if (u) together(s[0]) = t; meet_behind(0); } meet_behind(1);",
             ),
             ("do s[0] = t; while (t)", "do together(s[0]) = t; while (t)"),
         ] {

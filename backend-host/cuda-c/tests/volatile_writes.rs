@@ -113,7 +113,7 @@ extern "C" __global__ void k(int *a) {
     const auto put = [&](int i, int value) { s[i] = value; };
     for (int turn = 0; turn < 32; ++turn) {
         if (t == turn) s[0] = a[t];
-        if (t == 31 - turn) { put(1, a[t]); nothing[0] = 0; }
+        if (t < 32 - turn) { if (t == 31 - turn) { put(1, a[t]); nothing[0] = 0; } if (t == 40) s[1] = t; }
         a[t] = (a[t] + s[0] + 2 * s[1] + (nothing[0] != nullptr)) % 1000;
     }
 }

@@ -20,9 +20,10 @@ static inline void meet_at(const volatile void* written, const char* file, unsig
     if (is_of_block(written)) gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
 }
 
-// Behind a branch in which lanes write, the others wait for them: at a place behind all lines of the program.
-static inline void meet_behind(GPUARRAY_PLACE) {
-    gpuarray_abi::rendezvous(0, nullptr, nullptr, file, 0x40000000u | line);
+// Behind a branch in which lanes write, the others wait for them: at a place behind all lines of the program. The ends of
+// branches have numbers in their order.
+static inline void meet_behind(unsigned number) {
+    gpuarray_abi::rendezvous(0, nullptr, nullptr, nullptr, 0x40000000u | number);
 }
 
 // A volatile variable that is assigned to. What is assigned has been read by all lanes before one writes, and all have

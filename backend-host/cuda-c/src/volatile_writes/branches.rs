@@ -6,7 +6,6 @@
 use crate::tokens::Tokens;
 use std::collections::{HashMap, HashSet};
 
-const BEHIND: &str = " ::cuda_c::meet_behind();";
 /// More statements within statements, without braces, than any program has.
 const DEEPEST: usize = 64;
 
@@ -34,10 +33,13 @@ pub(super) fn ends(tokens: &Tokens<'_>, writes: &[usize]) -> Vec<(usize, String)
         let Some(last) = end(tokens, at, DEEPEST) else { continue };
         // The end of `do` is no loop of its own.
         if holds(at, last) && tokens.is_of_program(at) && !is_end_of_do(tokens, at) {
-            found.push((tokens.all[last].end, BEHIND.to_owned()));
+            found.push(tokens.all[last].end);
         }
     }
-    found
+    // Each end is a place of its own, in their order: two may be on one line.
+    found.sort_unstable();
+    let meeting = |(number, at): (usize, usize)| (at, format!(" ::cuda_c::meet_behind({number});"));
+    found.into_iter().enumerate().map(meeting).collect()
 }
 
 /// The last token of a statement.
