@@ -314,8 +314,20 @@ mod tests {
             ),
             ("volatile int s; void f() { for (; s;) {} }", "for (; (s) && turn();) {}"),
             (
+                "volatile int s; void f() { while (true) { if (s) break; } }",
+                "while ((true) && turn()) { if (s) break; }",
+            ),
+            (
                 "void f() { while (atomicAdd(&s, 0) == 0); }",
                 "while ((atomicAdd(&s, 0) == 0) && turn());",
+            ),
+            (
+                "void f(int *s) { do { asm(\"ld.acquire.gpu.s32 %0, [%1];\" : \"=r\"(v) : \"l\"(s)); } while (!v); }",
+                "while ((!v) && turn());",
+            ),
+            (
+                "void f(int *s) { asm(\"\"); while (read(s) != 1) {} do { } while (read(s)); }",
+                "while ((read(s) != 1) && turn()) {} do { } while (read(s));",
             ),
             (
                 "void f(volatile int *s) { s[0] = 1; for (;;) { if (!atomicExch(q, 1)) break; } }",

@@ -16,6 +16,8 @@ mod table;
 mod units;
 #[path = "inline_ptx/video.rs"]
 mod video;
+#[path = "inline_ptx/waits.rs"]
+mod waits;
 
 #[test]
 fn integers_are_computed_with() {

@@ -11,12 +11,15 @@ use units::load;
 const TEXT: &str = r#"
 #include <cooperative_groups.h>
 extern "C" {
-__global__ void spins(volatile int *flag) { while (*flag == 0); }
-__global__ void spins_in_some(volatile int *flag) { if (blockIdx.x % 3 == 1) while (*flag == 0); }
+// What a function reads makes no loop one that lets other threads run.
+__device__ int read(volatile int *flag) { return *flag; }
+__global__ void spins(int *place) { while (read(place) == 0); }
+__global__ void spins_in_some(int *place) { if (blockIdx.x % 3 == 1) while (read(place) == 0); }
+__global__ void takes_turns(volatile int *flag) { if (blockIdx.x % 3 == 1) while (*flag == 0); }
 // A thread waits for what another thread of its block would write.
 __global__ void waits_for_another(volatile int *flag) {
     __shared__ int written;
-    if (threadIdx.x == 0) while (*(volatile int *)&written != 1);
+    if (threadIdx.x == 0) while (*(volatile int *)&written != 2);
     else written = 1;
 }
 __global__ void synchronizes(volatile int *flag) { while (*flag == 0) __syncthreads(); }
@@ -89,6 +92,7 @@ fn a_kernel_without_an_end_is_ended() {
         ("spins", 1, 1),
         ("spins", 100, 40),
         ("spins_in_some", 100, 3),
+        ("takes_turns", 100, 3),
         ("waits_for_another", 2, 33),
         ("synchronizes", 4, 64),
         ("shuffles", 1, 32),

@@ -60,10 +60,12 @@ AT_ONCE = """
     from pygpu.elementwise import ElementwiseKernel
 
     module = SourceModule('''
-    __global__ void spins(volatile int *flag) { while (*flag == 0); }
+    // What a function reads makes no loop one that lets other threads run.
+    __device__ int read(volatile int *flag) { return *flag; }
+    __global__ void spins(int *place) { while (read(place) == 0); }
     __global__ void waits_for_another(volatile int *flag) {
         __shared__ int written;
-        if (threadIdx.x == 0) while (*(volatile int *)&written != 1);
+        if (threadIdx.x == 0) while (*(volatile int *)&written != 2);
         else written = 1;
     }
     __global__ void synchronizes(volatile int *flag) { while (*flag == 0) __syncthreads(); }

@@ -74,7 +74,7 @@ fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, Stri
             '>' if is_unsigned => {
                 other.distance().and_then(|it| (a as u64).checked_shr(it)).unwrap_or(0) as i64
             }
-            '>' => other.distance().and_then(|it| a.checked_shr(it)).unwrap_or(0),
+            '>' => a >> other.distance().unwrap_or(63).min(63),
             '+' => a.wrapping_add(b),
             '-' => a.wrapping_sub(b),
             '*' => a.wrapping_mul(b),
@@ -104,7 +104,7 @@ fn unary(left: &mut &[Token], depth: usize) -> Result<Number, String> {
         Lexeme::Word(name) if name == WARP_SIZE => Number::signed(LANES),
         Lexeme::Mark('-') => same(i64::wrapping_neg)?,
         Lexeme::Mark('+') => same(|it| it)?,
-        Lexeme::Mark('~') => same(|it| !it)?,
+        Lexeme::Mark('~') => Number { is_unsigned: true, ..same(|it| !it)? },
         Lexeme::Mark('!') => Number::signed(same(|it| i64::from(it == 0))?.bits),
         Lexeme::Mark('(') => {
             let value = binary(left, 0, deeper(depth)?)?;

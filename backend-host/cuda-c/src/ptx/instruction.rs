@@ -58,6 +58,9 @@ impl Writer<'_, '_> {
         let label = self.label(name).ok_or_else(|| {
             format!("goes to {name}, which is no label of the same asm statement")
         })?;
+        if self.waits.as_ref().is_some_and(|it| it.contains(&label)) {
+            self.body.push_str("::cuda_c::turn(); ");
+        }
         let _ = write!(self.body, "goto {label}; ");
         Ok(())
     }

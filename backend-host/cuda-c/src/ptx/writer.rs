@@ -26,6 +26,8 @@ pub(super) struct Writer<'t, 'a> {
     pub(super) bound: Vec<Option<Register>>,
     /// True in an instruction that reads special registers.
     pub(super) reads_special: bool,
+    /// Labels that a branch goes back to, if other threads of the block are to run meanwhile.
+    pub(super) waits: Option<Vec<String>>,
     variables: usize,
     pub(super) declarations: String,
     /// Declarations that later statements see: in front of the block.
@@ -56,6 +58,7 @@ pub(super) fn write(
         scopes: vec![around],
         bound: Vec::new(),
         reads_special: false,
+        waits: may_wait(items).then(Vec::new),
         variables: 0,
         declarations: String::new(),
         shared: String::new(),
@@ -99,11 +102,29 @@ fn uses_carry(items: &[Placed]) -> bool {
     instructions(items).any(|it| reads_carry(it) || writes_carry(it))
 }
 
-/// True if a statement asks for the carry of an earlier one.
+/// True if a statement may ask for the carry of an earlier one.
 pub(super) fn asks_for_carry(items: &[Placed]) -> bool {
-    let first =
-        instructions(items).find(|it| reads_carry(it) || (writes_carry(it) && it.guard.is_none()));
-    first.is_some_and(reads_carry)
+    for instruction in instructions(items) {
+        match instruction.name.as_str() {
+            // What follows may be left out.
+            "bra" => return instructions(items).any(reads_carry),
+            _ if reads_carry(instruction) => return true,
+            _ if writes_carry(instruction) && instruction.guard.is_none() => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// True for a statement that may wait for another thread in a loop.
+fn may_wait(items: &[Placed]) -> bool {
+    instructions(items).any(|it| {
+        let is_ordered = |it: &String| matches!(it.as_str(), "volatile" | "relaxed" | "acquire");
+        match it.name.as_str() {
+            "ld" => it.modifiers.iter().any(is_ordered),
+            name => name == "atom",
+        }
+    })
 }
 
 /// True for what the compiler may not leave out or move where the statement is volatile.
@@ -198,6 +219,7 @@ impl Writer<'_, '_> {
                 Item::Label(name) => {
                     let label = self.label(name).unwrap_or_default();
                     let _ = write!(self.body, "{label}: __attribute__((unused)); ");
+                    self.waits.iter_mut().for_each(|it| it.push(label.clone()));
                 }
                 Item::Registers { kind, names } => {
                     self.declare(kind, names).map_err(|what| (*at, what))?;

@@ -346,6 +346,14 @@ fn what_is_not_there_is_refused_by_name() {
         ),
         (r#"asm("add.u32 %0, %1, %2;" : "=r"(out[0]) : "r"(n));"#, "%2 is no operand: asm has 2"),
         (
+            r#"float f = 2; asm("add.f32 %0, %0, %1;" : "+f"(f) : "n"(1));"#,
+            "'add.f32 %0, %0, %1' has an integer for a number of type .f32",
+        ),
+        (
+            r#"asm("mov.u32 %0, %1;" : "=r"(n) : "r"([] { int x; asm("mov.u32 %0, 1;" : "=r"(x)); return x; }()));"#,
+            "an operand of asm holds another asm statement; compute it before",
+        ),
+        (
             r#"asm("add.u64 %0, %1, 1;" : "=r"(out[0]) : "r"(n));"#,
             "takes .u64, and the operand is .b32",
         ),
