@@ -171,6 +171,7 @@ fn copy_array<'py>(
     let to = ArraySide::new("dst", dest, true, &copy)?;
     let from = ArraySide::new("src", src, false, &copy)?;
     let copy = ArrayCopy { destination: to.side, source: from.side, ..copy };
+    copy.check_sides().or_raise()?;
     let uses: Vec<_> =
         [to.access(Access::Write), from.access(Access::Read)].into_iter().flatten().collect();
     if wait {

@@ -98,4 +98,26 @@ impl ArrayCopy {
         }
         Ok(())
     }
+
+    /// Checks that texels of both sides have the same size, if both are arrays.
+    ///
+    /// # Errors
+    /// `InvalidArgument` that says both sizes.
+    pub fn check_sides(&self) -> Result<()> {
+        match (self.source, self.destination) {
+            (CopySide::Array { format: from, .. }, CopySide::Array { format: to, .. })
+                if from.bytes() != to.bytes() =>
+            {
+                Err(Error::invalid(
+                    "memcpy",
+                    format!(
+                        "src has texels of {} bytes and dst of {}; they must have the same size",
+                        from.bytes(),
+                        to.bytes()
+                    ),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
 }

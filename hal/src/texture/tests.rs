@@ -64,6 +64,15 @@ fn copies_stay_inside_the_array() {
     }
     assert!(check([usize::MAX, 0, 0], [8, 1, 1]).is_err());
     assert!(check([4, 0, 0], [8, 1, 1]).is_err() && check([0, 0, 0], [4, 1, 1]).is_err());
+    let of = |format| CopySide::Array { array: 1, format, origin: [0; 3] };
+    for (other, is_same) in
+        [(texel(ChannelFormat::Float, 2), true), (texel(ChannelFormat::UInt8, 4), false)]
+    {
+        for (destination, source) in [(side, of(other)), (of(other), side)] {
+            let copy = ArrayCopy { destination, source, width: 8, height: 1, depth: 1, wait: true };
+            assert_eq!(copy.check_sides().is_ok(), is_same, "{other:?}");
+        }
+    }
 }
 
 #[test]

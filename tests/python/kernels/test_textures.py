@@ -243,6 +243,12 @@ def test_bad_input(rng):
         driver.memcpy_htoa(array, 4, np.zeros(3, np.float32))
     with pytest.raises(driver.LogicError, match="texels of 4 bytes"):
         driver.memcpy_htoa(array, 2, np.zeros(1, np.float32))
+    copy = driver.Memcpy2D()
+    copy.set_src_array(array)
+    copy.width_in_bytes, copy.height = 4, 1
+    copy.set_dst_array(driver.matrix_to_array(np.zeros((2, 8), np.uint8), "C"))
+    with pytest.raises(driver.LogicError, match="src has texels of 4 bytes and dst of 1"):
+        copy(True)
     descr = driver.ArrayDescriptor()
     descr.width, descr.num_channels = 4, 3
     with pytest.raises(driver.LogicError, match="num_channels is 3"):
