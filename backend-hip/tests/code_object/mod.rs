@@ -64,15 +64,28 @@ fn scalar_spills(name: &str) -> u64 {
     if name.contains("_c128") || name.contains("_c64") {
         return 256;
     }
-    const MOST: [(&str, u64); 5] =
-        [("_reduce_", 512), ("_scan_", 128), ("_tan_", 4), ("_tanh_", 4), ("_gamma_", 32)];
+    const MOST: [(&str, u64); 7] = [
+        ("_reduce_", 512),
+        ("_scan_", 128),
+        ("_tan_", 4),
+        ("_tanh_", 4),
+        ("_erf_", 4),
+        ("_gamma_", 32),
+        ("_product_bool_", 96),
+    ];
     MOST.iter().find(|(part, _)| name.contains(part)).map_or(0, |(_, most)| *most)
 }
 
 /// How many vector registers a kernel may put aside in memory: some, in the large tiles of products on
-/// wavefronts of 32, where each thread holds 64 sums and what goes into them.
+/// wavefronts of 32, where each thread holds 64 sums and what goes into them; and a few where a thread reads
+/// packs of 256 bits of two operands. Merges of `complex128` have a thread's four elements in memory.
 fn vector_spills(name: &str) -> u64 {
-    if name.contains("_product_") { 80 } else { 0 }
+    match name {
+        _ if name.contains("_product_") => 80,
+        _ if name.contains("_c128_merge") => 10,
+        _ if name.contains("_products_") && name.contains("_packed256_") => 8,
+        _ => 0,
+    }
 }
 
 impl CodeObject {

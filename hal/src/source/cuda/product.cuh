@@ -30,10 +30,14 @@ struct ComplexSum {
 constexpr u32 TERMS = 8;
 
 // Two blocks share a multiprocessor of NVIDIA's, so that a thread has 128 registers.
+// AMD's compiler reads all terms of a loop that it unrolls before it adds the first: elements of eight bytes and more
+// then do not fit into registers, nor do masks of lanes, which it has for booleans.
 #if defined(__CUDA_ARCH__)
 #define GPUARRAY_TILE_BOUNDS __launch_bounds__(256, 2)
+template <class A> constexpr u32 TERMS_AT_ONCE = TERMS;
 #else
 #define GPUARRAY_TILE_BOUNDS __launch_bounds__(256)
+template <class A> constexpr u32 TERMS_AT_ONCE = sizeof(A) < 8 && sizeof(A) > 1 ? TERMS : 1;
 #endif
 
 // A tile's lines (rows of the left matrix, columns of the right one): `COUNT` of each thread, in
@@ -135,6 +139,7 @@ DEVICE void multiply_tile(Left left, Right right, u64 terms, u64 row, u64 rows, 
     __shared__ typename Down::Memory left_memory;
     __shared__ typename Along::Memory right_memory;
     const u32 down = threadIdx.x / 16, along = threadIdx.x % 16;
+    constexpr u32 AT_ONCE = TERMS_AT_ONCE<A>;
     A sum[ROWS][COLUMNS];
 #pragma unroll
     for (u32 i = 0; i < ROWS; ++i) {
@@ -156,7 +161,7 @@ DEVICE void multiply_tile(Left left, Right right, u64 terms, u64 row, u64 rows, 
             left.read(terms - done - TERMS, left_next);
             right.read(terms - done - TERMS, right_next);
         }
-#pragma unroll
+#pragma unroll AT_ONCE
         for (u32 term = 0; term < TERMS; ++term) {
             A x[ROWS], y[COLUMNS];
             Down::get(left_memory, buffer, term, down, x);
