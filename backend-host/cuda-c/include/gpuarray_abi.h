@@ -58,7 +58,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 5;
+constexpr unsigned VERSION = 6;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -373,10 +373,21 @@ template <auto kernel, auto regions> constexpr Entry entry(Bounds bounds, const 
 // where all thread-local variables of the calling thread are.
 static thread_local char local __asm__("gpuarray_local") __attribute__((used)) = 0;
 static char* local_address() { return &local; }
+
+// Where shared memory begins and ends in it, from this variable on. Set when the unit is loaded.
+static long shared_bounds[2] = {0, 0};
+
+// True for an address in shared memory of the calling thread's block.
+static inline bool is_shared(const volatile void* address) {
+    const long at = (long)((unsigned long)address - (unsigned long)&local);
+    return at >= shared_bounds[0] && at < shared_bounds[1];
+}
+
 struct Unit {
     unsigned version, warp_size;
     const Executor** executor;
     char* (*local)();
+    long* shared_bounds;
 };
 
 } // namespace gpuarray_abi
@@ -385,7 +396,8 @@ struct Unit {
 extern "C" {
 extern __attribute__((visibility("default"))) const gpuarray_abi::Unit gpuarray_unit;
 const gpuarray_abi::Unit gpuarray_unit = {gpuarray_abi::VERSION, GPUARRAY_WARP_SIZE,
-                                          &gpuarray_abi::executor, gpuarray_abi::local_address};
+                                          &gpuarray_abi::executor, gpuarray_abi::local_address,
+                                          gpuarray_abi::shared_bounds};
 // What the driver links in place of functions that end the process.
 [[noreturn]] void gpuarray_ending(const char* name) {
     gpuarray_abi::trap(gpuarray_abi::ENDING, name, nullptr, 0);

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
@@ -78,4 +78,6 @@ pub(crate) struct Unit {
     pub(crate) warp_size: u32,
     pub(crate) executor: *mut *const Executor,
     pub(crate) local: unsafe extern "C" fn() -> *mut u8,
+    /// Where shared memory begins and ends, from what `local` returns on.
+    pub(crate) shared_bounds: *mut [i64; 2],
 }

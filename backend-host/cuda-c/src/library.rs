@@ -129,6 +129,8 @@ impl Library {
         let executor = if checked.is_some() { &CHECKED_EXECUTOR } else { &EXECUTOR };
         // SAFETY: the variable is the unit's, and nothing runs in it yet.
         unsafe { *unit.executor = executor };
+        // SAFETY: as above.
+        unsafe { *unit.shared_bounds = shared_bounds(&symbols) };
         let by_address = by_address(&symbols, base);
         let static_shared_of = static_shared_of(&symbols);
         let mut library = Library {
@@ -353,6 +355,15 @@ fn root(symbols: &Symbols) -> Result<&Symbol> {
     }
     let no_unit = || Error::NotAUnit("the file is no compiled unit of CUDA C".to_owned());
     symbols.find("gpuarray_unit").ok_or_else(no_unit)
+}
+
+/// Where shared memory begins and ends in thread-local memory, from the unit's variable `gpuarray_local` on.
+fn shared_bounds(symbols: &Symbols) -> [i64; 2] {
+    let from = symbols.find("gpuarray_local").map_or(0, |it| it.value);
+    let all = || static_shared(symbols).chain(symbols.find(DYNAMIC_SHARED));
+    let begin = all().map(|it| it.value).min().unwrap_or(from);
+    let end = all().map(|it| it.value + it.bytes).max().unwrap_or(from);
+    [begin, end].map(|it| it.wrapping_sub(from) as i64)
 }
 
 /// The symbols of static shared memory.

@@ -8,16 +8,9 @@
 extern "C++" {
 namespace cuda_c {
 
-// Shared memory is thread-local, as this is, and less than a mebibyte of both is in a unit.
-static inline bool is_of_block(const volatile void* address) {
-    static thread_local char own;
-    const unsigned long at = (unsigned long)address, here = (unsigned long)&own;
-    return (at > here ? at - here : here - at) < 1ul << 20;
-}
-
 // Waits for the lanes that come to the same line.
 static inline void meet_at(const volatile void* written, const char* file, unsigned line) {
-    if (is_of_block(written)) gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
+    if (gpuarray_abi::is_shared(written)) gpuarray_abi::rendezvous(0, nullptr, nullptr, file, line);
 }
 
 // Behind a branch in which lanes write, the others wait for them: at a place behind all lines of the program. The ends of
