@@ -41,3 +41,30 @@ def test_arrays_need_no_compiler(tmp_path):
     done = run_python(code, CXX=f"{folder}/none", PATH=folder, PYGPU_CACHE_DIR=folder)
     assert done.stdout.splitlines() == ["Unsupported", "0 True"]
     assert list(tmp_path.iterdir()) == []
+
+
+SHORT_OF_FILES = """
+    import os
+    import resource
+
+    import pygpu.autoinit
+    from pygpu import compiler, driver
+
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    opened = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened, limit))
+    try:
+        compiler.SourceModule("__global__ void f() {}")
+    except driver.Error as error:
+        message = f"{type(error).__name__}: {error}"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    print(message)
+    compiler.SourceModule("__global__ void f() {}")
+"""
+
+
+@pytest.mark.skipif(BACKEND != "host", reason="GPUs' drivers bring their own compilers")
+def test_a_process_that_is_short_of_files_says_so_and_tries_again(tmp_path):
+    done = run_python(SHORT_OF_FILES, PYGPU_CACHE_DIR=str(tmp_path))
+    assert "Too many open files" in done.stdout
+    assert "install" not in done.stdout

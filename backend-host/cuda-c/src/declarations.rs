@@ -9,7 +9,7 @@ mod reader;
 use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
-use crate::volatile_writes;
+use crate::{unnamed_classes, volatile_writes};
 pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
@@ -48,7 +48,8 @@ pub(crate) fn unit(
     let mut forms = without.map_or_else(Forms::default, |it| Forms::of(&tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =
         edits.into_iter().map(|(start, end, text)| (start, end, text.into())).collect();
-    edits.extend(meetings.into_iter().map(|(start, end, text)| (start, end, text.into())));
+    let texts = meetings.into_iter().chain(unnamed_classes::edits(&tokens));
+    edits.extend(texts.map(|(start, end, text)| (start, end, text.into())));
     for (token, form) in std::mem::take(&mut forms.texts) {
         let behind = tokens.all[token].end;
         edits.push((behind, behind, form.into()));

@@ -221,8 +221,10 @@ impl Interrupted {
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the system passes valid structures.
     let code = unsafe { (*info).si_code };
-    // A signal that a process has sent is no fault, but for what `abort` sends to its own thread.
-    if (code > 0 || signal == libc::SIGABRT && code == libc::SI_TKILL)
+    // A signal that a process has sent is no fault, but for what `abort` and `raise` send to their own thread.
+    // SAFETY: a signal that was sent to a thread says by whom.
+    let is_raised = || unsafe { code == libc::SI_TKILL && (*info).si_pid() == libc::getpid() };
+    if (code > 0 || is_raised())
         && let Some(worker) = worker_in_kernel()
     {
         // SAFETY: the worker is this thread's, and the code of its kernel was interrupted.
@@ -311,7 +313,11 @@ unsafe fn go_home(context: *mut libc::ucontext_t, home: *mut u8) {
 /// What a fault was.
 pub(crate) fn describe(fault: &Fault) -> (FailureKind, String) {
     let address = fault.address.load(Ordering::Relaxed);
+    let is_raised = (fault.code.load(Ordering::Relaxed) as c_int) <= 0;
     match fault.signal.load(Ordering::Relaxed) as c_int {
+        signal if is_raised && signal != libc::SIGABRT => {
+            (FailureKind::Trap, format!("signal {signal}, which the kernel has raised"))
+        }
         libc::SIGSEGV => {
             let what =
                 format!("an access to address {address:#x}, where there is no memory for it");

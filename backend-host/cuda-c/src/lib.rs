@@ -34,6 +34,7 @@ mod temporary;
 mod texture;
 mod tokens;
 mod toolchain;
+mod unnamed_classes;
 mod volatile_writes;
 mod worker;
 

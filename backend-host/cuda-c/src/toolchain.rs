@@ -153,9 +153,16 @@ fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {
     let of_packages = of_packages
         .filter(|program| chosen.is_none() && program.is_file())
         .map(|program| vec![program.to_string_lossy().into_owned(), "c++".to_owned()]);
-    let found = named.chain(of_packages).find_map(|words: Vec<String>| ask(&words));
-    if let Some(toolchain) = found {
-        return Ok(toolchain);
+    for words in named.chain(of_packages) {
+        let asked = ask(&words).map_err(|error| {
+            Error::System(format!(
+                "whether the compiler {} runs is unknown: {error}",
+                words.join(" ")
+            ))
+        })?;
+        if let Some(toolchain) = asked {
+            return Ok(toolchain);
+        }
     }
     let looked = match chosen {
         Some(chosen) => format!("CXX names {chosen:?}, which does not run"),
@@ -168,17 +175,27 @@ fn search(chosen: Option<&str>, packages: &[PathBuf]) -> Result<Toolchain> {
 }
 
 /// The compiler that is started with these words, if it runs.
-fn ask(words: &[String]) -> Option<Toolchain> {
-    let program = Path::new(words.first()?).file_stem();
-    let is_zig = program.is_some_and(|name| name == "zig");
-    let output = command(words).arg("--version").stdin(Stdio::null()).output().ok()?;
-    if !output.status.success() {
-        return None;
-    }
+///
+/// # Errors
+/// What keeps this process from starting any program.
+fn ask(words: &[String]) -> std::io::Result<Option<Toolchain>> {
+    let Some(program) = words.first() else { return Ok(None) };
+    let is_zig = Path::new(program).file_stem().is_some_and(|name| name == "zig");
+    let output = match command(words).arg("--version").stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => output,
+        Err(error) if is_shortage(&error) => return Err(error),
+        Ok(_) | Err(_) => return Ok(None),
+    };
     let version = String::from_utf8_lossy(&output.stdout).into_owned();
     let is_clang = version.contains("clang");
     let identity = format!("{}\n{version}{}", words.join(" "), processor());
-    Some(Toolchain { words: words.to_vec(), identity, is_clang, is_zig })
+    Ok(Some(Toolchain { words: words.to_vec(), identity, is_clang, is_zig }))
+}
+
+/// True where the system lacks files, processes or memory, whatever the program.
+fn is_shortage(error: &std::io::Error) -> bool {
+    let shortages = [libc::EMFILE, libc::ENFILE, libc::EAGAIN, libc::ENOMEM];
+    error.raw_os_error().is_some_and(|code| shortages.contains(&code))
 }
 
 /// What code for this machine's own processor depends on.

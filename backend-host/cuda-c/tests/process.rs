@@ -15,6 +15,7 @@ fn functions_that_end_the_process_end_the_launch() {
 #include <exception>
 #include <vector>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 struct Base { virtual void f() = 0; Base() { g(); } __attribute__((noinline)) void g() { f(); } };
@@ -22,6 +23,7 @@ struct Derived : Base { void f() override {} };
 extern "C" {
 __global__ void exits(int *a) { if (threadIdx.x == 2) exit(a[0]); }
 __global__ void aborts(int *a) { __syncthreads(); if (threadIdx.x == 2) abort(); }
+__global__ void raises(int *a) { __syncthreads(); if (threadIdx.x == 2) raise(a ? SIGSEGV : 0); }
 __global__ void terminates(int *a) { if (threadIdx.x == 2) std::terminate(); }
 __global__ void throws(int *a) {
     std::vector<int> some(4);
@@ -30,13 +32,15 @@ __global__ void throws(int *a) {
 }
 __global__ void calls_nothing(int *a) { Derived it; a[0] = sizeof it; }
 __global__ void leaves_the_thread(int *a) { if (blockIdx.x == 40) pthread_exit(a); }
-__global__ void stays(int *a, int n) { if (threadIdx.x < n) a[threadIdx.x] = threadIdx.x; }
+typedef struct { static const int offset = 0; } Unnamed;
+__global__ void stays(int *a, int n) { if (threadIdx.x < n) a[threadIdx.x] = threadIdx.x + Unnamed::offset; }
 }
 "#,
     );
     for (name, grid, what) in [
         ("exits", 1, "exit was called, which would end the process, in thread 2"),
         ("aborts", 1, "abort was called"),
+        ("raises", 1, "signal 11, which the kernel has raised"),
         ("terminates", 1, "std::terminate was called"),
         ("throws", 1, "the end of the process, by abort, std::terminate or an exception"),
         ("calls_nothing", 1, "the end of the process"),
