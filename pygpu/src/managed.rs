@@ -1,7 +1,7 @@
 //! Memory that host and device share.
 
 use crate::allocation::{DeviceAllocation, address_of};
-use crate::array::{parse_order, parse_shape};
+use crate::array::{order_argument, parse_order, parse_shape};
 use crate::current_device::current_device;
 use crate::deferred_drop;
 use crate::dtypes;
@@ -163,7 +163,7 @@ pub(crate) fn managed_empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
-    order: Option<&str>,
+    #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
 ) -> PyResult<HostArray<'py>> {
     // Whose memory it is at first; it goes to whoever touches it anyway.

@@ -291,8 +291,9 @@ pub(crate) fn check_host_memory(
     block(name, value, writable).map(|_| ())
 }
 
-/// The bytes of an object for a copy of raw memory: a numpy array without gaps, or anything
-/// with Python's buffer protocol.
+/// The bytes of an object for a copy of raw memory: a numpy array in C or Fortran order, or anything
+/// with Python's buffer protocol. A program that copies an array of other axes, as an image whose channels
+/// it has moved, would not find its elements in the order that it means.
 pub(crate) fn block<'py>(
     name: &str,
     value: &Bound<'py, PyAny>,
@@ -301,7 +302,7 @@ pub(crate) fn block<'py>(
     let array = raw(name, value, writable)?;
     let strides = Strides::from_slice(array.strides());
     let layout = Layout::with_strides(array.shape(), &strides, 0, itemsize(&array));
-    if !layout.is_ok_and(|layout| layout.is_packed()) {
+    if !layout.is_ok_and(|layout| layout.is_c_contiguous() || layout.is_f_contiguous()) {
         return Err(PyValueError::new_err(format!(
             "{name} is not contiguous (shape {:?}, strides {:?}); copy it first",
             array.shape(),

@@ -1,5 +1,6 @@
 //! Host memory that devices copy from and to at full speed, as numpy arrays.
 
+use crate::array::order_argument;
 use crate::current_device::current_device;
 use crate::deferred_drop::{self, DeferredDrop};
 use crate::dtypes;
@@ -194,7 +195,7 @@ pub(crate) fn pagelocked_empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
-    order: Option<&str>,
+    #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     #[pyo3(from_py_with = argument::mem_flags)] mem_flags: u32,
 ) -> PyResult<numpy_array::HostArray<'py>> {
     let options = alloc_options("mem_flags", mem_flags)?;

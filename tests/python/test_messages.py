@@ -194,3 +194,18 @@ def test_a_refusal_names_the_argument_its_value_and_what_is_allowed(number):
     with pytest.raises(Exception, match=argument) as caught:
         use()
     assert allowed in str(caught.value)
+
+
+def test_an_order_of_another_type_is_named():
+    array = gpuarray.zeros((2, 3), np.float32)
+    for call in (
+        lambda: array.ravel(3),
+        lambda: array.reshape(6, order=3),
+        lambda: gpuarray.zeros(2, np.float32, order=3),
+        lambda: gpuarray.GPUArray(2, np.float32, order=3),
+        lambda: driver.pagelocked_empty(2, np.float32, order=3),
+        lambda: driver.managed_empty(2, np.float32, order=3),
+        lambda: tools.PageLockedMemoryPool().allocate(2, np.float32, order=3),
+    ):
+        with pytest.raises(TypeError, match="^order is 3; a string is needed"):
+            call()

@@ -190,3 +190,25 @@ def test_arrays_of_the_device_that_do_not_fit():
         a.set(gpuarray.zeros(6, np.int32))
     with pytest.warns(UserWarning, match="different shape"):
         gpuarray.zeros((2, 3), np.float32).set(a)
+
+
+def test_raw_copies_take_arrays_in_c_and_fortran_order_only():
+    # The elements of an image whose channels were moved are not where the program means them to be.
+    image = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    moved = image.transpose(2, 0, 1)
+    memory = driver.mem_alloc(image.nbytes)
+    stream = driver.Stream()
+    for copy in (
+        lambda: driver.memcpy_htod(memory, moved),
+        lambda: driver.memcpy_htod_async(memory, moved, stream),
+        lambda: driver.memcpy_dtoh(moved, memory),
+        lambda: driver.memcpy_dtoh_async(moved, memory, stream),
+        lambda: driver.to_device(moved),
+    ):
+        with pytest.raises(ValueError, match="not contiguous"):
+            copy()
+    back = np.empty(24, np.float32)
+    driver.memcpy_htod(memory, np.asfortranarray(image))
+    driver.memcpy_dtoh(back, memory)
+    assert np.array_equal(back, image.ravel("F"))
+    assert np.array_equal(gpuarray.to_gpu(moved).get(), moved)

@@ -210,6 +210,16 @@ pub(crate) fn parse_new_shape(arguments: &Bound<'_, PyTuple>) -> PyResult<SmallV
     }
 }
 
+/// The argument `order`, before it is known which orders the function takes.
+pub(crate) fn order_argument<'a>(order: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
+    order.extract().map_err(|_| match order.repr() {
+        Ok(order) => {
+            PyTypeError::new_err(format!("order is {order}; a string is needed, such as \"C\""))
+        }
+        Err(error) => error,
+    })
+}
+
 /// "C" or "F"; `None` stands for "C".
 pub(crate) fn parse_order(order: Option<&str>) -> PyResult<Order> {
     match order {

@@ -1,6 +1,6 @@
 //! New arrays from arguments.
 
-use super::arguments::{parse_entry, parse_order, parse_shape};
+use super::arguments::{order_argument, parse_entry, parse_order, parse_shape};
 use super::replaced::{State, Vacant};
 use super::{Content, GPUArray};
 use crate::allocation::{address_of, known_memory_of, memory_of};
@@ -47,7 +47,7 @@ impl GPUArray {
         base: Option<&Bound<'_, PyAny>>,
         gpudata: Option<&Bound<'_, PyAny>>,
         strides: Option<&Bound<'_, PyAny>>,
-        order: Option<&str>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     ) -> PyResult<()> {
         let (descr, element) = dtypes::parse(dtype)?;
         let shape = parse_shape(shape)?;

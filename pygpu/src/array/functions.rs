@@ -1,7 +1,7 @@
 //! Functions of arrays that the Python modules give PyCUDA's names to.
 
 use super::arguments::{
-    Value, expect_array, expect_value, optional_array, parse_order, parse_shape,
+    Value, expect_array, expect_value, optional_array, order_argument, parse_order, parse_shape,
 };
 use super::indexing::fill_with;
 use super::reductions::PyReduction;
@@ -271,7 +271,7 @@ pub(crate) fn full<'py>(
     dtype: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
     allocator: OptionalAny<'_, 'py>,
-    order: Option<&str>,
+    #[pyo3(from_py_with = order_argument)] order: Option<&str>,
 ) -> Object<'py> {
     let result_allocator = ResultAllocator::from_argument(allocator)?;
     let (array, descr) = new_array(shape, dtype, &result_allocator, order)?;
@@ -287,7 +287,7 @@ pub(crate) fn zeros<'py>(
     shape: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
     allocator: OptionalAny<'_, 'py>,
-    order: Option<&str>,
+    #[pyo3(from_py_with = order_argument)] order: Option<&str>,
 ) -> Object<'py> {
     let result_allocator = ResultAllocator::from_argument(allocator)?;
     let (descr, element) = dtypes::parse(dtype)?;
@@ -358,7 +358,7 @@ pub(crate) fn new_like<'py>(
     like: &Bound<'py, GPUArray>,
     shape: OptionalAny<'_, 'py>,
     dtype: OptionalAny<'_, 'py>,
-    order: Option<&str>,
+    #[pyo3(from_py_with = order_argument)] order: Option<&str>,
 ) -> Object<'py> {
     let py = like.py();
     let content = like.get().content()?;

@@ -26,7 +26,7 @@ mod transfer;
 mod ufuncs;
 mod views;
 
-pub(crate) use arguments::{parse_order, parse_shape};
+pub(crate) use arguments::{order_argument, parse_order, parse_shape};
 pub(crate) use attributes::ArrayFlags;
 pub(crate) use dlpack::*;
 pub(crate) use functions::*;

@@ -1,6 +1,6 @@
 //! Array objects for the results of operations, and for views.
 
-use super::{Content, GPUArray, parse_order, run};
+use super::{Content, GPUArray, order_argument, parse_order, run};
 use crate::allocator::{ResultAllocator, allocation_object};
 use crate::dtypes;
 use crate::errors::OrRaise;
@@ -102,7 +102,7 @@ impl GPUArray {
     fn _new_like_me<'py>(
         slf: &Bound<'py, Self>,
         dtype: Option<&Bound<'py, PyAny>>,
-        order: Option<&str>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let content = slf.get().content()?;

@@ -1,6 +1,6 @@
 //! The same elements under another shape, order of axes or dtype.
 
-use super::arguments::{parse_new_shape, parse_order, parse_shape, refuse_order};
+use super::arguments::{order_argument, parse_new_shape, parse_order, parse_shape, refuse_order};
 use super::{GPUArray, run, wrap_like, wrap_view};
 use crate::current_device::current_device;
 use crate::dtypes;
@@ -116,7 +116,7 @@ impl GPUArray {
     fn reshape<'py>(
         slf: &Bound<'py, Self>,
         shape: &Bound<'py, PyTuple>,
-        order: Option<&str>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     ) -> Object<'py> {
         if shape.is_empty() {
             return Err(PyTypeError::new_err("reshape needs a shape"));
@@ -148,7 +148,10 @@ impl GPUArray {
     /// >>> gpuarray.zeros((2, 3)).ravel().shape
     /// (6,)
     #[pyo3(signature = (order = "C"))]
-    fn ravel<'py>(slf: &Bound<'py, Self>, order: Option<&str>) -> Object<'py> {
+    fn ravel<'py>(
+        slf: &Bound<'py, Self>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
+    ) -> Object<'py> {
         if matches!(order, Some("K" | "k")) {
             return in_memory_order(slf);
         }

@@ -1,7 +1,7 @@
 //! A pool of page-locked memory.
 
 use super::pool_members;
-use crate::array::{parse_order, parse_shape};
+use crate::array::{order_argument, parse_order, parse_shape};
 use crate::current_device::current_device;
 use crate::deferred_drop::{self, DeferredDrop};
 use crate::dtypes;
@@ -152,7 +152,7 @@ impl PageLockedMemoryPool {
         py: Python<'py>,
         shape: &Bound<'py, PyAny>,
         dtype: &Bound<'py, PyAny>,
-        order: Option<&str>,
+        #[pyo3(from_py_with = order_argument)] order: Option<&str>,
     ) -> PyResult<HostArray<'py>> {
         let (descr, element) = dtypes::parse(dtype)?;
         let layout = Layout::contiguous(&parse_shape(shape)?, element.size(), parse_order(order)?)
