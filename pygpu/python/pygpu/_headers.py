@@ -102,8 +102,9 @@ _UNASKED = {
     "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)"
     r"|INFINITY|NAN|HUGE_VALF?|float_t|double_t",
     "assert.h": r"assert",
-    "stddef.h": r"NULL",
+    "stddef.h": r"NULL|offsetof",
 }
+_STD = re.compile(r"\bstd\s*::")
 _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
 
 _MISSING = re.compile(
@@ -153,6 +154,12 @@ def unasked(source: str) -> list[str]:
         if re.search(rf"\b(?:{names})\b", code)
         and all(own.get(name, words) == words for name, words in _types(_own(header) or ""))
     ]
+
+
+def may_need_std(source: str, folders: Sequence[str]) -> bool:
+    """Whether a text, or a header of its own in a folder, may use functions of ``<cmath>``, which nvcc includes
+    unasked, too. The run-time compilers of GPUs have no such header."""
+    return bool(folders) or _STD.search(code_of(source)) is not None
 
 
 def _types(code: str) -> Iterator[tuple[str, list[str]]]:

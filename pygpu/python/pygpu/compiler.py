@@ -131,6 +131,8 @@ def compile(
     flags = _nvcc.without_host_options(flags)
     on_host = _core.runs_kernels_on_host()
     unasked = "".join(f"#include <{name}>\n" for name in _headers.unasked(source))
+    if on_host and _headers.may_need_std(source, folders):
+        unasked += "#include <cmath>\n"
     text = source
     if not on_host:
         text = _headers.insert(source, _FILE, folders)

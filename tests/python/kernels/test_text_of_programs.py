@@ -109,6 +109,28 @@ __global__ void k(uint8_t *small, uint64_t *large, double_t *real) {
     assert (small, large, real) == (255, 2**31 + 2**32 - 2, np.pi + 2**-23 + 1)
 
 
+@pytest.mark.skipif(BACKEND != "host", reason="the compilers of GPUs have no std::sqrt")
+def test_what_nvcc_takes_in_headers_of_programs(tmp_path):
+    # nvcc includes <cmath> and <stddef.h> unasked; bits of constants may be in functions that are constexpr.
+    (tmp_path / "own.h").write_text("""
+#include <math_constants.h>
+inline __device__ constexpr float largest(float) { return CUDART_INF_F; }
+inline __device__ float root(float x) { return std::sqrt(x); }
+""")
+    source = """
+#include "own.h"
+struct Pair { float first; double second; };
+extern "C" __global__ void k(float *out) {
+    out[0] = largest(0.f) > 1 ? root(16.f) : 0;
+    out[1] = offsetof(struct Pair, second);
+}
+"""
+    out = np.zeros(2, np.float32)
+    module = SourceModule(source, include_dirs=[str(tmp_path)], no_extern_c=True)
+    module.get_function("k")(driver.Out(out), block=(1, 1, 1))
+    assert out.tolist() == [4, 8]
+
+
 @pytest.mark.parametrize(
     ("source", "headers"),
     [

@@ -1,30 +1,28 @@
 // Bits as other types, and conversions between numbers with a stated rounding.
 //
 // Integers out of range become the nearest one, as on a device. NaN becomes zero where both types
-// have 32 bits, and the value of the highest bit otherwise.
+// have 32 bits, and the value of the highest bit otherwise. Bits as other types are constants of constants, as
+// programs have `CUDART_INF_F` in functions that are `constexpr`.
 #pragma once
 
 extern "C++" {
 namespace cuda_c {
 
-template <class To, class From> static inline To bits(From value) {
-    static_assert(sizeof(To) == sizeof(From), "types of one size");
-    To result;
-    __builtin_memcpy(&result, &value, sizeof result);
-    return result;
+template <class To, class From> static inline constexpr To bits(From value) {
+    return __builtin_bit_cast(To, value);
 }
 
 } // namespace cuda_c
 
-static inline int __float_as_int(float x) { return cuda_c::bits<int>(x); }
-static inline unsigned int __float_as_uint(float x) { return cuda_c::bits<unsigned int>(x); }
-static inline float __int_as_float(int x) { return cuda_c::bits<float>(x); }
-static inline float __uint_as_float(unsigned int x) { return cuda_c::bits<float>(x); }
-static inline long long __double_as_longlong(double x) { return cuda_c::bits<long long>(x); }
-static inline double __longlong_as_double(long long x) { return cuda_c::bits<double>(x); }
-static inline int __double2hiint(double x) { return (int)(cuda_c::bits<long long>(x) >> 32); }
-static inline int __double2loint(double x) { return (int)cuda_c::bits<long long>(x); }
-static inline double __hiloint2double(int high, int low) {
+static inline constexpr int __float_as_int(float x) { return cuda_c::bits<int>(x); }
+static inline constexpr unsigned int __float_as_uint(float x) { return cuda_c::bits<unsigned int>(x); }
+static inline constexpr float __int_as_float(int x) { return cuda_c::bits<float>(x); }
+static inline constexpr float __uint_as_float(unsigned int x) { return cuda_c::bits<float>(x); }
+static inline constexpr long long __double_as_longlong(double x) { return cuda_c::bits<long long>(x); }
+static inline constexpr double __longlong_as_double(long long x) { return cuda_c::bits<double>(x); }
+static inline constexpr int __double2hiint(double x) { return (int)(cuda_c::bits<long long>(x) >> 32); }
+static inline constexpr int __double2loint(double x) { return (int)cuda_c::bits<long long>(x); }
+static inline constexpr double __hiloint2double(int high, int low) {
     return cuda_c::bits<double>((unsigned long long)(unsigned int)high << 32 | (unsigned int)low);
 }
 
