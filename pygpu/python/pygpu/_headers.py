@@ -157,8 +157,8 @@ def unasked(source: str) -> list[str]:
 
 
 def may_need_std(source: str, folders: Sequence[str]) -> bool:
-    """Whether a text, or a header of its own in a folder, may use functions of ``<cmath>``, which nvcc includes
-    unasked, too. The run-time compilers of GPUs have no such header."""
+    """Whether a text, or a header of its own in a folder, may use functions of ``<cmath>``, which
+    nvcc includes unasked, too. The run-time compilers of GPUs have no such header."""
     return bool(folders) or _STD.search(code_of(source)) is not None
 
 

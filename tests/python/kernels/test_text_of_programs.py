@@ -111,7 +111,7 @@ __global__ void k(uint8_t *small, uint64_t *large, double_t *real) {
 
 @pytest.mark.skipif(BACKEND != "host", reason="the compilers of GPUs have no std::sqrt")
 def test_what_nvcc_takes_in_headers_of_programs(tmp_path):
-    # nvcc includes <cmath> and <stddef.h> unasked; bits of constants may be in functions that are constexpr.
+    # nvcc includes <cmath> and <stddef.h> unasked, and takes bits of constants for constants.
     (tmp_path / "own.h").write_text("""
 #include <math_constants.h>
 inline __device__ constexpr float largest(float) { return CUDART_INF_F; }
