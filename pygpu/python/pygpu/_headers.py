@@ -44,6 +44,7 @@ _OF_C = {
     "cstdio": "stdio.h",
     "cstdlib": "stdlib.h",
     "cstring": "string.h",
+    "ctime": "time.h",
     "inttypes.h": "stdint.h",
 }
 

@@ -107,6 +107,8 @@ C_HEADERS = """
 #include <limits.h>
 #include <cmath>
 #include <cstdint>
+#include <ctime>
+#include <time.h>
 #include "cuda_runtime.h"
 #include <pycuda-helpers.hpp>
 

@@ -1,0 +1,1 @@
+// The compilers of kernels have clock, clock64 and clock_t built in.
