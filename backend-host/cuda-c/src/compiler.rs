@@ -3,6 +3,7 @@
 mod flags;
 
 use crate::check;
+use crate::constant_functions;
 use crate::copying;
 use crate::declarations;
 use crate::endings;
@@ -264,11 +265,21 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::compile`].
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
+        let compiled = self.compile_text(source, &source.text);
+        let Err(Error::Refused(log)) = &compiled else { return compiled };
+        match constant_functions::relaxed(&source.text, log) {
+            Some(text) => self.compile_text(source, &text),
+            None => compiled,
+        }
+    }
+
+    /// Compiles the text, or what was made of it.
+    fn compile_text(&self, source: &Preprocessed, text: &str) -> Result<Compiled> {
         let names: Vec<&str> = source.names.iter().map(String::as_str).collect();
         let has_forms = self.regions && !self.language.checked && !source.options.debug;
         let mut without = has_forms.then(HashSet::new);
         loop {
-            let unit = declarations::unit(&source.text, &names, without.as_ref(), source.is_hip);
+            let unit = declarations::unit(text, &names, without.as_ref(), source.is_hip);
             let unit = unit.map_err(Error::Refused)?;
             let text = precompiled::found(unit.text, &source.language);
             match self.build(source, &text) {

@@ -8,6 +8,7 @@ mod abi;
 mod block;
 mod check;
 mod compiler;
+mod constant_functions;
 mod context;
 mod copying;
 mod declarations;

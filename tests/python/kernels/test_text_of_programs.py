@@ -116,12 +116,14 @@ def test_what_nvcc_takes_in_headers_of_programs(tmp_path):
 #include <math_constants.h>
 inline __device__ constexpr float largest(float) { return CUDART_INF_F; }
 inline __device__ float root(float x) { return std::sqrt(x); }
+inline __device__ float own(float x) { return x; }
+inline __device__ constexpr float never_constant(float x) { return own(x); }
 """)
     source = """
 #include "own.h"
 struct Pair { float first; double second; };
 extern "C" __global__ void k(float *out) {
-    out[0] = largest(0.f) > 1 ? root(16.f) : 0;
+    out[0] = largest(0.f) > 1 ? root(never_constant(16.f)) : 0;
     out[1] = offsetof(struct Pair, second);
 }
 """
