@@ -9,7 +9,7 @@ mod reader;
 use crate::ptx;
 use crate::regions::Forms;
 use crate::tokens::Tokens;
-use crate::{unnamed_classes, volatile_writes};
+use crate::{shared_pointers, unnamed_classes, volatile_writes};
 pub(crate) use constants::PREFIX as CONSTANT_PREFIX;
 pub(crate) use reader::Declared;
 use reader::{Declarations, Kernel};
@@ -42,8 +42,9 @@ pub(crate) fn unit(
     check(&tokens)?;
     let statements = ptx::edits(&tokens, is_hip)?;
     let Declarations { kernels, template_bounds, constants, all, edits } = reader::read(&tokens);
-    // What lanes do together is no loop over threads.
-    let meetings = volatile_writes::edits(&tokens);
+    // What lanes do together is no loop over threads, nor is what threads leave undefined for others.
+    let mut meetings = volatile_writes::edits(&tokens);
+    meetings.extend(shared_pointers::edits(&tokens));
     let without = without.filter(|_| meetings.is_empty());
     let mut forms = without.map_or_else(Forms::default, |it| Forms::of(&tokens, &all, it));
     let mut edits: Vec<(usize, usize, Cow<'_, str>)> =

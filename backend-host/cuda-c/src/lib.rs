@@ -28,6 +28,7 @@ mod precompiled;
 mod ptx;
 mod regions;
 mod shared_memory;
+mod shared_pointers;
 mod shared_use;
 mod stack;
 mod symbols;

@@ -33,7 +33,13 @@ __global__ void throws(int *a) {
 __global__ void calls_nothing(int *a) { Derived it; a[0] = sizeof it; }
 __global__ void leaves_the_thread(int *a) { if (blockIdx.x == 40) pthread_exit(a); }
 typedef struct { static const int offset = 0; } Unnamed;
-__global__ void stays(int *a, int n) { if (threadIdx.x < n) a[threadIdx.x] = threadIdx.x + Unnamed::offset; }
+__global__ void stays(int *a, int n) {
+    __shared__ int one;
+    int *set_by_one;
+    if (threadIdx.x == 1) { set_by_one = &one; one = 1; }
+    __syncthreads();
+    if (threadIdx.x < n) a[threadIdx.x] = threadIdx.x - 1 + *set_by_one + Unnamed::offset;
+}
 }
 "#,
     );

@@ -1,0 +1,146 @@
+//! Pointers to shared variables that one thread sets and all threads use.
+//!
+//! `int *p; if (threadIdx.x == 0) p = &counter;` leaves `p` undefined in the other threads. NVIDIA's compilers take the
+//! only value that it ever has, and programs rely on it without knowing. So a local pointer without an initialiser
+//! whose only assignment is the address of a shared variable begins with that address.
+
+use crate::tokens::Tokens;
+
+/// What `__shared__` has become, for the preprocessor has run.
+const SHARED: &str = "thread_local";
+
+/// Returns the initialisers, in order.
+pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
+    let mut edits = Vec::new();
+    if !(0..tokens.len()).any(|at| tokens.at(at) == SHARED && tokens.is_of_program(at)) {
+        return edits;
+    }
+    for at in 0..tokens.len() {
+        if tokens.at(at) != ";" || !tokens.is_of_program(at) {
+            continue;
+        }
+        if let Some(variable) = declared(tokens, at).and_then(|name| only_value(tokens, name, at)) {
+            let start = tokens.all[at].start;
+            edits.push((start, start, format!(" = &{variable}")));
+        }
+    }
+    edits
+}
+
+/// The name of a pointer in a declaration `type *name;`, which ends at a semicolon.
+fn declared(tokens: &Tokens<'_>, end: usize) -> Option<usize> {
+    let name = end.checked_sub(1)?;
+    let star = end.checked_sub(2)?;
+    if !tokens.is_word(name) || tokens.at(star) != "*" {
+        return None;
+    }
+    let mut at = star;
+    while at > 0 && tokens.is_word(at - 1) {
+        at -= 1;
+        if matches!(tokens.at(at), "return" | "static" | "extern" | "typedef" | SHARED) {
+            return None;
+        }
+    }
+    let begins = at < star && at > 0 && matches!(tokens.at(at - 1), ";" | "{" | "}");
+    begins.then_some(name)
+}
+
+/// The shared variable whose address the pointer gets, if the block that declares both has no other assignment.
+fn only_value<'a>(tokens: &Tokens<'a>, name: usize, end: usize) -> Option<&'a str> {
+    let pointer = tokens.at(name);
+    let (open, close) = block_about(tokens, name)?;
+    if (open..close).any(|at| tokens.at(at) == "goto") || is_of_switch(tokens, open) {
+        // Jumps do not pass initialisers.
+        return None;
+    }
+    let mut value = None;
+    for at in (end..close).filter(|&at| tokens.at(at) == pointer) {
+        let changes = matches!(
+            (tokens.at(at + 1), tokens.at(at + 2)),
+            ("+" | "-" | "*" | "/" | "%" | "&" | "|" | "^", "=") | ("+", "+") | ("-", "-")
+        );
+        let before = (tokens.at(at - 1), tokens.at(at - 2));
+        let is_other = matches!(before.0, "." | "::" | "&")
+            || matches!(before, (">", "-") | ("+", "+") | ("-", "-"));
+        if changes || is_other {
+            return None;
+        }
+        if tokens.at(at + 1) == "=" && tokens.at(at + 2) != "=" && before.0 != "*" {
+            let is_address =
+                tokens.at(at + 2) == "&" && tokens.is_word(at + 3) && tokens.at(at + 4) == ";";
+            if value.is_some() || !is_address {
+                return None;
+            }
+            value = Some(tokens.at(at + 3));
+        }
+    }
+    value.filter(|variable| is_shared(tokens, variable, open, name))
+}
+
+fn is_of_switch(tokens: &Tokens<'_>, open: usize) -> bool {
+    let condition = open.checked_sub(1).and_then(|at| tokens.partner(at));
+    condition.and_then(|at| at.checked_sub(1)).is_some_and(|at| tokens.at(at) == "switch")
+}
+
+/// The braces of the innermost block about a token.
+fn block_about(tokens: &Tokens<'_>, inside: usize) -> Option<(usize, usize)> {
+    let mut at = inside;
+    while at > 0 {
+        at -= 1;
+        match tokens.at(at) {
+            "{" => return Some((at, tokens.partner(at)?)),
+            "}" | ")" | "]" => at = tokens.partner(at)?,
+            "(" | "[" => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// True for a variable without elements that this block declares as shared in front of the pointer.
+fn is_shared(tokens: &Tokens<'_>, variable: &str, open: usize, before: usize) -> bool {
+    let Some(name) =
+        (open..before).rfind(|&at| tokens.at(at) == variable && tokens.at(at + 1) == ";")
+    else {
+        return false;
+    };
+    let mut at = name;
+    while at > open && tokens.is_word(at - 1) {
+        at -= 1;
+        if tokens.at(at) == SHARED {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edits;
+    use crate::tokens::Tokens;
+
+    #[test]
+    fn a_pointer_that_has_one_value_begins_with_it() {
+        let body = "void f() { thread_local int s; int q; int *p; if (t == 1) { p = &s; s = 0; } g(p); *p = 2; }";
+        let text = |edits: Vec<(usize, usize, String)>| {
+            edits.into_iter().map(|it| it.2).collect::<Vec<_>>()
+        };
+        assert_eq!(text(edits(&Tokens::of(body))), [" = &s"]);
+        for (from, to) in [
+            ("int *p;", "int *p = 0;"),
+            ("int *p;", "static int *p;"),
+            ("thread_local int s;", "int s; thread_local int r;"),
+            ("thread_local int s;", "thread_local int s[4];"),
+            ("g(p);", "p = &q;"),
+            ("g(p);", "p += 1;"),
+            ("g(p);", "++p;"),
+            ("g(p);", "h(&p);"),
+            ("p = &s;", "p = &s + 1;"),
+            ("p = &s;", "a = p;"),
+            ("g(p);", "goto end; end:"),
+            ("void f()", "void f() { switch (t)"),
+        ] {
+            assert!(edits(&Tokens::of(&body.replace(from, to))).is_empty(), "{to}");
+        }
+    }
+}
