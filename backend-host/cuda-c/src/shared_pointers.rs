@@ -12,9 +12,6 @@ const SHARED: &str = "thread_local";
 /// Returns the initialisers, in order.
 pub(crate) fn edits(tokens: &Tokens<'_>) -> Vec<(usize, usize, String)> {
     let mut edits = Vec::new();
-    if !(0..tokens.len()).any(|at| tokens.at(at) == SHARED && tokens.is_of_program(at)) {
-        return edits;
-    }
     for at in 0..tokens.len() {
         if tokens.at(at) != ";" || !tokens.is_of_program(at) {
             continue;
@@ -126,6 +123,9 @@ mod tests {
             edits.into_iter().map(|it| it.2).collect::<Vec<_>>()
         };
         assert_eq!(text(edits(&Tokens::of(body))), [" = &s"]);
+        // As the preprocessor marks what a macro of the language has become.
+        let marked = body.replace("thread_local", "\n# 1 \"k.cu\" 3\nthread_local\n# 1 \"k.cu\"\n");
+        assert_eq!(text(edits(&Tokens::of(&marked))), [" = &s"]);
         for (from, to) in [
             ("int *p;", "int *p = 0;"),
             ("int *p;", "static int *p;"),

@@ -38,7 +38,7 @@ __global__ void stays(int *a, int n) {
     int *set_by_one;
     if (threadIdx.x == 1) { set_by_one = &one; one = 1; }
     __syncthreads();
-    if (threadIdx.x < n) a[threadIdx.x] = threadIdx.x - 1 + *set_by_one + Unnamed::offset;
+    if (threadIdx.x < n) a[threadIdx.x] = threadIdx.x - 1 + atomicAdd(set_by_one, 0) + Unnamed::offset;
 }
 }
 "#,
