@@ -111,6 +111,7 @@ def test_a_pickle_cannot_change_what_was_checked(protocol):
     with shared(np.arange(8, dtype=np.float32)).ipc_handle() as descriptor:
         data = pickle.dumps(descriptor, protocol)
         assert ipc.loads(data) == descriptor
+        assert ipc.loads(memoryview(data)) == descriptor
         # The state that a pickle may set after the call that makes an object.
         state = pickle.dumps({"offset": 2**40, "_export": 1}, 0)[:-1]
         forged = data[:-1] + state + b"b."
@@ -179,3 +180,9 @@ def descriptor_column(descriptor):
     for name in ("version", "shape", "strides", "offset"):
         del part[name]
     return {"data": part | {"length": 5, "offset": 2}, "mask": None}
+
+
+@pytest.mark.parametrize("data", [None, 3, "text", ["a"]])
+def test_a_pickle_that_is_no_bytes_is_named(data):
+    with pytest.raises(TypeError, match=rf"data is of type {type(data).__name__}"):
+        ipc.loads(data)

@@ -532,6 +532,8 @@ def loads(data: bytes) -> Descriptor:
 
     Raises
     ------
+    TypeError
+        The data is no bytes.
     ValueError
         The data is no pickle of a descriptor, or a part of it is not allowed.
 
@@ -543,6 +545,10 @@ def loads(data: bytes) -> Descriptor:
     ...     loads(pickle.dumps(descriptor)) == descriptor
     True
     """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"data is of type {type(data).__name__}; bytes are needed")
+    # A copy, for what is checked is what is read.
+    data = bytes(data)
     try:
         _check_operations(data)
         result = _Unpickler(io.BytesIO(data)).load()
