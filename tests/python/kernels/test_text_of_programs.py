@@ -216,3 +216,20 @@ def test_an_address_is_all_that_a_kernel_needs(kind):
     add = SourceModule("__global__ void k(int *p) { p[threadIdx.x] += 1; }").get_function("k")
     add(kind(a), block=(4, 1, 1))
     assert (a.get() == 1).all()
+
+
+def test_a_shared_pointer_that_one_thread_sets_is_set_in_all():
+    if BACKEND != "host" and not IS_DOUBLE:
+        pytest.skip("what the vendor's compiler takes for undefined is its own")
+    kernel = SourceModule(
+        """__global__ void f(int *o) {
+            __shared__ int s;
+            int *p;
+            if (threadIdx.x == 1) { p = &s; s = 5; }
+            __syncthreads();
+            o[threadIdx.x] = atomicAdd(p, 0);
+        }"""
+    ).get_function("f")
+    result = np.zeros(64, np.int32)
+    kernel(driver.Out(result), block=(64, 1, 1))
+    assert (result == 5).all()
