@@ -28,11 +28,6 @@ impl Number {
     fn signed(bits: i64) -> Number {
         Number { bits, is_unsigned: false }
     }
-
-    /// A shift by this number, which is read without a sign.
-    fn distance(self) -> Option<u32> {
-        u32::try_from(self.bits as u64).ok()
-    }
 }
 
 fn mark(left: &[Token], at: usize) -> Option<char> {
@@ -63,18 +58,19 @@ fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, Stri
         *left = &left[count..];
         let other = binary(left, strength, deeper(depth)?)?;
         let (a, b) = (value.bits, other.bits);
-        let is_shift = matches!(operator, '<' | '>');
-        let is_logic = matches!(operator, '|' | '^' | '&');
-        let is_unsigned = value.is_unsigned || is_logic || (other.is_unsigned && !is_shift);
+        // A number that is shifted keeps its sign, or its lack of one.
+        let is_unsigned = match operator {
+            '<' | '>' => value.is_unsigned,
+            _ => value.is_unsigned || other.is_unsigned,
+        };
         let bits = match operator {
             '|' => a | b,
             '^' => a ^ b,
             '&' => a & b,
-            '<' => other.distance().and_then(|it| a.checked_shl(it)).unwrap_or(0),
-            '>' if is_unsigned => {
-                other.distance().and_then(|it| (a as u64).checked_shr(it)).unwrap_or(0) as i64
-            }
-            '>' => a >> other.distance().unwrap_or(63).min(63),
+            // Of the distance six bits count.
+            '<' => a.wrapping_shl(b as u32),
+            '>' if is_unsigned => (a as u64).wrapping_shr(b as u32) as i64,
+            '>' => a.wrapping_shr(b as u32),
             '+' => a.wrapping_add(b),
             '-' => a.wrapping_sub(b),
             '*' => a.wrapping_mul(b),

@@ -67,7 +67,7 @@ extern "C" __global__ void k(int *out, int n) {
     unsigned long long large;
     asm("mov.u64 %0, (0xFFFFFFFFFFFFFFFF >> 60) + (0x8000000000000000 / 2 >> 62) + (-16U >> 60) + (-2 >> 1);" : "=l"(large));
     out[i++] = (int)large;
-    asm("mov.u32 %0, 1 << 0x100000000;" : "=r"(out[i++]));
+    asm("mov.u32 %0, 2 << 0x100000000;" : "=r"(out[i++]));
     asm("{ .reg .pred p; setp.eq.and.u32 p, 1, 1, %1; selp.u32 %0, 5, 3, p; }" : "=r"(out[i++]) : "n"(256));
 }
 "#;

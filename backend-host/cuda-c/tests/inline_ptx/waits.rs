@@ -4,8 +4,9 @@ use crate::units::{load, run};
 
 #[test]
 fn constants_have_a_sign_as_the_instruction_set_says() {
-    // Bits and numbers with U have none, nor has one that fills all 64 bits; a shifted number keeps its own.
-    let table: [(&str, u64); 10] = [
+    // What NVIDIA's compiler makes of them. Numbers with U have none, nor has one that fills all 64 bits, nor what `~`
+    // makes; a shifted number keeps its own, and is shifted by the lowest six bits.
+    let table: [(&str, u64); 14] = [
         ("0xFFFFFFFFFFFFFFFF/2", 0x7fff_ffff_ffff_ffff),
         ("0x8000000000000000>>4", 1 << 59),
         ("(5U-6U)>>1", u64::MAX >> 1),
@@ -13,9 +14,13 @@ fn constants_have_a_sign_as_the_instruction_set_says() {
         ("-8/2U", (u64::MAX - 7) / 2),
         ("-8/2", u64::MAX - 3),
         ("~7>>1", (u64::MAX - 7) >> 1),
-        ("(-8|0)>>1", (u64::MAX - 7) >> 1),
-        ("-8>>64", u64::MAX),
-        ("1<<64", 0),
+        ("~0/2", u64::MAX / 2),
+        ("(-8|0)>>1", u64::MAX - 3),
+        ("(-8^0)/2", u64::MAX - 3),
+        ("-8>>64", u64::MAX - 7),
+        ("-1>>65", u64::MAX),
+        ("1<<64", 1),
+        ("!0>>1", 0),
     ];
     let mut text =
         "extern \"C\" __global__ void k(int *array) {\nauto out = (unsigned long long *)array;\n"
@@ -23,7 +28,7 @@ fn constants_have_a_sign_as_the_instruction_set_says() {
     for (place, (constant, _)) in table.iter().enumerate() {
         text.push_str(&format!("asm(\"mov.u64 %0, {constant};\" : \"=l\"(out[{place}]));\n"));
     }
-    let mut array = [0; 20];
+    let mut array = [0; 28];
     run(&load(&(text + "}")), "k", 1, 1, &mut array);
     let expected: Vec<i32> =
         table.iter().flat_map(|it| [it.1 as i32, (it.1 >> 32) as i32]).collect();
