@@ -72,7 +72,7 @@ extern "C" __global__ void k(int *out, int n) {
 }
 "#;
     let expected =
-        [-5, 1, 46, 0xffff, 42, 4097 * 2, 7, 16 + 97, 1, 6, 42, 4, -9, 6, 4, 15 + 1 + 15 - 1, 0, 5];
+        [-5, 1, 46, 0xffff, 42, 4097 * 2, 7, 16 + 97, 1, 6, 42, 4, -9, 6, 4, 15 + 1 + 15 - 1, 2, 5];
     assert_eq!(results(text, 1, expected.len()), expected);
 }
 
