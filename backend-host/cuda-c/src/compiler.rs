@@ -161,14 +161,15 @@ impl Compiler {
     }
 
     /// Returns what compiled code depends on but the text and its options: the compiler's version and
-    /// its options, the processor, the headers of the language and its settings, and the version of this
-    /// crate, which writes a part of each unit.
+    /// its options, the processor, the headers of the language and its settings, and the version and the sources of
+    /// this crate, which writes a part of each unit.
     pub fn identity(&self) -> String {
         let Compiler { toolchain, language, optimization, regions, .. } = self;
         let options = self.code_options(&Options::default());
         let (toolchain, version) = (&toolchain.identity, env!("CARGO_PKG_VERSION"));
+        let sources = env!("GPUARRAY_CUDA_C_SOURCES");
         let mut identity = format!(
-            "{version} {toolchain}\n{language:?} {optimization:?} {regions}\n{options:?}\n"
+            "{version} {sources} {toolchain}\n{language:?} {optimization:?} {regions}\n{options:?}\n"
         );
         for (name, text) in headers::HEADERS {
             let _ = write!(identity, "{name} {}\n{text}", text.len());
