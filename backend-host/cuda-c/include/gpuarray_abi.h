@@ -58,7 +58,7 @@ static constexpr int warpSize __attribute__((unused)) = GPUARRAY_WARP_SIZE;
 
 namespace gpuarray_abi {
 
-constexpr unsigned VERSION = 6;
+constexpr unsigned VERSION = 7;
 // Of a block.
 constexpr unsigned MOST_THREADS = 1024;
 
@@ -188,8 +188,8 @@ struct Parameter {
     unsigned bytes, alignment;
 };
 
-// Runs all threads of block `index` as loops between barriers; false if it has run none of them.
-typedef bool RunRegions(const Launch* launch, const uint3* index);
+// Runs blocks as loops between barriers, and counts them off; false at the first of which it has run no thread.
+typedef bool RunRegions(const Launch* launch, Blocks* blocks);
 
 // A kernel, or a variable that a name expression names.
 struct Entry {
@@ -318,13 +318,18 @@ template <auto regions, class Type> struct Regions;
 
 template <auto regions, class... A> struct Regions<regions, void (*)(A...)> {
     template <unsigned long... I>
-    static inline bool call(const Launch* launch, const uint3* index, Indices<I...>) {
-        return regions(dim3(launch->grid), dim3(launch->block), *index,
-                       *static_cast<A*>(launch->arguments[I])...);
+    static inline bool call(const Launch* launch, Blocks* blocks, Indices<I...>) {
+        set_block(launch, &blocks->index);
+        while (regions(dim3(launch->grid), dim3(launch->block), blocks->index,
+                       *static_cast<A*>(launch->arguments[I])...)) {
+            if (--blocks->count == 0 || *blocks->is_stopped) return true;
+            blockIdx.x = ++blocks->index.x;
+            apart();
+        }
+        return false;
     }
-    static bool run(const Launch* launch, const uint3* index) {
-        set_block(launch, index);
-        return call(launch, index, Range<sizeof...(A)>());
+    static bool run(const Launch* launch, Blocks* blocks) {
+        return call(launch, blocks, Range<sizeof...(A)>());
     }
 };
 template <auto regions, class... A>

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 pub(crate) type Lanes = u64;
 pub(crate) type Combine = unsafe extern "C" fn(records: *const *mut c_void, lanes: Lanes);
@@ -49,7 +49,7 @@ pub(crate) struct Blocks {
 }
 
 pub(crate) type Run = unsafe extern "C" fn(*const Launch, *mut Blocks, u32);
-pub(crate) type RunRegions = unsafe extern "C" fn(*const Launch, *const Index) -> bool;
+pub(crate) type RunRegions = unsafe extern "C" fn(*const Launch, *mut Blocks) -> bool;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -161,12 +161,7 @@ impl Grid<'_> {
     /// is to be done around each.
     pub(crate) fn run_from(&self, blocks: &Range<u64>) -> u32 {
         let Schedule { fill, reversed, .. } = self.schedule;
-        if fill.is_some()
-            || reversed
-            || self.check.is_some()
-            || self.regions.is_some()
-            || self.barrier.is_some()
-        {
+        if fill.is_some() || reversed || self.check.is_some() || self.barrier.is_some() {
             return 1;
         }
         let row = u64::from(self.launch.grid.x);

@@ -149,10 +149,11 @@ fn form(tokens: &Tokens<'_>, kernel: &Declared, program: &Program<'_>) -> Option
         has_operators: program.has_operators,
     };
     let classes = classes::classes(&lexemes, &read, &context)?;
-    if barriers == 0 && classes.strided.is_empty() {
+    let layout = layout::layout(&lexemes, &read, &classes)?;
+    // Without barriers and rounds there is nothing to gain but threads that skip statements together.
+    if barriers == 0 && classes.strided.is_empty() && !layout.has_guards_alone() {
         return None;
     }
-    let layout = layout::layout(&lexemes, &read, &classes)?;
     let knows_no_thread = |it: &str| program.knows_no_thread(it);
     let mut writer =
         Writer::new(&lexemes, &read, &classes, &layout, &knows_no_thread, program.asks_unseen());

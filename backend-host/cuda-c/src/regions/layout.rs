@@ -53,7 +53,8 @@ pub(super) struct Region<'n> {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) nodes: Range<usize>,
-    /// The number of the guard, if it is one statement that threads of a row can skip together.
+    /// The number of the guard, if it is one statement that threads of a row can skip together, or one that returns
+    /// and those behind it.
     pub(super) guard: Option<usize>,
 }
 
@@ -63,6 +64,14 @@ pub(super) struct Layout<'n> {
     pub(super) regions: Vec<Region<'n>>,
     /// Locals with a place in memory for each thread.
     pub(super) kept: BTreeSet<usize>,
+}
+
+impl Layout<'_> {
+    /// True if threads of a row skip statements together, and nothing is kept in memory for that.
+    pub(super) fn has_guards_alone(&self) -> bool {
+        let mut parts = self.regions.iter().flat_map(|it| &it.parts);
+        self.kept.is_empty() && parts.any(|it| it.guard.is_some())
+    }
 }
 
 /// Lays a kernel out; `None` if it has no second form.
@@ -83,8 +92,9 @@ pub(super) fn layout<'n>(
     }
     let mut layout = Layout { items, regions, kept: BTreeSet::new() };
     layout.kept = kept(lexemes, body, classes, &layout.regions)?;
-    for region in &mut layout.regions {
-        region.parts = parts::parts(lexemes, body, classes, &layout.kept, &region.nodes);
+    for (number, region) in layout.regions.iter_mut().enumerate() {
+        let is_last = number == last;
+        region.parts = parts::parts(lexemes, body, classes, &layout.kept, &region.nodes, is_last);
     }
     Some(layout)
 }

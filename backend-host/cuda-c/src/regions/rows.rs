@@ -26,9 +26,9 @@ pub(super) struct Clip {
     /// What counts, and what is the same in the row.
     pub(super) counting: Range<usize>,
     pub(super) bound: Range<usize>,
-    /// As with `counting` on the left.
+    /// As with `counting` on the left, of the threads that go on.
     pub(super) operator: &'static str,
-    /// The whole of it.
+    /// The whole of it, as it is written.
     pub(super) range: Range<usize>,
 }
 
@@ -45,12 +45,15 @@ impl Clip {
     }
 }
 
-/// The condition of an `if` without `else`, in the parts that all have to be true.
+/// The condition of an `if` without `else`, in the parts that all have to be true; or of one that returns, in the
+/// parts that all have to be false for the statements behind it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
     /// Where the statement begins, and what it does.
     pub(super) at: usize,
     pub(super) then: Range<usize>,
+    /// True for one that returns.
+    pub(super) returns: bool,
     /// Those that are the same in a row.
     pub(super) rows: Vec<Range<usize>>,
     pub(super) clips: Vec<Clip>,
@@ -62,9 +65,17 @@ const WEAKER: [&str; 8] = ["==", "!=", "&", "^", "|", "&&", "||", "?"];
 const WEAKER_THAN_SUMS: [&str; 15] =
     ["==", "!=", "&", "^", "|", "&&", "||", "?", ",", "<", ">", "<=", ">=", "<<", ">>"];
 
+const COMPARISONS: [&str; 6] = ["<", ">", "<=", ">=", "==", "!="];
+
 /// A comparison as it is with its operands exchanged.
 fn exchanged(operator: &str) -> Option<&'static str> {
-    let pairs = [("<", ">"), (">", "<"), ("<=", ">="), (">=", "<="), ("==", "==")];
+    let pairs = [("<", ">"), (">", "<"), ("<=", ">="), (">=", "<="), ("==", "=="), ("!=", "!=")];
+    pairs.into_iter().find(|it| it.0 == operator).map(|it| it.1)
+}
+
+/// The comparison of integers that is true where another one is not.
+fn opposite(operator: &str) -> Option<&'static str> {
+    let pairs = [("<", ">="), (">", "<="), ("<=", ">"), (">=", "<"), ("==", "!="), ("!=", "==")];
     pairs.into_iter().find(|it| it.0 == operator).map(|it| it.1)
 }
 
@@ -112,18 +123,23 @@ impl Sorter<'_, '_, '_> {
         let lexemes = self.lexemes;
         let condition = self.bare(condition.clone());
         let end = condition.end;
-        if lexemes.find(condition.start, end, &["||", "?", ",", "="]).is_some() {
+        let returns = is_return(then);
+        let (between, other) = if returns { ("||", "&&") } else { ("&&", "||") };
+        // `&&` binds stronger than what is between the parts of a condition that returns.
+        let refused = ["?", ",", "=", other];
+        let refused = if returns { &refused[..3] } else { &refused[..] };
+        if lexemes.find(condition.start, end, refused).is_some() {
             return None;
         }
         let (at, then) = (node.range.start, then.range.clone());
-        let mut guard = Guard { at, then, rows: Vec::new(), clips: Vec::new(), others: Vec::new() };
+        let mut guard = Guard { at, then, returns, ..Guard::default() };
         let (mut from, mut is_known) = (condition.start, true);
         while from < end {
-            let to = lexemes.find(from, end, &["&&"]).unwrap_or(end);
+            let to = lexemes.find(from, end, &[between]).unwrap_or(end);
             let part = from..to;
             // What is behind a part that does something is not asked in front of it.
             is_known = is_known && self.is_known(&part);
-            match self.clip(&part).filter(|_| is_known) {
+            match self.clip(&part, returns).filter(|_| is_known) {
                 Some(clip) => guard.clips.push(clip),
                 None if is_known && !self.depends_on_x(part.clone()) => guard.rows.push(part),
                 None => guard.others.push(part),
@@ -133,10 +149,11 @@ impl Sorter<'_, '_, '_> {
         (!(guard.rows.is_empty() && guard.clips.is_empty())).then_some(guard)
     }
 
-    fn clip(&self, part: &Range<usize>) -> Option<Clip> {
+    /// The threads that meet a comparison, or that do not.
+    fn clip(&self, part: &Range<usize>, not: bool) -> Option<Clip> {
         let lexemes = self.lexemes;
         let range = self.bare(part.clone());
-        let at = lexemes.find(range.start, range.end, &["<", ">", "<=", ">=", "=="])?;
+        let at = lexemes.find(range.start, range.end, &COMPARISONS)?;
         let (left, right) = (range.start..at, at + 1..range.end);
         let is_single = lexemes.find(left.start, left.end, &WEAKER).is_none()
             && lexemes.find(right.start, right.end, &WEAKER_THAN_SUMS).is_none();
@@ -146,6 +163,10 @@ impl Sorter<'_, '_, '_> {
             (Change::None, Change::One) => (right, left, turned),
             _ => return None,
         };
+        let operator = if not { opposite(operator)? } else { operator };
+        if operator == "!=" {
+            return None;
+        }
         Some(Clip { counting, bound, operator, range })
     }
 
@@ -308,6 +329,15 @@ impl Sorter<'_, '_, '_> {
                     && !(lexemes.at(at + 1) == "." && matches!(lexemes.at(at + 2), "y" | "z"))
             }
         })
+    }
+}
+
+/// True for `return;`, in braces or without.
+fn is_return(node: &Node) -> bool {
+    match &node.what {
+        What::Return => true,
+        What::Block(nodes) => nodes.len() == 1 && is_return(&nodes[0]),
+        _ => false,
     }
 }
 

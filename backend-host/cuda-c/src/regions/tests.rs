@@ -50,6 +50,13 @@ fn kernels_of_known_statements_have_a_second_form() {
         ("", "float2 v; v.x = t; v.y = 2; __syncthreads(); a[t] = v.x;"),
         ("", "int k; sincos(t, &k); __syncthreads(); a[t] = k;"),
         ("", "switch (a[t]) { case 1: s[t] = 2; break; default: s[t] = 3; } __syncthreads();"),
+        // Without barriers, with a condition that neighbours meet.
+        ("", "if (t < n) a[t] = n;"),
+        (
+            "",
+            "if (t >= n || blockIdx.y > 2) { return; } int k = a[t]; if (k) return; a[t] = k + 1;",
+        ),
+        ("", "if (n != t) return; a[t] = 1;"),
     ] {
         assert!(has_form(&kernel(before, body)), "{before}\n{body}");
     }
@@ -64,6 +71,10 @@ fn what_is_not_known_for_certain_leaves_a_kernel_as_it_is() {
     for body in [
         // Nothing to divide.
         "a[t] = n;",
+        "if (t < n) a[t] = n; else a[t] = 1;",
+        "if (a[t] > n) return; a[t] = n;",
+        "int k = a[t]; if (t == n) return; a[t] = k;",
+        "if (t > n) return; a[t] = n; atomicAdd(a, 1);",
         // Barriers under what differs between threads, or is read from memory.
         "if (t < 3) __syncthreads();",
         "if (a[0]) __syncthreads();",

@@ -290,12 +290,23 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         let threads = Threads { known: &known, declares: None, nodes, guard, asks, calls };
         self.threads(&threads, &|it| {
             it.put("{\n");
+            let left = if guard.is_some() { &nodes[1..] } else { nodes };
             match guard {
-                Some(guard) => it.guarded(guard),
-                None => nodes.iter().for_each(|node| it.statement(node, number)),
+                Some(guard) if guard.returns => {
+                    it.met(guard);
+                    it.put("{\n");
+                    left.iter().for_each(|node| it.statement(node, number));
+                    it.put("}\n");
+                }
+                Some(guard) => {
+                    it.met(guard);
+                    it.slice(guard.then.clone(), None);
+                    it.put("\n");
+                }
+                None => left.iter().for_each(|node| it.statement(node, number)),
             }
             it.put("}\n");
-            if nodes.iter().any(|it| facts(it).returns) {
+            if left.iter().any(|it| facts(it).returns) {
                 let _ = writeln!(it.text, "gpuarray_next_{number}:;");
             }
         });

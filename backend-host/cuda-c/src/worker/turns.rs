@@ -196,7 +196,7 @@ pub(super) extern "C" fn fiber_main() -> ! {
                 && first == 0
                 && !(*worker).block.is_split()
             {
-                has_run = regions(&raw const grid.launch, &raw const (*run).index);
+                has_run = regions(&raw const grid.launch, run);
             }
             if !has_run {
                 (grid.run)(&raw const grid.launch, run, first);

@@ -1,8 +1,10 @@
-//! Rows of threads in which an index or a compared value wraps, against what each thread computes alone.
+//! Rows of threads in which an index or a compared value wraps, against what each thread computes alone, in kernels
+//! with a barrier and in those whose threads return.
 
 use super::kernel::Random;
 use super::units;
 use cuda_c::{Kernel, Schedule, Shape};
+use std::collections::HashSet;
 use std::ffi::c_void;
 
 /// `i` counts from thread to thread. Bits are the comparisons that a thread meets; bytes are written where
@@ -22,15 +24,32 @@ extern "C" __global__ void name(long base, long bound, unsigned char *bits, unsi
     if (limit == i) bits[t] |= 16; \
     middle[(short)i + 0] = threadIdx.x + 1; \
 }
-ROWS(of_char, signed char, signed char)
-ROWS(of_uchar, unsigned char, unsigned char)
-ROWS(of_short, short, short)
-ROWS(of_int, int, int)
-ROWS(of_unsigned, unsigned, unsigned)
-ROWS(of_long, long, long)
-ROWS(of_ulong, unsigned long, unsigned long)
-ROWS(of_mixed, int, unsigned)
-ROWS(of_widened, short, unsigned)
+#define RETURNS(name, T, U, condition, also) \
+extern "C" __global__ void name(long base, long bound, unsigned char *bits, unsigned char *middle) { \
+    const T i = (T)base + threadIdx.x; \
+    const U limit = (U)bound; \
+    const int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * blockIdx.x); \
+    bits[t] = 1; \
+    if (condition) { return; } \
+    bits[t] |= 2; \
+    if (also) return; \
+    bits[t] |= 4; \
+    middle[(short)i + 0] = threadIdx.x + 1; \
+}
+#define ALL(name, T, U) \
+    ROWS(name, T, U) \
+    RETURNS(name##_at_end, T, U, i >= limit || threadIdx.y == 1, bits[t] == 1) \
+    RETURNS(name##_at_begin, T, U, limit > i || bits[t] > 1, threadIdx.x == 3 || threadIdx.y == 0) \
+    RETURNS(name##_but_one, T, U, limit != i || threadIdx.x == 3 && threadIdx.y == 1, false)
+ALL(of_char, signed char, signed char)
+ALL(of_uchar, unsigned char, unsigned char)
+ALL(of_short, short, short)
+ALL(of_int, int, int)
+ALL(of_unsigned, unsigned, unsigned)
+ALL(of_long, long, long)
+ALL(of_ulong, unsigned long, unsigned long)
+ALL(of_mixed, int, unsigned)
+ALL(of_widened, short, unsigned)
 "#;
 
 /// A number as one of a type, and as it is compared.
@@ -48,14 +67,31 @@ fn converted(name: &str, number: i64) -> [i128; 2] {
     [own, if is_unsigned { i128::from(own as u32) } else { own }]
 }
 
-/// The bits of a thread, and where it writes.
-fn expected(name: &str, [base, bound]: [i64; 2], [x, y]: [i64; 2]) -> (u8, usize) {
+/// The bits of a thread, and where it writes, if it does.
+fn expected(
+    name: &str,
+    returns: &str,
+    [base, bound]: [i64; 2],
+    [x, y]: [i64; 2],
+) -> (u8, Option<usize>) {
     let limit = match name {
         "of_widened" => i128::from(bound as u32),
         _ => converted(name, bound)[1],
     };
     // The sum is converted after it.
     let [own, compared] = converted(name, (converted(name, base)[0] as i64).wrapping_add(x));
+    let at = (i64::from(own as i16) + 32768) as usize;
+    let of_returning = |first: bool, second: bool| match (first, second) {
+        (true, _) => (1, None),
+        (false, true) => (3, None),
+        (false, false) => (7, Some(at)),
+    };
+    match returns {
+        "_at_end" => return of_returning(compared >= limit || y == 1, false),
+        "_at_begin" => return of_returning(limit > compared, x == 3 || y == 0),
+        "_but_one" => return of_returning(limit != compared || (x == 3 && y == 1), false),
+        _ => {}
+    }
     let bits = [
         compared < limit,
         limit >= compared,
@@ -64,7 +100,7 @@ fn expected(name: &str, [base, bound]: [i64; 2], [x, y]: [i64; 2]) -> (u8, usize
         limit == compared,
     ];
     let bits = bits.iter().enumerate().map(|(bit, &is_met)| u8::from(is_met) << bit).sum();
-    (bits, (i64::from(own as i16) + 32768) as usize)
+    (bits, Some(at))
 }
 
 #[test]
@@ -91,10 +127,13 @@ fn indices_and_conditions_wrap_in_rows_as_they_do_otherwise() {
         let name = names[round % names.len()];
         let numbers = [number(80), number(100)];
         let threads = 1 + (round / 9 % 70) as i64;
-        let kernel = Kernel::find(&library, name).expect("the kernel");
+        // Those that return have several blocks.
+        let forms = [("", 1), ("_at_end", 3), ("_at_begin", 2), ("_but_one", 3)];
+        let (returns, blocks) = forms[round / 9 % 4];
+        let kernel = Kernel::find(&library, &format!("{name}{returns}")).expect("the kernel");
         assert!(kernel.has_regions());
         for fibers in [false, true] {
-            let (mut bits, mut bytes) = (vec![0_u8; 140], vec![0_u8; 65536]);
+            let (mut bits, mut bytes) = (vec![0_u8; 140 * blocks], vec![0_u8; 65536]);
             let [mut base, mut bound] = numbers;
             // SAFETY: the array is so long.
             let mut middle = unsafe { bytes.as_mut_ptr().add(32768) };
@@ -105,20 +144,28 @@ fn indices_and_conditions_wrap_in_rows_as_they_do_otherwise() {
                 (&raw mut address).cast(),
                 (&raw mut middle).cast(),
             ];
-            let shape = Shape { grid: [1; 3], block: [threads as u32, 2, 1], cooperative: false };
+            let grid = [blocks as u32, 1, 1];
+            let shape = Shape { grid, block: [threads as u32, 2, 1], cooperative: false };
             let schedule = Schedule { fibers, ..Schedule::default() };
             // SAFETY: the kernel takes these, and stays inside of the arrays.
             let done = unsafe { kernel.launch(&shape, &schedule, &arguments, &|| None) };
             done.unwrap_or_else(|error| panic!("{error}"));
-            let mut written = 0;
+            let mut written = HashSet::new();
             for (x, y) in (0..2).flat_map(|y| (0..threads).map(move |x| (x, y))) {
-                let (own, at) = expected(name, numbers, [x, y]);
-                let what = || format!("{name} {numbers:?} thread {x}, {y}, fibers {fibers}");
-                assert_eq!(bits[(x + threads * y) as usize], own, "{}", what());
-                assert_eq!(bytes[at], x as u8 + 1, "{}", what());
-                written += usize::from(y == 0);
+                let (own, at) = expected(name, returns, numbers, [x, y]);
+                let what =
+                    || format!("{name}{returns} {numbers:?} thread {x}, {y}, fibers {fibers}");
+                for block in 0..blocks {
+                    let thread = (x + threads * (y + 2 * block as i64)) as usize;
+                    assert_eq!(bits[thread], own, "{}", what());
+                }
+                if let Some(at) = at {
+                    assert_eq!(bytes[at], x as u8 + 1, "{}", what());
+                    written.insert(at);
+                }
             }
-            assert_eq!(bytes.iter().filter(|it| **it != 0).count(), written, "{name} {numbers:?}");
+            let count = bytes.iter().filter(|it| **it != 0).count();
+            assert_eq!(count, written.len(), "{name}{returns} {numbers:?}");
         }
     }
 }

@@ -7,14 +7,16 @@ use super::super::statements::{Body, Node};
 use super::{Part, may_be_pointed_to};
 use std::collections::BTreeSet;
 
-/// Returns the parts of a region: each guarded statement by itself, unless a local that has no place in memory
-/// would have to outlive its loop.
+/// Returns the parts of a region: each guarded statement by itself, and what is behind one that returns, unless a
+/// local that has no place in memory would have to outlive its loop. In a region that `is_last` nobody asks which
+/// threads have returned.
 pub(super) fn parts(
     lexemes: &Lexemes<'_, '_>,
     body: &Body,
     classes: &Classes,
     kept: &BTreeSet<usize>,
     nodes: &[&Node],
+    is_last: bool,
 ) -> Vec<Part> {
     let whole = Part { nodes: 0..nodes.len(), guard: None };
     let in_loops =
@@ -29,17 +31,24 @@ pub(super) fn parts(
         .filter(|&id| used_by(id).next().is_some())
         .collect();
     let is_pointed_to = |&id: &usize| may_be_pointed_to(lexemes, body, id, &body.locals[id]);
-    if nodes.iter().any(|it| facts(it).returns) || locals.iter().any(is_pointed_to) {
+    let guard_of = |it: usize| classes.guards.iter().position(|by| by.at == nodes[it].range.start);
+    let first = nodes.iter().position(|it| facts(it).returns);
+    let returning = first.and_then(|it| Some((it, guard_of(it)?)));
+    let returning = returning.filter(|it| is_last && classes.guards[it.1].returns);
+    if first.is_some() != returning.is_some() || locals.iter().any(is_pointed_to) {
         return vec![whole];
     }
     let mut parts: Vec<Part> = Vec::new();
-    for (number, node) in nodes.iter().enumerate() {
-        let guard = classes.guards.iter().position(|it| it.at == node.range.start);
+    for number in 0..returning.map_or(nodes.len(), |it| it.0) {
+        let guard = guard_of(number);
         let fits = parts.last().is_some_and(|it| it.guard.is_none()) && guard.is_none();
         match parts.last_mut().filter(|_| fits) {
             Some(last) => last.nodes.end = number + 1,
             None => parts.push(Part { nodes: number..number + 1, guard }),
         }
+    }
+    if let Some((number, guard)) = returning {
+        parts.push(Part { nodes: number..nodes.len(), guard: Some(guard) });
     }
     for id in locals {
         let (Some(first), Some(last)) = (used_by(id).next(), used_by(id).next_back()) else {

@@ -31,7 +31,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         );
         self.in_front("gpuarray_begin", of, &used);
         for condition in &guard.rows {
-            self.put("if (!(");
+            self.put(if guard.returns { "if ((" } else { "if (!(" });
             self.slice(condition.clone(), None);
             self.put(")) continue;\n");
         }
@@ -149,24 +149,27 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         self.put("))");
     }
 
-    /// A statement whose threads are clipped already.
-    pub(super) fn guarded(&mut self, guard: &Guard) {
+    /// What is left to ask of a thread of a row that is clipped already.
+    pub(super) fn met(&mut self, guard: &Guard) {
+        let not = if guard.returns { "!" } else { "" };
         self.put("if (true");
         for Clip { counting, bound, range, .. } in &guard.clips {
             self.put(" && (::gpuarray_abi::is_clipped(");
             self.compared(counting, bound);
-            self.put(") || (");
+            self.put(") || ");
+            self.put(not);
+            self.put("(");
             self.slice(range.clone(), None);
             self.put("))");
         }
         for other in &guard.others {
-            self.put(" && (");
+            self.put(" && ");
+            self.put(not);
+            self.put("(");
             self.slice(other.clone(), None);
             self.put(")");
         }
         self.put(") ");
-        self.slice(guard.then.clone(), None);
-        self.put("\n");
     }
 }
 
