@@ -30,6 +30,8 @@ pub(super) struct Clip {
     pub(super) operator: &'static str,
     /// The whole of it, as it is written.
     pub(super) range: Range<usize>,
+    /// True if what counts is the thread's index, which never wraps.
+    pub(super) is_own: bool,
 }
 
 impl Clip {
@@ -58,6 +60,13 @@ pub(super) struct Guard {
     pub(super) rows: Vec<Range<usize>>,
     pub(super) clips: Vec<Clip>,
     pub(super) others: Vec<Range<usize>>,
+}
+
+impl Guard {
+    /// The number of a clip that one thread of a row at most meets, if what it compares are integers.
+    pub(super) fn equation(&self) -> Option<usize> {
+        self.clips.iter().position(|it| it.operator == "==")
+    }
 }
 
 /// Operators that bind weaker than a comparison, and than a sum.
@@ -167,7 +176,8 @@ impl Sorter<'_, '_, '_> {
         if operator == "!=" {
             return None;
         }
-        Some(Clip { counting, bound, operator, range })
+        let is_own = self.is_own_index(&counting);
+        Some(Clip { counting, bound, operator, range, is_own })
     }
 
     /// An expression without the parentheses around it.

@@ -198,7 +198,7 @@ fn threads_of_a_row_skip_statements_together() {
         assert!(text.contains("gpuarray_regions_k"), "{text}");
         let methods = ["less(", "less_or_equal(", "greater(", "greater_or_equal(", "equal("];
         let all = methods.iter().map(|it| text.matches(&format!("gpuarray_met.{it}")).count());
-        (all.collect::<Vec<_>>(), text.matches("continue;").count())
+        (all.collect::<Vec<_>>(), text.matches(")) continue;").count())
     };
     for (condition, methods, rows) in [
         ("t < n", [1, 0, 0, 0, 0], 0),

@@ -35,19 +35,77 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
             self.slice(condition.clone(), None);
             self.put(")) continue;\n");
         }
-        for (number, index) in counting.iter().enumerate() {
-            let _ = write!(self.text, "const long gpuarray_i{number} = (long)(");
-            self.last_token = None;
-            self.slice(index.clone(), None);
-            self.put(") - gpuarray_begin;\n");
-        }
+        // One thread alone computes its own indices.
+        let equation = guard.equation();
+        let in_row = if equation.is_some() { &[][..] } else { &counting[..] };
+        self.indices_from("gpuarray_begin", in_row);
         for (number, clip) in guard.clips.iter().enumerate() {
             let _ = write!(self.text, "const auto gpuarray_c{number} = ");
             self.compared(&clip.counting, &clip.bound);
             self.put(";\n");
         }
+        if !in_row.is_empty() || guard.clips.iter().any(|it| !it.is_own) {
+            self.wraps(of, in_row, guard, &used);
+        }
+        self.put("::gpuarray_abi::Row gpuarray_met(gpuarray_begin, gpuarray_end);\n");
+        for (number, clip) in guard.clips.iter().enumerate() {
+            let _ = write!(self.text, "gpuarray_met.{}(gpuarray_c{number}, ", clip.method());
+            self.compared(&clip.bound, &clip.counting);
+            self.put(");\n");
+        }
+        if let Some(number) = equation {
+            self.put("if (gpuarray_met.begin >= gpuarray_met.end) continue;\n");
+            if of.asks {
+                self.put("{\n");
+                self.in_front("gpuarray_met.begin", of, &used);
+                self.indices_from("gpuarray_met.begin", &counting);
+                self.ask(of, &numbers);
+                self.put("}\n");
+            }
+            // The compiler sees that it is one thread at most.
+            let _ = writeln!(
+                self.text,
+                "for (unsigned gpuarray_x = gpuarray_met.begin; gpuarray_x < gpuarray_met.end; gpuarray_x = \
+                 ::gpuarray_abi::is_clipped(gpuarray_c{number}) ? gpuarray_met.end : gpuarray_x + 1) {{"
+            );
+            return true;
+        }
+        if of.asks {
+            self.ask(of, &numbers);
+        }
+        self.put(
+            "for (unsigned gpuarray_x = gpuarray_met.begin; gpuarray_x < gpuarray_met.end; \
+             ++gpuarray_x) {\n",
+        );
+        let all = self.classes.counting.iter().filter(|it| is_in(it, of));
+        let indices =
+            all.filter_map(|it| Some((it.start, (it.end, *numbers.get(&self.text_of(it))?))));
+        self.indices = indices.collect();
+        true
+    }
+
+    /// Computes indices that count, less the number of the thread that they are computed for.
+    fn indices_from(&mut self, x: &str, counting: &[Range<usize>]) {
+        for (number, index) in counting.iter().enumerate() {
+            let _ = write!(self.text, "const long gpuarray_i{number} = (long)(");
+            self.last_token = None;
+            self.slice(index.clone(), None);
+            self.put(") - ");
+            self.put(x);
+            self.put(";\n");
+        }
+    }
+
+    /// Ends a row behind its first thread where something wraps in it.
+    fn wraps(
+        &mut self,
+        of: &Threads<'_, 'w, 't, 'a>,
+        counting: &[Range<usize>],
+        guard: &Guard,
+        used: &BTreeSet<usize>,
+    ) {
         self.put("{\n");
-        self.in_front("gpuarray_end - 1", of, &used);
+        self.in_front("gpuarray_end - 1", of, used);
         self.put("const unsigned gpuarray_last = gpuarray_end - 1;\nif (!(true");
         for (number, index) in counting.iter().enumerate() {
             let _ = write!(self.text, " & (gpuarray_i{number} + gpuarray_last == (long)(");
@@ -55,37 +113,12 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
             self.slice(index.clone(), None);
             self.put("))");
         }
-        for (number, clip) in guard.clips.iter().enumerate() {
+        for (number, clip) in guard.clips.iter().enumerate().filter(|it| !it.1.is_own) {
             let _ = write!(self.text, " & ::gpuarray_abi::counts(gpuarray_c{number}, ");
             self.compared(&clip.counting, &clip.bound);
             self.put(", gpuarray_last - gpuarray_begin)");
         }
-        self.put(
-            ")) gpuarray_end = gpuarray_begin + 1;\n}\n\
-             ::gpuarray_abi::Row gpuarray_met(gpuarray_begin, gpuarray_end);\n",
-        );
-        for (number, clip) in guard.clips.iter().enumerate() {
-            let _ = write!(self.text, "gpuarray_met.{}(gpuarray_c{number}, ", clip.method());
-            self.compared(&clip.bound, &clip.counting);
-            self.put(");\n");
-        }
-        if of.asks {
-            self.ask(of, &numbers);
-        }
-        // The compiler sees that one thread at most meets an equation.
-        let step = match guard.clips.iter().any(|it| it.operator == "==") {
-            true => "gpuarray_x = gpuarray_met.end",
-            false => "++gpuarray_x",
-        };
-        let _ = writeln!(
-            self.text,
-            "for (unsigned gpuarray_x = gpuarray_met.begin; gpuarray_x < gpuarray_met.end; {step}) {{"
-        );
-        let all = self.classes.counting.iter().filter(|it| is_in(it, of));
-        let indices =
-            all.filter_map(|it| Some((it.start, (it.end, *numbers.get(&self.text_of(it))?))));
-        self.indices = indices.collect();
-        true
+        self.put(")) gpuarray_end = gpuarray_begin + 1;\n}\n");
     }
 
     /// Asks for the elements that pointers which are the same in all threads will be read and written by.

@@ -43,6 +43,17 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         of: &Threads<'_, 'w, 't, 'a>,
         inside: &dyn Fn(&mut Writer<'w, 't, 'a>),
     ) {
+        if self.is_flat(of) {
+            self.put(
+                "{\nfor (unsigned long gpuarray_t = 0; gpuarray_t < gpuarray_threads; ++gpuarray_t) {\n",
+            );
+            self.asks_left();
+            for &id in of.known {
+                self.view(id);
+            }
+            inside(self);
+            return self.put("}\n}\n");
+        }
         self.put(
             "{\nunsigned long gpuarray_row = 0;\n\
              for (unsigned gpuarray_z = 0; gpuarray_z < blockDim.z; ++gpuarray_z)\n\
@@ -54,12 +65,7 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         }
         self.put("const unsigned long gpuarray_t = gpuarray_row + gpuarray_x;\n");
         self.thread("gpuarray_x");
-        if self.loses_threads() {
-            // While all are left, nothing is asked of each.
-            self.put(
-                "if (gpuarray_left < gpuarray_threads && !gpuarray_live[gpuarray_t]) continue;\n",
-            );
-        }
+        self.asks_left();
         if of.calls {
             self.put("::gpuarray_abi::set_thread(gpuarray_x, gpuarray_y, gpuarray_z);\n");
         }
@@ -72,6 +78,28 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
         inside(self);
         self.indices.clear();
         self.put(if is_parted { "}\n}\n}\n" } else { "}\n}\n" });
+    }
+
+    /// Skips a thread that has returned.
+    fn asks_left(&mut self) {
+        if self.loses_threads() {
+            // While all are left, nothing is asked of each.
+            self.put(
+                "if (gpuarray_left < gpuarray_threads && !gpuarray_live[gpuarray_t]) continue;\n",
+            );
+        }
+    }
+
+    /// True if the statements of a loop do the same in all threads but for what those keep in memory: then the rows of
+    /// a block are one.
+    fn is_flat(&self, of: &Threads<'_, 'w, 't, 'a>) -> bool {
+        let mut lexemes = of.nodes.iter().flat_map(|it| it.range.clone());
+        !of.nodes.is_empty()
+            && of.guard.is_none()
+            && of.declares.is_none()
+            && !of.calls
+            && of.known.iter().all(|&id| self.layout.kept.contains(&id) || !self.has_type(id))
+            && !lexemes.any(|it| self.lexemes.at(it) == "threadIdx")
     }
 
     pub(super) fn thread(&mut self, x: &str) {
