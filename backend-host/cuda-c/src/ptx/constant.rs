@@ -14,7 +14,7 @@ const DEEPEST: usize = 64;
 /// # Errors
 /// A text that says what is wrong.
 pub(super) fn read(left: &mut &[Token]) -> Result<i64, String> {
-    Ok(binary(left, 0, DEEPEST)?.bits)
+    Ok(choice(left, DEEPEST)?.bits)
 }
 
 /// A number: `.s64`, or `.u64` if it is written with `U` or too large for a sign, or computed from one that is.
@@ -37,44 +37,92 @@ fn mark(left: &[Token], at: usize) -> Option<char> {
     }
 }
 
-/// The operator at the beginning: how it binds, its characters, and how many those are.
-fn operator(left: &[Token]) -> Option<(u8, char, usize)> {
-    let first = mark(left, 0)?;
-    let is_double = mark(left, 1) == Some(first);
-    match first {
-        '|' => Some((1, '|', 1)),
-        '^' => Some((2, '^', 1)),
-        '&' => Some((3, '&', 1)),
-        '<' | '>' if is_double => Some((4, first, 2)),
-        '+' | '-' => Some((5, first, 1)),
-        '*' | '/' => Some((6, first, 1)),
-        _ => None,
+/// Operators of two characters, then those of one, and how they bind.
+const OPERATORS: [(&str, u8); 18] = [
+    ("||", 1),
+    ("&&", 2),
+    ("==", 6),
+    ("!=", 6),
+    ("<=", 7),
+    (">=", 7),
+    ("<<", 8),
+    (">>", 8),
+    ("|", 3),
+    ("^", 4),
+    ("&", 5),
+    ("<", 7),
+    (">", 7),
+    ("+", 9),
+    ("-", 9),
+    ("*", 10),
+    ("/", 10),
+    ("%", 10),
+];
+
+/// The operator at the beginning, and how it binds.
+fn operator(left: &[Token]) -> Option<(&'static str, u8)> {
+    let is_here = |text: &str| text.chars().enumerate().all(|(at, it)| mark(left, at) == Some(it));
+    OPERATORS.into_iter().find(|it| is_here(it.0))
+}
+
+/// `a ? b : c`, or what binds stronger.
+fn choice(left: &mut &[Token], depth: usize) -> Result<Number, String> {
+    let condition = binary(left, 0, depth)?;
+    if mark(left, 0) != Some('?') {
+        return Ok(condition);
     }
+    *left = &left[1..];
+    let first = choice(left, deeper(depth)?)?;
+    if mark(left, 0) != Some(':') {
+        return Err("is missing a ':'".into());
+    }
+    *left = &left[1..];
+    let second = choice(left, deeper(depth)?)?;
+    let bits = if condition.bits != 0 { first.bits } else { second.bits };
+    Ok(Number { bits, is_unsigned: first.is_unsigned || second.is_unsigned })
 }
 
 fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, String> {
     let mut value = unary(left, depth)?;
-    while let Some((strength, operator, count)) = operator(left).filter(|it| it.0 > weakest) {
-        *left = &left[count..];
+    while let Some((operator, strength)) = operator(left).filter(|it| it.1 > weakest) {
+        *left = &left[operator.len()..];
         let other = binary(left, strength, deeper(depth)?)?;
         let (a, b) = (value.bits, other.bits);
         // A number that is shifted keeps its sign, or its lack of one.
         let is_unsigned = match operator {
-            '<' | '>' => value.is_unsigned,
+            "<<" | ">>" => value.is_unsigned,
             _ => value.is_unsigned || other.is_unsigned,
         };
+        let order = if is_unsigned { (a as u64).cmp(&(b as u64)) } else { a.cmp(&b) };
+        let truth = match operator {
+            "||" => Some(a != 0 || b != 0),
+            "&&" => Some(a != 0 && b != 0),
+            "==" => Some(order.is_eq()),
+            "!=" => Some(order.is_ne()),
+            "<" => Some(order.is_lt()),
+            ">" => Some(order.is_gt()),
+            "<=" => Some(order.is_le()),
+            ">=" => Some(order.is_ge()),
+            _ => None,
+        };
+        if let Some(truth) = truth {
+            value = Number::signed(truth.into());
+            continue;
+        }
         let bits = match operator {
-            '|' => a | b,
-            '^' => a ^ b,
-            '&' => a & b,
+            "|" => a | b,
+            "^" => a ^ b,
+            "&" => a & b,
             // Of the distance six bits count.
-            '<' => a.wrapping_shl(b as u32),
-            '>' if is_unsigned => (a as u64).wrapping_shr(b as u32) as i64,
-            '>' => a.wrapping_shr(b as u32),
-            '+' => a.wrapping_add(b),
-            '-' => a.wrapping_sub(b),
-            '*' => a.wrapping_mul(b),
+            "<<" => a.wrapping_shl(b as u32),
+            ">>" if is_unsigned => (a as u64).wrapping_shr(b as u32) as i64,
+            ">>" => a.wrapping_shr(b as u32),
+            "+" => a.wrapping_add(b),
+            "-" => a.wrapping_sub(b),
+            "*" => a.wrapping_mul(b),
             _ if b == 0 => return Err("divides by zero in a constant".into()),
+            "%" if is_unsigned => (a as u64 % b as u64) as i64,
+            "%" => a.wrapping_rem(b),
             _ if is_unsigned => (a as u64 / b as u64) as i64,
             _ => a.wrapping_div(b),
         };
@@ -103,7 +151,7 @@ fn unary(left: &mut &[Token], depth: usize) -> Result<Number, String> {
         Lexeme::Mark('~') => Number { is_unsigned: true, ..same(|it| !it)? },
         Lexeme::Mark('!') => Number::signed(same(|it| i64::from(it == 0))?.bits),
         Lexeme::Mark('(') => {
-            let value = binary(left, 0, deeper(depth)?)?;
+            let value = choice(left, deeper(depth)?)?;
             if mark(left, 0) != Some(')') {
                 return Err("is missing a ')'".into());
             }

@@ -101,7 +101,7 @@ impl Reader<'_> {
             '%' if self.statement.has_operands => self.percent(start),
             '%' => {
                 self.left.next();
-                self.word("%")
+                self.register_or_remainder()
             }
             it if it.is_ascii_digit() => self.constant(start),
             it if is_name(it) => self.word(""),
@@ -111,7 +111,7 @@ impl Reader<'_> {
                 self.left.next();
                 Ok(Lexeme::Text)
             }
-            it if ".,;:{}[]()|!@+-~*/&^<>=".contains(it) => {
+            it if ".,;:{}[]()|!@+-~*/&^<>=?".contains(it) => {
                 self.left.next();
                 Ok(Lexeme::Mark(it))
             }
@@ -136,9 +136,19 @@ impl Reader<'_> {
             }
             Some('%') => {
                 self.left.next();
-                self.word("%")
+                self.register_or_remainder()
             }
             _ => self.word("%"),
+        }
+    }
+
+    /// Behind a `%`: the name of a register; a number is divided.
+    fn register_or_remainder(&mut self) -> Result<Lexeme, (usize, String)> {
+        let is_divided =
+            |it: char| it.is_ascii_digit() || it.is_whitespace() || "(-+~!".contains(it);
+        match self.left.peek().is_some_and(|it| is_divided(it.1)) {
+            true => Ok(Lexeme::Mark('%')),
+            false => self.word("%"),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::units::{load, run};
 fn constants_have_a_sign_as_the_instruction_set_says() {
     // What NVIDIA's compiler makes of them. Numbers with U have none, nor has one that fills all 64 bits, nor what `~`
     // makes; a shifted number keeps its own, and is shifted by the lowest six bits.
-    let table: [(&str, u64); 14] = [
+    let table: [(&str, u64); 28] = [
         ("0xFFFFFFFFFFFFFFFF/2", 0x7fff_ffff_ffff_ffff),
         ("0x8000000000000000>>4", 1 << 59),
         ("(5U-6U)>>1", u64::MAX >> 1),
@@ -21,6 +21,20 @@ fn constants_have_a_sign_as_the_instruction_set_says() {
         ("-1>>65", u64::MAX),
         ("1<<64", 1),
         ("!0>>1", 0),
+        ("7 %% 4", 3),
+        ("-7%%4*2", u64::MAX - 5),
+        ("-7%%(4U)", 1),
+        ("-1 < 0", 1),
+        ("-1 < 0U", 0),
+        ("1 + 2 >= 3 == 1", 1),
+        ("3 != 3 | 4", 4),
+        ("6 & 3 == 3", 0),
+        ("2 && 0 || 5", 1),
+        ("1 << 2 > 3", 1),
+        ("0 ? 1 : 2 ? 3 : 4", 3),
+        ("(1 ? -8 : 0) >> 1", u64::MAX - 3),
+        ("(1 ? -8 : 0U) >> 1", (u64::MAX - 7) >> 1),
+        ("-(5 <= 4) - 1", u64::MAX),
     ];
     let mut text =
         "extern \"C\" __global__ void k(int *array) {\nauto out = (unsigned long long *)array;\n"
@@ -28,7 +42,7 @@ fn constants_have_a_sign_as_the_instruction_set_says() {
     for (place, (constant, _)) in table.iter().enumerate() {
         text.push_str(&format!("asm(\"mov.u64 %0, {constant};\" : \"=l\"(out[{place}]));\n"));
     }
-    let mut array = [0; 28];
+    let mut array = [0; 56];
     run(&load(&(text + "}")), "k", 1, 1, &mut array);
     let expected: Vec<i32> =
         table.iter().flat_map(|it| [it.1 as i32, (it.1 >> 32) as i32]).collect();
