@@ -5,7 +5,7 @@
 pub(super) struct Prelude(u16);
 
 /// Every part, in the order in which they build on one another.
-const PARTS: [(Prelude, &str); 15] = [
+const PARTS: [(Prelude, &str); 17] = [
     (Prelude::BOOL, include_str!("cuda/bool.cuh")),
     (Prelude::INTEGER, include_str!("cuda/integer.cuh")),
     (Prelude::REAL, include_str!("cuda/real.cuh")),
@@ -13,6 +13,8 @@ const PARTS: [(Prelude, &str); 15] = [
     (Prelude::COMPLEX, include_str!("cuda/complex.cuh")),
     (Prelude::REDUCE, include_str!("cuda/reduce.cuh")),
     (Prelude::WORDS, include_str!("cuda/words.cuh")),
+    (Prelude(64), include_str!("cuda/warp.cuh")),
+    (Prelude(64), include_str!("cuda/scan_tile.cuh")),
     (Prelude(64), include_str!("cuda/scan.cuh")),
     (Prelude::INDEXED, include_str!("cuda/indexed.cuh")),
     (Prelude::RANDOM, include_str!("cuda/random.cuh")),

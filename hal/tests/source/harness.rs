@@ -148,7 +148,9 @@ fn compile(specs: &[KernelSpec]) -> Option<Arc<Library>> {
         Some(compiler.optimizing_for(Optimization::Compilation).trapping_undefined_behavior())
     });
     let text = unit(specs.iter().copied());
-    let source = Source { text: &text, name: "kernels.cu", ..Source::default() };
+    // Lanes exchange values as on a GPU.
+    let options = &["-D__GPUARRAY_DOUBLE__"];
+    let source = Source { text: &text, name: "kernels.cu", options, ..Source::default() };
     let compiled = COMPILER.as_ref()?.compile(&source).unwrap_or_else(|error| panic!("{error}"));
     // SAFETY: the text is the library's own.
     Some(unsafe { Library::load(&compiled.library) }.unwrap())

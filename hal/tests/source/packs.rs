@@ -346,13 +346,13 @@ fn scans<T: Element, R: Element + PartialEq + Debug>(
 
 #[test]
 fn scans_at_the_edges_of_tiles_and_chunks() {
-    // Tiles of 4096 elements of four bytes, of 1024 of sixteen.
+    // Tiles of 6144 elements of four bytes, of 1024 of sixteen.
     let long: [(&[usize], usize, &str); 7] = [
-        (&[4095], 0, "_blocks"),
-        (&[4096], 0, "_blocks"),
-        (&[4097], 0, "_blocks"),
-        (&[4 * 4096], 0, "_blocks"),
-        (&[4 * 4096 + 1], 0, "_tiles"),
+        (&[6143], 0, "_blocks"),
+        (&[6144], 0, "_blocks"),
+        (&[6145], 0, "_blocks"),
+        (&[4 * 6144], 0, "_blocks"),
+        (&[4 * 6144 + 1], 0, "_tiles"),
         (&[3, 50_000], 1, "_tiles"),
         (&[2, 5, 300], 2, "_blocks"),
     ];

@@ -12,7 +12,16 @@ from processes import run_python
 from pygpu import driver, gpuarray, tools
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
-LENGTHS = [0, 1, 2, 255, 4096, 4097, 16_384, 16_385, 70_000, 300_007]
+
+
+def tile_of(code):
+    """The elements of a tile: some bytes for each of 256 threads, and four for each element at least."""
+    size = np.dtype(code).itemsize
+    return 256 * ((64 if size > 8 else 96) // max(size, 4))
+
+
+TILE = tile_of(np.int32)
+LENGTHS = [0, 1, 2, 255, TILE, TILE + 1, 4 * TILE, 4 * TILE + 1, 70_000, 300_007]
 SUM = InclusiveScanKernel(np.int32, "a+b")
 BEFORE = ExclusiveScanKernel(np.int32, "a+b", 0)
 
@@ -85,9 +94,8 @@ def test_operators_that_are_not_commutative(length):
 
 @pytest.mark.parametrize("code", ["i1", "i8", "c16"])
 def test_several_teams_of_tiles(code):
-    # 256 tiles of 64 bytes for each of 256 threads, but of at most 16 elements, are a team.
-    size = np.dtype(code).itemsize
-    length = 2 * 256 * 256 * min(16, 64 // size) + 777
+    # 256 tiles are a team.
+    length = 2 * 256 * tile_of(code) + 777
     if IS_DOUBLE:
         length //= 2
     x = (np.arange(length) * 7 % 11 - 5).astype(code)
@@ -117,9 +125,7 @@ LAST = "b != 0 ? b : a"
     st.integers(0, 2**32 - 1),
 )
 def test_lengths_at_the_edges_of_tiles_and_teams(code, tiles, more, exclusive, seed):
-    size = np.dtype(code).itemsize
-    tile = 256 * min(16, 64 // size)
-    length = max(tiles * tile + more, 0)
+    length = max(tiles * tile_of(code) + more, 0)
     rng = np.random.default_rng(seed)
     x = np.zeros(length, code)
     # Few elements count, so that some tiles have none and others are passed over.
@@ -150,6 +156,11 @@ def test_sums_of_floating_point_numbers_repeat():
     np.testing.assert_allclose(first, np.cumsum(x, dtype=np.float64), rtol=1e-3, atol=0.01)
     for _ in range(3):
         assert (kernel(device, "new").get() == first).all()
+    # Nor do they depend on whether memory is accessed in packs.
+    room = gpuarray.zeros(3 * x.size + 1, np.float32)
+    for view in (room[1 : x.size + 1], room[::3][: x.size]):
+        view[:] = device
+        assert (kernel(view).get() == first).all()
 
 
 def test_complex_numbers():

@@ -26,10 +26,11 @@ struct Prepared {
     most: Option<u64>,
 }
 
-/// The elements of a tile: `Tile` in scan.cuh.
+/// The elements of a tile: `Tile` in scan_tile.cuh.
 const fn tile(accumulator: DType) -> u64 {
     let size = accumulator.size() as u64;
-    THREADS as u64 * if size > 4 { 64 / size } else { 16 }
+    let bytes = if size > 8 { 64 } else { 96 };
+    THREADS as u64 * (bytes / if size > 4 { size } else { 4 })
 }
 
 /// Tiles whose blocks are a team: `TEAM` in scan.cuh.

@@ -75,7 +75,9 @@ unsafe extern "C" fn cuda_c_compile(program: *const Program, library: Sink, log:
 }
 
 fn compile(program: &Program, texts: &Texts<'_>) -> Result<Compiled> {
-    let options: Vec<&str> = texts.options.iter().map(AsRef::as_ref).collect();
+    // Builtin kernels exchange values between lanes as on a GPU.
+    let options = texts.options.iter().map(AsRef::as_ref).chain(["-D__GPUARRAY_DOUBLE__"]);
+    let options: Vec<&str> = options.collect();
     let names: Vec<&str> = texts.names.iter().map(AsRef::as_ref).collect();
     let headers: Vec<(&str, &str)> = texts.headers.iter().map(|it| (&*it.0, &*it.1)).collect();
     let source = Source {

@@ -1,0 +1,326 @@
+// A tile of a scan: a block reads it, combines each element with those before it in the tile, and writes
+// it with what precedes the tile. A tile is some neighbours for each of 256 threads.
+//
+// An operator is a struct with the type `value` and the static function `combine(value, value)`, the
+// first of which is the earlier operand. It need not be commutative, and has no identity.
+
+template <class A>
+struct Tile {
+    // Bytes of a thread's elements, which are counted as four bytes at least. `tile` in scan/plan.rs and
+    // `_tile` in scan.py know this.
+    static constexpr u32 bytes = sizeof(A) > 8 ? 64 : 96;
+    // Elements of a thread.
+    static constexpr u32 count = (u32)(bytes / (sizeof(A) > 4 ? sizeof(A) : 4));
+    // Neighbours that move in one access.
+    static constexpr u32 width = sizeof(A) == 1                                       ? 8
+                                 : sizeof(A) == 2 || sizeof(A) == 4 || sizeof(A) == 8 ? (u32)(16 / sizeof(A))
+                                                                                      : 1;
+    static constexpr u32 size = 256 * count;
+    // Blocks that share a multiprocessor: as many as registers allow without spilling those of sums.
+    static constexpr u32 blocks = 4;
+    // True if lanes exchange values in registers. Others go through shared memory: those whose neighbours do
+    // not move in one access, so that lanes would exchange each of them.
+    static constexpr bool by_lanes = LANES_EXCHANGE && width > 1;
+};
+
+// A value of each thread, with a gap behind sixteen, and one of each sixteen.
+template <class A>
+struct BlockValues {
+    A values[272];
+    A groups[16];
+};
+
+// Combines sixteen neighbours, or fewer, in their order.
+template <class Op>
+DEVICE typename Op::value fold_in_order(const typename Op::value* items, u32 count) {
+    typename Op::value total = items[0];
+    // No further: all of the values would be in registers at once.
+#pragma unroll 5
+    for (u32 k = 1; k < 16; ++k) {
+        if (k < count) {
+            total = Op::combine(total, items[k]);
+        }
+    }
+    return total;
+}
+
+// A tile in registers. A warp has a run of neighbours, and reads it row by row: a pack of neighbours for
+// each lane. The packs of all rows are scanned over the lanes at the same time.
+template <class Op, bool BY_LANES = Tile<typename Op::value>::by_lanes>
+struct TileScan {
+    typedef typename Op::value A;
+    typedef Tile<A> T;
+    static constexpr u32 rows = T::count / T::width;
+    static_assert(rows * T::width == T::count, "rows have whole packs");
+
+    struct Memory {
+        // For each warp, a row, whose elements change places where memory takes no packs.
+        alignas(16) A row[8][32 * T::width];
+        // The total of each warp.
+        A warps[8];
+        BlockValues<A> block;
+    };
+
+    A own[T::count];
+    // What precedes the thread's pack of each row in the warp's run, and the run in the tile.
+    A before[rows];
+    A earlier;
+
+    static METHOD u32 lane() { return threadIdx.x % 32; }
+    static METHOD u32 warp() { return threadIdx.x / 32; }
+    // The place of an element of each row if all lanes move neighbours, and if each moves a pack.
+    static METHOD u32 item(u32 k) { return warp() * 32 * T::count + k * 32 + lane(); }
+    static METHOD u32 pack(u32 row) { return warp() * 32 * T::count + row * 32 * T::width + lane() * T::width; }
+
+    // Reads the `limit` elements of a tile. Those that are not there repeat the last one: no result but the
+    // total depends on them.
+    template <class Read>
+    METHOD void read(const Read& read, u32 limit, Memory& memory) {
+        if (limit == T::size && read.packs()) {
+#pragma unroll
+            for (u32 k = 0; k < rows; ++k) {
+                read.template pack<T::width>(pack(k), own + k * T::width);
+            }
+            return;
+        }
+#pragma unroll
+        for (u32 k = 0; k < T::count; ++k) {
+            own[k] = read(item(k) < limit ? item(k) : limit - 1);
+        }
+        A* const row = memory.row[warp()];
+#pragma unroll
+        for (u32 k = 0; k < T::count; k += T::width) {
+#pragma unroll
+            for (u32 j = 0; j < T::width; ++j) {
+                row[j * 32 + lane()] = own[k + j];
+            }
+            meet_lanes();
+            Neighbours<A, T::width>::get(own + k, row + lane() * T::width);
+            meet_lanes();
+        }
+    }
+
+    // Scans the tile, whose total is returned.
+    METHOD A scan(Memory& memory) {
+#pragma unroll
+        for (u32 k = 0; k < rows; ++k) {
+            A* const pack = own + k * T::width;
+#pragma unroll
+            for (u32 j = 1; j < T::width; ++j) {
+                pack[j] = Op::combine(pack[j - 1], pack[j]);
+            }
+            before[k] = pack[T::width - 1];
+        }
+#pragma unroll
+        for (u32 by = 1; by < 32; by *= 2) {
+#pragma unroll
+            for (u32 k = 0; k < rows; ++k) {
+                const A other = of_lane_before(before[k], by);
+                if (lane() >= by) {
+                    before[k] = Op::combine(other, before[k]);
+                }
+            }
+        }
+        A total;
+#pragma unroll
+        for (u32 k = 0; k < rows; ++k) {
+            const A all = of_lane(before[k], 31);
+            before[k] = of_lane_before(before[k], 1);
+            if (k == 0) {
+                total = all;
+            } else {
+                before[k] = lane() > 0 ? Op::combine(total, before[k]) : total;
+                total = Op::combine(total, all);
+            }
+        }
+        if (lane() == 0) {
+            memory.warps[warp()] = total;
+        }
+        __syncthreads();
+        total = memory.warps[0];
+        earlier = total;
+#pragma unroll
+        for (u32 k = 1; k < 8; ++k) {
+            if (k == warp()) {
+                earlier = total;
+            }
+            total = Op::combine(total, memory.warps[k]);
+        }
+        return total;
+    }
+
+    // Writes the tile; `carried` says whether anything precedes it, which is `carry`.
+    template <bool EXCLUSIVE, class Write>
+    METHOD void write(const Write& write, u32 limit, Memory& memory, bool carried, const A& carry) {
+        // What precedes each row is in it, too, from now on.
+        if (carried || warp() > 0) {
+            const A first = warp() == 0 ? carry : carried ? Op::combine(carry, earlier) : earlier;
+#pragma unroll
+            for (u32 k = 0; k < rows; ++k) {
+                before[k] = k > 0 || lane() > 0 ? Op::combine(first, before[k]) : first;
+            }
+        }
+#pragma unroll
+        for (u32 k = 0; k < rows; ++k) {
+            A* const pack = own + k * T::width;
+            if (EXCLUSIVE) {
+#pragma unroll
+                for (u32 j = T::width - 1; j > 0; --j) {
+                    pack[j] = Op::combine(before[k], pack[j - 1]);
+                }
+                pack[0] = before[k];
+            } else if (k > 0 || lane() > 0 || carried || warp() > 0) {
+#pragma unroll
+                for (u32 j = 0; j < T::width; ++j) {
+                    pack[j] = Op::combine(before[k], pack[j]);
+                }
+            }
+        }
+        if (limit == T::size && write.packs()) {
+#pragma unroll
+            for (u32 k = 0; k < rows; ++k) {
+                write.template pack<T::width>(TileScan::pack(k), own + k * T::width);
+            }
+            return;
+        }
+        A* const row = memory.row[warp()];
+#pragma unroll
+        for (u32 k = 0; k < T::count; k += T::width) {
+            Neighbours<A, T::width>::put(row + lane() * T::width, own + k);
+            meet_lanes();
+#pragma unroll
+            for (u32 j = 0; j < T::width; ++j) {
+                if (item(k + j) < limit) {
+                    write(item(k + j), row[j * 32 + lane()]);
+                }
+            }
+            meet_lanes();
+        }
+    }
+};
+
+// A tile whose elements go through shared memory: each thread has neighbours.
+template <class Op>
+struct TileScan<Op, false> {
+    typedef typename Op::value A;
+    typedef Tile<A> T;
+    // Elements between those of one thread and of the next, which spreads the threads over the banks.
+    static constexpr u32 gap = T::count > 1 ? T::width : 0;
+
+    struct Memory {
+        alignas(16) A items[256 * (T::count + gap)];
+        BlockValues<A> block;
+
+        METHOD A* at(u32 item) { return items + item + item / T::count * gap; }
+    };
+
+    A own[T::count];
+    // What precedes the thread's elements in the tile; nothing precedes the first thread's.
+    A before;
+
+    template <class Read>
+    METHOD void read(const Read& read, u32 limit, Memory& memory) {
+        const u32 thread = threadIdx.x;
+        if (limit == T::size && read.packs()) {
+#pragma unroll
+            for (u32 k = 0; k < T::count; k += T::width) {
+                read.template pack<T::width>(k * 256 + thread * T::width, own + k);
+            }
+#pragma unroll
+            for (u32 k = 0; k < T::count; k += T::width) {
+                Neighbours<A, T::width>::put(memory.at(k * 256 + thread * T::width), own + k);
+            }
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < T::count; ++k) {
+                const u32 item = k * 256 + thread;
+                own[k] = read(item < limit ? item : limit - 1);
+            }
+#pragma unroll
+            for (u32 k = 0; k < T::count; ++k) {
+                *memory.at(k * 256 + thread) = own[k];
+            }
+        }
+        __syncthreads();
+        const A* const row = memory.at(thread * T::count);
+#pragma unroll
+        for (u32 k = 0; k < T::count; k += T::width) {
+            Neighbours<A, T::width>::get(own + k, row + k);
+        }
+    }
+
+    METHOD A scan(Memory& memory) {
+        const u32 thread = threadIdx.x;
+        const u32 group = thread / 16, rank = thread % 16;
+#pragma unroll
+        for (u32 k = 1; k < T::count; ++k) {
+            own[k] = Op::combine(own[k - 1], own[k]);
+        }
+        BlockValues<A>& block = memory.block;
+        block.values[thread + group] = own[T::count - 1];
+        __syncthreads();
+        // Each thread combines what it needs, which takes no longer than to wait for one that does.
+        before = own[0];
+        if (rank > 0) {
+            before = fold_in_order<Op>(block.values + group * 17, rank);
+        }
+        if (rank == 15) {
+            block.groups[group] = Op::combine(before, own[T::count - 1]);
+        }
+        __syncthreads();
+        A earlier = block.groups[0], all = earlier;
+#pragma unroll 5
+        for (u32 k = 1; k < 16; ++k) {
+            if (k == group) {
+                earlier = all;
+            }
+            all = Op::combine(all, block.groups[k]);
+        }
+        if (group > 0) {
+            before = rank > 0 ? Op::combine(earlier, before) : earlier;
+        }
+        return all;
+    }
+
+    template <bool EXCLUSIVE, class Write>
+    METHOD void write(const Write& write, u32 limit, Memory& memory, bool carried, const A& carry) {
+        const u32 thread = threadIdx.x;
+        if (carried) {
+            before = thread > 0 ? Op::combine(carry, before) : carry;
+        }
+        if (EXCLUSIVE) {
+#pragma unroll
+            for (u32 k = T::count - 1; k > 0; --k) {
+                own[k] = Op::combine(before, own[k - 1]);
+            }
+            own[0] = before;
+        } else if (carried || thread > 0) {
+#pragma unroll
+            for (u32 k = 0; k < T::count; ++k) {
+                own[k] = Op::combine(before, own[k]);
+            }
+        }
+        A* const row = memory.at(thread * T::count);
+#pragma unroll
+        for (u32 k = 0; k < T::count; k += T::width) {
+            Neighbours<A, T::width>::put(row + k, own + k);
+        }
+        __syncthreads();
+        if (limit == T::size && write.packs()) {
+#pragma unroll
+            for (u32 k = 0; k < T::count; k += T::width) {
+                const u32 item = k * 256 + thread * T::width;
+                Neighbours<A, T::width>::get(own + k, memory.at(item));
+                write.template pack<T::width>(item, own + k);
+            }
+        } else {
+#pragma unroll
+            for (u32 k = 0; k < T::count; ++k) {
+                const u32 item = k * 256 + thread;
+                if (item < limit) {
+                    write(item, *memory.at(item));
+                }
+            }
+        }
+    }
+};
