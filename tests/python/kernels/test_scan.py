@@ -13,9 +13,8 @@ from pygpu import driver, gpuarray, tools
 from pygpu.scan import ExclusiveScanKernel, InclusiveScanKernel
 
 
-
 def tile_of(code):
-    """The elements of a tile: some bytes for each of 256 threads, and four for each element at least."""
+    """The elements of a tile: bytes for each of 256 threads, four for each element at least."""
     size = np.dtype(code).itemsize
     return 256 * ((64 if size > 8 else 96) // max(size, 4))
 
