@@ -232,8 +232,18 @@ class _ScanKernel:
     def _check(self, name: str, array: Any) -> None:
         if not isinstance(array, gpuarray.GPUArray):
             raise TypeError(f"{name} is of type {type(array).__name__}; a GPUArray is needed")
-        if array.dtype != self.dtype:
-            raise TypeError(f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}")
+        if array.dtype.itemsize != self.dtype.itemsize:
+            raise TypeError(
+                f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}, and dtypes of one "
+                "size alone stand for one another"
+            )
+        if array.dtype != self.dtype and any(
+            it % self.dtype.alignment for it in (array.ptr, *array.strides)
+        ):
+            raise TypeError(
+                f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}, whose elements lie "
+                f"at multiples of {self.dtype.alignment} bytes"
+            )
 
     def __call__(
         self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None
@@ -259,7 +269,8 @@ class _ScanKernel:
         Raises
         ------
         TypeError
-            An argument is no array, or has another dtype.
+            An argument is no array, or its elements have another size. Those of another dtype of one
+            size are read as the scan's, as PyCUDA reads them.
         ValueError
             ``input_ary`` has not one axis, or the shapes differ.
         """
@@ -282,7 +293,7 @@ class _ScanKernel:
             return output_ary
         if _overlap(input_ary, output_ary):
             # Blocks would read what others have written.
-            input_ary = input_ary.astype(self.dtype, stream)
+            input_ary = input_ary.astype(input_ary.dtype, stream)
         by_block, clear, by_tiles = self._functions()
         operands = (output_ary, output_ary.strides[0], input_ary, input_ary.strides[0])
         block = (THREADS, 1, 1)

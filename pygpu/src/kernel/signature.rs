@@ -7,7 +7,7 @@ use crate::array::GPUArray;
 use crate::dtypes;
 use gpuarray::launch::ArgumentList;
 use gpuarray::memory::Access;
-use gpuarray::{Array, DType, Kind};
+use gpuarray::{Array, DType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -107,9 +107,9 @@ impl Signature {
 
     /// Checks the number and the kinds of the arguments and returns the arrays.
     ///
-    /// Raises `TypeError` for another number of arguments, for something else than an array, and for
-    /// an array of another dtype. Integers of one size stand for one another, and a record for
-    /// anything of its size.
+    /// Raises `TypeError` for another number of arguments, for something else than an array, and for an array
+    /// whose elements have another size, or lie where the declared type cannot. Dtypes of one size stand for
+    /// one another, as in PyCUDA, whose kernels take the address: the kernel reads the bytes as its own type.
     pub(super) fn arrays<'a>(&self, arguments: &'a Bound<'_, PyTuple>) -> PyResult<Arrays<'a>> {
         if arguments.len() != self.parameters.len() {
             return Err(self.wrong_number(arguments.len()));
@@ -126,14 +126,16 @@ impl Signature {
                 )));
             };
             let array = array.get().array()?;
-            if array.dtype() != vector.dtype && !interchangeable(array.dtype(), vector.dtype) {
-                return Err(PyTypeError::new_err(format!(
-                    "argument {} of kernel {} has dtype {}; its declaration says {}",
-                    parameter.name,
-                    self.name,
-                    array.dtype(),
-                    vector.dtype
-                )));
+            if array.dtype() != vector.dtype {
+                check_stands_for(array, vector.dtype).map_err(|reason| {
+                    PyTypeError::new_err(format!(
+                        "argument {} of kernel {} has dtype {}; its declaration says {}{reason}",
+                        parameter.name,
+                        self.name,
+                        array.dtype(),
+                        vector.dtype
+                    ))
+                })?;
             }
             arrays.push((*vector, array));
         }
@@ -226,12 +228,22 @@ impl Signature {
     }
 }
 
-/// True for dtypes whose bytes mean what a program may well have meant.
-fn interchangeable(given: DType, declared: DType) -> bool {
-    let whole = |dtype: DType| matches!(dtype.kind(), Kind::Bool | Kind::Signed | Kind::Unsigned);
-    let record = |dtype: DType| dtype.kind() == Kind::Opaque;
-    given.size() == declared.size()
-        && ((whole(given) && whole(declared)) || record(given) || record(declared))
+/// Checks that a kernel can read the elements of an array as another dtype; the error is the end of a sentence.
+#[cold]
+fn check_stands_for(array: &Array, declared: DType) -> Result<(), String> {
+    let given = array.dtype();
+    if given.size() != declared.size() {
+        let sizes = (given.size(), declared.size());
+        return Err(format!(", and elements of {} bytes are no elements of {}", sizes.0, sizes.1));
+    }
+    let alignment = declared.alignment();
+    let mut steps = array.shape().iter().zip(array.strides()).filter(|(extent, _)| **extent > 1);
+    let is_aligned = array.address().is_multiple_of(alignment as u64)
+        && steps.all(|(_, stride)| stride.unsigned_abs().is_multiple_of(alignment));
+    if !is_aligned {
+        return Err(format!(", whose elements lie at multiples of {alignment} bytes"));
+    }
+    Ok(())
 }
 
 /// Refuses keywords that a launcher's call does not have.

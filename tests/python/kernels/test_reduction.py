@@ -142,7 +142,7 @@ def test_functions_that_make_reductions():
     [
         (lambda x: DOT(x), TypeError, "takes 2 arguments"),
         (lambda x: DOT(x, x.get()), TypeError, "argument y.*GPUArray"),
-        (lambda x: DOT(x, x.astype(np.float64)), TypeError, "float64"),
+        (lambda x: DOT(x, x.astype(np.float32)), TypeError, "float32"),
         (lambda x: DOT(x, x[1:]), ValueError, "y.*3 elements"),
         (lambda x: DOT(x, x, out=x), ValueError, "4 elements"),
         (lambda x: DOT(x, x, out=x[:0]), ValueError, "empty"),
@@ -188,3 +188,12 @@ def test_random_views_reduce_as_numpys(shape, steps, name):
     view = tuple(slice(None, None, step) for step in steps[: len(shape)])
     result = KERNELS[name](gpuarray.to_gpu(x)[view])
     assert result.get() == REDUCTIONS[name][2](x[view].astype(np.int64), axis=None)
+
+
+def test_elements_of_another_dtype_and_the_same_size_are_read_as_declared():
+    x = np.random.default_rng(8).normal(size=1000).astype(np.float32)
+    total = ReductionKernel(np.uint32, "0", "a ^ b", "x[i]", "const unsigned *x")
+    found = total(gpuarray.to_gpu(x)).get()
+    assert found == np.bitwise_xor.reduce(x.view(np.uint32))
+    with pytest.raises(TypeError, match="float64; its declaration says uint32, and elements of 8"):
+        total(gpuarray.to_gpu(x.astype(np.float64)))

@@ -242,3 +242,16 @@ def test_results_that_lie_among_the_elements(length, source, target):
     SUM(device[source], device[target], stream=driver.Stream())
     x[target] = np.cumsum(x[source], dtype=np.int32)
     assert (device.get() == x).all()
+
+
+def test_elements_of_another_dtype_and_the_same_size_are_read_as_the_scans():
+    x = np.random.default_rng(8).normal(size=1000).astype(np.float32)
+    found = SUM(gpuarray.to_gpu(x), "new")
+    assert (found.get() == np.cumsum(x.view(np.int32), dtype=np.int32)).all()
+    # Bits are copied, too, where results lie among the elements.
+    device = gpuarray.to_gpu(x)
+    SUM(device[:-1], device[1:])
+    assert (device.get()[1:].view(np.int32) == found.get()[:-1]).all()
+    words = gpuarray.zeros(4, np.dtype([("mark", "i1"), ("word", "V4")]))["word"]
+    with pytest.raises(TypeError, match="lie at multiples of 4 bytes"):
+        SUM(words, "new")
