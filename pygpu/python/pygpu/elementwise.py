@@ -202,11 +202,11 @@ class ElementwiseKernel(_core.ElementwiseLauncher):
 
     A call takes the arguments, ``range`` or ``slice`` (the indices ``i``, which count the elements
     of the first array) and ``stream``. Before anything runs it raises ``TypeError`` for another
-    number of arguments, something else than an array, and elements of another size (those of one size
-    are read as the declared type, as in PyCUDA); ``ValueError`` if arrays that are accessed as
-    ``x[i]`` differ in length or lack elements of ``range``; those that are accessed at other indices,
-    too, may be longer, the first one as well. PyCUDA checks none of these. The source is compiled at the first call, and once more for each other way in which
-    arrays lie in memory.
+    number of arguments, something else than an array, and elements of another size (those of one
+    size are read as the declared type, as in PyCUDA); ``ValueError`` if arrays that are accessed as
+    ``x[i]`` differ in length or lack elements of ``range``; those that are accessed at other
+    indices, too, may be longer, the first one as well. PyCUDA checks none of these. The source is
+    compiled at the first call, and once more for each other way in which arrays lie in memory.
 
     Examples
     --------

@@ -232,18 +232,12 @@ class _ScanKernel:
     def _check(self, name: str, array: Any) -> None:
         if not isinstance(array, gpuarray.GPUArray):
             raise TypeError(f"{name} is of type {type(array).__name__}; a GPUArray is needed")
+        wrong = f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}"
         if array.dtype.itemsize != self.dtype.itemsize:
-            raise TypeError(
-                f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}, and dtypes of one "
-                "size alone stand for one another"
-            )
-        if array.dtype != self.dtype and any(
-            it % self.dtype.alignment for it in (array.ptr, *array.strides)
-        ):
-            raise TypeError(
-                f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}, whose elements lie "
-                f"at multiples of {self.dtype.alignment} bytes"
-            )
+            raise TypeError(f"{wrong}, and only dtypes of one size stand for one another")
+        alignment = self.dtype.alignment
+        if array.dtype != self.dtype and any(it % alignment for it in (array.ptr, *array.strides)):
+            raise TypeError(f"{wrong}, whose elements lie at multiples of {alignment} bytes")
 
     def __call__(
         self, input_ary: Any, output_ary: Any = None, allocator: Any = None, stream: Any = None
@@ -269,8 +263,8 @@ class _ScanKernel:
         Raises
         ------
         TypeError
-            An argument is no array, or its elements have another size. Those of another dtype of one
-            size are read as the scan's, as PyCUDA reads them.
+            An argument is no array, or its elements have another size. Those of another dtype and
+            the same size are read as the scan's, as PyCUDA reads them.
         ValueError
             ``input_ary`` has not one axis, or the shapes differ.
         """
