@@ -71,6 +71,18 @@ fn rows_of_one_tile_and_of_many_are_sorted() {
 }
 
 #[test]
+fn short_rows_share_a_tile() {
+    // As many as 256 of eight elements, of 16 bytes 256 of four; the last tile has fewer.
+    let rows =
+        [(1, 1), (700, 1), (257, 5), (256, 8), (129, 9), (70, 60), (4, 1023), (3, 1024), (3, 1025)];
+    sorts(&rows, |x| x as f32, f32::total_cmp, |a, b| a == b);
+    let rows = [(300, 3), (129, 5), (4, 511), (3, 512), (3, 513)];
+    let order = |a: &Complex<f64>, b: &Complex<f64>| a.re.total_cmp(&b.re);
+    sorts(&rows, |x| Complex::new(f64::from(x), 0.0), order, |a, b| a == b);
+    sorts(&rows, |x| x as i8, i8::cmp, |a, b| a == b);
+}
+
+#[test]
 fn long_rows_are_sorted_digit_by_digit() {
     // Longer than the rows that are merged; many tiles of 3840, of 8 bytes 2304.
     let lengths = [(2, (1 << 16) + 1)];

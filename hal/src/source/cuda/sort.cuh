@@ -32,7 +32,7 @@ struct Ascending<complex<R> > {
 template <class V, bool INDICES>
 struct Sorted {
     typedef typename Stored<V>::type T;
-    // Elements of a thread. `TILE` in sort/plan.rs knows them.
+    // Elements of a thread. `count` in sort/merge.rs knows them.
     static constexpr u32 count = sizeof(T) > 8 ? 4 : 8;
     static constexpr u32 size = 256 * count;
 
@@ -93,18 +93,24 @@ struct Sorted {
 
     static METHOD void write(const Memory& memory, u32 limit, T* keys, i64* indices) {
         for (u32 item = threadIdx.x; item < limit; item += 256) {
-            if (!INDICES || keys != 0) {
-                keys[item] = memory.key[item];
-            }
-            if (INDICES) {
-                indices[item] = memory.index[item];
-            }
+            put(memory, item, item, keys, indices);
         }
     }
 
-    // Sorts the first `limit` elements in shared memory.
-    static METHOD void sort(Memory& memory, u32 limit) {
+    static METHOD void put(const Memory& memory, u32 from, u64 to, T* keys, i64* indices) {
+        if (!INDICES || keys != 0) {
+            keys[to] = memory.key[from];
+        }
+        if (INDICES) {
+            indices[to] = memory.index[from];
+        }
+    }
+
+    // Sorts the first `length` elements of each `span` in shared memory: a power of two, and at least the
+    // elements of a thread.
+    static METHOD void sort(Memory& memory, u32 length, u32 span) {
         const u32 begin = threadIdx.x * count;
+        const u32 limit = begin - begin % span + length;
         const u32 valid = limit <= begin ? 0 : limit - begin < count ? limit - begin : count;
         T own[count];
         i64 index[count];
@@ -127,7 +133,7 @@ struct Sorted {
                 }
             }
         }
-        for (u32 width = count; width < limit; width *= 2) {
+        for (u32 width = count; width < length; width *= 2) {
             keep(memory, own, index);
             __syncthreads();
             const u32 base = begin - begin % (2 * width);
@@ -163,29 +169,46 @@ struct SortBuffers {
     }
 };
 
-// Sorts the tiles of all rows into a buffer. Elements are not needed after the last turn if there are
-// indices.
+// Sorts the tiles of all rows into a buffer; rows that are at most half as long as a tile share one. Elements are
+// not needed after the last turn if there are indices.
 template <class V, bool INDICES>
 DEVICE void sort_tiles(const SortBuffers<V, INDICES>& buffers, const char* in, u64 rows, u64 length,
                        u64 tiles, u32 buffer, bool last) {
     typedef Sorted<V, INDICES> S;
     __shared__ typename S::Memory memory;
-    for (u64 work = blockIdx.x; work < rows * tiles; work += gridDim.x) {
-        const u64 row = work / tiles;
-        const u64 first = (work - row * tiles) * S::size;
+    // The elements of a tile that a row has for itself.
+    u32 bits = S::count == 8 ? 3 : 2;
+    while ((u64)1 << bits < length && 1u << bits < S::size) {
+        ++bits;
+    }
+    const u32 span = 1u << bits;
+    const u32 together = S::size >> bits;
+    const u64 works = tiles > 1 ? rows * tiles : (rows + together - 1) / together;
+    typename S::T* const to = INDICES && last ? 0 : buffers.keys(buffer);
+    i64* const indices = buffers.indices(buffer);
+    for (u64 work = blockIdx.x; work < works; work += gridDim.x) {
+        const u64 row = tiles > 1 ? work / tiles : work * together;
+        const u64 first = tiles > 1 ? (work - row * tiles) * S::size : 0;
         const u32 limit = length - first < S::size ? (u32)(length - first) : S::size;
-        const typename S::T* keys = (const typename S::T*)in + row * length + first;
+        const u32 here = rows - row < together ? (u32)(rows - row) : together;
+        const u64 at = row * length + first;
+        const typename S::T* const keys = (const typename S::T*)in + at;
         for (u32 item = threadIdx.x; item < S::size; item += 256) {
-            memory.key[item] = keys[item < limit ? item : limit - 1];
+            const u32 line = item >> bits < here ? item >> bits : here - 1;
+            const u32 place = item & (span - 1);
+            memory.key[item] = keys[(u64)line * length + (place < limit ? place : limit - 1)];
             if (INDICES) {
-                memory.index[item] = (i64)(first + item);
+                memory.index[item] = (i64)(first + place);
             }
         }
         __syncthreads();
-        S::sort(memory, limit);
-        const u64 at = row * length + first;
-        S::write(memory, limit, INDICES && last ? 0 : buffers.keys(buffer) + at,
-                 buffers.indices(buffer) + (INDICES ? at : 0));
+        S::sort(memory, limit, span);
+        for (u32 item = threadIdx.x; item < here * span; item += 256) {
+            const u32 line = item >> bits, place = item & (span - 1);
+            if (place < limit) {
+                S::put(memory, item, at + (u64)line * length + place, to, indices);
+            }
+        }
         __syncthreads();
     }
 }

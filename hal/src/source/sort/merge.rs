@@ -1,4 +1,4 @@
-//! Launches of sorts by merges: tiles, then merges of runs that double in length.
+//! Launches of sorts by merges: tiles, of which short rows share one, then merges of runs that double in length.
 
 use super::key::{Key, Method};
 use crate::operation::Sort;
@@ -28,8 +28,11 @@ pub(super) fn plan(operation: &Sort, launches: &mut Launches) -> Key {
         (_, true) => 2 * bytes + rows * length * size_of::<i64>() as u64,
     };
     launches.need_workspace(workspace as usize);
+    // Rows that share a tile: a power of two of elements each.
+    let together = (tile / length.next_power_of_two().max(count(size))).max(1);
+    let works = if tiles > 1 { rows * tiles } else { rows.div_ceil(together) };
     for turn in 0..=turns {
-        let mut launch = launches.launch((turn > 0).into(), blocks(rows * tiles));
+        let mut launch = launches.launch((turn > 0).into(), blocks(works));
         launch.address(output.address);
         match workspace {
             0 => launch.address(0),
