@@ -152,10 +152,10 @@ pub struct LaunchConfig {
 
 impl LaunchConfig {
     /// Returns a launch configuration along x with at least `count` threads, in blocks of `block`
-    /// threads.
+    /// threads. A launch refuses one without threads or with blocks of none, as any other.
     pub const fn linear(count: u32, block: u32) -> Self {
-        let block = if block == 0 { 1 } else { block };
-        LaunchConfig { grid: [count.div_ceil(block), 1, 1], block: [block, 1, 1], shared_bytes: 0 }
+        let blocks = if block == 0 { count } else { count.div_ceil(block) };
+        LaunchConfig { grid: [blocks, 1, 1], block: [block, 1, 1], shared_bytes: 0 }
     }
 }
 

@@ -206,6 +206,12 @@ fn an_empty_grid_or_block_is_refused(context: &Context) -> Outcome {
             expect_error(refused, ErrorKind::InvalidArgument, &["set", what, named])?;
         }
     }
+    for (config, what) in
+        [(LaunchConfig::linear(4, 0), "block is [0, 1, 1]"), (LaunchConfig::linear(0, 4), "grid")]
+    {
+        let refused = launch(&kernel, config, &stream, (&mut out, 1));
+        expect_error(refused, ErrorKind::InvalidArgument, &["set", what])?;
+    }
     stream.synchronize()?;
     assert_eq!(out.item()?, 0);
     Ok(())

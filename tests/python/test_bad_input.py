@@ -475,3 +475,20 @@ def test_an_order_of_none_is_that_of_rows():
         assert made.flags.c_contiguous
     with pytest.raises(ValueError, match="order"):
         gpuarray.zeros(3, "f4", order="X")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: gpuarray.splay("3"), "n is of type str; a number of elements"),
+        (lambda: gpuarray.splay(3, 0), "dev is of type int; a Device"),
+        (
+            lambda: driver.TextureReference().set_address("3", 3),
+            "devptr is of type str; a GPUArray",
+        ),
+        (lambda: driver.TextureReference().set_address(3.5, 3), "devptr is of type float"),
+    ],
+)
+def test_what_is_no_number_or_address_is_named(call, text):
+    with pytest.raises(TypeError, match=text):
+        call()

@@ -134,7 +134,6 @@ def test_what_is_no_memory():
     for memory, error in (
         (read_only, ValueError),
         (b"12345678", ValueError),
-        (3, TypeError),
         (np.zeros(8)[::-1], ValueError),
     ):
         copy.set_dst_host(memory)
@@ -145,6 +144,10 @@ def test_what_is_no_memory():
     copy.set_dst_host(np.zeros(8, np.uint8))
     with pytest.raises(driver.Unsupported, match="numpy"):
         copy(True)
+    of_host = (copy.set_src_host, copy.set_dst_host, copy.set_src_unified, copy.set_dst_unified)
+    for call in of_host:
+        with pytest.raises(TypeError, match="buf_py is of type int; a numpy array or an object"):
+            call(3)
     for call in (copy.set_src_array, copy.set_dst_array):
         with pytest.raises(TypeError, match="ary is of type NoneType; a Array is needed"):
             call(None)

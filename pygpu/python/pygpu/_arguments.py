@@ -20,6 +20,33 @@ def whole(name: str, value: Any) -> int:
         ) from None
 
 
+def address(name: str, value: Any) -> int:
+    """The address of device memory: an array, an allocation or a whole number."""
+    if isinstance(value, GPUArray):
+        return value.ptr
+    # int() would read a text, and cut a fraction off.
+    if isinstance(value, float | np.floating) or not hasattr(value, "__int__"):
+        kind = type(value).__name__
+        raise TypeError(
+            f"{name} is of type {kind}; a GPUArray, an allocation or an address is needed"
+        )
+    return int(value)
+
+
+def host_memory(name: str, value: Any) -> Any:
+    """The value, which has to be a numpy array or another object with the buffer protocol."""
+    if not isinstance(value, np.ndarray | np.generic):
+        try:
+            memoryview(value).release()
+        except TypeError:
+            kind = type(value).__name__
+            raise TypeError(
+                f"{name} is of type {kind}; a numpy array or an object with the buffer protocol is "
+                "needed"
+            ) from None
+    return value
+
+
 def pair(name: str, value: Any) -> tuple[int, int]:
     """Returns the value, which has to be a sequence of two whole numbers."""
     try:

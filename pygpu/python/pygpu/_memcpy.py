@@ -49,8 +49,14 @@ class _Copy:
         ----------
         buf_py : numpy.ndarray or buffer
             The memory.
+
+        Raises
+        ------
+        TypeError
+            ``buf_py`` is no array and has no buffer protocol.
         """
-        self.src_memory_type, self._src_host = memory_type.HOST, buf_py
+        self._src_host = _arguments.host_memory("buf_py", buf_py)
+        self.src_memory_type = memory_type.HOST
 
     def set_src_unified(self, buf_py: Any) -> None:
         """Reads from memory that host and device share.
@@ -59,8 +65,14 @@ class _Copy:
         ----------
         buf_py : numpy.ndarray or buffer
             The memory.
+
+        Raises
+        ------
+        TypeError
+            ``buf_py`` is no array and has no buffer protocol.
         """
-        self.src_memory_type, self._src_host = memory_type.UNIFIED, buf_py
+        self._src_host = _arguments.host_memory("buf_py", buf_py)
+        self.src_memory_type = memory_type.UNIFIED
 
     def set_src_device(self, devptr: Any) -> None:
         """Reads from device memory: an allocation, an array or an address.
@@ -95,8 +107,14 @@ class _Copy:
         ----------
         buf_py : numpy.ndarray or buffer
             The memory, which can be written.
+
+        Raises
+        ------
+        TypeError
+            ``buf_py`` is no array and has no buffer protocol.
         """
-        self.dst_memory_type, self._dst_host = memory_type.HOST, buf_py
+        self._dst_host = _arguments.host_memory("buf_py", buf_py)
+        self.dst_memory_type = memory_type.HOST
 
     def set_dst_unified(self, buf_py: Any) -> None:
         """Writes to memory that host and device share.
@@ -105,8 +123,14 @@ class _Copy:
         ----------
         buf_py : numpy.ndarray or buffer
             The memory, which can be written.
+
+        Raises
+        ------
+        TypeError
+            ``buf_py`` is no array and has no buffer protocol.
         """
-        self.dst_memory_type, self._dst_host = memory_type.UNIFIED, buf_py
+        self._dst_host = _arguments.host_memory("buf_py", buf_py)
+        self.dst_memory_type = memory_type.UNIFIED
 
     def set_dst_device(self, devptr: Any) -> None:
         """Writes to device memory: an allocation, an array or an address.

@@ -237,7 +237,7 @@ class TextureReference:
         self._set(source=array)
 
     def _set_memory(self, devptr: Any, extent: Any, allow_offset: bool, **changes: Any) -> int:
-        address = devptr.ptr if isinstance(devptr, _core.GPUArray) else int(devptr)
+        address = _arguments.address("devptr", devptr)
         alignment = Context.get_device().TEXTURE_ALIGNMENT
         offset = address % alignment
         if offset and not allow_offset:

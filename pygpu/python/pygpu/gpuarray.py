@@ -473,6 +473,11 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
         The numbers of blocks and of threads: blocks of up to 128 threads, as many as keep the
         device busy. Each thread walks over the elements with the grid's stride.
 
+    Raises
+    ------
+    TypeError
+        ``n`` is no number, or ``dev`` no device.
+
     Examples
     --------
     >>> from pygpu import gpuarray
@@ -480,6 +485,11 @@ def splay(n: int, dev: Any = None) -> tuple[tuple[int, int], tuple[int, int, int
     >>> block[1:]
     (1, 1)
     """
+    # int() reads texts, too.
+    if not hasattr(n, "__int__"):
+        raise TypeError(f"n is of type {type(n).__name__}; a number of elements is needed")
+    if dev is not None and not hasattr(dev, "ordinal"):
+        raise TypeError(f"dev is of type {type(dev).__name__}; a Device is needed")
     ordinal = _core.current_ordinal() if dev is None else dev.ordinal
     return _splay(int(n), _core.device_attribute(ordinal, 16))
 
