@@ -48,6 +48,18 @@ _OF_C = {
     "inttypes.h": "stdint.h",
 }
 
+# Headers of C++ that NVIDIA's package has for kernels, in a namespace of its own. AMD's has none.
+_OF_STD = frozenset({"limits", "type_traits", "utility"})
+_STD_TEXT = """#ifdef __HIP__
+#error "the run-time compiler of HIP has no header {name}"
+#else
+#include <cuda/std/{name}>
+namespace std {{
+using namespace cuda::std;
+}}
+#endif
+"""
+
 # What the run-time compilers have built in, for which programs include these out of habit.
 _BUILT_IN = frozenset(
     {
@@ -177,6 +189,8 @@ def _own(name: str) -> str | None:
     """The text of a header of this package, with those in it that it includes."""
     if "/" in name:
         return None
+    if name in _OF_STD:
+        return _STD_TEXT.format(name=name)
     path = FOLDER / _OF_C.get(name, name)
     if name not in _TEXTS:
         _TEXTS[name] = _INCLUDE.sub(_nested, path.read_text()) if path.is_file() else None

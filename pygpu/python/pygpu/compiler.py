@@ -168,7 +168,7 @@ def compile(
     if on_host:
         flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
     elif folders or _headers.has_includes(text):
-        flags += _headers.search_options([*folders, *_headers.vendor_folders(source)])
+        flags += _headers.search_options([*folders, *_headers.vendor_folders(text)])
     try:
         result, log = _core.compile_source(text, _FILE, flags)
     except CompileError as error:

@@ -277,3 +277,19 @@ def test_sequences_of_texts(name, value):
 def test_texts(name):
     with pytest.raises(TypeError, match=f"{name} is of type int"):
         SourceModule("", **{name: 90})
+
+
+@pytest.mark.parametrize("name", ["limits", "type_traits", "utility"])
+def test_headers_of_cpp_are_those_of_nvidias_package(name, tmp_path, monkeypatch):
+    folder = tmp_path / "nvidia" / "cuda_cccl" / "include"
+    (folder / "cuda" / "std").mkdir(parents=True)
+    (folder / "cuda" / "std" / name).write_text("")
+    for variable in ("CUDA_ROOT", "CUDA_PATH", "CUDA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    text = _headers.insert(f"#include <{name}>\nint x;\n", "kernel.cu", ())
+    assert _headers.includes(text) == [f"cuda/std/{name}"]
+    assert "using namespace cuda::std;" in text
+    assert str(folder) in _headers.vendor_folders(text)
+    log = f'kernel.cu(1): catastrophic error: cannot open source file "cuda/std/{name}"'
+    assert "pip install nvidia-cuda-cccl-cu12" in _headers.advice(log)
