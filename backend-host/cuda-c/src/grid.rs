@@ -16,12 +16,13 @@ use crate::worker;
 use barrier::GridBarrier;
 pub(crate) use initialisation::{Initialiser, destroy, initialise};
 pub use kernel::Kernel;
-use others::Others;
+use others::{Others, Spread};
 use rayon::ThreadPool;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A launch that takes longer is spread over threads.
@@ -66,9 +67,7 @@ pub(crate) struct Grid<'a> {
     /// For the thread that launches only.
     is_interrupted: Option<&'a dyn Fn() -> bool>,
     launcher: libc::pthread_t,
-    others: Mutex<Others>,
-    /// Told when another thread has run all its blocks.
-    left: Condvar,
+    spread: Spread,
 }
 
 // SAFETY: the arguments that the launch points to are only read; the function is called by the thread
@@ -102,12 +101,14 @@ impl<'a> Grid<'a> {
             barrier: shape.cooperative.then(|| GridBarrier::new(total)),
             is_interrupted: None,
             launcher: this_thread(),
-            others: Mutex::default(),
-            left: Condvar::new(),
+            spread: Spread::default(),
         }
     }
 
     fn result(self) -> Result<()> {
+        if self.spread.is_lost() {
+            return self.lost();
+        }
         let failure = self.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         failure.map_or(Ok(()), Err)
     }
@@ -145,6 +146,7 @@ impl Grid<'_> {
     pub(crate) fn is_to_end(&self) -> bool {
         self.is_stopped()
             || (this_thread() == self.launcher && self.is_interrupted.is_some_and(|it| it()))
+            || self.spread.is_lost()
     }
 
     /// Takes blocks that nobody has taken; none if there are none.
@@ -178,6 +180,11 @@ impl Grid<'_> {
     }
 
     fn stop(&self, error: Error) {
+        if self.spread.is_lost() {
+            // Other threads may have had the locks.
+            self.is_stopped.store(true, Ordering::Relaxed);
+            return;
+        }
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(error);
         self.is_stopped.store(true, Ordering::Relaxed);
@@ -215,39 +222,30 @@ impl Grid<'_> {
         let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads() as u64);
         self.chunk.store((left / (threads * 16)).max(1), Ordering::Relaxed);
         self.next.store(done, Ordering::Relaxed);
-        match pool {
-            None => self.work(0..0),
-            Some(pool) => pool.in_place_scope(|scope| {
-                for _ in 1..threads.min(left) {
-                    self.others().count += 1;
-                    scope.spawn(|_| self.work_beside(0..0));
-                }
-                self.work(0..0);
-                self.wait_for_others();
-            }),
+        let Some(pool) = pool else { return self.work(0..0) };
+        let others = Others::of(self);
+        for _ in 1..threads.min(left) {
+            let task = others.task(0..0);
+            pool.spawn(move || task.run());
         }
+        self.work(0..0);
     }
 
     /// Runs each block on a thread of its own.
     fn run_together(&self, total: u64) {
-        std::thread::scope(|scope| {
-            for block in 1..total {
-                self.others().count += 1;
-                let started = std::thread::Builder::new()
-                    .name("pygpu block".to_owned())
-                    .spawn_scoped(scope, move || self.work_beside(block..block + 1));
-                if let Err(error) = started {
-                    self.leave();
-                    self.stop(Error::System(format!(
-                        "no thread for block {block} of {total} of a cooperative launch: {error}"
-                    )));
-                    break;
-                }
+        let others = Others::of(self);
+        for block in 1..total {
+            let task = others.task(block..block + 1);
+            let name = "pygpu block".to_owned();
+            if let Err(error) = thread::Builder::new().name(name).spawn(move || task.run()) {
+                self.stop(Error::System(format!(
+                    "no thread for block {block} of {total} of a cooperative launch: {error}"
+                )));
+                break;
             }
-            if !self.is_stopped() {
-                self.work(0..1);
-            }
-            self.wait_for_others();
-        });
+        }
+        if !self.is_stopped() {
+            self.work(0..1);
+        }
     }
 }

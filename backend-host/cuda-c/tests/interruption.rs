@@ -6,6 +6,7 @@ use cuda_c::{Error, FailureKind, Kernel, Library, Schedule, Shape};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use units::load;
 
 const TEXT: &str = r#"
@@ -173,4 +174,38 @@ fn threads_end_their_own_kernels() {
             });
         }
     });
+}
+
+#[test]
+fn a_child_that_a_handler_forks_ends_a_launch_on_several_threads() {
+    for name in ["spins_in_some", "waits_for_the_grid"] {
+        let child = Cell::new(None);
+        let (result, _) = launch(name, 100, 1, &|_| {
+            if child.get().is_none() {
+                // SAFETY: the child calls nothing but this executor, and `_exit`.
+                child.set(Some(unsafe { libc::fork() }));
+            }
+            // The parent's kernel ends, the child's would go on.
+            child.get() != Some(0)
+        });
+        let Err(Error::Kernel(failure)) = result else { panic!("{name}: {result:?}") };
+        if child.get() == Some(0) {
+            let is_told =
+                failure.kind == FailureKind::Interrupted && failure.message.contains("forked");
+            // SAFETY: the child ends here.
+            unsafe { libc::_exit(if is_told { 7 } else { 1 }) };
+        }
+        let child = child.get().expect("the program was asked");
+        let mut status = 0;
+        // SAFETY: the child of this process, which has not been waited for.
+        let mut has_ended =
+            || unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child;
+        let mut pauses = (0..6000).map(|_| std::thread::sleep(Duration::from_millis(10)));
+        if !pauses.any(|()| has_ended()) {
+            // SAFETY: as above.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("{name}: the child hangs");
+        }
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{name}: {status}");
+    }
 }
