@@ -2,6 +2,7 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -78,3 +79,63 @@ impl<T: Default> OfProcess<T> {
         }
     }
 }
+
+/// Keeps other threads from forking the process until it is dropped: around what takes locks of the system
+/// that a forked child would find taken, such as those of its loader.
+///
+/// A fork waits for that, though not for ever: systems before glibc 2.36 let no library be closed while they
+/// call what forks call.
+pub(crate) struct NoFork {
+    generation: u32,
+}
+
+/// The threads that keep others from forking, and those that fork.
+static KEEPING: AtomicU32 = AtomicU32::new(0);
+static FORKING: AtomicU32 = AtomicU32::new(0);
+/// Longer than libraries take to be opened.
+const MOST_WAITED: Duration = Duration::from_secs(1);
+
+impl NoFork {
+    pub(crate) fn begin() -> NoFork {
+        COUNT.watch();
+        WAITING.watch();
+        loop {
+            // Of two threads, one of which forks, one sees the other.
+            KEEPING.fetch_add(1, Ordering::SeqCst);
+            if FORKING.load(Ordering::SeqCst) == 0 {
+                return NoFork { generation: generation() };
+            }
+            KEEPING.fetch_sub(1, Ordering::SeqCst);
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for NoFork {
+    fn drop(&mut self) {
+        if self.generation == generation() {
+            KEEPING.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+extern "C" fn wait_for_those() {
+    FORKING.fetch_add(1, Ordering::SeqCst);
+    let start = Instant::now();
+    while KEEPING.load(Ordering::SeqCst) > 0 && start.elapsed() < MOST_WAITED {
+        std::thread::yield_now();
+    }
+}
+
+extern "C" fn has_forked() {
+    FORKING.fetch_sub(1, Ordering::SeqCst);
+}
+
+extern "C" fn is_alone() {
+    FORKING.store(0, Ordering::SeqCst);
+    KEEPING.store(0, Ordering::SeqCst);
+}
+
+// SAFETY: atomic variables are written.
+static WAITING: Handlers =
+    unsafe { Handlers::new(Some(wait_for_those), Some(has_forked), is_alone) };

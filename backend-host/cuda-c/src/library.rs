@@ -45,7 +45,7 @@ pub struct Library {
     /// The address by which the system knows the destructors of the unit's variables, if there may be any.
     destructors: Option<usize>,
     /// Unloaded last.
-    _handle: libloading::Library,
+    _handle: opening::Opened,
 }
 
 /// What is known of a kernel.

@@ -254,3 +254,21 @@ fn a_forked_child_finds_what_kernels_allocate_whole() {
         assert!(kept.is_ok() && are_whole);
     });
 }
+
+#[test]
+fn a_forked_child_loads_units_while_threads_of_its_parent_do() {
+    let text = "extern \"C\" __global__ void sets(int *a) { a[0] = 7; }";
+    let compiled = compiler().compile(&Source { text, name: "k.cu", ..Source::default() });
+    let unit = compiled.expect("it compiles").library;
+    // SAFETY: the text is this test's.
+    let loads = || unsafe { Library::load(&unit) }.is_ok();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| while !is_done.load(Ordering::Acquire) && loads() {});
+        }
+        let all_load = (0..60).all(|_| in_a_child(loads));
+        is_done.store(true, Ordering::Release);
+        assert!(all_load);
+    });
+}

@@ -1,16 +1,38 @@
 //! Loading of a library's bytes by the system.
 
 use crate::error::{Error, Result};
+use crate::fork::NoFork;
 use crate::temporary::Folder;
 use std::fs;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::path::Path;
+
+/// A library that the system has loaded, until it is dropped.
+pub(super) struct Opened(ManuallyDrop<libloading::Library>);
+
+impl Deref for Opened {
+    type Target = libloading::Library;
+
+    fn deref(&self) -> &libloading::Library {
+        &self.0
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let _no_fork = NoFork::begin();
+        // SAFETY: it is dropped here only.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
 
 /// Loads a library from bytes, under a path that no other one has: the system's loader knows
 /// libraries by their paths.
 ///
 /// # Safety
 /// The code is trusted.
-pub(super) unsafe fn open(bytes: &[u8]) -> Result<libloading::Library> {
+pub(super) unsafe fn open(bytes: &[u8]) -> Result<Opened> {
     let folder = Folder::new()?;
     let path = folder.path.join("unit.so");
     fs::write(&path, bytes).map_err(|error| folder.failed(&error))?;
@@ -24,9 +46,11 @@ pub(super) unsafe fn open(bytes: &[u8]) -> Result<libloading::Library> {
 
 /// # Safety
 /// The code is trusted.
-unsafe fn load(path: &Path) -> Result<libloading::Library> {
+unsafe fn load(path: &Path) -> Result<Opened> {
+    let _no_fork = NoFork::begin();
     // SAFETY: the caller's promise.
     unsafe { libloading::Library::new(path) }
+        .map(|library| Opened(ManuallyDrop::new(library)))
         .map_err(|error| Error::NotAUnit(format!("the unit does not load: {error}")))
 }
 
@@ -35,7 +59,7 @@ unsafe fn load(path: &Path) -> Result<libloading::Library> {
 /// # Safety
 /// The code is trusted.
 #[cfg(target_os = "linux")]
-unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<libloading::Library>> {
+unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<Opened>> {
     use std::io::Write as _;
     use std::os::fd::{AsRawFd as _, FromRawFd as _};
     // SAFETY: the name is a C string.
@@ -54,6 +78,6 @@ unsafe fn open_in_memory(bytes: &[u8], folder: &Folder) -> Option<Result<libload
 }
 
 #[cfg(not(target_os = "linux"))]
-unsafe fn open_in_memory(_: &[u8], _: &Folder) -> Option<Result<libloading::Library>> {
+unsafe fn open_in_memory(_: &[u8], _: &Folder) -> Option<Result<Opened>> {
     None
 }
