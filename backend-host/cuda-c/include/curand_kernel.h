@@ -76,27 +76,48 @@ static inline double2 normals_double(curandStateMRG32k3a_t* state) {
     return normals_at(u, v * 2);
 }
 
-// One of a pair at a time; the state keeps the other.
-constexpr int KEPT_ = 1;
+// One of a pair at a time; the state keeps the other, as what it was asked for: a normal number that is kept is not
+// what the next log-normal one is made of, nor the other way round.
+constexpr int KEPT_NORMAL_ = 1, KEPT_LOG_NORMAL_ = 2;
 template <class State> static inline float normal(State* state) {
-    if (state->boxmuller_flag == KEPT_) {
+    if (state->boxmuller_flag == KEPT_NORMAL_) {
         state->boxmuller_flag = 0;
         return state->boxmuller_extra;
     }
     const float2 pair = normals(state);
     state->boxmuller_extra = pair.y;
-    state->boxmuller_flag = KEPT_;
+    state->boxmuller_flag = KEPT_NORMAL_;
     return pair.x;
 }
 template <class State> static inline double normal_double(State* state) {
-    if (state->boxmuller_flag_double == KEPT_) {
+    if (state->boxmuller_flag_double == KEPT_NORMAL_) {
         state->boxmuller_flag_double = 0;
         return state->boxmuller_extra_double;
     }
     const double2 pair = normals_double(state);
     state->boxmuller_extra_double = pair.y;
-    state->boxmuller_flag_double = KEPT_;
+    state->boxmuller_flag_double = KEPT_NORMAL_;
     return pair.x;
+}
+template <class State> static inline float log_normal(State* state, float mean, float deviation) {
+    if (state->boxmuller_flag == KEPT_LOG_NORMAL_) {
+        state->boxmuller_flag = 0;
+        return state->boxmuller_extra;
+    }
+    const float2 pair = normals(state);
+    state->boxmuller_extra = expf(mean + deviation * pair.y);
+    state->boxmuller_flag = KEPT_LOG_NORMAL_;
+    return expf(mean + deviation * pair.x);
+}
+template <class State> static inline double log_normal_double(State* state, double mean, double deviation) {
+    if (state->boxmuller_flag_double == KEPT_LOG_NORMAL_) {
+        state->boxmuller_flag_double = 0;
+        return state->boxmuller_extra_double;
+    }
+    const double2 pair = normals_double(state);
+    state->boxmuller_extra_double = ::exp(mean + deviation * pair.y);
+    state->boxmuller_flag_double = KEPT_LOG_NORMAL_;
+    return ::exp(mean + deviation * pair.x);
 }
 
 } // namespace cuda_c
@@ -109,10 +130,10 @@ template <class State> static inline double normal_double(State* state) {
     static inline float2 curand_normal2(State* state) { return cuda_c::normals(state); }        \
     static inline double2 curand_normal2_double(State* state) { return cuda_c::normals_double(state); } \
     static inline float curand_log_normal(State* state, float mean, float deviation) {          \
-        return expf(mean + deviation * cuda_c::normal(state));                                  \
+        return cuda_c::log_normal(state, mean, deviation);                                      \
     }                                                                                           \
     static inline double curand_log_normal_double(State* state, double mean, double deviation) { \
-        return ::exp(mean + deviation * cuda_c::normal_double(state));                          \
+        return cuda_c::log_normal_double(state, mean, deviation);                               \
     }                                                                                           \
     static inline float2 curand_log_normal2(State* state, float mean, float deviation) {        \
         const float2 v = cuda_c::normals(state);                                                \
@@ -135,6 +156,19 @@ static inline float4 curand_uniform4(curandStatePhilox4_32_10_t* state) {
 static inline double2 curand_uniform2_double(curandStatePhilox4_32_10_t* state) {
     const uint4 x = curand4(state);
     return {cuda_c::unit(x.x, x.y), cuda_c::unit(x.z, x.w)};
+}
+static inline double4 curand_uniform4_double(curandStatePhilox4_32_10_t* state) {
+    const double2 a = curand_uniform2_double(state), b = curand_uniform2_double(state);
+    return {a.x, a.y, b.x, b.y};
+}
+static inline double4 curand_normal4_double(curandStatePhilox4_32_10_t* state) {
+    const double2 a = curand_normal2_double(state), b = curand_normal2_double(state);
+    return {a.x, a.y, b.x, b.y};
+}
+static inline double4 curand_log_normal4_double(curandStatePhilox4_32_10_t* state, double mean, double deviation) {
+    const double2 a = curand_log_normal2_double(state, mean, deviation);
+    const double2 b = curand_log_normal2_double(state, mean, deviation);
+    return {a.x, a.y, b.x, b.y};
 }
 static inline float4 curand_normal4(curandStatePhilox4_32_10_t* state) {
     const uint4 x = curand4(state);

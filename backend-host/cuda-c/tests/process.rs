@@ -265,7 +265,11 @@ fn a_forked_child_loads_units_while_threads_of_its_parent_do() {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| while !is_done.load(Ordering::Acquire) && loads() {});
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Acquire) {
+                    assert!(loads());
+                }
+            });
         }
         let all_load = (0..60).all(|_| in_a_child(loads));
         is_done.store(true, Ordering::Release);

@@ -27,6 +27,19 @@ template <class State> static void generator(const Expected& it, unsigned long l
     for (const double value : it.normals) CHECK(near(curand_normal(&state), value, 1e-6));
     for (const double value : it.normals_double) CHECK(near(curand_normal_double(&state), value, 1e-14));
     CHECK(near(curand_log_normal(&state, 0.5f, 0.25f), it.log_normal, 1e-6));
+    // What is kept of a pair of normal numbers is no log-normal one, and a log-normal one has the mean that it was made with.
+    State kept = state, fresh;
+    kept.boxmuller_flag = kept.boxmuller_flag_double = 0;
+    curand_normal(&kept);
+    curand_normal_double(&kept);
+    fresh = kept;
+    const float2 pair = curand_log_normal2(&fresh, 0.5f, 0.25f);
+    CHECK_SAME(curand_log_normal(&kept, 0.5f, 0.25f), pair.x);
+    CHECK_SAME(curand_log_normal(&kept, 7.0f, 3.0f), pair.y);
+    const double2 wide = curand_log_normal2_double(&fresh, 0.5, 0.25);
+    CHECK_SAME(curand_log_normal_double(&kept, 0.5, 0.25), wide.x);
+    CHECK_SAME(curand_log_normal_double(&kept, 7.0, 3.0), wide.y);
+    CHECK(curand(&kept) == curand(&fresh));
     // Words in between are skipped as they are drawn.
     State drawn = state, skipped = state;
     for (int i = 0; i < 1001; ++i) curand(&drawn);
@@ -214,5 +227,15 @@ int main() {
     CHECK(uniform.x == 0x1.3a64fep-3 && uniform.y == 0x1.230cc4p-1 && uniform.z == 0x1.2f34aap-4 && uniform.w == 0x1.0906ap-3);
     const double2 pair = curand_uniform2_double(&state);
     CHECK(pair.x == 0x1.41d38a9fd212p-7 && pair.y == 0x1.ece81d3841dc4p-1);
+    // Four at a time are two pairs.
+    curandStatePhilox4_32_10_t pairs = state;
+    const double4 four = curand_uniform4_double(&state), four_normal = curand_normal4_double(&state);
+    const double4 four_log = curand_log_normal4_double(&state, 0.5, 0.25);
+    const double2 a = curand_uniform2_double(&pairs), b = curand_uniform2_double(&pairs);
+    CHECK(four.x == a.x && four.y == a.y && four.z == b.x && four.w == b.y);
+    const double2 c = curand_normal2_double(&pairs), d = curand_normal2_double(&pairs);
+    CHECK(four_normal.x == c.x && four_normal.y == c.y && four_normal.z == d.x && four_normal.w == d.y);
+    const double2 e = curand_log_normal2_double(&pairs, 0.5, 0.25), f = curand_log_normal2_double(&pairs, 0.5, 0.25);
+    CHECK(four_log.x == e.x && four_log.y == e.y && four_log.z == f.x && four_log.w == f.y);
     return failures != 0;
 }
