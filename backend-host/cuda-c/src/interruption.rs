@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// The time between two questions.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
+/// The time behind which a thread is asked again that ran code of others: a kernel that computes sines is in the
+/// mathematics library most of the time.
+pub(crate) const AGAIN: Duration = Duration::from_millis(1);
 /// Without launches for so many periods, nobody looks every period.
 const QUIET: u32 = 20;
 /// A signal that others use little, and that nobody has to handle.
@@ -88,7 +91,8 @@ impl Watch {
     fn run(&self) {
         let (mut seen, mut quiet) = (0, 0);
         loop {
-            std::thread::sleep(PERIOD);
+            let pause = if MISSED.swap(false, Ordering::Relaxed) { AGAIN } else { PERIOD };
+            std::thread::sleep(pause);
             let mut state = self.lock();
             for (thread, number) in &state.launches {
                 if *number <= seen {
@@ -108,6 +112,9 @@ impl Watch {
         }
     }
 }
+
+/// True if a kernel ran code of others when it was to be asked.
+static MISSED: AtomicBool = AtomicBool::new(false);
 
 /// A forked child has no launches, and no thread that looks at them.
 static WATCH: OfProcess<Watch> = OfProcess::new();
@@ -159,7 +166,12 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
                 ask(worker);
                 (*worker).in_kernel.store(true, Ordering::Relaxed);
             }
-            Interrupted::Elsewhere => Worker::ask_later(worker),
+            Interrupted::Elsewhere => {
+                Worker::ask_later(worker);
+                if (*worker).in_kernel.load(Ordering::Relaxed) {
+                    MISSED.store(true, Ordering::Relaxed);
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Grid;
 use crate::error::{Error, Failure, FailureKind, Result};
 use crate::fork;
-use crate::interruption::{self, PERIOD, this_thread};
+use crate::interruption::{self, AGAIN, PERIOD, this_thread};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -116,7 +116,8 @@ impl Drop for Others<'_, '_> {
                 state = self.shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let waited = self.shared.left.wait_timeout(state, PERIOD);
+            let pause = if self.grid.is_stopped() { AGAIN } else { PERIOD };
+            let waited = self.shared.left.wait_timeout(state, pause);
             let (guard, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if !waited.timed_out() {
