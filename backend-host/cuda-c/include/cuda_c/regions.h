@@ -71,18 +71,18 @@ template <class T> struct Rounds {
     static constexpr unsigned long LIMIT = (~0ul >> (8 * (sizeof(unsigned long) - sizeof(T)))) / 8;
 };
 
-// What an operand of a comparison is converted to.
+// What an operand of a comparison is converted to; both have been promoted, as only an expression tells a bit-field.
 template <class A, class B>
 static inline __attribute__((always_inline)) decltype(A(0) + B(0)) compared(A operand, B) {
     return static_cast<decltype(A(0) + B(0))>(operand);
 }
+// True if the threads that meet a comparison of such values are known: of whole numbers of 64 bits at most.
+template <class T> constexpr bool is_clipped(T) { return sizeof(T) <= sizeof(long) && T(3) / T(2) == T(1); }
 // True if a value is another one plus a number of threads, and did not wrap on the way. Numbers that are not whole
-// are not asked.
+// or longer than 64 bits are not asked.
 template <class T> static inline __attribute__((always_inline)) bool counts(T first, T last, unsigned threads) {
-    return !(T(3) / T(2) == T(1)) || (last >= first && (unsigned long)last - (unsigned long)first == threads);
+    return !is_clipped(first) || (last >= first && (unsigned long)last - (unsigned long)first == threads);
 }
-// True if the threads that meet a comparison of such values are known.
-template <class T> constexpr bool is_clipped(T) { return T(3) / T(2) == T(1); }
 
 // Neighbouring threads of a row, and those of them that meet comparisons of a value that counts; it is told by
 // that of the first thread.

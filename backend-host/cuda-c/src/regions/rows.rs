@@ -210,7 +210,9 @@ impl Sorter<'_, '_, '_> {
         let range = self.bare(range.clone());
         match self.used(range.start).filter(|_| range.len() == 1) {
             Some(id) => {
+                let mut specifiers = self.body.locals[id].specifiers.clone();
                 self.found.of[id] == Class::Computed
+                    && specifiers.all(|it| !is_narrow(self.lexemes.at(it)))
                     && self.is_own_index(&self.body.locals[id].init)
             }
             None => range.map(|it| self.lexemes.at(it)).eq(["threadIdx", ".", "x"]),
@@ -349,6 +351,14 @@ fn is_return(node: &Node) -> bool {
         What::Block(nodes) => nodes.len() == 1 && is_return(&nodes[0]),
         _ => false,
     }
+}
+
+/// True for a word of a type that may be too small for a thread's index.
+fn is_narrow(word: &str) -> bool {
+    matches!(
+        word,
+        "bool" | "char" | "short" | "uchar" | "int8_t" | "uint8_t" | "int16_t" | "uint16_t"
+    )
 }
 
 fn is_const(word: &str) -> bool {

@@ -175,9 +175,9 @@ impl<'w, 't, 'a> Writer<'w, 't, 'a> {
 
     /// An operand of a comparison, converted as it is for the other one.
     fn compared(&mut self, operand: &Range<usize>, other: &Range<usize>) {
-        self.put("::gpuarray_abi::compared((");
+        self.put("::gpuarray_abi::compared(+(");
         self.slice(operand.clone(), None);
-        self.put("), (");
+        self.put("), +(");
         self.slice(other.clone(), None);
         self.put("))");
     }
