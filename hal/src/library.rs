@@ -5,30 +5,46 @@
 //! because drivers do not survive `dlclose`.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::poison::Unpoisoned as _;
 use crate::status::{Api, Status};
 use std::ffi::{CString, OsString, c_void};
 use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Each list is complete, and never freed. A lock would be taken in a forked child by a thread that it does not have.
+static DIRECTORIES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(ptr::null_mut());
 
 /// Adds a directory that holds Python packages, such as an entry of `sys.path`: vendors
 /// publish libraries in packages, and a Rust library cannot know where those lie. What is
 /// looked for later is looked for there too.
 pub fn add_search_directory(path: impl Into<PathBuf>) {
     let path = path.into();
-    let mut directories = DIRECTORIES.lock().unpoisoned();
-    if !directories.contains(&path) {
-        directories.push(path);
+    loop {
+        let known = DIRECTORIES.load(Ordering::Acquire);
+        let mut directories = listed(known);
+        if directories.contains(&path) {
+            return;
+        }
+        directories.push(path.clone());
+        let new = Box::into_raw(Box::new(directories));
+        let stored = DIRECTORIES.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire);
+        if stored.is_ok() {
+            return;
+        }
+        // SAFETY: made above, and nobody else has seen it.
+        drop(unsafe { Box::from_raw(new) });
     }
 }
 
 /// Returns the directories that were added, in that order.
 pub fn search_directories() -> Vec<PathBuf> {
-    DIRECTORIES.lock().unpoisoned().clone()
+    listed(DIRECTORIES.load(Ordering::Acquire))
+}
+
+fn listed(directories: *const Vec<PathBuf>) -> Vec<PathBuf> {
+    // SAFETY: what is stored is neither changed nor freed.
+    unsafe { directories.as_ref() }.cloned().unwrap_or_default()
 }
 
 /// Which files may be a library, and how to say that none of them is.
