@@ -149,8 +149,8 @@ def test_a_subclass_may_set_what_nothing_computes_with():
     derived = Derived((3,), np.float32, 12)
     assert (derived.mem_size, derived._grid) == (7, gpuarray.zeros(3, np.float32)._grid)
     assert Padded.nbytes.__doc__ == gpuarray.GPUArray.nbytes.__doc__
-    # What says where the elements are stays as it is, and so do arrays of no subclass.
-    for name in ("shape", "dtype", "strides", "size", "itemsize"):
+    # What follows from others stays as it is, and so do arrays of no subclass.
+    for name in ("dtype", "size", "itemsize"):
         with pytest.raises(AttributeError, match=name):
             setattr(padded, name, None)
     with pytest.raises(AttributeError, match="nbytes"):
@@ -225,6 +225,34 @@ def test_an_array_may_be_made_without_memory_and_moved_to_some():
             made.get()
     with pytest.raises(RuntimeError, match="second time"):
         made.__init__((2,), np.float32)
+
+
+def test_shape_and_strides_may_be_assigned():
+    values = np.arange(6, dtype=np.float32)
+    a_gpu = gpuarray.to_gpu(values)
+    memory, whole = a_gpu.gpudata, a_gpu[1:]
+    a_gpu.shape = (2, -1)
+    assert (a_gpu.shape, a_gpu.strides, a_gpu.gpudata is memory) == ((2, 3), (12, 4), True)
+    check(a_gpu * 2, values.reshape(2, 3) * 2)
+    assert whole.shape == (5,)
+    a_gpu.strides = (4, 8)
+    check(a_gpu.copy(), np.lib.stride_tricks.as_strided(values, (2, 3), (4, 8)))
+    with pytest.raises(AttributeError, match="reshape makes a copy"):
+        a_gpu.shape = 6
+    a_gpu.strides = [12, 4]
+    a_gpu.shape = np.int64(6)
+    check(a_gpu, values)
+    for name, value, message in (
+        ("shape", (4,), "shape"),
+        ("shape", None, "shape"),
+        ("strides", (4, 4), "one for each axis"),
+        ("strides", (8,), "strides|memory|bytes"),
+        ("strides", (-4,), "strides|memory|bytes"),
+        ("strides", 4, "a sequence"),
+    ):
+        with pytest.raises((driver.LogicError, TypeError, ValueError), match=message):
+            setattr(a_gpu, name, value)
+    check(a_gpu, values)
 
 
 def test_two_arrays_may_change_their_memory():

@@ -148,7 +148,7 @@ fn new_array(
     Ok(Ok(Array::from_memory(memory, layout, element, stream.clone()).or_raise()?))
 }
 
-fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
+pub(super) fn parse_strides(value: &Bound<'_, PyAny>) -> PyResult<Strides> {
     let entries = value.try_iter().map_err(|_| {
         PyTypeError::new_err(format!("strides is {value}; a sequence of whole numbers is needed"))
     })?;

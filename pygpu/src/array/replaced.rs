@@ -1,24 +1,26 @@
 //! Array objects without memory, and those whose memory or allocator the program has replaced.
 //!
-//! In PyCUDA `gpudata` and `allocator` are plain attributes. Programs make arrays on a null address, as places
+//! In PyCUDA `gpudata`, `allocator`, `shape` and `strides` are plain attributes. Programs make arrays on a null address, as places
 //! for memory that they assign later, and move arrays to other memory.
 
+use super::arguments::parse_new_shape;
 use super::chain::drop_state;
-use super::construct::{bytes_below, memory_for, place};
+use super::construct::{bytes_below, memory_for, parse_strides, place};
 use super::{Content, GPUArray};
 use crate::allocator::ResultAllocator;
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use gpuarray::hal::operation::{Shape, Strides};
-use gpuarray::{DType, Error, Layout};
+use gpuarray::{Array, DType, Error, Layout, Order};
 use numpy::PyArrayDescr;
 use once_cell::sync::OnceCell;
+use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use std::iter;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What an array object without memory knows.
 pub(super) struct Vacant {
@@ -127,7 +129,8 @@ impl State {
         match (self, other) {
             (State::Filled(own), State::Filled(other)) => own.is_replaceable_by(other),
             (State::Vacant(own), State::Vacant(other)) => {
-                is_same(own.allocator.as_ref(), other.allocator.as_ref())
+                own.layout == other.layout
+                    && is_same(own.allocator.as_ref(), other.allocator.as_ref())
                     && is_same(own.base.as_ref(), other.base.as_ref())
             }
             _ => false,
@@ -148,6 +151,7 @@ impl Content {
         };
         is_same_memory
             && self.array.address() == other.array.address()
+            && self.array.layout() == other.array.layout()
             && is_same(self.allocator.as_ref(), other.allocator.as_ref())
             && is_same(self.base.as_ref(), other.base.as_ref())
     }
@@ -216,6 +220,23 @@ impl GPUArray {
     }
 }
 
+impl GPUArray {
+    /// Lets the object have the elements of another array in the memory that it has.
+    fn replace_array(&self, py: Python<'_>, array: Array) -> PyResult<()> {
+        let own = self.content()?;
+        let copy = |it: &Option<Py<PyAny>>| it.as_ref().map(|it| it.clone_ref(py));
+        let base = copy(&own.base);
+        let gpudata = own.gpudata.get().map(|it| it.clone_ref(py));
+        let mut content =
+            Content::new(array, own.descr.clone_ref(py), own.result_allocator(py), base);
+        if let Some(object) = gpudata {
+            content.gpudata = OnceLock::from(object);
+        }
+        self.replace(State::Filled(content));
+        Ok(())
+    }
+}
+
 #[pymethods]
 impl GPUArray {
     /// Moves the object to other memory, whose elements it then has: an allocation or an address with
@@ -255,6 +276,46 @@ impl GPUArray {
         content.gpudata = OnceLock::from(value.clone().unbind());
         self.replace(State::Filled(content));
         Ok(())
+    }
+
+    /// Gives the same elements another shape in the same memory, as numpy does: the number of elements stays. One
+    /// extent may be -1. Where strides allow no view, the error says so.
+    #[setter]
+    fn set_shape(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let shape = parse_new_shape(&PyTuple::new(py, [value])?)?;
+        let array = self.array()?;
+        let layout = array.layout();
+        let view = array.reshape(&shape, Order::C).or_raise()?;
+        if !Arc::ptr_eq(view.memory(), array.memory()) {
+            return Err(PyAttributeError::new_err(format!(
+                "shape: the strides {:?} of shape {:?} allow no view of shape {:?}; reshape makes a copy",
+                layout.strides(),
+                layout.shape(),
+                view.layout().shape(),
+            )));
+        }
+        self.replace_array(py, view)
+    }
+
+    /// Gives the axes other distances in bytes in the same memory; all elements lie in it, or it is an error.
+    #[setter]
+    fn set_strides(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let array = self.array()?;
+        let (own, strides) = (array.layout(), parse_strides(value)?);
+        if strides.len() != own.shape().len() {
+            return Err(PyValueError::new_err(format!(
+                "strides has {} entries for shape {:?}; one for each axis is needed",
+                strides.len(),
+                own.shape()
+            )));
+        }
+        let itemsize = array.dtype().size();
+        let layout =
+            Layout::with_strides(own.shape(), &strides, own.offset(), itemsize).or_raise()?;
+        let (memory, stream) = (array.memory().clone(), array.stream().clone());
+        let array = Array::from_memory(memory, layout, array.dtype(), stream).or_raise()?;
+        self.replace_array(value.py(), array)
     }
 
     /// Lets the results of the object's operations get their memory from another callable; None for
