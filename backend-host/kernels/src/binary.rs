@@ -1,11 +1,11 @@
 //! Loops that apply a function of two elements.
 
+use super::blocks::{Form, Routine};
+use super::bodies::{map_numbers, map_pairs, step_pairs, zip_pairs};
 use super::divisor::Divisors as _;
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
-use super::multiversion::{
-    Loop, elements, map_pairs, operands, select_masked, select_variant, step_pairs,
-};
+use super::multiversion::{Loop, select_blocks};
 use super::neighbour::Neighbour as _;
 use super::number::{Convert as _, Number, Truth, for_each, with_kind, with_number};
 use super::sums::Sums as _;
@@ -18,9 +18,16 @@ use hal::function::BinaryFunction;
 trait Code<T: Number, F: Binary<T>> {
     /// See [`Kernel::cheap`].
     const CHEAP: bool = true;
-    /// The loop.
-    fn select() -> Loop;
+    /// True if the loop has a case for each argument that is repeated.
+    const NUMBERS: bool = false;
+    /// The form of the loop.
+    const FORM: Form = if Self::NUMBERS { Form::Blocks } else { Form::of::<T, T>() };
+    /// The loop over blocks; none where the function costs more than the steps of a loop over elements.
+    fn select() -> Option<Loop>;
 }
+
+/// As [`Vector`], and processors have faster instructions for one number than for a vector of them.
+struct ByNumber;
 
 /// As [`Vector`], and AVX-512 has instructions for it that older processors lack, as it has for
 /// values that are narrower than the elements.
@@ -28,19 +35,36 @@ struct Masked;
 
 impl<T: Number, F: Binary<T>> Code<T, F> for Stepped {
     const CHEAP: bool = false;
-    fn select() -> Loop {
-        stepped::<T, F>
+    fn select() -> Option<Loop> {
+        None
     }
 }
 
 impl<T: Number, F: Binary<T>> Code<T, F> for Vector {
-    fn select() -> Loop {
+    fn select() -> Option<Loop> {
         select_wide::<T, F>()
     }
 }
 
+impl<T: Number, F: Binary<T>> Code<T, F> for ByNumber {
+    const NUMBERS: bool = true;
+    fn select() -> Option<Loop> {
+        select_wide::<T, F>()
+    }
+}
+
+/// As [`Masked`] and [`ByNumber`].
+struct MaskedByNumber;
+
+impl<T: Number, F: Binary<T>> Code<T, F> for MaskedByNumber {
+    const NUMBERS: bool = true;
+    fn select() -> Option<Loop> {
+        select_masked_wide::<T, F>()
+    }
+}
+
 impl<T: Number, F: Binary<T>> Code<T, F> for Masked {
-    fn select() -> Loop {
+    fn select() -> Option<Loop> {
         // Bytes that become bytes need no masks.
         if size_of::<T>() == 1 { select_wide::<T, F>() } else { select_masked_wide::<T, F>() }
     }
@@ -56,64 +80,34 @@ trait Binary<T: Number>: Sized {
     fn apply(x: T, y: T) -> Self::Value;
 }
 
-/// Replaces each element by its value with the other argument's, an array or one element.
-///
-/// # Safety
-/// See [`Loop`], and the value must have the type of the elements.
-#[inline(always)]
-unsafe fn in_place<T: Number, V: Number>(
-    values: *mut u8,
-    other: *const u8,
-    is_array: bool,
-    length: usize,
-    apply: impl Fn(T, T) -> V,
-) {
-    let same = is_array && values.cast_const() == other;
-    // SAFETY: passed on to the caller.
-    let values = unsafe { std::slice::from_raw_parts_mut(values.cast::<T>(), length) };
-    if same {
-        values.iter_mut().for_each(|value| *value = apply(*value, *value).convert());
-        return;
-    }
-    // SAFETY: passed on to the caller; apart from the values.
-    let other = unsafe { elements::<T>(other, if is_array { length } else { 1 }) };
-    match other.first() {
-        Some(&first) if !is_array => {
-            values.iter_mut().for_each(|value| *value = apply(*value, first).convert());
-        }
-        _ => {
-            for (value, &other) in values.iter_mut().zip(other) {
-                *value = apply(*value, other).convert();
-            }
-        }
-    }
+/// True if loops have a case for each argument that is repeated: for bytes, of which so many are computed at a
+/// time that to read a number again takes as long, and for types that are stored in few bits, where it would
+/// be converted again.
+const fn has_numbers<T: Number>() -> bool {
+    size_of::<T>() == 1 || size_of::<T>() != size_of::<T::Working>()
 }
 
 /// # Safety
-/// See [`Loop`].
+/// See [`map_pairs`] or [`zip_pairs`], for the form.
 #[inline(always)]
-unsafe fn wide_body<T: Number, F: Binary<T>>(
+unsafe fn body<T: Number, F: Binary<T>>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
-    length: usize,
+    blocks: usize,
 ) {
-    let array = |argument: u32| repeated >> argument & 1 == 0;
-    if array(0) && value.cast_const() == arguments[0] {
-        // SAFETY: passed on to the caller.
-        return unsafe { in_place(value, arguments[1], array(1), length, F::apply) };
-    }
-    if array(1) && value.cast_const() == arguments[1] {
-        // SAFETY: passed on to the caller.
-        return unsafe { in_place(value, arguments[0], array(0), length, |y, x| F::apply(x, y)) };
-    }
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, T, F::Value>(value, arguments, repeated, length) };
-    map_pairs(value, x, y, repeated, F::apply);
+    unsafe {
+        if const { F::Code::NUMBERS || has_numbers::<T>() } {
+            map_numbers(value, arguments, repeated, blocks, F::apply);
+        } else if const { matches!(F::Code::FORM, Form::Arrays) } {
+            zip_pairs(value, arguments, blocks, F::apply);
+        } else {
+            map_pairs(value, arguments, repeated, blocks, F::apply);
+        }
+    }
 }
 
-/// One loop for all combinations, where the function costs more than the steps.
-///
 /// # Safety
 /// See [`Loop`].
 unsafe fn stepped<T: Number, F: Binary<T>>(
@@ -123,17 +117,16 @@ unsafe fn stepped<T: Number, F: Binary<T>>(
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { step_pairs(value, [arguments[0], arguments[1]], repeated, length, F::apply) }
+    unsafe { step_pairs(value, arguments, repeated, length, F::apply) }
 }
 
-select_variant!(select_wide<T: Number, F: Binary<T>>, wide_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
-
-select_masked!(select_masked_wide<T: Number, F: Binary<T>>, wide_body, select_wide, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+select_blocks!(select_wide<T: Number, F: Binary<T>>, body);
+select_blocks!(select_masked_wide<T: Number, F: Binary<T>>, body, masked select_wide);
 
 fn kernel_of<T: Number, F: Binary<T>>() -> Kernel {
-    Kernel { run: F::Code::select(), cheap: F::Code::CHEAP, in_place: true }
+    let blocks = (F::Code::select(), F::Code::FORM);
+    let run = Routine::new(stepped::<T, F>, blocks, size_of::<F::Value>(), &[size_of::<T>(); 2]);
+    Kernel { run, cheap: F::Code::CHEAP, in_place: true }
 }
 
 /// Implements [`Binary`] for one function and one type: the elements are given as a [`through`].
@@ -214,14 +207,14 @@ functions! {
     Add Vector Own { every |x, y| x.add(y); }
     Subtract Vector Own { every |x, y| x.subtract(y); }
     Multiply Vector Own { every |x, y| x.multiply(y); }
-    Divide Vector Own { every |x, y| x.divide(y); }
+    Divide ByNumber Own { every |x, y| x.divide(y); }
     FloorDivide Stepped Own { every |x, y| x.floor_divide(y); }
     Remainder Stepped Own { every |x, y| x.remainder(y); }
     Fmod Stepped Own { every |x, y| x.fmod(y); }
     Power Stepped Own { every |x, y| x.power(y); }
     Minimum Vector Own { every |x, y| x.minimum(y); }
     Maximum Vector Own { every |x, y| x.maximum(y); }
-    Ldexp Masked Own { float |x, y| x.ldexp(y); }
+    Ldexp MaskedByNumber Own { float |x, y| x.ldexp(y); }
     Atan2 Stepped Own { precise |x, y| x.atan2(y); }
     Hypot Stepped Own { precise |x, y| x.hypot(y); }
     CopySign Vector Own { float |x, y| x.copysign(y); }
@@ -239,8 +232,8 @@ functions! {
     BitwiseAnd Vector Own { every |x, y| x.bit_and(y); }
     BitwiseOr Vector Own { every |x, y| x.bit_or(y); }
     BitwiseXor Vector Own { every |x, y| x.bit_xor(y); }
-    LeftShift Vector Own { every |x, y| x.left_shift(y); }
-    RightShift Vector Own { every |x, y| x.right_shift(y); }
+    LeftShift ByNumber Own { every |x, y| x.left_shift(y); }
+    RightShift ByNumber Own { every |x, y| x.right_shift(y); }
     Equal Masked Test { every |x, y| Truth::new(x.equal(y)); }
     NotEqual Masked Test { every |x, y| Truth::new(!x.equal(y)); }
     Less Masked Test { every |x, y| Truth::new(x.less(y)); }
@@ -255,41 +248,4 @@ pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel>
     divide::kernel(function, compute)
         .or_else(|| power::kernel(function, compute))
         .or_else(|| plain(function, compute))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a loop makes of `x` and `y`; with `in_place` the values lie where `x` lies.
-    fn values(run: Loop, x: &[i16], y: &[i16], repeated: u32, in_place: bool) -> Vec<i16> {
-        let mut own = x.to_vec();
-        let mut value = vec![0_i16; 37];
-        let place = if in_place { own.as_mut_ptr() } else { value.as_mut_ptr() }.cast::<u8>();
-        let first = if in_place { place.cast_const() } else { x.as_ptr().cast() };
-        let arguments = [first, y.as_ptr().cast(), first, first];
-        // SAFETY: all have 37 elements, or one where they are repeated.
-        unsafe { run(place, &arguments, repeated, 37) };
-        if in_place { own } else { value }
-    }
-
-    #[test]
-    fn compact_loops_compute_what_vector_loops_do() {
-        let [x, y] = [7, -11].map(|it: i16| (0..37).map(|i| it.wrapping_mul(i * 977)).collect());
-        let (x, y): (Vec<i16>, Vec<i16>) = (x, y);
-        for repeated in 0..4 {
-            let expected: Vec<i16> = (0..37)
-                .map(|i| {
-                    let at = |argument: u32| if repeated >> argument & 1 == 1 { 0 } else { i };
-                    x[at(0)].wrapping_sub(y[at(1)])
-                })
-                .collect();
-            for run in [stepped::<i16, Subtract> as Loop, select_wide::<i16, Subtract>()] {
-                assert_eq!(values(run, &x, &y, repeated, false), expected, "{repeated}");
-                if repeated & 1 == 0 {
-                    assert_eq!(values(run, &x, &y, repeated, true), expected, "{repeated}");
-                }
-            }
-        }
-    }
 }

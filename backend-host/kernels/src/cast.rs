@@ -1,114 +1,116 @@
 //! Loops that convert contiguous elements from one type to another.
 
+use super::blocks::{Form, Routine};
+use super::bodies::{map_single, step_single, zip_single};
 use super::copy::pointer;
-use super::multiversion::{Loop, elements, places, select_masked, select_variant, step_single};
+use super::multiversion::{Loop, select_blocks};
 use super::number::{Number, Truth, with_kind, with_number};
 use hal::DType;
 
-/// The values of a function of the elements of one argument.
-///
+/// A function of one element.
+trait Cast<S: Number, D: Number> {
+    /// The value.
+    fn apply(element: S) -> D;
+}
+
+/// The element as another type.
+struct Conversion;
+
+impl<S: Number, D: Number> Cast<S, D> for Conversion {
+    #[inline(always)]
+    fn apply(element: S) -> D {
+        element.convert()
+    }
+}
+
+/// Whether the element is greater than zero.
+struct Positive;
+
+impl<S: Number> Cast<S, Truth> for Positive {
+    #[inline(always)]
+    fn apply(element: S) -> Truth {
+        Truth::new(S::from_u8(0).less(element))
+    }
+}
+
 /// # Safety
-/// See [`Loop`].
+/// See [`map_single`] or [`zip_single`], for the form.
 #[inline(always)]
-unsafe fn map<S, D: Copy>(
+unsafe fn body<F: Cast<S, D>, S: Number, D: Number>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
-    length: usize,
-    function: impl Fn(S) -> D,
-) where
-    S: Copy + 'static,
-{
-    let given = if repeated & 1 == 1 { 1 } else { length };
+    blocks: usize,
+) {
     // SAFETY: passed on to the caller.
-    let (value, source) =
-        unsafe { (places::<D>(value, length), elements::<S>(arguments[0], given)) };
-    if repeated & 1 == 1 {
-        let result = function(source[0]);
-        for value in value {
-            value.write(result);
-        }
-    } else {
-        for (value, &element) in value.iter_mut().zip(source) {
-            value.write(function(element));
+    unsafe {
+        if const { matches!(Form::of::<S, D>(), Form::Arrays) } {
+            zip_single(value, arguments, blocks, F::apply);
+        } else {
+            map_single(value, arguments, repeated, blocks, F::apply);
         }
     }
 }
 
 /// # Safety
 /// See [`Loop`].
-#[inline(always)]
-unsafe fn convert_body<S: Number, D: Number>(
+unsafe fn stepped<F: Cast<S, D>, S: Number, D: Number>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { map::<S, D>(value, arguments, repeated, length, |element| element.convert()) }
+    unsafe { step_single(value, arguments, repeated, length, F::apply) }
 }
 
-/// # Safety
-/// See [`Loop`].
-#[inline(always)]
-unsafe fn positive_body<S: Number>(
-    value: *mut u8,
-    arguments: &[*const u8; 4],
-    repeated: u32,
-    length: usize,
-) {
-    let zero = S::from_u8(0);
-    let positive = |element| Truth::new(zero.less(element));
-    // SAFETY: passed on to the caller.
-    unsafe { map::<S, Truth>(value, arguments, repeated, length, positive) }
+select_blocks!(select_usual<F: Cast<S, D>, S: Number, D: Number>, body);
+select_blocks!(select_narrowing<F: Cast<S, D>, S: Number, D: Number>, body, masked select_usual);
+
+fn routine_of<F: Cast<S, D>, S: Number, D: Number>(blocks: Option<Loop>) -> Routine {
+    Routine::new(
+        stepped::<F, S, D>,
+        (blocks, Form::of::<S, D>()),
+        size_of::<D>(),
+        &[size_of::<S>()],
+    )
 }
 
-/// # Safety
-/// See [`Loop`].
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for old x86 processors"))]
-unsafe fn stepped<S: Number, D: Number>(
-    value: *mut u8,
-    arguments: &[*const u8; 4],
-    repeated: u32,
-    length: usize,
-) {
-    let convert = |element: S| -> D { element.convert() };
-    // SAFETY: passed on to the caller.
-    unsafe { step_single(value, arguments[0], repeated, length, convert) }
+fn converting<S: Number, D: Number>() -> Routine {
+    routine_of::<Conversion, S, D>(select_usual::<Conversion, S, D>())
 }
 
-select_variant!(select_convert<S: Number, D: Number>, convert_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
-select_variant!(select_positive<S: Number>, positive_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
-
-select_masked!(select_narrowing<S: Number, D: Number>, convert_body, select_convert, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+fn narrowing<S: Number, D: Number>() -> Routine {
+    routine_of::<Conversion, S, D>(select_narrowing::<Conversion, S, D>())
+}
 
 /// Converts packed elements.
 ///
 /// # Safety
-/// There must be `length` elements of the loop's types at the addresses, aligned and apart.
-pub(super) unsafe fn convert(conversion: Loop, source: usize, target: usize, length: usize) {
+/// There must be `length` elements of the routine's types at the addresses, aligned and apart.
+pub(super) unsafe fn convert(conversion: Routine, source: usize, target: usize, length: usize) {
     let source = pointer(source).cast_const();
     let arguments = [source, source, source, source];
     // SAFETY: passed on to the caller; a conversion has one argument.
-    unsafe { conversion(pointer(target), &arguments, 0, length) }
+    unsafe { conversion.call(pointer(target), &arguments, 0, length) }
 }
 
-/// The loop that converts between two types; none where an element stays as it is, or for
+/// What converts between two types; none where an element stays as it is, or for
 /// records, which the array layer never converts.
-pub fn conversion(from: DType, to: DType) -> Option<Loop> {
+pub fn conversion(from: DType, to: DType) -> Option<Routine> {
     if from == to {
         return None;
     }
     if from.is_inexact() && !to.is_inexact() && to.size() < from.size() {
-        return with_kind!(inexact from, S => with_kind!(whole to, D => Some(select_narrowing::<S, D>())));
+        return with_kind!(inexact from, S => with_kind!(whole to, D => Some(narrowing::<S, D>())));
     }
-    with_number!(from, S => with_number!(to, D => Some(select_convert::<S, D>()), else None), else None)
+    with_number!(from, S => with_number!(to, D => Some(converting::<S, D>()), else None), else None)
 }
 
-/// The loop that tells which elements are greater than zero.
-pub(super) fn positive(from: DType) -> Option<Loop> {
-    with_number!(from, S => Some(select_positive::<S>()), else None)
+/// What tells which elements are greater than zero.
+pub(super) fn positive(from: DType) -> Option<Routine> {
+    fn of<S: Number>() -> Routine {
+        routine_of::<Positive, S, Truth>(select_usual::<Positive, S, Truth>())
+    }
+    with_number!(from, S => Some(of::<S>()), else None)
 }

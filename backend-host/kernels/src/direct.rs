@@ -149,6 +149,6 @@ pub(super) unsafe fn call(
             pointer(if is_repeated { argument.0 } else { at(argument) }).cast_const()
         });
         // SAFETY: passed on to the caller, for a part of the elements.
-        unsafe { (kernel.run)(pointer(at(output)), &arguments, repeated, range.len()) };
+        unsafe { kernel.run.call(pointer(at(output)), &arguments, repeated, range.len()) };
     });
 }

@@ -5,8 +5,10 @@
 //! P. L. Montgomery, *Division by invariant integers using multiplication*, 1994, figure 4.1).
 //! Elements divided by elements are divided in floating point if they have at most 32 bits.
 
+use super::blocks::{Form, Routine};
+use super::bodies::{map_pairs, map_single, step_pairs};
 use super::kernel::Kernel;
-use super::multiversion::{Loop, map_pairs, operands, select_variant};
+use super::multiversion::{Loop, select_blocks};
 use super::number::Number;
 use hal::DType;
 use hal::function::BinaryFunction;
@@ -185,61 +187,75 @@ signed! {
     i64, u64, (exactly);
 }
 
-/// # Safety
-/// See [`Loop`].
+/// The quotient, or the remainder.
 #[inline(always)]
-unsafe fn divide_body<T: Integer, const REMAINDER: bool>(
+fn divided<T: Integer, const REMAINDER: bool>(x: T, y: T) -> T {
+    if REMAINDER { x.divided(y).1 } else { x.divided(y).0 }
+}
+
+/// # Safety
+/// See [`map_pairs`].
+#[inline(always)]
+unsafe fn body<T: Integer, const REMAINDER: bool>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
-    length: usize,
+    blocks: usize,
 ) {
-    // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
-    if repeated & 3 == 2
-        && let Some(&number) = y.first()
-        && number.is_true()
-    {
+    // SAFETY: passed on to the caller; what is repeated is a block.
+    let number = unsafe { arguments[1].cast::<T>().read() };
+    if repeated & 3 == 2 && number.is_true() {
         let divisor = T::divisor(number);
-        for (value, &x) in value.iter_mut().zip(x) {
+        let apply = |x: T| {
             let quotient = x.quotient(divisor);
-            value.write(if REMAINDER { x.rest(quotient, number) } else { quotient });
-        }
-        return;
+            if REMAINDER { x.rest(quotient, number) } else { quotient }
+        };
+        // SAFETY: passed on to the caller.
+        return unsafe { map_single(value, arguments, 0, blocks, apply) };
     }
-    let of = |x: T, y: T| if REMAINDER { x.divided(y).1 } else { x.divided(y).0 };
-    map_pairs(value, x, y, repeated, of);
+    // SAFETY: passed on to the caller.
+    unsafe { map_pairs(value, arguments, repeated, blocks, divided::<T, REMAINDER>) }
 }
 
-select_variant!(select_quotient<T: Integer>, quotient_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
-select_variant!(select_remainder<T: Integer>, remainder_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
-
 /// # Safety
-/// See [`Loop`].
+/// See [`map_pairs`].
 #[inline(always)]
 unsafe fn quotient_body<T: Integer>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
-    length: usize,
+    blocks: usize,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { divide_body::<T, false>(value, arguments, repeated, length) }
+    unsafe { body::<T, false>(value, arguments, repeated, blocks) }
 }
 
 /// # Safety
-/// See [`Loop`].
+/// See [`map_pairs`].
 #[inline(always)]
 unsafe fn remainder_body<T: Integer>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    blocks: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { body::<T, true>(value, arguments, repeated, blocks) }
+}
+
+select_blocks!(select_quotient<T: Integer>, quotient_body);
+select_blocks!(select_remainder<T: Integer>, remainder_body);
+
+/// # Safety
+/// See [`Loop`].
+unsafe fn stepped<T: Integer, const REMAINDER: bool>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { divide_body::<T, true>(value, arguments, repeated, length) }
+    unsafe { step_pairs(value, arguments, repeated, length, divided::<T, REMAINDER>) }
 }
 
 /// The loop of a division of integers that rounds down; none for other functions and types.
@@ -249,8 +265,13 @@ pub fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
         BinaryFunction::Remainder => true,
         _ => return None,
     };
-    fn select<T: Integer>(is_remainder: bool) -> Loop {
-        if is_remainder { select_remainder::<T>() } else { select_quotient::<T>() }
+    fn select<T: Integer>(is_remainder: bool) -> Routine {
+        let (elements, blocks) = if is_remainder {
+            (stepped::<T, true> as Loop, select_remainder::<T>())
+        } else {
+            (stepped::<T, false> as Loop, select_quotient::<T>())
+        };
+        Routine::new(elements, (blocks, Form::Blocks), size_of::<T>(), &[size_of::<T>(); 2])
     }
     let run = match compute {
         DType::Int8 => select::<i8>(is_remainder),
@@ -263,5 +284,5 @@ pub fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel> {
         DType::UInt64 => select::<u64>(is_remainder),
         _ => return None,
     };
-    Some(Kernel { run, cheap: true, in_place: false })
+    Some(Kernel { run, cheap: true, in_place: true })
 }

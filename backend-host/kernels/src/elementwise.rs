@@ -369,7 +369,7 @@ impl Program<'_> {
             // SAFETY: contiguous or repeated elements of the types of the loop, of which the
             // output shares none with the arguments: those that would are in a buffer.
             unsafe {
-                (kernel.run)(pointer(offset(value, row, step)), &arguments, repeated, length);
+                kernel.run.call(pointer(offset(value, row, step)), &arguments, repeated, length);
             }
         }
         if !direct {

@@ -6,6 +6,8 @@
 //! the number of threads.
 
 mod binary;
+mod blocks;
+mod bodies;
 mod cast;
 mod combine;
 mod complex;
@@ -99,7 +101,6 @@ pub mod loops {
     pub use super::divide::kernel as integer_division;
     pub use super::exponent::Parts;
     pub use super::kernel::{Kernel, kernel};
-    pub use super::multiversion::Loop;
     pub use super::saturate::Saturate;
 }
 

@@ -1,7 +1,9 @@
 //! Loops that compare signed integers with unsigned ones of the same width.
 
+use super::blocks::{Form, Routine};
+use super::bodies::{map_pairs, step_pairs};
 use super::kernel::Kernel;
-use super::multiversion::{Loop, map_pairs, operands, select_variant};
+use super::multiversion::{Loop, select_blocks};
 use super::number::Truth;
 use hal::function::BinaryFunction;
 use std::cmp::Ordering;
@@ -12,27 +14,39 @@ trait Comparison {
     fn holds(order: Ordering) -> bool;
 }
 
+#[inline(always)]
+fn apply<F: Comparison>(x: i64, y: u64) -> Truth {
+    // An unsigned number beyond the signed type lies above all of its values.
+    let order = if (y as i64) < 0 { Ordering::Less } else { x.cmp(&(y as i64)) };
+    Truth::new(F::holds(order))
+}
+
 /// # Safety
-/// See [`Loop`]; the first argument is of `i64`, the second of `u64`.
+/// See [`map_pairs`].
 #[inline(always)]
 unsafe fn body<F: Comparison>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
-    length: usize,
+    blocks: usize,
 ) {
-    let apply = |x: i64, y: u64| {
-        // An unsigned number beyond the signed type lies above all of its values.
-        let order = if (y as i64) < 0 { Ordering::Less } else { x.cmp(&(y as i64)) };
-        Truth::new(F::holds(order))
-    };
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands(value, arguments, repeated, length) };
-    map_pairs(value, x, y, repeated, apply);
+    unsafe { map_pairs(value, arguments, repeated, blocks, apply::<F>) }
 }
 
-select_variant!(select<F: Comparison>, body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize));
+/// # Safety
+/// See [`Loop`]; the first argument is of `i64`, the second of `u64`.
+unsafe fn stepped<F: Comparison>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    length: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { step_pairs(value, arguments, repeated, length, apply::<F>) }
+}
+
+select_blocks!(select<F: Comparison>, body);
 
 macro_rules! comparisons {
     ($($name:ident $holds:ident;)*) => {
@@ -49,10 +63,11 @@ macro_rules! comparisons {
 
         /// The loop of a comparison; none for other functions.
         pub(super) fn kernel(function: BinaryFunction) -> Option<Kernel> {
-            let run = match function {
-                $(BinaryFunction::$name => select::<$name>(),)*
+            let (elements, blocks) = match function {
+                $(BinaryFunction::$name => (stepped::<$name> as Loop, select::<$name>()),)*
                 _ => return None,
             };
+            let run = Routine::new(elements, (blocks, Form::Blocks), size_of::<Truth>(), &[size_of::<u64>(); 2]);
             Some(Kernel { run, cheap: true, in_place: false })
         }
     };

@@ -1,9 +1,8 @@
 //! Loops over contiguous elements, compiled for several levels of the processor, one of which is
 //! chosen when the program runs.
 //!
-//! Arithmetic has two variants, for every processor of the target and for those with AVX2 (on x86
-//! the former is a compact loop, where one for each processor would double the code), and
-//! comparisons and conversions of floating-point numbers a third for AVX-512, which round alike:
+//! Arithmetic has two variants, for every processor of the target and for those with AVX2 (of functions of
+//! elements the former is one over elements on x86: see [`super::blocks`]), and comparisons and conversions of floating-point numbers a third for AVX-512, which round alike:
 //! fused multiply-add stays off. Elementary functions rely on fused multiply-add and
 //! have variants for AVX2 and AVX-512, which round alike as well.
 
@@ -14,7 +13,7 @@
 /// The value and every argument that is not repeated must have `length` elements, repeated
 /// ones one element; all aligned, the value disjoint from the arguments. A loop that may work
 /// in place also takes the value's own elements as an argument, if the types are the same.
-pub type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
+pub(super) type Loop = unsafe fn(*mut u8, &[*const u8; 4], u32, usize);
 
 /// True if the AVX2 variants may be used.
 #[cfg(target_arch = "x86_64")]
@@ -29,20 +28,11 @@ pub(super) fn has_avx2() -> bool {
 macro_rules! select_variant {
     ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
      $pointer:ty, ($($argument:ident: $type:ty),*)) => {
-        select_variant!($(#[$doc])* $select<$($generic: $bound),*>, $body, $pointer,
-            ($($argument: $type),*), or $body);
-    };
-    ($(#[$doc:meta])* $select:ident<$($generic:ident: $bound:path),*>, $body:ident,
-     $pointer:ty, ($($argument:ident: $type:ty),*), or $compact:ident) => {
         $(#[$doc])*
         fn $select<$($generic: $bound),*>() -> $pointer {
             /// # Safety
             /// As for the body.
             unsafe fn baseline<$($generic: $bound),*>($($argument: $type),*) {
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: passed on to the caller.
-                unsafe { $compact::<$($generic),*>($($argument),*) }
-                #[cfg(not(target_arch = "x86_64"))]
                 // SAFETY: passed on to the caller.
                 unsafe { $body::<$($generic),*>($($argument),*) }
             }
@@ -102,6 +92,59 @@ macro_rules! select_masked {
     };
 }
 pub(super) use select_masked;
+
+/// Defines a function that selects the variant of a loop over blocks for this processor; none on x86
+/// processors without AVX2, for whose vectors the loop over elements is nearly as fast. The loop's body
+/// must be `#[inline(always)]`. A `masked` one has a variant for AVX-512, where values are narrower than
+/// their arguments, or made of conditions, for which older processors have no instructions.
+macro_rules! select_blocks {
+    ($select:ident<$($generic:ident: $bound:path),*>, $body:ident) => {
+        fn $select<$($generic: $bound),*>() -> Option<$crate::multiversion::Loop> {
+            /// # Safety
+            /// As for the body, and the processor must have AVX2.
+            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+            unsafe fn usual<$($generic: $bound),*>(
+                value: *mut u8,
+                arguments: &[*const u8; 4],
+                repeated: u32,
+                blocks: usize,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { $body::<$($generic),*>(value, arguments, repeated, blocks) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if !$crate::multiversion::has_avx2() {
+                return None;
+            }
+            Some(usual::<$($generic),*>)
+        }
+    };
+    ($select:ident<$($generic:ident: $bound:path),*>, $body:ident, masked $narrower:ident) => {
+        fn $select<$($generic: $bound),*>() -> Option<$crate::multiversion::Loop> {
+            /// # Safety
+            /// As for the body, and the processor must have what is named.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            unsafe fn avx512<$($generic: $bound),*>(
+                value: *mut u8,
+                arguments: &[*const u8; 4],
+                repeated: u32,
+                blocks: usize,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { $body::<$($generic),*>(value, arguments, repeated, blocks) }
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if $crate::multiversion::has_avx512() {
+                return Some(avx512::<$($generic),*>);
+            }
+            $narrower::<$($generic),*>()
+        }
+    };
+}
+pub(super) use select_blocks;
 
 /// What a processor offers to loops that rely on fused multiply-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,91 +269,5 @@ pub(super) unsafe fn operands<'a, X, Y, V>(
             elements::<X>(arguments[0], given(0)),
             elements::<Y>(arguments[1], given(1)),
         )
-    }
-}
-
-/// Writes the values of a function of two arguments' elements, in one loop for all combinations of
-/// repeated arguments. The value's own elements may be an argument.
-///
-/// # Safety
-/// See [`Loop`]; the arguments have elements of `X`, the value of `V`.
-#[inline(always)]
-pub(super) unsafe fn step_pairs<X: Copy, V>(
-    value: *mut u8,
-    arguments: [*const u8; 2],
-    repeated: u32,
-    length: usize,
-    apply: impl Fn(X, X) -> V,
-) {
-    let (mut x, mut y) = (arguments[0].cast::<X>(), arguments[1].cast::<X>());
-    let (step_x, step_y) = (usize::from(repeated & 1 == 0), usize::from(repeated & 2 == 0));
-    let mut value = value.cast::<V>();
-    for _ in 0..length {
-        // SAFETY: passed on to the caller; elements are read before their place is written, and
-        // the last step ends behind the last element.
-        unsafe {
-            value.write(apply(x.read(), y.read()));
-            (value, x, y) = (value.add(1), x.add(step_x), y.add(step_y));
-        }
-    }
-}
-
-/// As [`step_pairs`] for one argument.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-pub(super) unsafe fn step_single<X: Copy, V>(
-    value: *mut u8,
-    argument: *const u8,
-    repeated: u32,
-    length: usize,
-    apply: impl Fn(X) -> V,
-) {
-    let mut x = argument.cast::<X>();
-    let step = usize::from(repeated & 1 == 0);
-    let mut value = value.cast::<V>();
-    for _ in 0..length {
-        // SAFETY: as in `step_pairs`.
-        unsafe {
-            value.write(apply(x.read()));
-            (value, x) = (value.add(1), x.add(step));
-        }
-    }
-}
-
-/// Writes the values of a function of the elements that [`operands`] returns, in a loop of its
-/// own for each combination of repeated arguments.
-#[inline(always)]
-pub(super) fn map_pairs<X: Copy, Y: Copy, V: Copy>(
-    value: &mut [std::mem::MaybeUninit<V>],
-    x: &[X],
-    y: &[Y],
-    repeated: u32,
-    apply: impl Fn(X, Y) -> V,
-) {
-    let (Some(&first_x), Some(&first_y)) = (x.first(), y.first()) else { return };
-    match repeated & 3 {
-        0 => {
-            for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
-                value.write(apply(x, y));
-            }
-        }
-        1 => {
-            for (value, &y) in value.iter_mut().zip(y) {
-                value.write(apply(first_x, y));
-            }
-        }
-        2 => {
-            for (value, &x) in value.iter_mut().zip(x) {
-                value.write(apply(x, first_y));
-            }
-        }
-        _ => {
-            let result = apply(first_x, first_y);
-            for value in value {
-                value.write(result);
-            }
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! Loops that raise real numbers to a power.
 
+use super::bodies::step_pairs;
 use super::float::Float;
 use super::kernel::Kernel;
 use super::math::power::Real;
-use super::multiversion::{Loop, map_pairs, operands, select_fused, select_variant};
+use super::multiversion::{Loop, operands, select_fused, select_variant};
 use super::number::{Convert as _, Number, for_each, with_kind, with_number};
 use hal::DType;
 use hal::function::BinaryFunction;
@@ -40,10 +41,12 @@ unsafe fn power_body<T: Exponent>(
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    let (value, x, y) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
+    let exponent = unsafe { arguments[1].cast::<T>().read() };
     if repeated & 3 == 2
-        && let Some(exponent) = y.first().and_then(|exponent| exponent.bits())
+        && let Some(exponent) = exponent.bits()
     {
+        // SAFETY: passed on to the caller.
+        let (value, x, _) = unsafe { operands::<T, T, T>(value, arguments, repeated, length) };
         for (value, x) in value.chunks_mut(SIDE).zip(x.chunks(SIDE)) {
             if let (Ok(value), Ok(x)) = (<&mut [_; SIDE]>::try_from(&mut *value), x.try_into()) {
                 *value = powers::<T, SIDE>(x, exponent).map(std::mem::MaybeUninit::new);
@@ -55,7 +58,8 @@ unsafe fn power_body<T: Exponent>(
         }
         return;
     }
-    map_pairs(value, x, y, repeated, |x, y| x.power(y));
+    // SAFETY: passed on to the caller.
+    unsafe { step_pairs(value, arguments, repeated, length, T::power) }
 }
 
 /// Repeated squaring of elements side by side.
@@ -142,5 +146,5 @@ pub(super) fn kernel(function: BinaryFunction, compute: DType) -> Option<Kernel>
     }
     let run = with_kind!(integer compute, T => Some(select_power::<T>()))
         .or_else(|| with_kind!(float compute, T => select_real::<T>()))?;
-    Some(Kernel { run, cheap: false, in_place: false })
+    Some(Kernel { run: run.into(), cheap: false, in_place: false })
 }

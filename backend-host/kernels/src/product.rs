@@ -2,9 +2,10 @@
 //! crate `matrixmultiply`, others by loops over rows. Elements that these do not take as they lie in
 //! memory pass through buffers, in blocks.
 
+use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, pointer};
-use super::multiversion::{Loop, select_variant};
+use super::multiversion::select_variant;
 use super::number::{Number, Truth};
 use super::parallel::Workers;
 use super::strided::{count, for_each, offset, widest};
@@ -177,7 +178,7 @@ fn multiplier(working: DType) -> Option<Multiplier> {
 struct Factor<'a> {
     elements: Argument<'a>,
     /// From the computing type to the working one, where the elements are of another than these.
-    widen: Option<Loop>,
+    widen: Option<Routine>,
     /// Strides of the matrix.
     matrix: [isize; 2],
 }
@@ -222,7 +223,7 @@ struct Product<'a> {
     output: Output<'a>,
     target: [isize; 2],
     /// From the working type to the computing one, where the output is of another than these.
-    narrow: Option<Loop>,
+    narrow: Option<Routine>,
     /// Bytes of the largest form of an element.
     largest: usize,
     working: usize,

@@ -6,11 +6,11 @@
 
 mod fold;
 
+use super::blocks::Routine;
 use super::cast;
 use super::combine::{self, Combiner};
 use super::copy::{Place, pointer};
 use super::elementwise;
-use super::multiversion::Loop;
 use super::pairwise::{Cell, Pairwise};
 use super::parallel::Workers;
 use super::reduce_input::ReduceInput;
@@ -41,7 +41,7 @@ struct Reducer<'a> {
     /// Bytes of an element of the type that elements are combined in.
     size: usize,
     /// From that type to the result's.
-    narrow: Option<Loop>,
+    narrow: Option<Routine>,
     output: Output<'a>,
     /// The shape, with reduced axes of length 1.
     kept: Shape,

@@ -1,10 +1,10 @@
 //! The elements of a reduction, as packed tiles of the type that they are combined in.
 
+use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, pointer};
 use super::indexed::{Picked, Picker};
 use super::kernel;
-use super::multiversion::Loop;
 use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
@@ -20,9 +20,9 @@ enum Source<'a> {
     /// An array.
     Identity(Argument<'a>),
     /// The products of two arrays' elements.
-    Product(Argument<'a>, Argument<'a>, Loop),
+    Product(Argument<'a>, Argument<'a>, Routine),
     /// Elements named by indices, and how they become the computing type.
-    Picked(Picker<'a>, Option<Loop>),
+    Picked(Picker<'a>, Option<Routine>),
     /// The squares of the distances of an array's elements from another's.
     SquaredDistance([Argument<'a>; 2], Squares),
     /// Where an array's elements equal another's.
@@ -32,18 +32,18 @@ enum Source<'a> {
 /// The loops that square a distance.
 #[derive(Clone, Copy, Debug)]
 struct Squares {
-    subtract: Loop,
-    multiply: Loop,
+    subtract: Routine,
+    multiply: Routine,
 }
 
 /// How matching elements are found, and what their positions become.
 #[derive(Clone, Copy, Debug)]
 struct Matches {
-    equal: Loop,
+    equal: Routine,
     /// Of types with elements that are no numbers: true for these.
-    differ: Option<Loop>,
+    differ: Option<Routine>,
     /// From `Int64` to the computing type.
-    convert: Option<Loop>,
+    convert: Option<Routine>,
     /// The position of an element that does not match.
     none: i64,
 }
@@ -55,7 +55,7 @@ pub(super) struct ReduceInput<'a> {
     /// What an index along each axis adds to an element's position.
     positions: Strides,
     /// From the computing type to the one that elements are combined in.
-    widen: Option<Loop>,
+    widen: Option<Routine>,
     compute: usize,
     working: usize,
 }
@@ -201,7 +201,7 @@ impl<'a> ReduceInput<'a> {
                 .map(|ready| pointer(ready.address).cast_const());
                 let target = value.address();
                 // SAFETY: packed elements of the computing type, which fit the buffer.
-                unsafe { multiply(pointer(target), &[x, y, x, y], 0, length) };
+                unsafe { multiply.call(pointer(target), &[x, y, x, y], 0, length) };
                 packed(target, self.compute)
             }
             Source::SquaredDistance([first, second], squares) => {
@@ -218,8 +218,8 @@ impl<'a> ReduceInput<'a> {
                 let d = distance.cast_const();
                 // SAFETY: packed or repeated elements of the computing type, and buffers that they fit.
                 unsafe {
-                    (squares.subtract)(distance, &[x, y, x, y], repeated, length);
-                    (squares.multiply)(pointer(target), &[d, d, d, d], 0, length);
+                    squares.subtract.call(distance, &[x, y, x, y], repeated, length);
+                    squares.multiply.call(pointer(target), &[d, d, d, d], 0, length);
                 }
                 packed(target, self.compute)
             }
@@ -278,11 +278,11 @@ impl Matches {
         let repeated = [x.repeated, y.repeated].map(u32::from);
         let [x, y] = [x, y].map(|ready| pointer(ready.address).cast_const());
         // SAFETY: passed on to the caller.
-        unsafe { (self.equal)(flags, &[x, y, x, y], repeated[0] | repeated[1] << 1, length) };
+        unsafe { self.equal.call(flags, &[x, y, x, y], repeated[0] | repeated[1] << 1, length) };
         let Some(differ) = self.differ else { return };
         // SAFETY: passed on to the caller; the loop has written all bytes.
         let (flags, others) = unsafe {
-            differ(others, &[x, x, x, x], repeated[0] | repeated[0] << 1, length);
+            differ.call(others, &[x, x, x, x], repeated[0] | repeated[0] << 1, length);
             (from_raw_parts_mut(flags, length), from_raw_parts(others, length))
         };
         for (flag, other) in flags.iter_mut().zip(others) {

@@ -1,9 +1,9 @@
 //! Operands as tiles: two-dimensional pieces that fit the nearest cache, brought into the type
 //! and order that a loop wants.
 
+use super::blocks::Routine;
 use super::cast;
 use super::copy::{Place, copy_tile};
-use super::multiversion::Loop;
 use super::strided::stride;
 use hal::DType;
 use hal::operation::Operand;
@@ -70,7 +70,7 @@ pub(super) struct Argument<'a> {
     /// Bytes of an element that the loop gets.
     pub(super) wanted: usize,
     /// How the elements become what the loop wants.
-    pub(super) convert: Option<Loop>,
+    pub(super) convert: Option<Routine>,
     /// True if the elements are the same memory as the output and must be read first.
     pub(super) staged: bool,
 }
@@ -176,7 +176,7 @@ pub(super) struct Output<'a> {
     /// Bytes of an element of the loop's value.
     pub(super) given: usize,
     /// How the loop's values become elements.
-    pub(super) convert: Option<Loop>,
+    pub(super) convert: Option<Routine>,
 }
 
 impl<'a> Output<'a> {

@@ -1,9 +1,11 @@
 //! Loops that apply a function of one element.
 
+use super::blocks::{Form, Routine};
+use super::bodies::{map_single, step_single, zip_single};
 use super::exponent::Parts as _;
 use super::kernel::Kernel;
 use super::math::{self, complex};
-use super::multiversion::{Loop, elements, places, select_variant, step_single};
+use super::multiversion::{Loop, select_blocks};
 use super::number::{Convert as _, Number, Truth, for_each, with_kind, with_number};
 use hal::function::UnaryFunction;
 use hal::{Complex, DType};
@@ -19,40 +21,24 @@ trait Unary<T: Number>: Sized {
 }
 
 /// # Safety
-/// See [`Loop`].
+/// See [`map_single`] or [`zip_single`], for the form.
 #[inline(always)]
 unsafe fn unary_body<T: Number, F: Unary<T>>(
     value: *mut u8,
     arguments: &[*const u8; 4],
     repeated: u32,
-    length: usize,
+    blocks: usize,
 ) {
-    if repeated & 1 == 0 && value.cast_const() == arguments[0] {
-        // SAFETY: passed on to the caller, who gives values of the type of the elements.
-        let values = unsafe { std::slice::from_raw_parts_mut(value.cast::<T>(), length) };
-        values.iter_mut().for_each(|value| *value = F::apply(*value).convert());
-        return;
-    }
     // SAFETY: passed on to the caller.
-    let value = unsafe { places::<F::Value>(value, length) };
-    let given = if repeated & 1 == 1 { 1 } else { length };
-    // SAFETY: passed on to the caller.
-    let x = unsafe { elements::<T>(arguments[0], given) };
-    if repeated & 1 == 1 {
-        let Some(&x) = x.first() else { return };
-        let result = F::apply(x);
-        for value in value {
-            value.write(result);
-        }
-    } else {
-        for (value, &x) in value.iter_mut().zip(x) {
-            value.write(F::apply(x));
+    unsafe {
+        if const { matches!(F::Code::FORM, Form::Arrays) } {
+            zip_single(value, arguments, blocks, F::apply);
+        } else {
+            map_single(value, arguments, repeated, blocks, F::apply);
         }
     }
 }
 
-/// The same, where wider vectors do not pay.
-///
 /// # Safety
 /// See [`Loop`].
 unsafe fn stepped<T: Number, F: Unary<T>>(
@@ -62,41 +48,55 @@ unsafe fn stepped<T: Number, F: Unary<T>>(
     length: usize,
 ) {
     // SAFETY: passed on to the caller.
-    unsafe { step_single(value, arguments[0], repeated, length, F::apply) }
+    unsafe { step_single(value, arguments, repeated, length, F::apply) }
 }
 
-select_variant!(select_unary<T: Number, F: Unary<T>>, unary_body, Loop,
-    (value: *mut u8, arguments: &[*const u8; 4], repeated: u32, length: usize), or stepped);
+select_blocks!(select_unary<T: Number, F: Unary<T>>, unary_body);
 
 /// What the loop of a function is compiled to: a type, so that no variant is compiled that is not used.
 trait Code<T: Number, F: Unary<T>> {
     /// See [`Kernel::cheap`].
     const CHEAP: bool;
-    /// The loop.
-    fn select() -> Loop;
+    /// The form of the loop.
+    const FORM: Form = Form::of::<T, F::Value>();
+    /// The loop over blocks; none where the function costs more than the steps of a loop over elements.
+    fn select() -> Option<Loop>;
 }
 
 /// One loop for all combinations of repeated arguments: the function costs more than the steps.
 pub(super) struct Stepped;
-/// Vector code, for each level of the processor and each repeated argument.
+/// Vector code, for each level of the processor.
 pub(super) struct Vector;
+
+/// As [`Vector`], by a loop over arrays: blocks of `f64`, too, are so few that no vectors would be made.
+struct Arrays;
+
+impl<T: Number, F: Unary<T>> Code<T, F> for Arrays {
+    const CHEAP: bool = true;
+    const FORM: Form = Form::Arrays;
+    fn select() -> Option<Loop> {
+        select_unary::<T, F>()
+    }
+}
 
 impl<T: Number, F: Unary<T>> Code<T, F> for Stepped {
     const CHEAP: bool = false;
-    fn select() -> Loop {
-        stepped::<T, F>
+    fn select() -> Option<Loop> {
+        None
     }
 }
 
 impl<T: Number, F: Unary<T>> Code<T, F> for Vector {
     const CHEAP: bool = true;
-    fn select() -> Loop {
+    fn select() -> Option<Loop> {
         select_unary::<T, F>()
     }
 }
 
 fn kernel_of<T: Number, F: Unary<T>>() -> Kernel {
-    Kernel { run: F::Code::select(), cheap: F::Code::CHEAP, in_place: true }
+    let blocks = (F::Code::select(), F::Code::FORM);
+    let run = Routine::new(stepped::<T, F>, blocks, size_of::<F::Value>(), &[size_of::<T>()]);
+    Kernel { run, cheap: F::Code::CHEAP, in_place: true }
 }
 
 /// The type of a function's values on elements of a type.
@@ -214,7 +214,7 @@ functions! {
     Copy Vector Own { every |x| x.convert(); }
     Negative Vector Own { every |x| x.negative(); }
     Absolute Vector Part { every |x| x.absolute(); }
-    Sign Vector Own { every |x| x.sign(); }
+    Sign Arrays Own { every |x| x.sign(); }
     Conjugate Vector Own { every |x| x.conjugate(); }
     Real Vector Part { every |x| x.real(); }
     Imaginary Vector Part { every |x| x.imaginary(); }
@@ -239,8 +239,8 @@ functions! {
     Trunc Vector Own { whole |x| x; float |x| x.trunc(); }
     Fraction Vector Own { whole |x| x.subtract(x); float |x| x.fraction(); }
     Rint Vector Own { float |x| x.round_ties_even(); complex |z| complex::rint(z); }
-    Mantissa Vector Own { float |x| x.frexp().0; }
-    Exponent Vector Own { float |x| x.frexp().1; }
+    Mantissa Arrays Own { float |x| x.frexp().0; }
+    Exponent Arrays Own { float |x| x.frexp().1; }
     IsNan Vector Test { every |x| Truth::new(x.is_nan()); }
     IsInfinite Vector Test { every |x| Truth::new(x.is_infinite()); }
     // The difference is zero, or NaN for what is not finite.

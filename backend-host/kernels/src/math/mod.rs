@@ -242,5 +242,5 @@ pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> 
         return modulus::kernel(function, compute);
     }
     let run = with_kind!(float compute, T => of_type::<T>(function))?;
-    Some(Kernel { run, cheap: false, in_place: true })
+    Some(Kernel { run: run.into(), cheap: false, in_place: true })
 }

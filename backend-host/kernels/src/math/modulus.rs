@@ -114,5 +114,5 @@ pub(super) fn kernel(function: UnaryFunction, compute: DType) -> Option<Kernel> 
         DType::Complex128 => select_modulus::<f64>(),
         _ => None,
     }?;
-    Some(Kernel { run, cheap: false, in_place: false })
+    Some(Kernel { run: run.into(), cheap: false, in_place: false })
 }

@@ -5,8 +5,9 @@
 //! neither for the time nor for the 128 KiB.
 
 use super::Elementary;
+use crate::bodies::step_single;
 use crate::float::Float;
-use crate::multiversion::{Loop, step_single};
+use crate::multiversion::Loop;
 use crate::number::for_each;
 use hal::dtype::narrow::Narrow;
 use hal::function::UnaryFunction;
@@ -132,5 +133,5 @@ pub(super) unsafe fn library_loop<T: Tabled, F: Elementary>(
 ) {
     let apply = |x: T| T::narrow_double(F::library(x.widen().into()));
     // SAFETY: passed on to the caller.
-    unsafe { step_single(value, arguments[0], repeated, length, apply) }
+    unsafe { step_single(value, arguments, repeated, length, apply) }
 }

@@ -21,7 +21,7 @@ fn run<T: Element + Default>(function: BinaryFunction, x: &[T], y: &[T]) -> Vec<
     let (x, y) = (x.as_ptr().cast(), y.as_ptr().cast());
     let kernel = integer_division(function, T::DTYPE).expect("a loop");
     // SAFETY: as many elements as the loop is told, the value apart from the arguments.
-    unsafe { (kernel.run)(value.as_mut_ptr().cast(), &[x, y, x, x], repeated, length) };
+    unsafe { kernel.run.call(value.as_mut_ptr().cast(), &[x, y, x, x], repeated, length) };
     value
 }
 

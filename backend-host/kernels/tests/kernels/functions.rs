@@ -32,7 +32,7 @@ fn values<T: Copy>(function: UnaryFunction, dtype: DType, arguments: &[T]) -> Ve
     let mut values = arguments.to_vec();
     let argument = arguments.as_ptr().cast();
     // SAFETY: as many elements of the dtype on both sides.
-    unsafe { (kernel.run)(values.as_mut_ptr().cast(), &[argument; 4], 0, arguments.len()) };
+    unsafe { kernel.run.call(values.as_mut_ptr().cast(), &[argument; 4], 0, arguments.len()) };
     values
 }
 
@@ -92,7 +92,7 @@ fn casts_to_half_precision_round_once() {
     let argument = numbers.as_ptr().cast();
     // SAFETY: as many elements of the dtypes on both sides.
     unsafe {
-        convert.expect("a loop")(halves.as_mut_ptr().cast(), &[argument; 4], 0, numbers.len());
+        convert.expect("a loop").call(halves.as_mut_ptr().cast(), &[argument; 4], 0, numbers.len());
     }
     for (number, got) in numbers.into_iter().zip(halves) {
         assert_eq!(got.to_bits(), nearest(number).to_bits(), "{number:e}");

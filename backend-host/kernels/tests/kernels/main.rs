@@ -2,6 +2,7 @@
 
 mod arrays;
 mod bfloat16;
+mod blocks;
 mod divide;
 mod edges;
 mod elementwise;

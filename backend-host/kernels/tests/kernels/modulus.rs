@@ -9,7 +9,7 @@ fn modulus<T: Element, R: Element + Default>(numbers: &[T]) -> Vec<R> {
     let mut values = vec![R::default(); numbers.len()];
     let argument = numbers.as_ptr().cast();
     // SAFETY: as many values as numbers.
-    unsafe { (kernel.run)(values.as_mut_ptr().cast(), &[argument; 4], 0, numbers.len()) };
+    unsafe { kernel.run.call(values.as_mut_ptr().cast(), &[argument; 4], 0, numbers.len()) };
     values
 }
 

@@ -15,7 +15,7 @@ fn run<T: Element + Default>(x: &[T], exponent: &[T]) -> Vec<T> {
     let kernel = kernel(Function::Binary(BinaryFunction::Power), T::DTYPE).expect("a loop");
     let arguments = [x_start, exponents, x_start, x_start];
     // SAFETY: as many elements as the loop is told, the value apart from the arguments.
-    unsafe { (kernel.run)(value.as_mut_ptr().cast(), &arguments, repeated, x.len()) };
+    unsafe { kernel.run.call(value.as_mut_ptr().cast(), &arguments, repeated, x.len()) };
     value
 }
 

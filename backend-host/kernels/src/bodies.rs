@@ -1,0 +1,158 @@
+//! Bodies of loops: what writes the values of a function of elements.
+
+#[cfg(doc)]
+use super::blocks::Blocks;
+use super::blocks::{Buffer, count};
+#[cfg(doc)]
+use super::multiversion::Loop;
+use super::multiversion::{elements, places};
+use std::mem::MaybeUninit;
+
+/// Defines bodies of loops that write the values of a function of arguments' elements, for each number of
+/// arguments one of a loop over blocks and one of a loop over elements.
+macro_rules! bodies {
+    ($($map:ident $step:ident: $($index:literal $x:ident $X:ident),*;)*) => {
+        $(
+            /// The body of a loop over blocks.
+            ///
+            /// # Safety
+            /// See [`Blocks`]; the elements must be of the types of the function.
+            #[inline(always)]
+            pub(super) unsafe fn $map<$($X: Copy,)* V: Copy>(
+                value: *mut u8,
+                arguments: &[*const u8; 4],
+                repeated: u32,
+                blocks: usize,
+                apply: impl Fn($($X),*) -> V,
+            ) {
+                let count = const { count(&[size_of::<V>(), $(size_of::<$X>()),*]) };
+                let step = |argument: u32| if repeated >> argument & 1 == 0 { count } else { 0 };
+                $(let mut $x = (arguments[$index].cast::<$X>(), step($index));)*
+                let mut value = value.cast::<V>();
+                for _ in 0..blocks {
+                    // Copies that the compiler keeps in registers.
+                    let mut values = Buffer::EMPTY;
+                    let to = values.0.as_mut_ptr().cast::<V>();
+                    // SAFETY: passed on to the caller: a block of each operand; the last steps
+                    // end behind the last elements.
+                    unsafe {
+                        $(
+                            let mut buffer = Buffer::EMPTY;
+                            $x.0.copy_to_nonoverlapping(buffer.0.as_mut_ptr().cast(), count);
+                            $x.0 = $x.0.add($x.1);
+                            let $x = buffer.0.as_ptr().cast::<$X>();
+                        )*
+                        for index in 0..count {
+                            to.add(index).write(apply($($x.add(index).read()),*));
+                        }
+                        value.copy_from_nonoverlapping(to, count);
+                        value = value.add(count);
+                    }
+                }
+            }
+
+            /// The body of a loop over elements, for all combinations of repeated arguments.
+            ///
+            /// # Safety
+            /// See [`Loop`]; the elements must be of the types of the function.
+            #[inline(always)]
+            pub(super) unsafe fn $step<$($X: Copy,)* V>(
+                value: *mut u8,
+                arguments: &[*const u8; 4],
+                repeated: u32,
+                length: usize,
+                apply: impl Fn($($X),*) -> V,
+            ) {
+                let step = |argument: u32| usize::from(repeated >> argument & 1 == 0);
+                $(let mut $x = (arguments[$index].cast::<$X>(), step($index));)*
+                let mut value = value.cast::<V>();
+                for _ in 0..length {
+                    // SAFETY: passed on to the caller; elements are read before their place is
+                    // written, and the last steps end behind the last elements.
+                    unsafe {
+                        value.write(apply($($x.0.read()),*));
+                        value = value.add(1);
+                        $($x.0 = $x.0.add($x.1);)*
+                    }
+                }
+            }
+        )*
+    };
+}
+
+bodies! {
+    map_single step_single: 0 x X;
+    map_pairs step_pairs: 0 x X, 1 y Y;
+    map_triples step_triples: 0 x X, 1 y Y, 2 z Z;
+    map_quadruples step_quadruples: 0 x X, 1 y Y, 2 z Z, 3 w W;
+}
+
+/// Defines bodies of loops over arrays, one for each number of arguments.
+macro_rules! array_bodies {
+    ($($zip:ident: $($index:literal $x:ident $X:ident),*;)*) => {
+        $(
+            /// The body of a loop over arrays.
+            ///
+            /// # Safety
+            /// See [`Loop`]; the elements must be of the types of the function, no argument repeated, and all
+            /// apart from the value.
+            #[inline(always)]
+            pub(super) unsafe fn $zip<$($X: Copy,)* V: Copy>(
+                value: *mut u8,
+                arguments: &[*const u8; 4],
+                length: usize,
+                apply: impl Fn($($X),*) -> V,
+            ) {
+                // As arguments of a function the slices are known to be apart.
+                #[inline(always)]
+                fn zip<$($X: Copy,)* V: Copy>(
+                    value: &mut [MaybeUninit<V>],
+                    $($x: &[$X],)*
+                    apply: impl Fn($($X),*) -> V,
+                ) {
+                    $(let $x = &$x[..value.len()];)*
+                    for (index, value) in value.iter_mut().enumerate() {
+                        value.write(apply($($x[index]),*));
+                    }
+                }
+                // SAFETY: passed on to the caller.
+                let value = unsafe { places(value, length) };
+                // SAFETY: as above.
+                $(let $x = unsafe { elements::<$X>(arguments[$index], length) };)*
+                zip(value, $($x,)* apply);
+            }
+        )*
+    };
+}
+
+array_bodies! {
+    zip_single: 0 x X;
+    zip_pairs: 0 x X, 1 y Y;
+}
+
+/// As [`map_pairs`], with a loop of its own for each argument that is repeated, which the compiler sees to be
+/// one number.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn map_numbers<X: Copy, Y: Copy, V: Copy>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    repeated: u32,
+    blocks: usize,
+    apply: impl Fn(X, Y) -> V,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        if repeated & 3 == 1 {
+            let number = arguments[0].cast::<X>().read();
+            map_single(value, &[arguments[1]; 4], 0, blocks, |y| apply(number, y));
+        } else if repeated & 3 == 2 {
+            let number = arguments[1].cast::<Y>().read();
+            map_single(value, arguments, 0, blocks, |x| apply(x, number));
+        } else {
+            map_pairs(value, arguments, repeated, blocks, apply);
+        }
+    }
+}
