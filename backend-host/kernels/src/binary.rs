@@ -26,6 +26,17 @@ trait Code<T: Number, F: Binary<T>> {
     fn select() -> Option<Loop>;
 }
 
+/// As [`Vector`], by blocks of complex numbers, too: few enough steps for the compiler to see what is
+/// alike in them.
+struct Arithmetic;
+
+impl<T: Number, F: Binary<T>> Code<T, F> for Arithmetic {
+    const FORM: Form = Form::Blocks;
+    fn select() -> Option<Loop> {
+        select_wide::<T, F>()
+    }
+}
+
 /// As [`Vector`], and processors have faster instructions for one number than for a vector of them.
 struct ByNumber;
 
@@ -204,9 +215,9 @@ macro_rules! functions {
 }
 
 functions! {
-    Add Vector Own { every |x, y| x.add(y); }
-    Subtract Vector Own { every |x, y| x.subtract(y); }
-    Multiply Vector Own { every |x, y| x.multiply(y); }
+    Add Arithmetic Own { every |x, y| x.add(y); }
+    Subtract Arithmetic Own { every |x, y| x.subtract(y); }
+    Multiply ByNumber Own { every |x, y| x.multiply(y); }
     Divide ByNumber Own { every |x, y| x.divide(y); }
     FloorDivide Stepped Own { every |x, y| x.floor_divide(y); }
     Remainder Stepped Own { every |x, y| x.remainder(y); }

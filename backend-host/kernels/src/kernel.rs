@@ -1,7 +1,7 @@
 //! The loop of any function, and those of the functions of three and four elements.
 
 use super::blocks::{Form, Routine};
-use super::bodies::{map_quadruples, map_triples, step_quadruples, step_triples};
+use super::bodies::{map_pairs, map_quadruples, map_triples, step_quadruples, step_triples};
 #[cfg(doc)]
 use super::multiversion::Loop;
 use super::multiversion::select_blocks;
@@ -71,8 +71,17 @@ unsafe fn combination_body<T: Number>(
     repeated: u32,
     blocks: usize,
 ) {
-    // SAFETY: passed on to the caller.
-    unsafe { map_quadruples(value, arguments, repeated, blocks, T::linear_combination) }
+    // SAFETY: passed on to the caller; what is repeated is a block.
+    unsafe {
+        // The usual case: numbers times arrays. Of the largest type no vectors would be made.
+        if const { size_of::<T>() < 16 } && repeated == 0b0101 {
+            let [a, x, b, y] = *arguments;
+            let (a, b) = (a.cast::<T>().read(), b.cast::<T>().read());
+            let combine = |x, y| T::linear_combination(a, x, b, y);
+            return map_pairs(value, &[x, y, x, y], 0, blocks, combine);
+        }
+        map_quadruples(value, arguments, repeated, blocks, T::linear_combination);
+    }
 }
 
 /// # Safety

@@ -1,9 +1,10 @@
 //! Loops over contiguous elements, compiled for several levels of the processor, one of which is
 //! chosen when the program runs.
 //!
-//! Arithmetic has two variants, for every processor of the target and for those with AVX2 (of functions of
-//! elements the former is one over elements on x86: see [`super::blocks`]), and comparisons and conversions of floating-point numbers a third for AVX-512, which round alike:
-//! fused multiply-add stays off. Elementary functions rely on fused multiply-add and
+//! Arithmetic has two variants, for every processor of the target and for those with AVX2. Of functions of
+//! elements the former is on x86 a loop over elements, and the latter one over blocks: see
+//! [`super::blocks`]. Comparisons and conversions of floating-point numbers have a third for AVX-512. All
+//! round alike: fused multiply-add stays off. Elementary functions rely on fused multiply-add and
 //! have variants for AVX2 and AVX-512, which round alike as well.
 
 /// A loop over contiguous elements: value, arguments, a bit for each argument that is one
