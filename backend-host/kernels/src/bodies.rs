@@ -87,47 +87,56 @@ bodies! {
     map_quadruples step_quadruples: 0 x X, 1 y Y, 2 z Z, 3 w W;
 }
 
-/// Defines bodies of loops over arrays, one for each number of arguments.
-macro_rules! array_bodies {
-    ($($zip:ident: $($index:literal $x:ident $X:ident),*;)*) => {
-        $(
-            /// The body of a loop over arrays.
-            ///
-            /// # Safety
-            /// See [`Loop`]; the elements must be of the types of the function, no argument repeated, and all
-            /// apart from the value.
-            #[inline(always)]
-            pub(super) unsafe fn $zip<$($X: Copy,)* V: Copy>(
-                value: *mut u8,
-                arguments: &[*const u8; 4],
-                length: usize,
-                apply: impl Fn($($X),*) -> V,
-            ) {
-                // As arguments of a function the slices are known to be apart.
-                #[inline(always)]
-                fn zip<$($X: Copy,)* V: Copy>(
-                    value: &mut [MaybeUninit<V>],
-                    $($x: &[$X],)*
-                    apply: impl Fn($($X),*) -> V,
-                ) {
-                    $(let $x = &$x[..value.len()];)*
-                    for (index, value) in value.iter_mut().enumerate() {
-                        value.write(apply($($x[index]),*));
-                    }
-                }
-                // SAFETY: passed on to the caller.
-                let value = unsafe { places(value, length) };
-                // SAFETY: as above.
-                $(let $x = unsafe { elements::<$X>(arguments[$index], length) };)*
-                zip(value, $($x,)* apply);
-            }
-        )*
-    };
+/// The body of a loop over an array.
+///
+/// # Safety
+/// See [`Loop`]; the elements must be of the types of the function, the argument not repeated, and apart from
+/// the value.
+#[inline(always)]
+pub(super) unsafe fn zip_single<X: Copy, V: Copy>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    length: usize,
+    apply: impl Fn(X) -> V,
+) {
+    // As arguments of a function the slices are known to be apart.
+    #[inline(always)]
+    fn zip<X: Copy, V: Copy>(value: &mut [MaybeUninit<V>], x: &[X], apply: impl Fn(X) -> V) {
+        for (value, &x) in value.iter_mut().zip(x) {
+            value.write(apply(x));
+        }
+    }
+    // SAFETY: passed on to the caller.
+    unsafe { zip(places(value, length), elements(arguments[0], length), apply) }
 }
 
-array_bodies! {
-    zip_single: 0 x X;
-    zip_pairs: 0 x X, 1 y Y;
+/// The same for two arguments.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn zip_pairs<X: Copy, Y: Copy, V: Copy>(
+    value: *mut u8,
+    arguments: &[*const u8; 4],
+    length: usize,
+    apply: impl Fn(X, Y) -> V,
+) {
+    #[inline(always)]
+    fn zip<X: Copy, Y: Copy, V: Copy>(
+        value: &mut [MaybeUninit<V>],
+        x: &[X],
+        y: &[Y],
+        apply: impl Fn(X, Y) -> V,
+    ) {
+        for ((value, &x), &y) in value.iter_mut().zip(x).zip(y) {
+            value.write(apply(x, y));
+        }
+    }
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let (x, y) = (elements(arguments[0], length), elements(arguments[1], length));
+        zip(places(value, length), x, y, apply);
+    }
 }
 
 /// As [`map_pairs`], with a loop of its own for each argument that is repeated, which the compiler sees to be
