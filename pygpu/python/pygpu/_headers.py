@@ -37,19 +37,28 @@ _ANY_INCLUDE = re.compile(r"#\s*include\b")
 _OF_C = {
     "cassert": "assert.h",
     "cfloat": "float.h",
+    "cinttypes": "inttypes.h",
     "climits": "limits.h",
-    "cmath": "math.h",
-    "cstddef": "stddef.h",
-    "cstdint": "stdint.h",
-    "cstdio": "stdio.h",
-    "cstdlib": "stdlib.h",
-    "cstring": "string.h",
     "ctime": "time.h",
-    "inttypes.h": "stdint.h",
 }
 
 # Headers of C++ that NVIDIA's package has for kernels, in a namespace of its own. AMD's has none.
-_OF_STD = frozenset({"limits", "type_traits", "utility"})
+_OF_STD = frozenset(
+    {
+        "array",
+        "functional",
+        "initializer_list",
+        "iterator",
+        "limits",
+        "numeric",
+        "optional",
+        "ratio",
+        "tuple",
+        "type_traits",
+        "utility",
+        "variant",
+    }
+)
 _STD_TEXT = """#ifdef __HIP__
 #error "the run-time compiler of HIP has no header {name}"
 #else
@@ -60,16 +69,55 @@ using namespace cuda::std;
 #endif
 """
 
+# Headers of what kernels can't use, which programs include for the host's functions or by habit.
+_OF_HOST = frozenset(
+    {
+        "algorithm",
+        "ctype.h",
+        "cctype",
+        "cerrno",
+        "chrono",
+        "deque",
+        "errno.h",
+        "exception",
+        "fstream",
+        "iomanip",
+        "ios",
+        "iostream",
+        "istream",
+        "list",
+        "map",
+        "memory",
+        "mutex",
+        "omp.h",
+        "ostream",
+        "pthread.h",
+        "queue",
+        "random",
+        "set",
+        "signal.h",
+        "sstream",
+        "stack",
+        "stdexcept",
+        "string",
+        "sys/time.h",
+        "thread",
+        "typeinfo",
+        "unistd.h",
+        "unordered_map",
+        "unordered_set",
+        "vector",
+    }
+)
+
 # What the run-time compilers have built in, for which programs include these out of habit.
 _BUILT_IN = frozenset(
     {
-        "cuda.h",
         "cuda_runtime.h",
         "cuda_runtime_api.h",
         "device_functions.h",
         "device_launch_parameters.h",
         "driver_types.h",
-        "math_constants.h",
         "math_functions.h",
         "surface_functions.h",
         "surface_types.h",
@@ -90,6 +138,8 @@ _PACKAGES = (
     ("cub/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
     ("thrust/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
     ("cuda/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("nv/", "cuda_cccl", "nvidia-cuda-cccl-cu12"),
+    ("crt/", "cuda_nvcc", "nvidia-cuda-nvcc-cu12"),
     ("", "cuda_runtime", "nvidia-cuda-runtime-cu12"),
 )
 
@@ -102,6 +152,7 @@ _OF_NVIDIA: tuple[str, ...] = (
     "driver_",
     "math_",
     "mma.h",
+    "nv/",
     "sm_",
 )
 _OF_NVIDIA += ("surface_", "texture_", "thrust/", "vector_")
@@ -115,9 +166,15 @@ _UNASKED = {
     "math.h": r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)"
     r"|INFINITY|NAN|HUGE_VALF?|float_t|double_t",
     "assert.h": r"assert",
-    "stddef.h": r"NULL|offsetof",
+    "stddef.h": r"NULL|offsetof|ptrdiff_t",
+    "math_constants.h": r"CUDART_\w+",
+    "sys/types.h": r"u_(?:char|short|int|long|int(?:8|16|32|64)_t)|ssize_t|off_t",
 }
 _STD = re.compile(r"\bstd\s*::")
+# The headers of C++ that nvcc includes unasked.
+UNASKED_OF_STD = ("cmath", "cstddef", "cstdint", "cstdlib", "cstring")
+# A word that C++17 keeps and gives no meaning, and which compilers refuse.
+_REGISTER = re.compile(r"\bregister\b")
 _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
 
 _MISSING = re.compile(
@@ -170,9 +227,14 @@ def unasked(source: str) -> list[str]:
 
 
 def may_need_std(source: str, folders: Sequence[str]) -> bool:
-    """Whether a text, or a header of its own in a folder, may use functions of ``<cmath>``, which
-    nvcc includes unasked, too. The run-time compilers of GPUs have no such header."""
+    """Whether a text, or a header of its own in a folder, may use ``std``, of which nvcc includes a
+    part unasked."""
     return bool(folders) or _STD.search(code_of(source)) is not None
+
+
+def has_register(source: str) -> bool:
+    """Whether a text may declare variables as ``register``."""
+    return _REGISTER.search(code_of(source)) is not None
 
 
 def _types(code: str) -> Iterator[tuple[str, list[str]]]:
@@ -187,7 +249,9 @@ _TEXTS: dict[str, str | None] = {}
 
 def _own(name: str) -> str | None:
     """The text of a header of this package, with those in it that it includes."""
-    if "/" in name:
+    if name in _OF_HOST:
+        return ""
+    if "/" in name and name != "sys/types.h":
         return None
     if name in _OF_STD:
         return _STD_TEXT.format(name=name)
@@ -292,7 +356,9 @@ def vendor_folders(source: str) -> list[str]:
     names = of_vendor(source)
     if not names:
         return []
-    folders = map(vendor_folder, [*names, "cuda_runtime.h"])
+    # What NVIDIA's headers include lies in other packages.
+    behind = ("cuda_runtime.h", "nv/target", "crt/host_defines.h")
+    folders = map(vendor_folder, [*names, *behind])
     return list(dict.fromkeys(folder for folder in folders if folder is not None))
 
 

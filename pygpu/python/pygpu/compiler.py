@@ -131,8 +131,10 @@ def compile(
     flags = _nvcc.without_host_options(flags)
     on_host = _core.runs_kernels_on_host()
     unasked = "".join(f"#include <{name}>\n" for name in _headers.unasked(source))
-    if on_host and _headers.may_need_std(source, folders):
-        unasked += "#include <cmath>\n"
+    if _headers.may_need_std(source, folders):
+        unasked += "".join(f"#include <{name}>\n" for name in _headers.UNASKED_OF_STD)
+    if _headers.has_register(source):
+        unasked += "#define register\n"
     text = source
     if not on_host:
         text = _headers.insert(source, _FILE, folders)
@@ -170,7 +172,7 @@ def compile(
     elif folders or _headers.has_includes(text):
         flags += _headers.search_options([*folders, *_headers.vendor_folders(text)])
     try:
-        result, log = _core.compile_source(text, _FILE, flags)
+        result, log = _compiled(text, flags)
     except CompileError as error:
         command = [f"--{target}", *flags, _FILE]
         log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail))))
@@ -185,6 +187,21 @@ def compile(
         (folder / f"kernel.{target}").write_bytes(result)
         print(f"*** compiler output in {folder}")
     return result
+
+
+def _compiled(text: str, flags: list[str]) -> tuple[bytes, str]:
+    """Compiles a text. Where NVIDIA's compiler refuses functions and variables for the host, which
+    nvcc leaves out of the device's code, they are compiled for the device."""
+    for_device = "-default-device"
+    try:
+        return _core.compile_source(text, _FILE, flags)
+    except CompileError as error:
+        if for_device not in (error.detail or "") or for_device in flags:
+            raise
+        try:
+            return _core.compile_source(text, _FILE, [*flags, for_device])
+        except CompileError:
+            raise error from None
 
 
 def _texts(name: str, values: Any) -> list[str]:

@@ -109,7 +109,7 @@ __global__ void k(uint8_t *small, uint64_t *large, double_t *real) {
     assert (small, large, real) == (255, 2**31 + 2**32 - 2, np.pi + 2**-23 + 1)
 
 
-@pytest.mark.skipif(BACKEND != "host", reason="the compilers of GPUs have no std::sqrt")
+@pytest.mark.skipif(BACKEND != "host", reason="GPUs' compilers make no constant of bits")
 def test_what_nvcc_takes_in_headers_of_programs(tmp_path):
     # nvcc includes <cmath> and <stddef.h> unasked, and takes bits of constants for constants.
     (tmp_path / "own.h").write_text("""

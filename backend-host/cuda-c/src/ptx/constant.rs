@@ -65,7 +65,7 @@ fn operator(left: &[Token]) -> Option<(&'static str, u8)> {
     OPERATORS.into_iter().find(|it| is_here(it.0))
 }
 
-/// `a ? b : c`, or what binds stronger.
+/// `a ? b : c`, or what binds stronger. What is chosen keeps its sign.
 fn choice(left: &mut &[Token], depth: usize) -> Result<Number, String> {
     let condition = binary(left, 0, depth)?;
     if mark(left, 0) != Some('?') {
@@ -78,8 +78,7 @@ fn choice(left: &mut &[Token], depth: usize) -> Result<Number, String> {
     }
     *left = &left[1..];
     let second = choice(left, deeper(depth)?)?;
-    let bits = if condition.bits != 0 { first.bits } else { second.bits };
-    Ok(Number { bits, is_unsigned: first.is_unsigned || second.is_unsigned })
+    Ok(if condition.bits != 0 { first } else { second })
 }
 
 fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, String> {

@@ -1,17 +1,23 @@
 #ifndef PYGPU_STDINT_H
 #define PYGPU_STDINT_H
-#ifndef __HIP__ // where they are built in
+// Where NVIDIA's headers of C++ are, the types are theirs, which differ in what 64 bits are made of. The name is a
+// macro: it is no header that a program asks for.
+#define PYGPU_NVIDIAS_CSTDINT <cuda/std/cstdint>
+#if defined(__CUDACC_RTC__) && !defined(__GPUARRAY_DOUBLE__) && __has_include(PYGPU_NVIDIAS_CSTDINT)
+#include PYGPU_NVIDIAS_CSTDINT
+#else
 typedef signed char int8_t;
 typedef short int16_t;
-typedef int int32_t;
-typedef long int64_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
+#ifndef __HIP__ // where they are built in
+typedef int int32_t;
+typedef long int64_t;
 typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
+#endif
 typedef long intptr_t;
 typedef unsigned long uintptr_t;
-#endif
 #define INT8_MIN (-128)
 #define INT8_MAX 127
 #define UINT8_MAX 255
@@ -24,4 +30,5 @@ typedef unsigned long uintptr_t;
 #define INT64_MIN (-9223372036854775807l - 1)
 #define INT64_MAX 9223372036854775807l
 #define UINT64_MAX 18446744073709551615ul
+#endif
 #endif

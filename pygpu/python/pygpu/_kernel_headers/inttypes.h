@@ -1,0 +1,22 @@
+#ifndef PYGPU_INTTYPES_H
+#define PYGPU_INTTYPES_H
+#include "stdint.h"
+#define PRId8 "d"
+#define PRIi8 "i"
+#define PRIu8 "u"
+#define PRIx8 "x"
+#define PRId16 "d"
+#define PRIi16 "i"
+#define PRIu16 "u"
+#define PRIx16 "x"
+#define PRId32 "d"
+#define PRIi32 "i"
+#define PRIu32 "u"
+#define PRIx32 "x"
+#define PRIX32 "X"
+#define PRId64 "ld"
+#define PRIi64 "li"
+#define PRIu64 "lu"
+#define PRIx64 "lx"
+#define PRIX64 "lX"
+#endif
