@@ -157,6 +157,9 @@ def compile(
             text = _headers.with_visible_references(text)
     elif backend == "hip" and _headers.names_textures(source):
         references = f"#include <{_headers.TEXTURES}>\n"
+    vendors = () if on_host or not _headers.has_includes(text) else _headers.vendor_folders(text)
+    if vendors:
+        unasked = f"#define PYGPU_NVIDIAS_HEADERS\n{unasked}"
     folder = _kept(source) if keep else None
     # A debugger shows the lines of a file that is there.
     file = folder / _FILE if folder is not None and on_host else _FILE
@@ -170,7 +173,7 @@ def compile(
     if on_host:
         flags += [*(f"-I{folder}" for folder in folders), f"-idirafter{_headers.FOLDER}"]
     elif folders or _headers.has_includes(text):
-        flags += _headers.search_options([*folders, *_headers.vendor_folders(text)])
+        flags += _headers.search_options([*folders, *vendors])
     try:
         result, log = _compiled(text, flags)
     except CompileError as error:

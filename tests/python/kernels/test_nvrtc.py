@@ -61,6 +61,7 @@ __global__ void k(float *x) { assert(x[0] < FLT_MAX); std::memset(x, 0, 4); }
 VERSION = f"#include <cuda.h>\n#if CUDA_VERSION < 9000\n#error old\n#endif\n{KERNEL}"
 
 
+@pytest.mark.filterwarnings("ignore:The CUDA compiler succeeded")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_for_nvcc(name):
     assert SourceModule(TEXTS[name]).get_function("k")

@@ -90,6 +90,8 @@ fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, Stri
         // A number that is shifted keeps its sign, or its lack of one.
         let is_unsigned = match operator {
             "<<" | ">>" => value.is_unsigned,
+            // A remainder is one of numbers without signs, as a GPU's has been seen to be.
+            "%" => true,
             _ => value.is_unsigned || other.is_unsigned,
         };
         let order = if is_unsigned { (a as u64).cmp(&(b as u64)) } else { a.cmp(&b) };
@@ -120,8 +122,7 @@ fn binary(left: &mut &[Token], weakest: u8, depth: usize) -> Result<Number, Stri
             "-" => a.wrapping_sub(b),
             "*" => a.wrapping_mul(b),
             _ if b == 0 => return Err("divides by zero in a constant".into()),
-            "%" if is_unsigned => (a as u64 % b as u64) as i64,
-            "%" => a.wrapping_rem(b),
+            "%" => (a as u64 % b as u64) as i64,
             _ if is_unsigned => (a as u64 / b as u64) as i64,
             _ => a.wrapping_div(b),
         };

@@ -1,5 +1,9 @@
 #ifndef PYGPU_LIMITS_H
 #define PYGPU_LIMITS_H
+#define PYGPU_NVIDIAS_CLIMITS <cuda/std/climits>
+#if defined(PYGPU_NVIDIAS_HEADERS) && __has_include(PYGPU_NVIDIAS_CLIMITS)
+#include PYGPU_NVIDIAS_CLIMITS
+#else
 #define CHAR_BIT 8
 #define SCHAR_MIN (-128)
 #define SCHAR_MAX 127
@@ -18,4 +22,5 @@
 #define LLONG_MIN (-9223372036854775807ll - 1)
 #define LLONG_MAX 9223372036854775807ll
 #define ULLONG_MAX 18446744073709551615ull
+#endif
 #endif

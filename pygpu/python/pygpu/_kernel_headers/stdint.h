@@ -1,9 +1,9 @@
 #ifndef PYGPU_STDINT_H
 #define PYGPU_STDINT_H
-// Where NVIDIA's headers of C++ are, the types are theirs, which differ in what 64 bits are made of. The name is a
-// macro: it is no header that a program asks for.
+// In a text with headers of NVIDIA's the types are those of its headers of C++, which differ in what 64 bits are
+// made of. The name is a macro: it is no header that a program asks for.
 #define PYGPU_NVIDIAS_CSTDINT <cuda/std/cstdint>
-#if defined(__CUDACC_RTC__) && !defined(__GPUARRAY_DOUBLE__) && __has_include(PYGPU_NVIDIAS_CSTDINT)
+#if defined(PYGPU_NVIDIAS_HEADERS) && __has_include(PYGPU_NVIDIAS_CSTDINT)
 #include PYGPU_NVIDIAS_CSTDINT
 #else
 typedef signed char int8_t;
