@@ -31,6 +31,18 @@ const LANGUAGE: [&str; 10] = [
     "__syncthreads",
 ];
 
+/// What the lanes of scans exchange their sums with, 32 at a time: one wavefront, or half of one.
+const LANES: [&str; 5] = [
+    "__ATOMIC_ACQUIRE",
+    "__ATOMIC_RELEASE",
+    "__builtin_amdgcn_ds_bpermute",
+    "__builtin_amdgcn_fence",
+    "__builtin_amdgcn_wave_barrier",
+];
+
+/// Our names of these 32 neighbours, and the scope of their fence.
+const NEIGHBOURS: [&str; 3] = ["warp", "warps", "wavefront"];
+
 /// All builtin operations after preprocessing with the macros that hipRTC has.
 fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
@@ -72,10 +84,11 @@ fn is_word(it: char) -> bool {
 fn nothing_depends_on_the_vendor_or_the_width_of_a_wavefront() {
     let text = text();
     let words: BTreeSet<&str> = text.split(|it| !is_word(it)).collect();
-    // Names with two underscores in front are the compilers': the language's alone are used.
-    let reserved: Vec<_> = words.iter().filter(|it| it.starts_with("__")).copied().collect();
-    assert_eq!(reserved, LANGUAGE);
-    for word in words.iter().filter(|it| !LANGUAGE.contains(it)) {
+    // Names with two underscores in front are the compilers': the language's alone are used, and those
+    // for exchanges of lanes.
+    let reserved: BTreeSet<_> = words.iter().filter(|it| it.starts_with("__")).copied().collect();
+    assert_eq!(reserved, LANGUAGE.into_iter().chain(LANES).collect());
+    for word in words.difference(&reserved).filter(|it| !NEIGHBOURS.contains(it)) {
         let lower = word.to_ascii_lowercase();
         for part in ["warp", "wave", "shfl", "ballot", "cuda", "nvvm", "ptx", "atomic"] {
             assert!(!lower.contains(part), "{word}");
