@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from device import BACKEND
 
-from pygpu import _core, driver
+from pygpu import _core, _headers, driver
 from pygpu.compiler import SourceModule, compile
 
 KERNEL = "__global__ void k(int *x) { x[0] = 1; }"
@@ -125,3 +125,15 @@ def test_an_error_beside_functions_for_the_host_is_shown(nvrtc, monkeypatch):
     monkeypatch.setattr(_core, "compile_source", nvrtc)
     with pytest.raises(driver.CompileError, match=r"kernel.cu\(2\): error: .*nothing_here"):
         compile("int main() { return 0; }\n__global__ void k() { nothing_here(); }")
+
+
+def test_the_constants_are_those_of_the_host():
+    # One text for the compilers of GPUs, one in the crate for the host's.
+    file = Path(__file__).parents[3] / "backend-host/cuda-c/include/math_constants.h"
+    define = "#define CUDART_"
+    ours, hosts = (
+        [line for line in path.read_text().splitlines() if line.startswith(define)]
+        for path in (_headers.FOLDER / "math_constants.h", file)
+    )
+    assert ours == hosts
+    assert len(ours) > 90
