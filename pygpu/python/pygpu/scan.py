@@ -232,11 +232,13 @@ class _ScanKernel:
     def _check(self, name: str, array: Any) -> None:
         if not isinstance(array, gpuarray.GPUArray):
             raise TypeError(f"{name} is of type {type(array).__name__}; a GPUArray is needed")
+        if array.dtype == self.dtype:
+            return
         wrong = f"{name} has dtype {array.dtype}; the scan is one of {self.dtype}"
         if array.dtype.itemsize != self.dtype.itemsize:
             raise TypeError(f"{wrong}, and only dtypes of one size stand for one another")
         alignment = self.dtype.alignment
-        if array.dtype != self.dtype and any(it % alignment for it in (array.ptr, *array.strides)):
+        if any(it % alignment for it in (array.ptr, *array.strides)):
             raise TypeError(f"{wrong}, whose elements lie at multiples of {alignment} bytes")
 
     def __call__(
