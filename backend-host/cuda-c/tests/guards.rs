@@ -8,8 +8,8 @@ mod maker;
 mod units;
 
 use cuda_c::{Compiler, Kernel, Language, Optimization, Schedule, Shape, Source};
-use maker::{Maker, Random};
-use units::pointer;
+use maker::Maker;
+use units::{Random, pointer};
 
 /// Elements that each thread writes, and elements that are read.
 const OWN: usize = 4;

@@ -8,7 +8,7 @@ mod units;
 use cuda_c::{Kernel, Language, Schedule, Shape};
 use std::ffi::c_void;
 use std::sync::Arc;
-use units::load_in;
+use units::{Random, load_in};
 
 /// Instructions are three numbers: what to do, and two parameters.
 const TEXT: &str = r#"
@@ -222,18 +222,6 @@ impl Model {
             self.results[thread] = self.own[thread];
         }
         self.results
-    }
-}
-
-/// Numbers that look random: xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
     }
 }
 

@@ -18,9 +18,10 @@ mod tree;
 mod units;
 
 use cuda_c::{Compiler, Kernel, Language, Library, Optimization, Schedule, Shape, Source};
-use kernel::{Maker, Random};
+use kernel::Maker;
 use std::ffi::c_void;
 use tree::Tree;
+use units::Random;
 
 /// Runs a kernel, and returns what it has written: a number for each thread, and for each element of the data.
 fn run(kernel: &Kernel, shape: &Shape, schedule: &Schedule, numbers: [i32; 2]) -> Vec<i32> {

@@ -172,7 +172,7 @@ _UNASKED = {
 }
 _STD = re.compile(r"\bstd\s*::")
 # The headers of C++ that nvcc includes unasked.
-UNASKED_OF_STD = ("cmath", "cstddef", "cstdint", "cstdlib", "cstring")
+_UNASKED_OF_STD = ["cmath", "cstddef", "cstdint", "cstdlib", "cstring"]
 # A word that C++17 keeps and gives no meaning, and which compilers refuse.
 _REGISTER = re.compile(r"\bregister\b")
 _TYPEDEF = re.compile(r"\btypedef\s+([\w\s]+?)\s+(\w+)\s*;")
@@ -213,28 +213,23 @@ def with_visible_references(source: str) -> str:
     return source
 
 
-def unasked(source: str) -> list[str]:
-    """Returns the headers that nvcc includes unasked and whose names a text uses. A text that makes
-    another type of such a name, which nvcc refuses, is without the header."""
+def unasked(source: str, folders: Sequence[str]) -> str:
+    """Returns what nvcc has in front of a program unasked, as far as a text may use it; headers of
+    its own in ``folders`` may use any of ``std``. A text that makes another type of a name in a
+    header, which nvcc refuses, is without that header."""
     code = code_of(source)
     own = dict(_types(code))
-    return [
-        header
-        for header, names in _UNASKED.items()
-        if re.search(rf"\b(?:{names})\b", code)
-        and all(own.get(name, words) == words for name, words in _types(_own(header) or ""))
+    headers = [it for it, names in _UNASKED.items() if re.search(rf"\b(?:{names})\b", code)]
+    if folders or _STD.search(code):
+        headers += _UNASKED_OF_STD
+    lines = [
+        f"#include <{header}>\n"
+        for header in headers
+        if all(own.get(name, words) == words for name, words in _types(_own(header) or ""))
     ]
-
-
-def may_need_std(source: str, folders: Sequence[str]) -> bool:
-    """Whether a text, or a header of its own in a folder, may use ``std``, of which nvcc includes a
-    part unasked."""
-    return bool(folders) or _STD.search(code_of(source)) is not None
-
-
-def has_register(source: str) -> bool:
-    """Whether a text may declare variables as ``register``."""
-    return _REGISTER.search(code_of(source)) is not None
+    if _REGISTER.search(code):
+        lines.append("#define register\n")
+    return "".join(lines)
 
 
 def _types(code: str) -> Iterator[tuple[str, list[str]]]:
@@ -251,13 +246,12 @@ def _own(name: str) -> str | None:
     """The text of a header of this package, with those in it that it includes."""
     if name in _OF_HOST:
         return ""
-    if "/" in name and name != "sys/types.h":
-        return None
     if name in _OF_STD:
         return _STD_TEXT.format(name=name)
-    path = FOLDER / _OF_C.get(name, name)
     if name not in _TEXTS:
-        _TEXTS[name] = _INCLUDE.sub(_nested, path.read_text()) if path.is_file() else None
+        path = FOLDER / _OF_C.get(name, name)
+        is_own = ".." not in path.parts and path.is_relative_to(FOLDER) and path.is_file()
+        _TEXTS[name] = _INCLUDE.sub(_nested, path.read_text()) if is_own else None
     return _TEXTS[name]
 
 

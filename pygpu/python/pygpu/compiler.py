@@ -130,11 +130,7 @@ def compile(
         raise Unsupported('run-time compilers make no fat binaries; use target="cubin" or "ptx"')
     flags = _nvcc.without_host_options(flags)
     on_host = _core.runs_kernels_on_host()
-    unasked = "".join(f"#include <{name}>\n" for name in _headers.unasked(source))
-    if _headers.may_need_std(source, folders):
-        unasked += "".join(f"#include <{name}>\n" for name in _headers.UNASKED_OF_STD)
-    if _headers.has_register(source):
-        unasked += "#define register\n"
+    unasked = _headers.unasked(source, folders)
     text = source
     if not on_host:
         text = _headers.insert(source, _FILE, folders)

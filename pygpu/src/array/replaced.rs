@@ -1,7 +1,7 @@
 //! Array objects without memory, and those whose memory or allocator the program has replaced.
 //!
-//! In PyCUDA `gpudata`, `allocator`, `shape` and `strides` are plain attributes. Programs make arrays on a null address, as places
-//! for memory that they assign later, and move arrays to other memory.
+//! In PyCUDA `gpudata`, `allocator`, `shape` and `strides` are plain attributes. Programs make arrays on a null
+//! address, as places for memory that they assign later, and move arrays to other memory.
 
 use super::arguments::parse_new_shape;
 use super::chain::drop_state;

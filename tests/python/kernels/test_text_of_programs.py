@@ -10,7 +10,7 @@ import pytest
 from device import BACKEND, IS_DOUBLE
 
 from pygpu import autoinit, characterize, curandom, driver, gpuarray  # noqa: F401
-from pygpu._headers import unasked
+from pygpu._headers import includes, unasked
 from pygpu._nvcc import without_host_options
 from pygpu.compiler import SourceModule
 
@@ -145,10 +145,15 @@ extern "C" __global__ void k(float *out) {
         ("using uint8_t = unsigned char; uint8_t x;", ["stdint.h"]),
         ("// assert\nint NULLS = M_PIE; // uint8_t", []),
         ('const char *text = "NULL";', []),
+        ("float x = std::sqrt(2.f);", ["cmath", "cstddef", "cstdint", "cstdlib", "cstring"]),
+        (
+            "typedef unsigned long long uint64_t; float x = std::sqrt(2.f);",
+            ["cmath", "cstddef", "cstdlib", "cstring"],
+        ),
     ],
 )
 def test_what_a_program_declares_is_its_own(source, headers):
-    assert unasked(source) == headers
+    assert includes(unasked(source, ())) == headers
 
 
 def test_kernels_draw_from_the_states_of_a_generator():

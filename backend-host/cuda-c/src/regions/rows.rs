@@ -9,7 +9,7 @@ use super::classes::{Class, Sorter};
 use super::lexemes::NONE;
 use super::purity::may_fault;
 use super::statements::{Node, What};
-use super::words::{INDICES, is_integer};
+use super::words::{INDICES, is_integer, is_narrow};
 use std::ops::Range;
 
 /// How an expression changes from a thread to its neighbour.
@@ -351,14 +351,6 @@ fn is_return(node: &Node) -> bool {
         What::Block(nodes) => nodes.len() == 1 && is_return(&nodes[0]),
         _ => false,
     }
-}
-
-/// True for a word of a type that may be too small for a thread's index.
-fn is_narrow(word: &str) -> bool {
-    matches!(
-        word,
-        "bool" | "char" | "short" | "uchar" | "int8_t" | "uint8_t" | "int16_t" | "uint16_t"
-    )
 }
 
 fn is_const(word: &str) -> bool {

@@ -20,6 +20,10 @@ const INTEGERS: [&str; 12] = [
     "uchar",
 ];
 
+/// Of both, words of types that may be too small for a thread's index.
+const NARROW: [&str; 8] =
+    ["bool", "char", "short", "uchar", "int8_t", "uint8_t", "int16_t", "uint16_t"];
+
 const SPECIFIERS: [&str; 7] =
     ["const", "constexpr", "register", "volatile", "struct", "__restrict__", "__restrict"];
 
@@ -193,6 +197,11 @@ pub(super) const INDICES: [&str; 4] = ["threadIdx", "blockIdx", "blockDim", "gri
 /// True for a word of a type that programs cannot define.
 pub(super) fn is_type(word: &str) -> bool {
     TYPES.contains(&word)
+}
+
+/// True for a word of a type that may be too small for a thread's index.
+pub(super) fn is_narrow(word: &str) -> bool {
+    NARROW.contains(&word)
 }
 
 /// True for words that types of integers consist of.

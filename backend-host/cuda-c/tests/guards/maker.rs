@@ -1,18 +1,7 @@
 //! Random kernels without barriers, as text.
 
+use crate::units::Random;
 use std::fmt::Write as _;
-
-/// Numbers that look random: xorshift.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
-}
 
 /// What kernels use; `OWN` is an element that no other thread writes.
 pub(crate) const HEAD: &str = r"

@@ -1,18 +1,7 @@
 //! Random kernels as trees.
 
 use super::tree::{Kind, Statement, Tree, Value};
-
-/// Numbers that look random: xorshift.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
-}
+use crate::units::Random;
 
 /// What a variable may be used for.
 #[derive(Clone, Copy)]

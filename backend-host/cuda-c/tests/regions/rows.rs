@@ -1,8 +1,8 @@
 //! Rows of threads in which an index or a compared value wraps, against what each thread computes alone, in kernels
 //! with a barrier and in those whose threads return.
 
-use super::kernel::Random;
 use super::units;
+use crate::units::Random;
 use cuda_c::{Kernel, Schedule, Shape};
 use std::collections::HashSet;
 use std::ffi::c_void;

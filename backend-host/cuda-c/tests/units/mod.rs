@@ -79,3 +79,15 @@ pub(crate) fn failure(
         other => panic!("{other}"),
     }
 }
+
+/// Numbers that look random: xorshift.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit
+    }
+}
