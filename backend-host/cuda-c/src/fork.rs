@@ -1,7 +1,7 @@
 //! What a forked child has of its parent: neither its threads nor what they held.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -86,26 +86,31 @@ impl<T: Default> OfProcess<T> {
 /// A fork waits for that, though not for ever: systems before glibc 2.36 let no library be closed while they
 /// call what forks call.
 pub(crate) struct NoFork {
-    generation: u32,
+    generation: u64,
 }
 
-/// The threads that keep others from forking, and those that fork.
-static KEEPING: AtomicU32 = AtomicU32::new(0);
+/// How many threads keep others from forking, below the generation of the process that they are in: a
+/// handler of a signal may fork between any two instructions, and what the child then ends has begun in the
+/// parent.
+static KEEPING: AtomicU64 = AtomicU64::new(0);
+const A_GENERATION: u64 = 1 << 32;
+const COUNT_OF_THREADS: u64 = A_GENERATION - 1;
+/// The threads that fork.
 static FORKING: AtomicU32 = AtomicU32::new(0);
 /// Longer than libraries take to be opened.
 const MOST_WAITED: Duration = Duration::from_secs(1);
 
 impl NoFork {
     pub(crate) fn begin() -> NoFork {
-        COUNT.watch();
         WAITING.watch();
         loop {
             // Of two threads, one of which forks, one sees the other.
-            KEEPING.fetch_add(1, Ordering::SeqCst);
+            let keeping =
+                NoFork { generation: KEEPING.fetch_add(1, Ordering::SeqCst) / A_GENERATION };
             if FORKING.load(Ordering::SeqCst) == 0 {
-                return NoFork { generation: generation() };
+                return keeping;
             }
-            KEEPING.fetch_sub(1, Ordering::SeqCst);
+            drop(keeping);
             std::thread::yield_now();
         }
     }
@@ -113,16 +118,17 @@ impl NoFork {
 
 impl Drop for NoFork {
     fn drop(&mut self) {
-        if self.generation == generation() {
-            KEEPING.fetch_sub(1, Ordering::SeqCst);
-        }
+        // In a child nobody keeps it from forking who began in its parent.
+        let _ = KEEPING.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |keeping| {
+            (keeping / A_GENERATION == self.generation).then(|| keeping - 1)
+        });
     }
 }
 
 extern "C" fn wait_for_those() {
     FORKING.fetch_add(1, Ordering::SeqCst);
     let start = Instant::now();
-    while KEEPING.load(Ordering::SeqCst) > 0 && start.elapsed() < MOST_WAITED {
+    while KEEPING.load(Ordering::SeqCst) & COUNT_OF_THREADS > 0 && start.elapsed() < MOST_WAITED {
         std::thread::yield_now();
     }
 }
@@ -133,9 +139,37 @@ extern "C" fn has_forked() {
 
 extern "C" fn is_alone() {
     FORKING.store(0, Ordering::SeqCst);
-    KEEPING.store(0, Ordering::SeqCst);
+    let generation = KEEPING.load(Ordering::SeqCst) / A_GENERATION;
+    KEEPING.store((generation + 1) * A_GENERATION, Ordering::SeqCst);
 }
 
 // SAFETY: atomic variables are written.
 static WAITING: Handlers =
     unsafe { Handlers::new(Some(wait_for_those), Some(has_forked), is_alone) };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a fork leaves behind in the child, of threads that were anywhere in what they keep.
+    #[test]
+    fn a_child_is_kept_from_forking_by_nobody_of_its_parent() {
+        let held = NoFork::begin();
+        // SAFETY: the child writes atomic variables, forks and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let began = NoFork::begin();
+            drop(held);
+            let mine = KEEPING.load(Ordering::SeqCst) & COUNT_OF_THREADS;
+            drop(began);
+            let none = KEEPING.load(Ordering::SeqCst) & COUNT_OF_THREADS;
+            // SAFETY: nothing of the test's runner is run.
+            unsafe { libc::_exit(i32::from((mine, none) != (1, 0))) };
+        }
+        drop(held);
+        let mut status = -1;
+        // SAFETY: a child of this process.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+    }
+}
