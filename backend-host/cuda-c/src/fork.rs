@@ -151,7 +151,8 @@ static WAITING: Handlers =
 mod tests {
     use super::*;
 
-    /// What a fork leaves behind in the child, of threads that were anywhere in what they keep.
+    /// What began in the parent and ends in the child takes nothing from what the child has begun. The fork
+    /// waits for its own thread, for as long as it waits at most.
     #[test]
     fn a_child_is_kept_from_forking_by_nobody_of_its_parent() {
         let held = NoFork::begin();
