@@ -64,9 +64,10 @@ fn scalar_spills(name: &str) -> u64 {
     if name.contains("_c128") || name.contains("_c64") {
         return 256;
     }
-    const MOST: [(&str, u64); 7] = [
+    const MOST: [(&str, u64); 8] = [
         ("_reduce_", 512),
         ("_scan_", 128),
+        ("_nonzero_", 16),
         ("_tan_", 4),
         ("_tanh_", 4),
         ("_erf_", 4),
