@@ -4,6 +4,7 @@
 //! row upon row, many neighbouring results at once. Either way the order of combination
 //! follows from shape, strides and dtypes alone.
 
+mod about;
 mod fold;
 
 use super::blocks::Routine;
@@ -18,7 +19,7 @@ use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{Output, Scratch};
 use super::unsupported;
 use hal::function::Reduction;
-use hal::operation::{Reduce, Shape};
+use hal::operation::{Mapped, Operand, Reduce, Shape};
 use hal::{DType, Result, Scalar};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,6 +66,23 @@ struct Reducer<'a> {
 /// # Safety
 /// See [`hal::operation`].
 pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()> {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match &operation.input {
+            Mapped::SquaredDeviation(elements) => about::deviations(operation, elements, workers),
+            Mapped::Position(elements) => about::positions(operation, elements, workers),
+            Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => {
+                pass(operation, None, workers)
+            }
+        }
+    }
+}
+
+/// Reads the elements once; `about` has those that they are compared with, one for each result.
+///
+/// # Safety
+/// See [`hal::operation`].
+unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_>) -> Result<()> {
     let Reduce { reduction, shape, output, .. } = operation;
     let mut kept = shape.clone();
     let mut folded = shape.clone();
@@ -82,14 +100,19 @@ pub(super) unsafe fn run(operation: &Reduce, workers: &Workers<'_>) -> Result<()
         // SAFETY: passed on to the caller.
         return unsafe { elementwise::fill(&kept, output, value, workers) };
     }
-    let reducer = Reducer::new(operation, kept, folded)?;
+    let reducer = Reducer::new(operation, about, kept, folded)?;
     // SAFETY: passed on to the caller.
     unsafe { reducer.run(workers) };
     Ok(())
 }
 
 impl<'a> Reducer<'a> {
-    fn new(operation: &'a Reduce, kept: Shape, folded: Shape) -> Result<Self> {
+    fn new(
+        operation: &'a Reduce,
+        about: Option<&'a Operand>,
+        kept: Shape,
+        folded: Shape,
+    ) -> Result<Self> {
         let Reduce { compute, output, .. } = operation;
         // The smallest of truth values is true if all are.
         let reduction = match (operation.reduction, *compute) {
@@ -109,7 +132,7 @@ impl<'a> Reducer<'a> {
         };
         let combiner = combine::combiner(way, working)
             .ok_or_else(|| unsupported(format!("{reduction:?} of dtype {compute}")))?;
-        let input = ReduceInput::new(operation, working)?;
+        let input = ReduceInput::new(operation, about, working)?;
         let nearest = |shape: &[usize], not: Option<usize>| {
             (0..shape.len())
                 .rev()

@@ -9,7 +9,7 @@ use super::strided::stride;
 use super::tile::{Argument, BUFFER, Ready, Scratch};
 use super::unsupported;
 use hal::function::{BinaryFunction, Function, Reduction};
-use hal::operation::{Mapped, Reduce, Strides};
+use hal::operation::{Mapped, Operand, Reduce, Strides};
 use hal::{DType, Result};
 use std::mem::MaybeUninit;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -61,8 +61,13 @@ pub(super) struct ReduceInput<'a> {
 }
 
 impl<'a> ReduceInput<'a> {
-    /// The elements of an operation, computed in its type and combined in another.
-    pub(super) fn new(operation: &'a Reduce, working: DType) -> Result<Self> {
+    /// The elements of an operation, computed in its type and combined in another. `about` has one for each
+    /// element of the output: the mean or the extreme that elements are compared with.
+    pub(super) fn new(
+        operation: &'a Reduce,
+        about: Option<&'a Operand>,
+        working: DType,
+    ) -> Result<Self> {
         let Reduce { reduction, compute, input, output, .. } = operation;
         let compute = *compute;
         let arithmetic = |function, dtype| {
@@ -71,24 +76,24 @@ impl<'a> ReduceInput<'a> {
                 .ok_or_else(|| unsupported(format!("{function:?} of dtype {dtype}")))
         };
         let mut positions = Strides::new();
-        let source = match input {
-            Mapped::Identity(operand) => Source::Identity(Argument::new(operand, compute)),
-            Mapped::Product(first, second) => {
+        let source = match (input, about) {
+            (Mapped::Identity(operand), _) => Source::Identity(Argument::new(operand, compute)),
+            (Mapped::Product(first, second), _) => {
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 let [first, second] =
                     [first, second].map(|operand| Argument::new(operand, compute));
                 Source::Product(first, second, multiply)
             }
-            Mapped::Indexed(indexed) => {
+            (Mapped::Indexed(indexed), _) => {
                 Source::Picked(Picker::new(indexed), cast::conversion(indexed.base.dtype, compute))
             }
-            Mapped::SquaredDistance(elements, about) => {
+            (Mapped::SquaredDeviation(elements), Some(about)) => {
                 let both = [elements, about].map(|operand| Argument::new(operand, compute));
                 let subtract = arithmetic(BinaryFunction::Subtract, compute)?;
                 let multiply = arithmetic(BinaryFunction::Multiply, compute)?;
                 Source::SquaredDistance(both, Squares { subtract, multiply })
             }
-            Mapped::Position(elements, value) => {
+            (Mapped::Position(elements), Some(value)) => {
                 positions = output.strides.iter().map(|&stride| isize::from(stride == 0)).collect();
                 let dtype = elements.dtype;
                 let both = [elements, value].map(|operand| Argument::new(operand, dtype));
@@ -103,6 +108,7 @@ impl<'a> ReduceInput<'a> {
                 };
                 Source::Position(both, matches)
             }
+            (input, None) => return Err(unsupported(format!("a single pass over {input:?}"))),
         };
         let widen = cast::conversion(compute, working);
         let (compute, working) = (compute.size(), working.size());

@@ -17,10 +17,10 @@ pub(super) enum Combined<'a> {
     Elements,
     /// Products with the elements of an array of the same shape.
     Products(&'a Array),
-    /// Squares of the distances from elements of an array with extent 1 along the reduced axes.
-    SquaredDistances(&'a Array),
-    /// Indices along the one reduced axis of the elements that equal those of such an array.
-    Positions(&'a Array),
+    /// Squares of the distances from the mean.
+    SquaredDeviations,
+    /// Indices along the one reduced axis of the first elements that the reduction returns.
+    Positions,
 }
 
 impl Array {
@@ -68,14 +68,9 @@ impl Array {
             let axes = [axis];
             let reduced = self.reduced_axes(Some(&axes))?;
             self.check_not_empty(reduction, &reduced)?;
-            let value = self.reduce(reduction, self.dtype, Some(&axes), true)?;
             let output = self.new_result(&self.shape_without(&reduced, keep_axes), DType::Int64)?;
-            let compute = match i32::try_from(self.combined(Some(&axes))?) {
-                Ok(_) => DType::Int32,
-                Err(_) => DType::Int64,
-            };
-            let how = (Reduction::Minimum, compute);
-            self.queue_reduction(how, &reduced, Combined::Positions(&value), &output)?;
+            let how = (reduction, self.dtype);
+            self.queue_reduction(how, &reduced, Combined::Positions, &output)?;
             Ok(output)
         })())
     }
@@ -121,16 +116,12 @@ impl Array {
         if output.size() == 0 {
             return Ok(());
         }
-        let (second, is_repeated) = match combined {
-            Combined::Elements => (None, false),
-            Combined::Products(second) => (Some(second), false),
-            Combined::SquaredDistances(second) | Combined::Positions(second) => {
-                (Some(second), true)
-            }
+        let second = match combined {
+            Combined::Products(second) => Some(second),
+            Combined::Elements | Combined::SquaredDeviations | Combined::Positions => None,
         };
         let inputs: SmallVec<[&Array; 2]> = [Some(self), second].into_iter().flatten().collect();
-        let is_flat = !is_repeated
-            && reduced.iter().all(|&is_reduced| is_reduced)
+        let is_flat = reduced.iter().all(|&is_reduced| is_reduced)
             && inputs.iter().all(|array| array.layout.is_c_contiguous());
         let (shape, strides, moved) = if is_flat {
             let along = |array: &&Array| smallvec![array.dtype.size() as isize];
@@ -149,8 +140,8 @@ impl Array {
         let input = match combined {
             Combined::Elements => Mapped::Identity(elements),
             Combined::Products(factor) => Mapped::Product(elements, operand(factor)),
-            Combined::SquaredDistances(from) => Mapped::SquaredDistance(elements, operand(from)),
-            Combined::Positions(value) => Mapped::Position(elements, operand(value)),
+            Combined::SquaredDeviations => Mapped::SquaredDeviation(elements),
+            Combined::Positions => Mapped::Position(elements),
         };
         let reduce = Reduce { reduction, compute, shape, input, output: output_operand };
         output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
@@ -175,12 +166,7 @@ impl Array {
         let mut strides: SmallVec<[Strides; 3]> = SmallVec::new();
         strides.push(reduced.iter().map(|&is_reduced| stride(is_reduced)).collect());
         strides.extend(inputs.iter().map(|array| Strides::from_slice(array.strides())));
-        if let Combined::SquaredDistances(_) | Combined::Positions(_) = combined {
-            // One element for all along the reduced axes.
-            let own = strides.last_mut().into_iter().flatten().zip(reduced);
-            own.filter(|(_, is_reduced)| **is_reduced).for_each(|(stride, _)| *stride = 0);
-        }
-        if let Combined::Positions(_) = combined {
+        if let Combined::Positions = combined {
             // Positions count from the first element: the axis is not walked backwards.
             strides.push(reduced.iter().map(|&is_reduced| isize::from(is_reduced)).collect());
         }

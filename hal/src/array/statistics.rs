@@ -37,8 +37,7 @@ impl Array {
 
     /// Returns the variance of the elements along `axes` (all axes without it): the sum of the
     /// squared distances from their mean, divided by their number less `degrees`. Axes and types
-    /// are those of [`Array::mean`]; of complex numbers the variance is real. The elements are read
-    /// twice. Without more than `degrees` elements the result is NaN or infinite.
+    /// are those of [`Array::mean`]; of complex numbers the variance is real. Without more than `degrees` elements the result is NaN or infinite.
     ///
     /// # Errors
     /// Those of [`Array::mean`]; `InvalidType` if `dtype` is no inexact type.
@@ -56,7 +55,7 @@ impl Array {
             ));
         }
         let (compute, result) = mean_types(self.dtype, dtype);
-        let squares = self.squared_distances(compute.real(), axes, keep_axes)?;
+        let squares = self.squared_deviations(compute.real(), axes, keep_axes)?;
         squares.divided((self.combined(axes)? as f64 - degrees).max(0.0), result.real())
     }
 
@@ -91,24 +90,23 @@ impl Array {
         differ.reduce(Reduction::Sum, DType::Int64, axes, keep_axes)
     }
 
-    /// The sum along `axes` of the squares of the elements' distances from their mean.
-    fn squared_distances(
+    /// The sum along `axes` of the squares of the elements' deviations from their mean.
+    fn squared_deviations(
         &self,
         compute: DType,
         axes: Option<&[isize]>,
         keep_axes: bool,
     ) -> Result<Array> {
         if self.dtype.is_complex() {
-            let sum = self.real_view().squared_distances(compute, axes, keep_axes)?;
-            let other = self.imaginary_view()?.squared_distances(compute, axes, keep_axes)?;
+            let sum = self.real_view().squared_deviations(compute, axes, keep_axes)?;
+            let other = self.imaginary_view()?.squared_deviations(compute, axes, keep_axes)?;
             sum.set_binary(BinaryFunction::Add, (&sum).into(), (&other).into())?;
             return Ok(sum);
         }
-        let mean = self.mean(Some(compute), axes, true)?;
         let reduced = self.reduced_axes(axes)?;
         let output = self.new_result(&self.shape_without(&reduced, keep_axes), compute)?;
-        let distances = Combined::SquaredDistances(&mean);
-        self.queue_reduction((Reduction::Sum, compute), &reduced, distances, &output)?;
+        let how = (Reduction::Sum, compute);
+        self.queue_reduction(how, &reduced, Combined::SquaredDeviations, &output)?;
         Ok(output)
     }
 

@@ -120,10 +120,8 @@ impl Reduce {
     fn check(&self) -> Result<()> {
         let Reduce { compute, shape, input, output, .. } = self;
         let (first, second) = match input {
-            Mapped::Identity(a) => (a, None),
-            Mapped::Product(a, b) | Mapped::SquaredDistance(a, b) | Mapped::Position(a, b) => {
-                (a, Some(b))
-            }
+            Mapped::Identity(a) | Mapped::SquaredDeviation(a) | Mapped::Position(a) => (a, None),
+            Mapped::Product(a, b) => (a, Some(b)),
             Mapped::Indexed(it) => {
                 it.check("reduce")?;
                 (&it.base, Some(&it.indices))
@@ -135,48 +133,47 @@ impl Reduce {
         }
         check_strides("reduce", shape.len(), operands())?;
         match input {
-            Mapped::SquaredDistance(_, about) => self.check_repeated(about),
-            Mapped::Position(elements, value) => {
-                self.check_positions(elements, value)?;
-                self.check_repeated(value)
-            }
+            Mapped::SquaredDeviation(elements) => self.check_deviations(elements),
+            Mapped::Position(elements) => self.check_positions(elements),
             Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => Ok(()),
         }
     }
 
-    /// The axes that are combined, and have more than one index.
-    fn reduced(&self) -> impl Iterator<Item = usize> {
-        let Reduce { shape, output, .. } = self;
-        (0..shape.len()).filter(|&axis| output.strides[axis] == 0 && shape[axis] != 1)
-    }
-
-    /// Refuses an input that has more than one element for an element of the output.
-    fn check_repeated(&self, input: &Operand) -> Result<()> {
-        if self.reduced().all(|axis| input.strides[axis] == 0) {
-            return Ok(());
-        }
-        let detail = "the second input has one element for each element of the output";
-        Err(Error::invalid("reduce", format!("{detail}; its strides are {:?}", input.strides)))
-    }
-
-    fn check_positions(&self, elements: &Operand, value: &Operand) -> Result<()> {
+    fn check_deviations(&self, elements: &Operand) -> Result<()> {
         let Reduce { reduction, compute, .. } = self;
-        if elements.dtype != value.dtype || !matches!(compute, DType::Int32 | DType::Int64) {
+        if *reduction != Reduction::Sum {
+            return Err(Error::invalid(
+                "reduce",
+                format!("reduction {reduction:?} of squared deviations; allowed is the sum"),
+            ));
+        }
+        if elements.dtype.is_complex() || !matches!(compute, DType::Float32 | DType::Float64) {
             return Err(Error::invalid_type(
                 "reduce",
                 format!(
-                    "elements of {} are compared with {}, and their positions are {compute}; allowed \
-                     are elements of one dtype, and int32 or int64",
-                    elements.dtype, value.dtype
+                    "squared deviations of {} in {compute}; allowed are those of real numbers, in \
+                     float32 or float64",
+                    elements.dtype
                 ),
             ));
         }
-        let longest = self.reduced().map(|axis| self.shape[axis]).max().unwrap_or(1);
-        if *compute == DType::Int32 && i32::try_from(longest).is_err() {
-            let detail = format!("positions along an axis of {longest} elements are no int32");
-            return Err(Error::invalid("reduce", detail));
+        Ok(())
+    }
+
+    fn check_positions(&self, elements: &Operand) -> Result<()> {
+        let Reduce { reduction, compute, shape, output, .. } = self;
+        if elements.dtype != *compute || output.dtype != DType::Int64 {
+            return Err(Error::invalid_type(
+                "reduce",
+                format!(
+                    "elements of {} are compared as {compute}, and their positions are {}; allowed \
+                     are comparisons in their own dtype, and int64",
+                    elements.dtype, output.dtype
+                ),
+            ));
         }
-        let axes = self.reduced().count();
+        let is_reduced = |&axis: &usize| output.strides[axis] == 0 && shape[axis] != 1;
+        let axes = (0..shape.len()).filter(is_reduced).count();
         if axes > 1 || !matches!(reduction, Reduction::Minimum | Reduction::Maximum) {
             return Err(Error::invalid(
                 "reduce",

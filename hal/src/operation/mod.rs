@@ -89,13 +89,13 @@ pub enum Mapped {
     Product(Operand, Operand),
     /// The elements that an array of indices names.
     Indexed(Indexed),
-    /// The squares of the distances of the first input's elements from those of the second, which
-    /// has one for each element of the output: its strides are zero on reduced axes.
-    SquaredDistance(Operand, Operand),
-    /// The indices, along the one reduced axis, of the elements of the first input that equal that of the
-    /// second, or are no numbers; what the reduction starts with in place of the others. The second
-    /// input has the first one's dtype and one element for each element of the output, as above.
-    Position(Operand, Operand),
+    /// The squares of the distances of the input's elements, which are not complex, from the mean of those
+    /// that are combined with them. The reduction is `Sum`, in `Float32` or `Float64`.
+    SquaredDeviation(Operand),
+    /// The index, along the one reduced axis, of the first element that the reduction returns, `Minimum` or
+    /// `Maximum` in the elements' own dtype; of the first that is no number if any is. The output has
+    /// dtype `Int64`.
+    Position(Operand),
 }
 
 /// `output[o] = reduction over all indices i of shape that output's strides map to o`.

@@ -175,8 +175,8 @@ fn moved(operation: &Description, mirrors: &[Mirror]) -> Description {
         }
         Description::Reduce(it) => {
             match &mut it.input {
-                Mapped::Identity(x) => shift(x),
-                Mapped::Product(x, y) | Mapped::SquaredDistance(x, y) | Mapped::Position(x, y) => {
+                Mapped::Identity(x) | Mapped::SquaredDeviation(x) | Mapped::Position(x) => shift(x),
+                Mapped::Product(x, y) => {
                     [x, y].into_iter().for_each(shift);
                 }
                 Mapped::Indexed(it) => indexed(it),

@@ -301,13 +301,9 @@ fn compared(dtype: DType) -> Vec<Description> {
             let shape = shape[..].into();
             list.push(Description::Reduce(Reduce { reduction, compute, shape, input, output }));
         };
-        let value = operand(0x40000, dtype, &along(dtype));
-        let compute = if shape[axis] > 96 { DType::Int64 } else { DType::Int32 };
-        let positions = Mapped::Position(elements(), value);
-        reduce(Reduction::Minimum, compute, positions, DType::Int64);
+        reduce(Reduction::Minimum, dtype, Mapped::Position(elements()), DType::Int64);
         if !dtype.is_complex() {
-            let from = operand(0x40000, real, &along(real));
-            reduce(Reduction::Sum, real, Mapped::SquaredDistance(elements(), from), real);
+            reduce(Reduction::Sum, real, Mapped::SquaredDeviation(elements()), real);
         }
     }
     list

@@ -43,19 +43,13 @@ fn reductions_of_all_axes_inner_axes_and_outer_axes() {
         let shape = [rows, columns];
         let dot = Mapped::Product(input.operand(&[c, 1]), input.operand(&[c, 1]));
         let product = Memory::<f64>::zeros(1);
-        let least = Memory::new(
-            &(0..columns)
-                .map(|j| (0..rows).map(|i| values[i * columns + j]).min().expect("a row"))
-                .collect::<Vec<i32>>(),
-        );
         let place = Memory::<i64>::zeros(columns);
-        let places = Mapped::Position(input.operand(&[c, 1]), least.operand(&[0, 1]));
+        let places = Mapped::Position(input.operand(&[c, 1]));
         let squares = Memory::<f64>::zeros(rows);
-        let about = Memory::new(&(0..rows).map(|i| i as f64).collect::<Vec<f64>>());
-        let distances = Mapped::SquaredDistance(input.operand(&[c, 1]), about.operand(&[1, 0]));
+        let deviations = Mapped::SquaredDeviation(input.operand(&[c, 1]));
         let ok = run(&[
             reduce(Reduction::Minimum, DType::Int32, &shape, places, place.operand(&[0, 1])),
-            reduce(Reduction::Sum, DType::Float64, &shape, distances, squares.operand(&[1, 0])),
+            reduce(Reduction::Sum, DType::Float64, &shape, deviations, squares.operand(&[1, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), all.operand(&[0, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), inner.operand(&[1, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), outer.operand(&[0, 1])),
@@ -70,13 +64,13 @@ fn reductions_of_all_axes_inner_axes_and_outer_axes() {
         let column = |j: usize| values.iter().skip(j).step_by(columns);
         assert_eq!(all.at(0), values.iter().map(|&x| i64::from(x)).sum::<i64>());
         for (j, &found) in place.values().iter().enumerate() {
-            let least = least.at(j);
-            assert_eq!(Some(found as usize), column(j).position(|&it| it == least), "{j}");
+            let least = column(j).enumerate().min_by_key(|&(_, it)| it);
+            assert_eq!(Some(found as usize), least.map(|(place, _)| place), "{j}");
         }
         for (i, &found) in squares.values().iter().enumerate() {
-            // Whole numbers, which sums of any order hold.
-            let square = |&it: &i32| (f64::from(it) - i as f64).powi(2);
-            assert_eq!(found, row(i).map(square).sum::<f64>());
+            let mean = row(i).copied().map(f64::from).sum::<f64>() / columns as f64;
+            let expected: f64 = row(i).map(|&it| (f64::from(it) - mean).powi(2)).sum();
+            assert!((found - expected).abs() <= 1e-12 * expected, "{i}: {found}, not {expected}");
         }
         for i in 0..rows {
             assert_eq!(inner.at(i), row(i).map(|&x| i64::from(x)).sum::<i64>());

@@ -91,40 +91,43 @@ fn contradictory_operations_are_errors() {
 }
 
 #[test]
-fn positions_and_distances_are_of_elements_and_one_element_each() {
+fn positions_and_deviations_have_types_and_reductions_of_their_own() {
     type Change = fn(&mut Reduce);
     const LONG: usize = 1 << 40;
-    let reduce = |make: fn(Operand, Operand) -> Mapped, compute, change: Change| {
-        let [elements, value] = [(0x1000, [40, 4]), (0x2000, [4, 0])]
-            .map(|(at, strides)| operand(at, DType::Float32, &strides));
+    let reduce = |make: fn(Operand) -> Mapped, (reduction, compute, output), change: Change| {
         let mut reduce = Reduce {
-            reduction: Reduction::Minimum,
+            reduction,
             compute,
             shape: [3, 10][..].into(),
-            input: make(elements, value),
-            output: operand(0x3000, DType::Int64, &[8, 0]),
+            input: make(operand(0x1000, DType::Float32, &[40, 4])),
+            output: operand(0x3000, output, &[8, 0]),
         };
         change(&mut reduce);
         Operation::new(reduce).map(drop).map_err(|error| error.kind())
     };
     let (invalid, of_type) = (Err(ErrorKind::InvalidArgument), Err(ErrorKind::InvalidType));
-    let position = |compute, change| reduce(Mapped::Position, compute, change);
-    assert_eq!(position(DType::Int32, |_| ()), Ok(()));
-    assert_eq!(position(DType::Int32, |it| it.shape[1] = LONG), invalid);
-    assert_eq!(position(DType::Int64, |it| it.shape[1] = LONG), Ok(()));
-    assert_eq!(position(DType::Float32, |_| ()), of_type);
-    assert_eq!(position(DType::Int32, |it| it.reduction = Reduction::Sum), invalid);
-    assert_eq!(position(DType::Int32, |it| it.output.strides[0] = 0), invalid);
-    let mixed = |elements: Operand, value: Operand| {
-        Mapped::Position(elements, Operand { dtype: DType::Int32, ..value })
+    let position = |compute, output, change| {
+        reduce(Mapped::Position, (Reduction::Minimum, compute, output), change)
     };
-    assert_eq!(reduce(mixed, DType::Int32, |_| ()), of_type);
-    let distance = |change| reduce(Mapped::SquaredDistance, DType::Float64, change);
-    assert_eq!(distance(|_| ()), Ok(()));
-    let several = |elements: Operand, from: Operand| {
-        Mapped::SquaredDistance(elements, Operand { strides: [4, 4][..].into(), ..from })
+    assert_eq!(position(DType::Float32, DType::Int64, |_| ()), Ok(()));
+    assert_eq!(position(DType::Float32, DType::Int64, |it| it.shape[1] = LONG), Ok(()));
+    assert_eq!(position(DType::Int32, DType::Int64, |_| ()), of_type);
+    assert_eq!(position(DType::Float32, DType::Int32, |_| ()), of_type);
+    let sum: Change = |it| it.reduction = Reduction::Sum;
+    assert_eq!(position(DType::Float32, DType::Int64, sum), invalid);
+    let all: Change = |it| it.output.strides[0] = 0;
+    assert_eq!(position(DType::Float32, DType::Int64, all), invalid);
+    let deviation = |compute, change| {
+        reduce(Mapped::SquaredDeviation, (Reduction::Sum, compute, compute), change)
     };
-    assert_eq!(reduce(several, DType::Float64, |_| ()), invalid);
+    assert_eq!(deviation(DType::Float64, |_| ()), Ok(()));
+    assert_eq!(deviation(DType::Float64, all), Ok(()));
+    assert_eq!(deviation(DType::Float16, |_| ()), of_type);
+    assert_eq!(deviation(DType::Float64, |it| it.reduction = Reduction::Product), invalid);
+    let complex: Change = |it| {
+        it.input = Mapped::SquaredDeviation(operand(0x1000, DType::Complex64, &[80, 8]));
+    };
+    assert_eq!(deviation(DType::Float64, complex), of_type);
 }
 
 /// Writes the sources to the folder named by `GPUARRAY_SOURCE_FOLDER`, about 100 kernels to

@@ -4,7 +4,7 @@ use super::arrays::{at, indices, read};
 use super::scalar::apply;
 use hal::function::{BinaryFunction, Function, Reduction};
 use hal::operation::{
-    Description, Elementwise, Indexed, Input, Mapped, MatrixProduct, Reduce, Scan,
+    Description, Elementwise, Indexed, Input, Mapped, MatrixProduct, Operand, Reduce, Scan,
 };
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -112,6 +112,11 @@ fn combine(reduction: Reduction, compute: DType, x: &Scalar, y: &Scalar) -> Scal
 
 fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
     let Reduce { reduction, compute, shape, input, output } = operation;
+    match input {
+        Mapped::SquaredDeviation(elements) => return deviations(operation, elements),
+        Mapped::Position(elements) => return positions(operation, elements),
+        Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => {}
+    }
     // Sums of numbers of 16 bits are made in a wider type.
     let inner = if compute.working() == *compute { *compute } else { DType::Float64 };
     let mut values = BTreeMap::<u64, Scalar>::new();
@@ -125,24 +130,7 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
                 let multiply = Function::Binary(BinaryFunction::Multiply);
                 apply(multiply, *compute, &[element(x), element(y)])
             }
-            Mapped::SquaredDistance(x, about) => {
-                let arithmetic =
-                    |function, x, y| apply(Function::Binary(function), *compute, &[x, y]);
-                let distance = arithmetic(BinaryFunction::Subtract, element(x), element(about));
-                arithmetic(BinaryFunction::Multiply, distance, distance)
-            }
-            Mapped::Position(x, value) => {
-                let of =
-                    |operand: &hal::operation::Operand| read(at(operand, &index), operand.dtype);
-                let equal = Function::Binary(BinaryFunction::Equal);
-                let same = |x: Scalar, y: Scalar| apply(equal, x.dtype(), &[x, y]).is_true();
-                let (x, value) = (of(x), of(value));
-                if !same(x, value) && same(x, x) {
-                    continue;
-                }
-                let reduced = (0..shape.len()).filter(|&axis| output.strides[axis] == 0);
-                cast(&Scalar::new(reduced.map(|axis| index[axis]).sum::<usize>() as i64), *compute)
-            }
+            Mapped::SquaredDeviation(_) | Mapped::Position(_) => unreachable!("functions below"),
             Mapped::Indexed(source) => indexed(source, &index)
                 .map_or_else(|| zero(*compute), |(value, _)| cast(&value, *compute)),
         };
@@ -158,6 +146,43 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
         values.insert(address, value);
     }
     values.into_iter().map(|(address, value)| (address, cast(&value, output.dtype))).collect()
+}
+
+fn deviations(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
+    let mut lines = BTreeMap::<u64, Vec<f64>>::new();
+    for index in indices(&operation.shape) {
+        let value = cast(&read(at(elements, &index), elements.dtype), DType::Float64);
+        let line = lines.entry(at(&operation.output, &index)).or_default();
+        line.push(value.get::<f64>().expect("float64"));
+    }
+    let squares = lines.into_iter().map(|(address, line)| {
+        let mean = line.iter().sum::<f64>() / line.len() as f64;
+        let sum: f64 = line.iter().map(|it| (it - mean).powi(2)).sum();
+        (address, cast(&Scalar::new(sum), operation.output.dtype))
+    });
+    squares.collect()
+}
+
+fn positions(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
+    let Reduce { reduction, shape, output, .. } = operation;
+    let dtype = elements.dtype;
+    let same = |x: &Scalar, y: &Scalar| {
+        apply(Function::Binary(BinaryFunction::Equal), dtype, &[*x, *y]).is_true()
+    };
+    let mut first = BTreeMap::<u64, (Scalar, i64)>::new();
+    // In the order of the indices, so that the reduced axis is walked forwards.
+    for index in indices(shape) {
+        let value = read(at(elements, &index), dtype);
+        let reduced = (0..shape.len()).filter(|&axis| output.strides[axis] == 0);
+        let place = reduced.map(|axis| index[axis]).sum::<usize>() as i64;
+        let best = first.entry(at(output, &index)).or_insert((value, place));
+        let extreme = combine(*reduction, dtype, &best.0, &value);
+        let is_kept = same(&extreme, &best.0) || !same(&best.0, &best.0);
+        if !is_kept {
+            *best = (value, place);
+        }
+    }
+    first.into_iter().map(|(address, (_, place))| (address, Scalar::new(place))).collect()
 }
 
 fn scan(operation: &Scan) -> BTreeMap<u64, Scalar> {

@@ -13,6 +13,83 @@ DEVICE typename Op::value fold(typename Op::value* leaf) {
     return leaf[0];
 }
 
+// An element, and its index among those of its output.
+template <class T, class Index>
+struct Placed {
+    T value;
+    Index place;
+};
+
+template <class T, class Index>
+DEVICE Placed<T, Index> placed(T value, Index place) {
+    Placed<T, Index> it;
+    it.value = value;
+    it.place = place;
+    return it;
+}
+
+// The first of the elements that `Extreme` combines all into, or of those that are no numbers.
+template <class Extreme, class Functions, bool INEXACT, class Index>
+struct FirstPlace {
+    typedef typename Extreme::value T;
+    typedef Placed<T, Index> value;
+    static METHOD value identity() { return placed(Extreme::identity(), (Index)~(Index)0); }
+    static METHOD bool is(T x, T extreme) {
+        return Functions::equal(x, extreme) || (INEXACT && Functions::not_equal(x, x));
+    }
+    static METHOD value combine(const value& x, const value& y) {
+        const T extreme = Extreme::combine(x.value, y.value);
+        const bool later = is(y.value, extreme) && (y.place < x.place || !is(x.value, extreme));
+        return placed(extreme, later ? y.place : x.place);
+    }
+};
+
+// The number of elements, their mean, and the sum of the squares of their distances from it.
+template <class A>
+struct Moments {
+    A count;
+    A mean;
+    A squares;
+};
+
+template <class A>
+DEVICE Moments<A> moments_of_one(A value) {
+    Moments<A> one;
+    one.count = 1;
+    one.mean = value;
+    one.squares = 0;
+    return one;
+}
+
+// What deviates from a mean that is no number, or infinite, is no number.
+template <class A>
+DEVICE A squares(const Moments<A>& all) {
+    return all.squares + (all.mean - all.mean);
+}
+
+// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+// variances", 1979.
+template <class A>
+struct CombineMoments {
+    typedef Moments<A> value;
+    static METHOD value identity() {
+        value none;
+        none.count = 0;
+        none.mean = 0;
+        none.squares = 0;
+        return none;
+    }
+    static METHOD value combine(const value& x, const value& y) {
+        value both;
+        both.count = x.count + y.count;
+        const A share = y.count / both.count;
+        const A distance = y.mean - x.mean;
+        both.mean = x.mean + distance * share;
+        both.squares = x.squares + y.squares + distance * distance * (x.count * share);
+        return x.count == 0 ? y : y.count == 0 ? x : both;
+    }
+};
+
 // Combines what `read.gather<COUNT>(i)` combines: `COUNT` reads from `i` on, `step` apart, all
 // under way before any is used. Reads go on below `end`, eight at a time, and sixteen of those
 // in a row; as a thread reads a few thousand times at most, rounding errors grow with a small

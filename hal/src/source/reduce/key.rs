@@ -10,8 +10,7 @@ pub(super) enum MappedTypes {
     Product(DType, DType),
     /// The elements' type and that of the indices.
     Indexed(DType, DType),
-    /// The elements' type and that of what their distances are from.
-    SquaredDistance(DType, DType),
+    SquaredDeviation(DType),
     Position(DType),
 }
 
@@ -44,9 +43,10 @@ pub(super) enum Access {
 impl MappedTypes {
     fn widest(self) -> Option<usize> {
         match self {
-            MappedTypes::Identity(a) => Some(a.size()),
+            MappedTypes::Identity(a)
+            | MappedTypes::SquaredDeviation(a)
+            | MappedTypes::Position(a) => Some(a.size()),
             MappedTypes::Product(a, b) => Some(a.size().max(b.size())),
-            MappedTypes::SquaredDistance(a, _) | MappedTypes::Position(a) => Some(a.size()),
             MappedTypes::Indexed(..) => None,
         }
     }
@@ -56,7 +56,7 @@ impl MappedTypes {
         match self {
             MappedTypes::Product(..) | MappedTypes::Indexed(..) => 2,
             MappedTypes::Identity(_)
-            | MappedTypes::SquaredDistance(..)
+            | MappedTypes::SquaredDeviation(_)
             | MappedTypes::Position(_) => 1,
         }
     }
@@ -65,11 +65,8 @@ impl MappedTypes {
     /// one that says how they run.
     pub(super) fn strided(self) -> usize {
         match self {
-            MappedTypes::Identity(_) => 1,
-            MappedTypes::Product(..)
-            | MappedTypes::Indexed(..)
-            | MappedTypes::SquaredDistance(..) => 2,
-            MappedTypes::Position(_) => 3,
+            MappedTypes::Identity(_) | MappedTypes::SquaredDeviation(_) => 1,
+            MappedTypes::Product(..) | MappedTypes::Indexed(..) | MappedTypes::Position(_) => 2,
         }
     }
 

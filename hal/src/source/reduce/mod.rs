@@ -1,6 +1,7 @@
 //! Reductions.
 
 mod key;
+mod partial;
 mod plan;
 mod readers;
 mod source;

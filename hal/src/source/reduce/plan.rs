@@ -3,7 +3,6 @@
 use super::key::{Access, Key, MappedTypes};
 use crate::error::Result;
 use crate::operation::{Mapped, Operand, Reduce, Strides};
-use crate::source::ctype;
 use crate::source::iteration_space::IterationSpace;
 use crate::source::launches::{Launches, THREADS, blocks};
 use smallvec::SmallVec;
@@ -64,14 +63,10 @@ pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Re
             SmallVec::from_slice(&[&it.base, &it.indices]),
             Some((it.axis_length as i64, it.axis_stride as i64)),
         ),
-        Mapped::SquaredDistance(a, about) => (
-            MappedTypes::SquaredDistance(a.dtype, about.dtype),
-            SmallVec::from_slice(&[a, about]),
-            None,
-        ),
-        Mapped::Position(a, value) => {
-            (MappedTypes::Position(a.dtype), SmallVec::from_slice(&[a, value]), None)
+        Mapped::SquaredDeviation(a) => {
+            (MappedTypes::SquaredDeviation(a.dtype), SmallVec::from_slice(&[a]), None)
         }
+        Mapped::Position(a) => (MappedTypes::Position(a.dtype), SmallVec::from_slice(&[a]), None),
     };
     let mut operands: SmallVec<[&Operand; 3]> = SmallVec::from_slice(&[output]);
     operands.extend(inputs);
@@ -163,8 +158,7 @@ impl Prepared<'_> {
         launch.index(chunks, wide).word(u32::from(by_block));
         launch.address(self.addresses[0]).workspace();
         drop(launch);
-        let size = ctype::accumulator(self.key.reduction, self.key.compute).size();
-        launches.need_workspace((outputs * chunks) as usize * size);
+        launches.need_workspace((outputs * chunks) as usize * self.key.partial_bytes());
     }
 }
 

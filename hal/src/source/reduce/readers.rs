@@ -9,85 +9,55 @@ use smallvec::SmallVec;
 /// What kernels have beside one input.
 #[derive(Default)]
 pub(super) struct Extra {
-    /// Fields of a source, and of a row.
-    source: &'static str,
-    row: String,
+    /// Fields of a source and of a row.
+    fields: &'static str,
     /// Parameters of a kernel, and what puts them into a source.
     pub(super) parameters: &'static str,
     pub(super) arguments: &'static str,
     /// What fills a row's fields from a source.
-    copies: String,
+    copies: &'static str,
 }
 
 impl Key {
     pub(super) fn types(&self) -> SmallVec<[DType; 2]> {
         match self.input {
-            MappedTypes::Identity(a) | MappedTypes::Position(a) => SmallVec::from_slice(&[a]),
-            MappedTypes::Product(a, b)
-            | MappedTypes::Indexed(a, b)
-            | MappedTypes::SquaredDistance(a, b) => SmallVec::from_slice(&[a, b]),
+            MappedTypes::Identity(a)
+            | MappedTypes::SquaredDeviation(a)
+            | MappedTypes::Position(a) => SmallVec::from_slice(&[a]),
+            MappedTypes::Product(a, b) | MappedTypes::Indexed(a, b) => {
+                SmallVec::from_slice(&[a, b])
+            }
         }
-    }
-
-    pub(super) fn accumulator(&self) -> &'static str {
-        ctype::value(ctype::accumulator(self.reduction, self.compute))
     }
 
     /// What a second input and an indexed axis add.
     pub(super) fn extra(&self) -> Extra {
-        let second = |row, copies: String| Extra {
-            source: "    const char* b;\n",
-            row,
-            parameters: ", const char* b",
-            arguments: "source.b = b;",
-            copies,
-        };
         match self.input {
-            MappedTypes::Identity(_) => Extra::default(),
-            MappedTypes::Product(..) => {
-                second("    const char* b;\n".to_owned(), "row.b = b + offset[2];".to_owned())
-            }
-            MappedTypes::Indexed(..) => {
-                const FIELDS: &str = "    const char* b;\n    i64 length;\n    i64 stride;\n";
-                Extra {
-                    source: FIELDS,
-                    row: FIELDS.to_owned(),
-                    parameters: ", const char* b, i64 length, i64 stride",
-                    arguments: "source.b = b; source.length = length; source.stride = stride;",
-                    copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;"
-                        .to_owned(),
-                }
-            }
-            MappedTypes::SquaredDistance(_, about) | MappedTypes::Position(about) => {
-                // Packs of columns are about as many outputs.
-                let outputs = match self.access {
-                    Access::Columns(_) => self.input.columns().unwrap_or(1),
-                    Access::Packs(_) | Access::Elements => 1,
-                };
-                let about = ctype::value(about);
-                second(
-                    format!("    {about} about[{outputs}];\n"),
-                    format!(
-                        "#pragma unroll
-        for (int k = 0; k < {outputs}; ++k) {{
-            if (k > 0) {{
-                kept->locate(output + k, offset);
-            }}
-            row.about[k] = load<{about}>(b + offset[2]);
-        }}"
-                    ),
-                )
-            }
+            MappedTypes::Identity(_)
+            | MappedTypes::SquaredDeviation(_)
+            | MappedTypes::Position(_) => Extra::default(),
+            MappedTypes::Product(..) => Extra {
+                fields: "    const char* b;\n",
+                parameters: ", const char* b",
+                arguments: "source.b = b;",
+                copies: "row.b = b + offset[2];",
+            },
+            MappedTypes::Indexed(..) => Extra {
+                fields: "    const char* b;\n    i64 length;\n    i64 stride;\n",
+                parameters: ", const char* b, i64 length, i64 stride",
+                arguments: "source.b = b; source.length = length; source.stride = stride;",
+                copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;",
+            },
         }
     }
 
     /// The structs that read an output's elements one by one, anywhere.
     pub(super) fn elements(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let (accumulator, inputs) = (self.accumulator(), self.input.strided());
+        let (partial, inputs) = (self.partial(), self.input.strided());
         let element = self.element("offset[0]", "offset[1]", "i");
         let methods = format!(
-            "    METHOD {accumulator} operator()({index} i) const {{
+            "    METHOD {partial} operator()({index} i) const {{
         {offset} offset[{inputs}];
         reduced->locate(i, offset);
 {element}    }}
@@ -99,7 +69,7 @@ impl Key {
     /// The structs that read packs, of one output's elements or of one of each output.
     pub(super) fn packs(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let (accumulator, inputs) = (self.accumulator(), self.input.strided());
+        let (partial, inputs) = (self.partial(), self.input.strided());
         let varying = self.input.varying();
         let columns = matches!(self.access, Access::Columns(_));
         let pack = if columns { self.input.columns() } else { self.input.pack() }.unwrap_or(1);
@@ -137,8 +107,7 @@ impl Key {
             true => "i + j * STEP".to_owned(),
             false => format!("(i + j * STEP) * {pack} + k"),
         };
-        let about = if columns { "k" } else { "0" };
-        let value = self.value(&place, about, |input, dtype| {
+        let value = self.value(&place, |input, dtype| {
             format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
         });
         let (result, combine) = match columns {
@@ -154,9 +123,9 @@ impl Key {
                 ),
             ),
             false => (
-                accumulator.to_owned(),
+                partial.clone(),
                 format!(
-                    "            {accumulator} leaf[{pack}];
+                    "            {partial} leaf[{pack}];
 #pragma unroll
             for (int k = 0; k < {pack}; ++k) {{
                 leaf[k] = {value};
@@ -173,7 +142,7 @@ impl Key {
         let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]), "i");
         let methods = format!(
             "    METHOD bool aligned() const {{ return {aligned}; }}
-    METHOD {accumulator} element({index} i) const {{
+    METHOD {partial} element({index} i) const {{
 {element}    }}
     template <bool ALIGNED, int COUNT, u32 STEP>
     METHOD {result} gather({index} i) const {{
@@ -196,18 +165,18 @@ impl Key {
         let inputs = self.input.strided();
         let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
         let reduced = type_name(self.ranks.1, inputs, self.wide);
-        let Extra { source, row, copies, .. } = self.extra();
+        let Extra { fields, copies, .. } = self.extra();
         format!(
             "struct {name}_row {{
     const {reduced}* reduced;
     const char* a;
-{row}{methods}}};
+{fields}{methods}}};
 struct {name}_source {{
     typedef {name}_row Row;
     const {kept}* kept;
     const {reduced}* reduced;
     const char* a;
-{source}    METHOD Row at({index} output) const {{
+{fields}    METHOD Row at({index} output) const {{
         {offset} offset[{}];
         kept->locate(output, offset);
         Row row;
@@ -223,9 +192,9 @@ struct {name}_source {{
     }
 
     /// What is combined, of the inputs' elements as `read` returns them: those at index `place` of an
-    /// output's, which are compared with number `about` of the row.
-    fn value(&self, place: &str, about: &str, read: impl Fn(&str, DType) -> String) -> String {
-        let (compute, accumulator) = (ctype::value(self.compute), self.accumulator());
+    /// output's.
+    fn value(&self, place: &str, read: impl Fn(&str, DType) -> String) -> String {
+        let (compute, accumulator) = (ctype::value(self.compute), self.value_type());
         let working = self.compute.working();
         let load = |input: &str, dtype: DType| {
             format!(
@@ -244,37 +213,27 @@ struct {name}_source {{
                 load("a", a),
                 load("b", b)
             ),
-            MappedTypes::SquaredDistance(a, from) => {
-                let functions = ctype::functions(working);
-                let from = format!("convert<{}>(about[{about}])", ctype::value(from));
-                let from = format!("convert<{}>({from})", ctype::value(working));
-                let distance = format!("{functions}::subtract({}, {from})", load("a", a));
-                format!("convert<{accumulator}>({functions}::multiply({distance}, {distance}))")
+            MappedTypes::SquaredDeviation(a) => {
+                format!("moments_of_one(convert<{accumulator}>({}))", load("a", a))
             }
-            MappedTypes::Position(a) => {
-                let (functions, value) = (ctype::functions(a), read("a", a));
-                let is_nan = match a.is_inexact() {
-                    true => format!(" || {functions}::not_equal({value}, {value})"),
-                    false => String::new(),
-                };
-                let identity = ctype::identity(self.reduction, self.compute);
-                format!(
-                    "{functions}::equal({value}, about[{about}]){is_nan} ? ({accumulator})({place}) : {identity}"
-                )
-            }
+            MappedTypes::Position(a) => format!(
+                "placed(convert<{accumulator}>({}), ({})({place}))",
+                load("a", a),
+                ctype::index(self.wide).0
+            ),
         }
     }
 
     /// Statements that return the element at these offsets, and this index.
     fn element(&self, a: &str, b: &str, place: &str) -> String {
         let MappedTypes::Indexed(_, at) = self.input else {
-            let value = self.value(place, "0", |input, dtype| {
+            let value = self.value(place, |input, dtype| {
                 let offset = if input == "a" { a } else { b };
                 format!("load<{}>({input} + {offset})", ctype::value(dtype))
             });
             return format!("        return {value};\n");
         };
-        let value = self.value(place, "0", |_, dtype| {
+        let value = self.value(place, |_, dtype| {
             format!("load<{}>(a + {a} + place * stride)", ctype::value(dtype))
         });
         format!(
@@ -285,7 +244,7 @@ struct {name}_source {{
         return {value};
 ",
             ctype::value(at),
-            self.accumulator()
+            self.partial()
         )
     }
 }

@@ -14,7 +14,7 @@ impl KernelKey for Key {
             MappedTypes::Identity(_) => "elements",
             MappedTypes::Product(..) => "products",
             MappedTypes::Indexed(..) => "indexed",
-            MappedTypes::SquaredDistance(..) => "squared_distances",
+            MappedTypes::SquaredDeviation(_) => "squared_deviations",
             MappedTypes::Position(_) => "positions",
         };
         let types: Vec<&str> = self.types().iter().map(|&dtype| ctype::value(dtype)).collect();
@@ -45,7 +45,6 @@ impl KernelKey for Key {
         let accumulator = ctype::accumulator(self.reduction, self.compute);
         let input = match self.input {
             MappedTypes::Indexed(..) => Prelude::INDEXED,
-            MappedTypes::Position(a) => ctype::prelude(a),
             _ => Prelude::NONE,
         };
         ctype::prelude(working).with(ctype::prelude(accumulator)).with(Prelude::REDUCE).with(input)
@@ -53,11 +52,10 @@ impl KernelKey for Key {
 
     fn kernels(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
-        let accumulator = self.accumulator();
-        let result = ctype::value(self.reduction.result(self.compute));
+        let partial = self.partial();
         let output = ctype::value(self.output);
         let kept = type_name(self.ranks.0, 1 + self.input.strided(), self.wide);
-        let mut text = ctype::operator(name, self.reduction, self.compute);
+        let mut text = self.operator(name);
         text += &match self.access {
             Access::Packs(_) | Access::Columns(_) => self.packs(name),
             Access::Elements => self.elements(name),
@@ -66,20 +64,21 @@ impl KernelKey for Key {
             "struct {name}_sink {{
     const {kept}* kept;
     char* out;
-    METHOD void operator()({index} output, {index}, {accumulator} value) const {{
+    METHOD void operator()({index} output, {index}, {partial} value) const {{
         {offset} offset[{}];
         kept->locate(output, offset);
-        store<{output}>(out + offset[0], convert<{output}>(convert<{result}>(value)));
+        store<{output}>(out + offset[0], convert<{output}>({}));
     }}
 }};
 ",
             1 + self.input.strided(),
+            self.result(),
         );
         let (target, sink) = match self.staged {
             true => (
-                format!("{accumulator}* partials"),
+                format!("{partial}* partials"),
                 format!(
-                    "Partials<{accumulator}, {index}> sink;\n    sink.values = partials;\n    \
+                    "Partials<{partial}, {index}> sink;\n    sink.values = partials;\n    \
                      sink.outputs = kept.count;"
                 ),
             ),
@@ -132,7 +131,7 @@ impl KernelKey for Key {
         if self.staged {
             text += &format!(
                 "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
-                 {index} chunks, u32 by_block, char* out, const {accumulator}* partials) {{
+                 {index} chunks, u32 by_block, char* out, const {partial}* partials) {{
     {name}_sink sink;
     sink.kept = &kept;
     sink.out = out;
