@@ -283,3 +283,35 @@ def test_long_axes(dtype):
     check(a_gpu.mean(axis=1), exact.mean(1).astype(dtype), atol=error * 10)
     check(a_gpu.std(axis=1), exact.std(1).astype(dtype), rtol=error)
     check(a_gpu.T.max(axis=0), a.max(1))
+
+
+# Lengths of which there are many packs, and a few elements behind them; rows that are no packs.
+LONG = [((3, 5003), 1), ((517, 36), 0), ((70, 33), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axis"), LONG)
+@pytest.mark.parametrize("dtype", ["f4", "i1"])
+def test_positions_in_long_axes(shape, axis, dtype):
+    a = np.round(10 * numbers(shape, np.dtype("f8"), 7)).clip(-9, 9).astype(dtype)
+    if a.dtype.kind == "f":
+        a.ravel()[5 :: shape[1] * 2 + 1] = np.nan
+        a[0 if axis else slice(None), 0 if not axis else slice(None)] = -np.inf
+    a_gpu = gpuarray.to_gpu(a)
+    check(gpuarray.argmax(a_gpu, axis), np.argmax(a, axis))
+    check(gpuarray.argmin(a_gpu[::-1], axis), np.argmin(a[::-1], axis))
+    check(gpuarray.argmin(a_gpu), np.argmin(a))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [*LONG, ((4, 3), 1)])
+def test_variances_far_from_zero(shape, axis):
+    a = (numbers(shape, np.dtype("f8"), 8) + 1000).astype("f4")
+    a_gpu = gpuarray.to_gpu(a)
+    for over in (axis, None):
+        check(a_gpu.var(over), a.astype("f8").var(over).astype("f4"), rtol=3e-6)
+    same = gpuarray.empty(shape, "f4")
+    same.fill(1e10)
+    # The square of what the mean is rounded by.
+    assert (same.var(axis).get() < 1e7).all()
+    same[1, 1] = np.inf
+    alone = np.arange(shape[1 - axis]) == 1
+    np.testing.assert_array_equal(np.isnan(same.var(axis).get()), alone)

@@ -37,6 +37,24 @@ struct FirstPlace {
     static METHOD bool is(T x, T extreme) {
         return Functions::equal(x, extreme) || (INEXACT && Functions::not_equal(x, x));
     }
+    // The first of `COUNT` packs, whose first elements are `STEP` packs apart and begin at `base`.
+    template <int COUNT, int PACK, u32 STEP>
+    static METHOD value gathered(const T* leaf, Index base) {
+        T all[COUNT * PACK];
+#pragma unroll
+        for (int k = 0; k < COUNT * PACK; ++k) {
+            all[k] = leaf[k];
+        }
+        const T extreme = fold<Extreme, COUNT * PACK>(all);
+        Index offset = 0;
+#pragma unroll
+        for (int k = COUNT * PACK; k-- > 0;) {
+            if (is(leaf[k], extreme)) {
+                offset = (Index)(k / PACK) * STEP * PACK + k % PACK;
+            }
+        }
+        return placed(extreme, base + offset);
+    }
     static METHOD value combine(const value& x, const value& y) {
         const T extreme = Extreme::combine(x.value, y.value);
         const bool later = is(y.value, extreme) && (y.place < x.place || !is(x.value, extreme));
@@ -67,6 +85,12 @@ DEVICE A squares(const Moments<A>& all) {
     return all.squares + (all.mean - all.mean);
 }
 
+template <class A>
+struct Sum {
+    typedef A value;
+    static METHOD A combine(A x, A y) { return x + y; }
+};
+
 // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
 // variances", 1979.
 template <class A>
@@ -78,6 +102,25 @@ struct CombineMoments {
         none.mean = 0;
         none.squares = 0;
         return none;
+    }
+    template <int COUNT, int PACK, u32 STEP, class Index>
+    static METHOD value gathered(const A* leaf, Index) {
+        constexpr int N = COUNT * PACK;
+        A all[N];
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            all[k] = leaf[k];
+        }
+        value them;
+        them.count = N;
+        them.mean = fold<Sum<A>, N>(all) * ((A)1 / N);
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const A distance = leaf[k] - them.mean;
+            all[k] = distance * distance;
+        }
+        them.squares = fold<Sum<A>, N>(all);
+        return them;
     }
     static METHOD value combine(const value& x, const value& y) {
         value both;

@@ -9,13 +9,14 @@ use smallvec::SmallVec;
 /// What kernels have beside one input.
 #[derive(Default)]
 pub(super) struct Extra {
-    /// Fields of a source and of a row.
+    /// Fields of a source and of a row, and of a row alone.
     fields: &'static str,
+    row: String,
     /// Parameters of a kernel, and what puts them into a source.
     pub(super) parameters: &'static str,
     pub(super) arguments: &'static str,
     /// What fills a row's fields from a source.
-    copies: &'static str,
+    copies: String,
 }
 
 impl Key {
@@ -33,20 +34,43 @@ impl Key {
     /// What a second input and an indexed axis add.
     pub(super) fn extra(&self) -> Extra {
         match self.input {
-            MappedTypes::Identity(_)
-            | MappedTypes::SquaredDeviation(_)
-            | MappedTypes::Position(_) => Extra::default(),
+            MappedTypes::Identity(_) | MappedTypes::Position(_) => Extra::default(),
+            // Squares are about as far from an element of the output's as elements are from each other.
+            MappedTypes::SquaredDeviation(a) => {
+                let outputs = match self.access {
+                    Access::Columns(_) => self.input.columns().unwrap_or(1),
+                    Access::Packs(_) | Access::Elements => 1,
+                };
+                let value = self.value_type();
+                let first = self.computed(&format!("load<{}>(row.a)", ctype::value(a)));
+                let other = self.computed(&format!("load<{}>(a + offset[1])", ctype::value(a)));
+                Extra {
+                    row: format!("    {value} pivot[{outputs}];\n"),
+                    copies: format!(
+                        "row.pivot[0] = reduced->count == 0 ? ({value})0 : {first};
+#pragma unroll
+        for (int k = 1; k < {outputs}; ++k) {{
+            kept->locate(output + k, offset);
+            row.pivot[k] = reduced->count == 0 ? ({value})0 : {other};
+        }}"
+                    ),
+                    ..Extra::default()
+                }
+            }
             MappedTypes::Product(..) => Extra {
                 fields: "    const char* b;\n",
                 parameters: ", const char* b",
                 arguments: "source.b = b;",
-                copies: "row.b = b + offset[2];",
+                copies: "row.b = b + offset[2];".to_owned(),
+                ..Extra::default()
             },
             MappedTypes::Indexed(..) => Extra {
                 fields: "    const char* b;\n    i64 length;\n    i64 stride;\n",
                 parameters: ", const char* b, i64 length, i64 stride",
                 arguments: "source.b = b; source.length = length; source.stride = stride;",
-                copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;",
+                copies: "row.b = b + offset[2]; row.length = length; row.stride = stride;"
+                    .to_owned(),
+                ..Extra::default()
             },
         }
     }
@@ -55,7 +79,7 @@ impl Key {
     pub(super) fn elements(&self, name: &str) -> String {
         let (index, offset) = ctype::index(self.wide);
         let (partial, inputs) = (self.partial(), self.input.strided());
-        let element = self.element("offset[0]", "offset[1]", "i");
+        let element = self.element("offset[0]", "offset[1]");
         let methods = format!(
             "    METHOD {partial} operator()({index} i) const {{
         {offset} offset[{inputs}];
@@ -103,29 +127,30 @@ impl Key {
 "
             ),
         };
-        let place = match columns {
-            true => "i + j * STEP".to_owned(),
-            false => format!("(i + j * STEP) * {pack} + k"),
-        };
-        let value = self.value(&place, |input, dtype| {
+        let item = |input: &str, dtype: DType| {
             format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
-        });
-        let (result, combine) = match columns {
-            true => (
-                format!("Beside<{name}_operator, {pack}>::value"),
-                format!(
-                    "            for (int k = 0; k < {pack}; ++k) {{
+        };
+        let body = match (self.input, columns) {
+            (MappedTypes::SquaredDeviation(a) | MappedTypes::Position(a), _) => {
+                self.whole_gather(name, pack, &self.leaf(&item("a", a), columns))
+            }
+            (_, true) => format!(
+                "        Beside<{name}_operator, {pack}>::value folded[COUNT];
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+            for (int k = 0; k < {pack}; ++k) {{
                 folded[j].item[k] = {value};
             }}
         }}
         return fold<Beside<{name}_operator, {pack}>, COUNT>(folded);
-"
-                ),
+",
+                value = self.value(item),
             ),
-            false => (
-                partial.clone(),
-                format!(
-                    "            {partial} leaf[{pack}];
+            (_, false) => format!(
+                "        {partial} folded[COUNT];
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+            {partial} leaf[{pack}];
 #pragma unroll
             for (int k = 0; k < {pack}; ++k) {{
                 leaf[k] = {value};
@@ -133,13 +158,17 @@ impl Key {
             folded[j] = fold<{name}_operator, {pack}>(leaf);
         }}
         return fold<{name}_operator, COUNT>(folded);
-"
-                ),
+",
+                value = self.value(item),
             ),
+        };
+        let result = match columns {
+            true => format!("Beside<{name}_operator, {pack}>::value"),
+            false => partial.clone(),
         };
         let size = |dtype: DType| format!("i * sizeof({})", ctype::stored(dtype));
         let sizes: SmallVec<[String; 2]> = self.types().into_iter().map(size).collect();
-        let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]), "i");
+        let element = self.element(&sizes[0], sizes.last().unwrap_or(&sizes[0]));
         let methods = format!(
             "    METHOD bool aligned() const {{ return {aligned}; }}
     METHOD {partial} element({index} i) const {{
@@ -149,14 +178,51 @@ impl Key {
 {arrays}#pragma unroll
         for (int j = 0; j < COUNT; ++j) {{
 {locate}{fetches}        }}
-        {result} folded[COUNT];
-#pragma unroll
-        for (int j = 0; j < COUNT; ++j) {{
-{combine}    }}
+{body}    }}
 ",
             aligned = if run { aligned.join(" && ") } else { "true".to_owned() },
         );
         self.row_and_source(name, &methods)
+    }
+
+    /// Statements that return what a gather's packs are together, of all their elements at once: `leaf` is
+    /// number `k` of pack `j`.
+    fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
+        let value = self.value_type();
+        let (declared, target, all) = match self.access {
+            Access::Columns(_) => (
+                format!("leaf[{pack}][COUNT]"),
+                "leaf[k][j]",
+                format!(
+                    "        Beside<{name}_operator, {pack}>::value all;
+#pragma unroll
+        for (int k = 0; k < {pack}; ++k) {{
+            all.item[k] = {name}_operator::template gathered<COUNT, 1, STEP>(leaf[k], i);
+        }}
+        return all;
+"
+                ),
+            ),
+            Access::Packs(_) | Access::Elements => (
+                format!("leaf[COUNT * {pack}]"),
+                "leaf[j * PACK + k]",
+                format!(
+                    "        return {name}_operator::template gathered<COUNT, {pack}, STEP>(leaf, i * {pack});\n"
+                ),
+            ),
+        };
+        let target = target.replace("PACK", &pack.to_string());
+        format!(
+            "        {value} {declared};
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {{
+#pragma unroll
+            for (int k = 0; k < {pack}; ++k) {{
+                {target} = {leaf};
+            }}
+        }}
+{all}"
+        )
     }
 
     /// The struct of an output's elements, with these methods, and the one that finds it.
@@ -165,12 +231,12 @@ impl Key {
         let inputs = self.input.strided();
         let kept = type_name(self.ranks.0, 1 + inputs, self.wide);
         let reduced = type_name(self.ranks.1, inputs, self.wide);
-        let Extra { fields, copies, .. } = self.extra();
+        let Extra { fields, row, copies, .. } = self.extra();
         format!(
             "struct {name}_row {{
     const {reduced}* reduced;
     const char* a;
-{fields}{methods}}};
+{fields}{row}{methods}}};
 struct {name}_source {{
     typedef {name}_row Row;
     const {kept}* kept;
@@ -191,51 +257,60 @@ struct {name}_source {{
         )
     }
 
-    /// What is combined, of the inputs' elements as `read` returns them: those at index `place` of an
-    /// output's.
-    fn value(&self, place: &str, read: impl Fn(&str, DType) -> String) -> String {
-        let (compute, accumulator) = (ctype::value(self.compute), self.value_type());
-        let working = self.compute.working();
-        let load = |input: &str, dtype: DType| {
-            format!(
-                "convert<{}>(convert<{compute}>({}))",
-                ctype::value(working),
-                read(input, dtype)
-            )
-        };
+    /// An element of the input, as `read` reads it, in the type that elements are computed in.
+    fn computed(&self, read: &str) -> String {
+        format!(
+            "convert<{}>(convert<{}>({read}))",
+            ctype::value(self.compute.working()),
+            ctype::value(self.compute)
+        )
+    }
+
+    /// What positions and deviations are of, of an element of the only input.
+    fn leaf(&self, read: &str, columns: bool) -> String {
+        let value = format!("convert<{}>({})", self.value_type(), self.computed(read));
+        match self.input {
+            MappedTypes::SquaredDeviation(_) if columns => format!("{value} - pivot[k]"),
+            MappedTypes::SquaredDeviation(_) => format!("{value} - pivot[0]"),
+            _ => value,
+        }
+    }
+
+    /// What is combined, of the inputs' elements as `read` returns them, of which the output has number `i`.
+    fn value(&self, read: impl Fn(&str, DType) -> String) -> String {
+        let value = self.value_type();
+        let load = |input: &str, dtype: DType| self.computed(&read(input, dtype));
         match self.input {
             MappedTypes::Identity(a) | MappedTypes::Indexed(a, _) => {
-                format!("convert<{accumulator}>({})", load("a", a))
+                format!("convert<{value}>({})", load("a", a))
             }
             MappedTypes::Product(a, b) => format!(
-                "convert<{accumulator}>({}::multiply({}, {}))",
-                ctype::functions(working),
+                "convert<{value}>({}::multiply({}, {}))",
+                ctype::functions(self.compute.working()),
                 load("a", a),
                 load("b", b)
             ),
             MappedTypes::SquaredDeviation(a) => {
-                format!("moments_of_one(convert<{accumulator}>({}))", load("a", a))
+                format!("moments_of_one({})", self.leaf(&read("a", a), false))
             }
-            MappedTypes::Position(a) => format!(
-                "placed(convert<{accumulator}>({}), ({})({place}))",
-                load("a", a),
-                ctype::index(self.wide).0
-            ),
+            MappedTypes::Position(a) => {
+                let index = ctype::index(self.wide).0;
+                format!("placed({}, ({index})i)", self.leaf(&read("a", a), false))
+            }
         }
     }
 
-    /// Statements that return the element at these offsets, and this index.
-    fn element(&self, a: &str, b: &str, place: &str) -> String {
+    /// Statements that return the element at these offsets, and index `i`.
+    fn element(&self, a: &str, b: &str) -> String {
         let MappedTypes::Indexed(_, at) = self.input else {
-            let value = self.value(place, |input, dtype| {
+            let value = self.value(|input, dtype| {
                 let offset = if input == "a" { a } else { b };
                 format!("load<{}>({input} + {offset})", ctype::value(dtype))
             });
             return format!("        return {value};\n");
         };
-        let value = self.value(place, |_, dtype| {
-            format!("load<{}>(a + {a} + place * stride)", ctype::value(dtype))
-        });
+        let value = self
+            .value(|_, dtype| format!("load<{}>(a + {a} + place * stride)", ctype::value(dtype)));
         format!(
             "        i64 place;
         if (!resolve(load<{}>(b + {b}), length, &place)) {{
