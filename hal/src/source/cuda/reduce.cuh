@@ -62,27 +62,28 @@ struct FirstPlace {
     }
 };
 
-// The number of elements, their mean, and the sum of the squares of their distances from it.
-template <class A>
+// Of `WIDTH` outputs with as many elements each: that number, their means, and the sums of the
+// squares of their distances from these.
+template <class A, int WIDTH>
 struct Moments {
     A count;
-    A mean;
-    A squares;
+    A mean[WIDTH];
+    A squares[WIDTH];
 };
 
 template <class A>
-DEVICE Moments<A> moments_of_one(A value) {
-    Moments<A> one;
+DEVICE Moments<A, 1> moments_of_one(A value) {
+    Moments<A, 1> one;
     one.count = 1;
-    one.mean = value;
-    one.squares = 0;
+    one.mean[0] = value;
+    one.squares[0] = 0;
     return one;
 }
 
 // What deviates from a mean that is no number, or infinite, is no number.
 template <class A>
-DEVICE A squares(const Moments<A>& all) {
-    return all.squares + (all.mean - all.mean);
+DEVICE A squares(const Moments<A, 1>& all) {
+    return all.squares[0] + (all.mean[0] - all.mean[0]);
 }
 
 template <class A>
@@ -93,42 +94,52 @@ struct Sum {
 
 // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
 // variances", 1979.
-template <class A>
+template <class A, int WIDTH = 1>
 struct CombineMoments {
-    typedef Moments<A> value;
+    typedef Moments<A, WIDTH> value;
     static METHOD value identity() {
         value none;
         none.count = 0;
-        none.mean = 0;
-        none.squares = 0;
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) {
+            none.mean[k] = 0;
+            none.squares[k] = 0;
+        }
         return none;
     }
     template <int COUNT, int PACK, u32 STEP, class Index>
     static METHOD value gathered(const A* leaf, Index) {
         constexpr int N = COUNT * PACK;
-        A all[N];
-#pragma unroll
-        for (int k = 0; k < N; ++k) {
-            all[k] = leaf[k];
-        }
         value them;
         them.count = N;
-        them.mean = fold<Sum<A>, N>(all) * ((A)1 / N);
 #pragma unroll
-        for (int k = 0; k < N; ++k) {
-            const A distance = leaf[k] - them.mean;
-            all[k] = distance * distance;
+        for (int k = 0; k < WIDTH; ++k) {
+            A all[N];
+#pragma unroll
+            for (int j = 0; j < N; ++j) {
+                all[j] = leaf[k * N + j];
+            }
+            them.mean[k] = fold<Sum<A>, N>(all) * ((A)1 / N);
+#pragma unroll
+            for (int j = 0; j < N; ++j) {
+                const A distance = leaf[k * N + j] - them.mean[k];
+                all[j] = distance * distance;
+            }
+            them.squares[k] = fold<Sum<A>, N>(all);
         }
-        them.squares = fold<Sum<A>, N>(all);
         return them;
     }
     static METHOD value combine(const value& x, const value& y) {
         value both;
         both.count = x.count + y.count;
         const A share = y.count / both.count;
-        const A distance = y.mean - x.mean;
-        both.mean = x.mean + distance * share;
-        both.squares = x.squares + y.squares + distance * distance * (x.count * share);
+        const A weight = x.count * share;
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) {
+            const A distance = y.mean[k] - x.mean[k];
+            both.mean[k] = x.mean[k] + distance * share;
+            both.squares[k] = x.squares[k] + y.squares[k] + distance * distance * weight;
+        }
         return x.count == 0 ? y : y.count == 0 ? x : both;
     }
 };
@@ -209,7 +220,7 @@ DEVICE typename Op::value accumulate_packs(const Row& row, Index first, Index en
 template <class Op, u32 DEEP, u32 STEP>
 DEVICE typename Op::value together(typename Op::value value) {
     typedef typename Op::value A;
-    constexpr u32 FEW = DEEP > 16 ? DEEP / 16 : 1;
+    constexpr u32 FEW = DEEP > 64 ? DEEP / 16 : DEEP > 8 ? DEEP / 8 : 1;
     __shared__ A scratch[256];
     __shared__ A halfway[256 / DEEP * FEW];
     const u32 thread = threadIdx.x;
@@ -300,11 +311,22 @@ struct Beside {
     struct value {
         typename Op::value item[WIDTH];
     };
+    static METHOD typename Op::value at(const value& all, int k) { return all.item[k]; }
     static METHOD value identity() {
         value all;
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) {
             all.item[k] = Op::identity();
+        }
+        return all;
+    }
+    // `COUNT` elements of each output, those of the first output first.
+    template <int COUNT, int PACK, u32 STEP, class T, class Index>
+    static METHOD value gathered(const T* leaf, Index base) {
+        value all;
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) {
+            all.item[k] = Op::template gathered<COUNT, PACK, STEP>(leaf + k * COUNT, base);
         }
         return all;
     }
@@ -315,6 +337,17 @@ struct Beside {
             all.item[k] = Op::combine(x.item[k], y.item[k]);
         }
         return all;
+    }
+};
+
+template <class A, int WIDTH>
+struct Beside<CombineMoments<A, 1>, WIDTH> : CombineMoments<A, WIDTH> {
+    static METHOD Moments<A, 1> at(const Moments<A, WIDTH>& all, int k) {
+        Moments<A, 1> one;
+        one.count = all.count;
+        one.mean[0] = all.mean[k];
+        one.squares[0] = all.squares[k];
+        return one;
     }
 };
 
@@ -341,7 +374,7 @@ DEVICE void reduce_columns(const Source& source, const Sink& sink, Index columns
         if (row == 0 && column < columns) {
 #pragma unroll
             for (int k = 0; k < WIDTH; ++k) {
-                sink(column * WIDTH + k, part, value.item[k]);
+                sink(column * WIDTH + k, part, Each::at(value, k));
             }
         }
     }

@@ -8,7 +8,7 @@ impl Key {
     pub(super) fn partial(&self) -> String {
         let value = self.value_type();
         match self.input {
-            MappedTypes::SquaredDeviation(_) => format!("Moments<{value}>"),
+            MappedTypes::SquaredDeviation(_) => format!("Moments<{value}, 1>"),
             MappedTypes::Position(_) => format!("Placed<{value}, {}>", ctype::index(self.wide).0),
             _ => value.to_owned(),
         }

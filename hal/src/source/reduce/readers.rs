@@ -19,6 +19,9 @@ pub(super) struct Extra {
     copies: String,
 }
 
+/// Elements of which positions and deviations are found at once.
+const LEAVES: u64 = 32;
+
 impl Key {
     pub(super) fn types(&self) -> SmallVec<[DType; 2]> {
         match self.input {
@@ -185,43 +188,35 @@ impl Key {
         self.row_and_source(name, &methods)
     }
 
-    /// Statements that return what a gather's packs are together, of all their elements at once: `leaf` is
+    /// Statements that return what a gather's packs are together, of many elements at once: `leaf` is
     /// number `k` of pack `j`.
     fn whole_gather(&self, name: &str, pack: u64, leaf: &str) -> String {
         let value = self.value_type();
-        let (declared, target, all) = match self.access {
-            Access::Columns(_) => (
-                format!("leaf[{pack}][COUNT]"),
-                "leaf[k][j]",
-                format!(
-                    "        Beside<{name}_operator, {pack}>::value all;
-#pragma unroll
-        for (int k = 0; k < {pack}; ++k) {{
-            all.item[k] = {name}_operator::template gathered<COUNT, 1, STEP>(leaf[k], i);
-        }}
-        return all;
-"
-                ),
-            ),
-            Access::Packs(_) | Access::Elements => (
-                format!("leaf[COUNT * {pack}]"),
-                "leaf[j * PACK + k]",
-                format!(
-                    "        return {name}_operator::template gathered<COUNT, {pack}, STEP>(leaf, i * {pack});\n"
-                ),
-            ),
+        let columns = matches!(self.access, Access::Columns(_));
+        let (operator, of_one, at) = match columns {
+            true => (format!("Beside<{name}_operator, {pack}>"), 1, "k * GROUP + j - from"),
+            false => (format!("{name}_operator"), pack, "(j - from) * PACK + k"),
         };
-        let target = target.replace("PACK", &pack.to_string());
+        // More would need more registers than let enough threads run.
+        let most = (LEAVES / pack).max(1);
         format!(
-            "        {value} {declared};
+            "        constexpr int PACK = {pack};
+        constexpr int GROUP = COUNT < {most} ? COUNT : {most};
+        {operator}::value part[COUNT / GROUP];
 #pragma unroll
-        for (int j = 0; j < COUNT; ++j) {{
+        for (int from = 0; from < COUNT; from += GROUP) {{
+            {value} leaf[GROUP * PACK];
 #pragma unroll
-            for (int k = 0; k < {pack}; ++k) {{
-                {target} = {leaf};
+            for (int j = from; j < from + GROUP; ++j) {{
+#pragma unroll
+                for (int k = 0; k < PACK; ++k) {{
+                    leaf[{at}] = {leaf};
+                }}
             }}
+            part[from / GROUP] = {operator}::template gathered<GROUP, {of_one}, STEP>(leaf, (i + from * STEP) * {of_one});
         }}
-{all}"
+        return fold<{operator}, COUNT / GROUP>(part);
+"
         )
     }
 
