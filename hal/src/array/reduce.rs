@@ -308,9 +308,10 @@ impl Array {
             return Err(Error::invalid(
                 "reduce",
                 format!(
-                    "zero-size array of shape {} to reduction operation {reduction:?} which has \
+                    "zero-size array of shape {} to reduction operation {} which has \
                      no identity",
-                    shape_text(self.shape())
+                    shape_text(self.shape()),
+                    reduction.name()
                 ),
             ));
         }

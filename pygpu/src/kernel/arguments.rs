@@ -18,8 +18,27 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyComplex, PyInt, PyString, PyTuple};
+use std::fmt::{Display, Formatter};
 
 type Object<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+
+/// What errors call an argument.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Number(usize),
+    Named { argument: &'a str, kernel: &'a str },
+}
+
+impl Display for Place<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Number(position) => write!(f, "argument {position} (0-based)"),
+            Place::Named { argument, kernel } => {
+                write!(f, "argument {argument} of kernel {kernel}")
+            }
+        }
+    }
+}
 
 /// Adds memory that the device may read and write; false if the object is none.
 fn push_memory<'a>(value: Object<'a, '_>, list: &mut ArgumentList<'a>) -> PyResult<bool> {
@@ -53,11 +72,11 @@ fn push_bytes<const N: usize>(list: &mut ArgumentList<'_>, bytes: [u8; N]) -> Py
     list.bytes(&bytes).or_raise()
 }
 
-/// Adds the argument at `position` as its format code says.
+/// Adds the argument at `place` as its format code says.
 pub(super) fn push_as<'a>(
     code: Code,
     value: Object<'a, '_>,
-    position: usize,
+    place: Place<'_>,
     list: &mut ArgumentList<'a>,
 ) -> PyResult<()> {
     match code {
@@ -65,43 +84,43 @@ pub(super) fn push_as<'a>(
             if push_exact_memory(value, list)? {
                 return Ok(());
             }
-            push_address(value, position, list)
+            push_address(value, place, list)
         }
         Code::Signed(bytes) => {
-            let number = signed(value, code, position)?;
+            let number = signed(value, code, place)?;
             let unused = 64 - 8 * u32::from(bytes);
             if number << unused >> unused != number {
-                return Err(out_of_range(value, code, position));
+                return Err(out_of_range(value, code, place));
             }
             push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Some(true))
         }
         Code::Unsigned(bytes @ ..8) => {
-            let number = signed(value, code, position)?;
+            let number = signed(value, code, place)?;
             if number < 0 || number >> (8 * u32::from(bytes)) != 0 {
-                return Err(out_of_range(value, code, position));
+                return Err(out_of_range(value, code, place));
             }
             push_number(list, &number.to_le_bytes()[..usize::from(bytes)], Some(false))
         }
         Code::Unsigned(_) => {
             let number =
-                value.extract::<u64>().map_err(|error| not_whole(value, code, position, &error))?;
+                value.extract::<u64>().map_err(|error| not_whole(value, code, place, &error))?;
             push_number(list, &number.to_ne_bytes(), Some(false))
         }
         Code::Bool => push_bytes(list, [u8::from(value.is_truthy()?)]),
         Code::Half => {
-            push_bytes(list, f16::narrow_double(float(value, code, position)?).to_ne_bytes())
+            push_bytes(list, f16::narrow_double(float(value, code, place)?).to_ne_bytes())
         }
-        Code::Float => push_bytes(list, (float(value, code, position)? as f32).to_ne_bytes()),
-        Code::Double => push_bytes(list, float(value, code, position)?.to_ne_bytes()),
+        Code::Float => push_bytes(list, (float(value, code, place)? as f32).to_ne_bytes()),
+        Code::Double => push_bytes(list, float(value, code, place)?.to_ne_bytes()),
         Code::Complex => {
-            let (real, imaginary) = complex(value, code, position)?;
+            let (real, imaginary) = complex(value, code, place)?;
             let mut bytes = [0; 8];
             bytes[..4].copy_from_slice(&(real as f32).to_ne_bytes());
             bytes[4..].copy_from_slice(&(imaginary as f32).to_ne_bytes());
             push_bytes(list, bytes)
         }
         Code::DoubleComplex => {
-            let (real, imaginary) = complex(value, code, position)?;
+            let (real, imaginary) = complex(value, code, place)?;
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&real.to_ne_bytes());
             bytes[8..].copy_from_slice(&imaginary.to_ne_bytes());
@@ -112,32 +131,31 @@ pub(super) fn push_as<'a>(
 }
 
 #[cold]
-fn refused(value: Object<'_, '_>, code: Code, position: usize, what: &str) -> PyErr {
+fn refused(value: Object<'_, '_>, code: Code, place: Place<'_>, what: &str) -> PyErr {
     let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-    let text =
-        format!("argument {position} (0-based) is of type {kind}; {what} is needed for {code:?}");
+    let text = format!("{place} is of type {kind}; {what} is needed for {code}");
     struct_error(value.py(), text)
 }
 
 #[cold]
-fn out_of_range(value: Object<'_, '_>, code: Code, position: usize) -> PyErr {
-    let text = format!("argument {position} (0-based) is {}, out of range for {code:?}", &*value);
+fn out_of_range(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyErr {
+    let text = format!("{place} is {}, out of range for {code}", &*value);
     struct_error(value.py(), text)
 }
 
 #[cold]
-fn not_whole(value: Object<'_, '_>, code: Code, position: usize, error: &PyErr) -> PyErr {
+fn not_whole(value: Object<'_, '_>, code: Code, place: Place<'_>, error: &PyErr) -> PyErr {
     match error.is_instance_of::<PyOverflowError>(value.py()) {
-        true => out_of_range(value, code, position),
-        false => refused(value, code, position, "a whole number"),
+        true => out_of_range(value, code, place),
+        false => refused(value, code, place, "a whole number"),
     }
 }
 
-fn signed(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<i64> {
-    long(value).map_err(|error| not_whole(value, code, position, &error))
+fn signed(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyResult<i64> {
+    long(value).map_err(|error| not_whole(value, code, place, &error))
 }
 
-fn float(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<f64> {
+fn float(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyResult<f64> {
     if value.is_exact_instance_of::<PyInt>() {
         // SAFETY: the object is a whole number.
         let number = unsafe { ffi::PyLong_AsDouble(value.as_ptr()) };
@@ -147,14 +165,14 @@ fn float(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<f64> {
         // -1, or a number that is too large: told apart below.
         drop(PyErr::take(value.py()));
     }
-    value.extract::<f64>().map_err(|_| refused(value, code, position, "a number"))
+    value.extract::<f64>().map_err(|_| refused(value, code, place, "a number"))
 }
 
-fn complex(value: Object<'_, '_>, code: Code, position: usize) -> PyResult<(f64, f64)> {
+fn complex(value: Object<'_, '_>, code: Code, place: Place<'_>) -> PyResult<(f64, f64)> {
     if let Ok(number) = value.cast::<PyComplex>() {
         return Ok((number.real(), number.imag()));
     }
-    let refused = || refused(value, code, position, "a complex number");
+    let refused = || refused(value, code, place, "a complex number");
     if value.is_instance_of::<PyString>() {
         return Err(refused());
     }
@@ -184,7 +202,7 @@ fn push_structure(value: Object<'_, '_>, size: usize, list: &mut ArgumentList<'_
 /// An address that is no exact instance of the usual classes.
 fn push_address<'a>(
     value: Object<'a, '_>,
-    position: usize,
+    place: Place<'_>,
     list: &mut ArgumentList<'a>,
 ) -> PyResult<()> {
     // A number needs no more; it is asked for first since a subclass check takes longer.
@@ -202,7 +220,7 @@ fn push_address<'a>(
         list.address(address);
         return Ok(());
     }
-    list.address(address_of(&format!("argument {position} (0-based)"), &value)?);
+    list.address(address_of(&place.to_string(), &value)?);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
+use std::fmt::{Display, Formatter};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -27,6 +28,29 @@ pub(super) enum Code {
     DoubleComplex,
     /// A structure of so many bytes.
     Bytes(usize),
+}
+
+impl Display for Code {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Code::Address => "a pointer",
+            Code::Bool => "a bool",
+            Code::Signed(bytes) => {
+                let most = i64::MAX >> (64 - 8 * u32::from(*bytes));
+                return write!(f, "an integer of {bytes} bytes, from {} to {most}", -most - 1);
+            }
+            Code::Unsigned(bytes) => {
+                let most = u64::MAX >> (64 - 8 * u32::from(*bytes));
+                return write!(f, "an integer of {bytes} bytes, from 0 to {most}");
+            }
+            Code::Half => "a half",
+            Code::Float => "a float",
+            Code::Double => "a double",
+            Code::Complex => "a complex number of floats",
+            Code::DoubleComplex => "a complex number of doubles",
+            Code::Bytes(size) => return write!(f, "a structure of {size} bytes"),
+        })
+    }
 }
 
 /// The arguments of a kernel.

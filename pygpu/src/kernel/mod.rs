@@ -18,6 +18,7 @@ use crate::integer::argument;
 use crate::stream::stream_argument;
 use crate::synchronize;
 use crate::texture::Bindings;
+use arguments::Place;
 use config::config;
 pub(crate) use elementwise::ElementwiseLauncher;
 pub(crate) use fast::install;
@@ -146,7 +147,7 @@ impl Function {
         }
         let mut list = ArgumentList::new();
         for (position, (&value, &code)) in arguments.iter().zip(&format.codes).enumerate() {
-            arguments::push_as(code, value, position, &mut list)?;
+            arguments::push_as(code, value, Place::Number(position), &mut list)?;
         }
         self.launch(py, &list, config, stream)
     }

@@ -1,7 +1,7 @@
 //! The arguments of a kernel that is generated around a program's expressions: what the program
 //! declared, and the check of a call against it.
 
-use super::arguments::push_as;
+use super::arguments::{Place, push_as};
 use super::format::{Code, code};
 use crate::array::GPUArray;
 use crate::dtypes;
@@ -212,11 +212,12 @@ impl Signature {
         list: &mut ArgumentList<'a>,
     ) -> PyResult<()> {
         let mut next = arrays.iter().zip(addresses);
-        for (position, (parameter, value)) in
-            self.parameters.iter().zip(arguments.iter_borrowed()).enumerate()
-        {
+        for (parameter, value) in self.parameters.iter().zip(arguments.iter_borrowed()) {
             match &parameter.form {
-                Form::Scalar(code) => push_as(*code, value, position, list)?,
+                Form::Scalar(code) => {
+                    let place = Place::Named { argument: &parameter.name, kernel: &self.name };
+                    push_as(*code, value, place, list)?;
+                }
                 Form::Vector(_) => {
                     if let Some(((vector, array), address)) = next.next() {
                         list.memory(*address, array.memory(), vector.access);

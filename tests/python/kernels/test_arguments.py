@@ -82,7 +82,8 @@ def test_whole_numbers_out_of_range(module, n):
     out = driver.mem_alloc(8)
     function.prepare([code, "P"])
     for value in (int(limits.min) - 1, int(limits.max) + 1):
-        with pytest.raises(struct.error, match=r"argument 0 \(0-based\).*out of range"):
+        reason = f"is {value}, out of range for .*, from {limits.min} to {limits.max}$"
+        with pytest.raises(struct.error, match=rf"argument 0 \(0-based\) {reason}"):
             function.prepared_call((1, 1), (1, 1, 1), value, out)
     for value in (2.5, "3", None):
         with pytest.raises(struct.error, match=r"argument 0 \(0-based\).*whole number"):
