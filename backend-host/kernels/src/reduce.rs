@@ -5,6 +5,7 @@
 //! follows from shape, strides and dtypes alone.
 
 mod about;
+mod epilogue;
 mod fold;
 
 use super::blocks::Routine;
@@ -19,8 +20,8 @@ use super::strided::{count, for_each, offset, stride, widest, without};
 use super::tile::{Output, Scratch};
 use super::unsupported;
 use hal::function::Reduction;
-use hal::operation::{Mapped, Operand, Reduce, Shape};
-use hal::{DType, Result, Scalar};
+use hal::operation::{Epilogue, Mapped, Operand, Reduce, Shape};
+use hal::{Complex, DType, Result, Scalar};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -39,8 +40,10 @@ const SEGMENTED: usize = 1 << 18;
 struct Reducer<'a> {
     input: ReduceInput<'a>,
     combiner: Combiner,
-    /// Bytes of an element of the type that elements are combined in.
+    /// The type that elements are combined in, and its bytes.
+    working: DType,
     size: usize,
+    epilogue: Epilogue,
     /// From that type to the result's.
     narrow: Option<Routine>,
     output: Output<'a>,
@@ -96,7 +99,16 @@ unsafe fn pass(operation: &Reduce, about: Option<&Operand>, workers: &Workers<'_
     }
     if count(&folded) == 0 {
         let identity = i64::from(matches!(reduction, Reduction::Product | Reduction::All));
-        let value = Scalar::new(identity).cast(output.dtype)?;
+        let value = match operation.epilogue {
+            Epilogue::Identity => Scalar::new(identity),
+            // No elements are no more than zero or no number, whose root is itself.
+            Epilogue::Quotient(by) | Epilogue::RootOfQuotient(by) => {
+                let value = identity as f64 / by;
+                let imaginary = if output.dtype.is_complex() { value } else { 0.0 };
+                Scalar::new(Complex::new(value, imaginary))
+            }
+        };
+        let value = value.cast(output.dtype)?;
         // SAFETY: passed on to the caller.
         return unsafe { elementwise::fill(&kept, output, value, workers) };
     }
@@ -160,7 +172,9 @@ impl<'a> Reducer<'a> {
         Ok(Reducer {
             input,
             combiner,
+            working,
             size: working.size(),
+            epilogue: operation.epilogue,
             narrow: cast::conversion(working, result),
             output: Output::new(output, result),
             kept,
@@ -263,9 +277,11 @@ impl<'a> Reducer<'a> {
     /// Converts results and stores them where they belong.
     ///
     /// # Safety
-    /// The results must be at the address and the output's elements writable.
+    /// The results must be at the address, nobody else's, and the output's elements writable.
     unsafe fn store(&self, results: usize, output: usize, length: usize, scratch: &mut Scratch) {
         let Scratch { value, staging, .. } = scratch;
+        // SAFETY: packed results, which are the caller's own.
+        unsafe { epilogue::apply(self.epilogue, self.working, results, length) };
         let mut results = results;
         if let Some(narrow) = self.narrow {
             let source = std::mem::replace(&mut results, value.address());

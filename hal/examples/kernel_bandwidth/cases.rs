@@ -71,7 +71,14 @@ pub(crate) fn reduce(
     input: Mapped,
     output: Operand,
 ) -> Description {
-    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+    Description::Reduce(Reduce {
+        reduction,
+        compute,
+        shape: shape.into(),
+        input,
+        output,
+        epilogue: Epilogue::Identity,
+    })
 }
 
 const ADD: Function = Function::Binary(BinaryFunction::Add);

@@ -8,7 +8,7 @@ use crate::function::{BinaryFunction, Reduction};
 use crate::iteration::{Moves, simplify};
 use crate::layout::{Layout, Order, shape_text};
 use crate::memory::{Access, AccessGuard, Use};
-use crate::operation::{Description, Indexed, Mapped, Operation, Reduce, Shape, Strides};
+use crate::operation::{Description, Epilogue, Indexed, Mapped, Operation, Reduce, Shape, Strides};
 use smallvec::{SmallVec, smallvec};
 
 /// What a reduction combines: the array's elements, or what is made of them and of another array.
@@ -108,6 +108,18 @@ impl Array {
     /// ones that are kept, or all. All has been checked.
     pub(super) fn queue_reduction(
         &self,
+        how: (Reduction, DType),
+        reduced: &[bool],
+        combined: Combined<'_>,
+        output: &Array,
+    ) -> Result<()> {
+        self.queue_reduction_with(Epilogue::Identity, how, reduced, combined, output)
+    }
+
+    /// As [`Array::queue_reduction`], and stores what the epilogue makes of the values.
+    pub(super) fn queue_reduction_with(
+        &self,
+        epilogue: Epilogue,
         (reduction, compute): (Reduction, DType),
         reduced: &[bool],
         combined: Combined<'_>,
@@ -143,7 +155,7 @@ impl Array {
             Combined::SquaredDeviations => Mapped::SquaredDeviation(elements),
             Combined::Positions => Mapped::Position(elements),
         };
-        let reduce = Reduce { reduction, compute, shape, input, output: output_operand };
+        let reduce = Reduce { reduction, compute, shape, input, output: output_operand, epilogue };
         output.queue(Operation::seal(&mut Description::Reduce(reduce))?, &inputs)
     }
 
@@ -258,6 +270,7 @@ impl Array {
                 shape: Shape::from_slice(subset.shape()),
                 input: Mapped::Indexed(source),
                 output: output.operand(SmallVec::from_elem(0, subset.ndim()), 0),
+                epilogue: Epilogue::Identity,
             })?;
             output.queue(&operation, &[&flat, subset])?;
             Ok(output)

@@ -1,10 +1,11 @@
 //! Mean, variance and counts along axes.
 
 use super::Array;
-use super::reduce::Combined;
-use crate::dtype::{DType, Kind};
+use super::reduce::{Combined, check_numeric};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{BinaryFunction, Reduction, UnaryFunction};
+use crate::operation::Epilogue;
 use crate::{Number, Scalar};
 
 /// The type that a mean of elements of `input` is computed in, and that of the result, by numpy's
@@ -31,8 +32,16 @@ impl Array {
         keep_axes: bool,
     ) -> Result<Array> {
         let (compute, result) = mean_types(self.dtype, dtype);
-        let sum = self.reduce(Reduction::Sum, compute, axes, keep_axes)?;
-        sum.divided(self.combined(axes)? as f64, result)
+        let count = self.combined(axes)? as f64;
+        if !compute.is_inexact() {
+            let sum = self.reduce(Reduction::Sum, compute, axes, keep_axes)?;
+            let by = Scalar::new(count).into();
+            return Array::binary(BinaryFunction::Divide, (&sum).into(), by)?.astype(result);
+        }
+        self.note((|| {
+            let along = (axes, keep_axes);
+            self.sum_with(Epilogue::Quotient(count), compute, along, Combined::Elements, result)
+        })())
     }
 
     /// Returns the variance of the elements along `axes` (all axes without it): the sum of the
@@ -48,15 +57,7 @@ impl Array {
         keep_axes: bool,
         degrees: f64,
     ) -> Result<Array> {
-        if let Some(dtype) = dtype.filter(|dtype| !dtype.is_inexact()) {
-            return Err(Error::invalid_type(
-                "variance",
-                format!("dtype is {dtype}; a floating-point or complex dtype is needed"),
-            ));
-        }
-        let (compute, result) = mean_types(self.dtype, dtype);
-        let squares = self.squared_deviations(compute.real(), axes, keep_axes)?;
-        squares.divided((self.combined(axes)? as f64 - degrees).max(0.0), result.real())
+        self.deviation(Epilogue::Quotient, dtype, (axes, keep_axes), degrees)
     }
 
     /// Returns the square root of [`Array::variance`].
@@ -70,9 +71,7 @@ impl Array {
         keep_axes: bool,
         degrees: f64,
     ) -> Result<Array> {
-        let variance = self.variance(dtype, axes, keep_axes, degrees)?;
-        variance.set_unary(UnaryFunction::Sqrt, &variance)?;
-        Ok(variance)
+        self.deviation(Epilogue::RootOfQuotient, dtype, (axes, keep_axes), degrees)
     }
 
     /// Returns the number of elements along `axes` (all axes without it) that are not zero, in a new
@@ -90,33 +89,56 @@ impl Array {
         differ.reduce(Reduction::Sum, DType::Int64, axes, keep_axes)
     }
 
-    /// The sum along `axes` of the squares of the elements' deviations from their mean.
-    fn squared_deviations(
+    /// What an epilogue makes of the sum of the squares of the elements' deviations from their mean, and of
+    /// their number less `degrees`.
+    fn deviation(
         &self,
-        compute: DType,
-        axes: Option<&[isize]>,
-        keep_axes: bool,
+        epilogue: fn(f64) -> Epilogue,
+        dtype: Option<DType>,
+        (axes, keep_axes): (Option<&[isize]>, bool),
+        degrees: f64,
     ) -> Result<Array> {
-        if self.dtype.is_complex() {
-            let sum = self.real_view().squared_deviations(compute, axes, keep_axes)?;
-            let other = self.imaginary_view()?.squared_deviations(compute, axes, keep_axes)?;
-            sum.set_binary(BinaryFunction::Add, (&sum).into(), (&other).into())?;
-            return Ok(sum);
-        }
-        let reduced = self.reduced_axes(axes)?;
-        let output = self.new_result(&self.shape_without(&reduced, keep_axes), compute)?;
-        let how = (Reduction::Sum, compute);
-        self.queue_reduction(how, &reduced, Combined::SquaredDeviations, &output)?;
-        Ok(output)
+        self.note((|| {
+            if let Some(dtype) = dtype.filter(|dtype| !dtype.is_inexact()) {
+                return Err(Error::invalid_type(
+                    "variance",
+                    format!("dtype is {dtype}; a floating-point or complex dtype is needed"),
+                ));
+            }
+            let (compute, result) = mean_types(self.dtype, dtype);
+            let (compute, result) = (compute.real(), result.real());
+            let divisor = (self.combined(axes)? as f64 - degrees).max(0.0);
+            let along = (axes, keep_axes);
+            let squares = Combined::SquaredDeviations;
+            if !self.dtype.is_complex() {
+                return self.sum_with(epilogue(divisor), compute, along, squares, result);
+            }
+            let quotient = Epilogue::Quotient(divisor);
+            let [sum, other] = [self.real_view(), self.imaginary_view()?]
+                .map(|part| part.sum_with(quotient, compute, along, squares, compute));
+            let sum = sum?;
+            sum.set_binary(BinaryFunction::Add, (&sum).into(), (&other?).into())?;
+            if epilogue(divisor) != quotient {
+                sum.set_unary(UnaryFunction::Sqrt, &sum)?;
+            }
+            if compute == result { Ok(sum) } else { sum.astype(result) }
+        })())
     }
 
-    /// The elements of this new array divided by a number, as elements of `dtype`.
-    fn divided(self, by: f64, dtype: DType) -> Result<Array> {
-        let divide = BinaryFunction::Divide;
-        if self.dtype.kind() < Kind::Float {
-            return Array::binary(divide, (&self).into(), Scalar::new(by).into())?.astype(dtype);
-        }
-        self.set_binary(divide, (&self).into(), Number::Float(by).into())?;
-        if self.dtype == dtype { Ok(self) } else { self.astype(dtype) }
+    /// What an epilogue makes of sums in `compute`, in a new array of `result`.
+    fn sum_with(
+        &self,
+        epilogue: Epilogue,
+        compute: DType,
+        (axes, keep_axes): (Option<&[isize]>, bool),
+        combined: Combined<'_>,
+        result: DType,
+    ) -> Result<Array> {
+        check_numeric(self.dtype, compute)?;
+        let reduced = self.reduced_axes(axes)?;
+        let output = self.new_result(&self.shape_without(&reduced, keep_axes), result)?;
+        let how = (Reduction::Sum, compute);
+        self.queue_reduction_with(epilogue, how, &reduced, combined, &output)?;
+        Ok(output)
     }
 }

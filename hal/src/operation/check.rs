@@ -1,8 +1,8 @@
 //! The checks of operations: everything that a description shows.
 
 use super::{
-    Description, Elementwise, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero, Operand,
-    Reduce, Scan, Scatter, Sequence, Sort,
+    Description, Elementwise, Epilogue, Gather, Indexed, Input, Mapped, MatrixProduct, Nonzero,
+    Operand, Reduce, Scan, Scatter, Sequence, Sort,
 };
 use crate::Complex;
 use crate::dtype::{DType, Kind};
@@ -132,11 +132,31 @@ impl Reduce {
             return Err(Error::invalid_type("reduce", "records cannot be reduced"));
         }
         check_strides("reduce", shape.len(), operands())?;
+        self.check_epilogue()?;
         match input {
             Mapped::SquaredDeviation(elements) => self.check_deviations(elements),
             Mapped::Position(elements) => self.check_positions(elements),
             Mapped::Identity(_) | Mapped::Product(..) | Mapped::Indexed(_) => Ok(()),
         }
+    }
+
+    fn check_epilogue(&self) -> Result<()> {
+        let Reduce { reduction, compute, input, epilogue, .. } = self;
+        let is_root = matches!(epilogue, Epilogue::RootOfQuotient(_));
+        if *epilogue == Epilogue::Identity
+            || *reduction == Reduction::Sum
+                && compute.is_inexact()
+                && (!is_root || matches!(input, Mapped::SquaredDeviation(_)))
+        {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "reduce",
+            format!(
+                "epilogue {epilogue:?} of reduction {reduction:?} in {compute}; allowed are quotients of sums in \
+                 inexact dtypes, and roots of those of squared deviations"
+            ),
+        ))
     }
 
     fn check_deviations(&self, elements: &Operand) -> Result<()> {

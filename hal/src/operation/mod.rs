@@ -98,7 +98,32 @@ pub enum Mapped {
     Position(Operand),
 }
 
-/// `output[o] = reduction over all indices i of shape that output's strides map to o`.
+/// What is made of a reduction's values when they are whole, in the type that they were combined in.
+/// All but `Identity` are for sums in inexact types.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Epilogue {
+    /// Nothing.
+    #[default]
+    Identity,
+    /// They are divided by a number.
+    Quotient(f64),
+    /// They are divided by a number, and then their square roots are taken. The sum is one of
+    /// [`Mapped::SquaredDeviation`].
+    RootOfQuotient(f64),
+}
+
+impl Epilogue {
+    /// Returns what a sum is divided by; 1 where it is not.
+    #[must_use]
+    pub const fn divisor(self) -> f64 {
+        match self {
+            Epilogue::Identity => 1.0,
+            Epilogue::Quotient(by) | Epilogue::RootOfQuotient(by) => by,
+        }
+    }
+}
+
+/// `output[o] = epilogue(reduction over all indices i of shape that output's strides map to o)`.
 ///
 /// The output's strides are zero on reduced axes; there the whole axis collapses into one
 /// element. The value does not depend on the number of threads: elements are combined in
@@ -117,6 +142,8 @@ pub struct Reduce {
     pub input: Mapped,
     /// Where the values go.
     pub output: Operand,
+    /// What becomes of each value before.
+    pub epilogue: Epilogue,
 }
 
 /// A running sum, product, minimum or maximum along one axis.

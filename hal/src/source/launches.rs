@@ -119,6 +119,11 @@ impl LaunchBuilder<'_> {
         self.address(value as u64)
     }
 
+    /// Adds a number of type double.
+    pub(super) fn double(&mut self, value: f64) -> &mut Self {
+        self.address(value.to_bits())
+    }
+
     /// Adds an integer of the index type: 64 bits if `wide`, else 32.
     pub(super) fn index(&mut self, value: u64, wide: bool) -> &mut Self {
         self.address(if wide { value } else { pair(value, 0) })

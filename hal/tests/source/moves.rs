@@ -159,7 +159,14 @@ fn offsets_of_more_than_two_gibibytes() {
     let sum = |shape: &[usize], from: &[isize], to: Operand| {
         let (reduction, compute) = (Reduction::Sum, DType::Int32);
         let (shape, input) = (shape.into(), Mapped::Identity(memory.operand(from)));
-        Description::Reduce(Reduce { reduction, compute, shape, input, output: to })
+        Description::Reduce(Reduce {
+            reduction,
+            compute,
+            shape,
+            input,
+            output: to,
+            epilogue: Epilogue::Identity,
+        })
     };
     let scan = Description::Scan(Scan {
         reduction: Reduction::Sum,

@@ -131,6 +131,7 @@ pub(crate) fn all() -> Vec<Description> {
                             Mapped::Identity(input)
                         },
                         output: operand(0x20000, result, &output),
+                        epilogue: Epilogue::Identity,
                     }));
                 }
             }
@@ -152,6 +153,7 @@ pub(crate) fn all() -> Vec<Description> {
                     shape: shape[..].into(),
                     input: Mapped::Identity(operand(0x10000, dtype, &strides.map(|it| it * size))),
                     output: operand(0x20000, result, &output),
+                    epilogue: Epilogue::Identity,
                 }));
             }
             list.push(Description::Reduce(Reduce {
@@ -160,6 +162,7 @@ pub(crate) fn all() -> Vec<Description> {
                 shape: [100][..].into(),
                 input: Mapped::Indexed(indexed(dtype, DType::Int64)),
                 output: operand(0x20000, result, &[0]),
+                epilogue: Epilogue::Identity,
             }));
             if matches!(reduction, Reduction::Any | Reduction::All) {
                 continue;
@@ -299,7 +302,14 @@ fn compared(dtype: DType) -> Vec<Description> {
         let mut reduce = |reduction, compute, input, output: DType| {
             let output = operand(0x20000, output, &along(output));
             let shape = shape[..].into();
-            list.push(Description::Reduce(Reduce { reduction, compute, shape, input, output }));
+            list.push(Description::Reduce(Reduce {
+                reduction,
+                compute,
+                shape,
+                input,
+                output,
+                epilogue: Epilogue::Identity,
+            }));
         };
         reduce(Reduction::Minimum, dtype, Mapped::Position(elements()), DType::Int64);
         if !dtype.is_complex() {

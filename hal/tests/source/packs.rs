@@ -14,7 +14,14 @@ fn reduce(
     input: Mapped,
     output: Operand,
 ) -> Description {
-    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+    Description::Reduce(Reduce {
+        reduction,
+        compute,
+        shape: shape.into(),
+        input,
+        output,
+        epilogue: Epilogue::Identity,
+    })
 }
 
 fn moved(mut operand: Operand, elements: usize) -> Operand {

@@ -3,7 +3,7 @@
 use super::run;
 use crate::harness::Memory;
 use gpuarray_hal::function::Reduction;
-use gpuarray_hal::operation::{Description, Indexed, Mapped, Reduce, Scan};
+use gpuarray_hal::operation::{Description, Epilogue, Indexed, Mapped, Reduce, Scan};
 use gpuarray_hal::{Complex, DType, Scalar, f16};
 
 fn reduce(
@@ -13,7 +13,21 @@ fn reduce(
     input: Mapped,
     output: gpuarray_hal::operation::Operand,
 ) -> Description {
-    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+    Description::Reduce(Reduce {
+        reduction,
+        compute,
+        shape: shape.into(),
+        input,
+        output,
+        epilogue: Epilogue::Identity,
+    })
+}
+
+fn with(epilogue: Epilogue, description: Description) -> Description {
+    match description {
+        Description::Reduce(it) => Description::Reduce(Reduce { epilogue, ..it }),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Numbers without a pattern, from -500 to 499.
@@ -47,7 +61,25 @@ fn reductions_of_all_axes_inner_axes_and_outer_axes() {
         let places = Mapped::Position(input.operand(&[c, 1]));
         let squares = Memory::<f64>::zeros(rows);
         let deviations = Mapped::SquaredDeviation(input.operand(&[c, 1]));
+        let root = Memory::<f32>::zeros(rows);
+        let deviations_of_floats = Mapped::SquaredDeviation(input.operand(&[c, 1]));
+        let roots = reduce(
+            Reduction::Sum,
+            DType::Float32,
+            &shape,
+            deviations_of_floats,
+            root.operand(&[1, 0]),
+        );
+        let mean = Memory::<Complex<f64>>::zeros(columns);
+        let means = mean.operand(&[0, 1]);
+        let means = reduce(Reduction::Sum, DType::Complex128, &shape, operand(), means);
+        let half = Memory::<f16>::zeros(rows);
+        let halves = half.operand(&[1, 0]);
+        let halves = reduce(Reduction::Sum, DType::Float32, &shape, operand(), halves);
         let ok = run(&[
+            with(Epilogue::RootOfQuotient(1.5), roots),
+            with(Epilogue::Quotient(3.0), means),
+            with(Epilogue::Quotient(columns as f64), halves),
             reduce(Reduction::Minimum, DType::Int32, &shape, places, place.operand(&[0, 1])),
             reduce(Reduction::Sum, DType::Float64, &shape, deviations, squares.operand(&[1, 0])),
             reduce(Reduction::Sum, DType::Int64, &shape, operand(), all.operand(&[0, 0])),
@@ -71,6 +103,22 @@ fn reductions_of_all_axes_inner_axes_and_outer_axes() {
             let mean = row(i).copied().map(f64::from).sum::<f64>() / columns as f64;
             let expected: f64 = row(i).map(|&it| (f64::from(it) - mean).powi(2)).sum();
             assert!((found - expected).abs() <= 1e-12 * expected, "{i}: {found}, not {expected}");
+            let expected = (expected / 1.5).sqrt();
+            let found = f64::from(root.at(i));
+            assert!((found - expected).abs() <= 1e-5 * expected, "{i}: {found}, not {expected}");
+            let expected = row(i).copied().map(f64::from).sum::<f64>() / columns as f64;
+            let found = f64::from(half.at(i));
+            assert!(
+                (found - expected).abs() <= 1e-3 * expected.abs(),
+                "{i}: {found}, not {expected}"
+            );
+        }
+        for (j, found) in mean.values().iter().enumerate() {
+            let expected = column(j).map(|&x| f64::from(x)).sum::<f64>() / 3.0;
+            assert!(
+                (found.re - expected).abs() <= 1e-12 * expected.abs() && found.im == 0.0,
+                "{j}"
+            );
         }
         for i in 0..rows {
             assert_eq!(inner.at(i), row(i).map(|&x| i64::from(x)).sum::<i64>());

@@ -3,7 +3,9 @@
 use crate::harness::plan;
 use crate::operations::{all, c_order, elementwise, operand};
 use gpuarray_hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
-use gpuarray_hal::operation::{Elementwise, Input, Mapped, Operand, Operation, Reduce, Shape};
+use gpuarray_hal::operation::{
+    Elementwise, Epilogue, Input, Mapped, Operand, Operation, Reduce, Shape,
+};
 use gpuarray_hal::source::{KernelSpec, Plan, unit};
 use gpuarray_hal::{DType, ErrorKind, Scalar};
 use std::collections::{HashMap, HashSet};
@@ -101,6 +103,7 @@ fn positions_and_deviations_have_types_and_reductions_of_their_own() {
             shape: [3, 10][..].into(),
             input: make(operand(0x1000, DType::Float32, &[40, 4])),
             output: operand(0x3000, output, &[8, 0]),
+            epilogue: Epilogue::Identity,
         };
         change(&mut reduce);
         Operation::new(reduce).map(drop).map_err(|error| error.kind())

@@ -3,13 +3,12 @@
 //! carry along.
 
 use super::pass;
-use crate::elementwise;
 use crate::pairwise::Cell;
 use crate::parallel::Workers;
-use crate::strided::{count, stride};
-use hal::function::{BinaryFunction, Function, Reduction};
-use hal::operation::{Elementwise, Input, Mapped, Operand, Reduce, Shape};
-use hal::{DType, Error, ErrorKind, Result, Scalar, Status};
+use crate::strided::stride;
+use hal::function::Reduction;
+use hal::operation::{Epilogue, Mapped, Operand, Reduce};
+use hal::{DType, Error, ErrorKind, Result, Status};
 
 /// A value for each result of a reduction.
 struct Values {
@@ -25,7 +24,7 @@ impl Values {
     /// As for [`pass`].
     unsafe fn new(
         operation: &Reduce,
-        (reduction, compute): (Reduction, DType),
+        (reduction, compute, epilogue): (Reduction, DType, Epilogue),
         elements: &Operand,
         workers: &Workers<'_>,
     ) -> Result<Self> {
@@ -48,6 +47,7 @@ impl Values {
             shape: shape.clone(),
             input: Mapped::Identity(elements.clone()),
             output: operand.clone(),
+            epilogue,
         };
         // SAFETY: passed on to the caller; the results have memory of their own.
         unsafe { pass(&values, None, workers)? };
@@ -72,28 +72,12 @@ pub(super) unsafe fn deviations(
     workers: &Workers<'_>,
 ) -> Result<()> {
     let Reduce { compute, shape, output, .. } = operation;
-    let is_kept = |axis: usize| stride(&output.strides, axis) != 0;
-    let extents = |kept: bool| -> Shape {
-        let along = |axis: usize| if is_kept(axis) == kept { shape[axis] } else { 1 };
-        (0..shape.len()).map(along).collect()
-    };
-    // SAFETY: passed on to the caller.
-    let means = unsafe { Values::new(operation, (Reduction::Sum, *compute), elements, workers)? };
-    let divide = Elementwise {
-        function: Function::Binary(BinaryFunction::Divide),
-        compute: *compute,
-        shape: extents(true),
-        inputs: [
-            Input::Array(means.operand.clone()),
-            Input::Scalar(Scalar::new(count(&extents(false)) as f64).cast(*compute)?),
-        ]
-        .into_iter()
-        .collect(),
-        output: means.operand.clone(),
-    };
+    let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
+    let count = reduced.map(|axis| shape[axis]).product::<usize>();
+    let mean = (Reduction::Sum, *compute, Epilogue::Quotient(count as f64));
     // SAFETY: the means are this call's own; the rest is passed on to the caller.
     unsafe {
-        elementwise::run(&divide, workers)?;
+        let means = Values::new(operation, mean, elements, workers)?;
         pass(operation, Some(&means.operand), workers)
     }
 }
@@ -108,8 +92,9 @@ pub(super) unsafe fn positions(
     workers: &Workers<'_>,
 ) -> Result<()> {
     let Reduce { reduction, compute, shape, output, .. } = operation;
+    let extreme = (*reduction, *compute, Epilogue::Identity);
     // SAFETY: passed on to the caller.
-    let extremes = unsafe { Values::new(operation, (*reduction, *compute), elements, workers)? };
+    let extremes = unsafe { Values::new(operation, extreme, elements, workers)? };
     let reduced = (0..shape.len()).filter(|&axis| stride(&output.strides, axis) == 0);
     let longest = reduced.map(|axis| shape[axis]).max().unwrap_or(1);
     let index = if i32::try_from(longest).is_ok() { DType::Int32 } else { DType::Int64 };

@@ -4,7 +4,7 @@ use super::arrays::{Array, Order, random};
 use super::{check, run};
 use hal::function::Reduction;
 use hal::operation::{
-    Description, Gather, Indexed, Input, Mapped, Reduce, Scatter, Sequence, Shape,
+    Description, Epilogue, Gather, Indexed, Input, Mapped, Reduce, Scatter, Sequence, Shape,
 };
 use hal::{DType, Scalar};
 
@@ -86,6 +86,7 @@ fn gathers_and_scatters_along_an_axis() {
                 shape,
                 input: Mapped::Indexed(source),
                 output,
+                epilogue: Epilogue::Identity,
             }));
         }
     }

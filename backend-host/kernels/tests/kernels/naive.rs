@@ -2,9 +2,10 @@
 
 use super::arrays::{at, indices, read};
 use super::scalar::apply;
-use hal::function::{BinaryFunction, Function, Reduction};
+use hal::function::{BinaryFunction, Function, Reduction, UnaryFunction};
 use hal::operation::{
-    Description, Elementwise, Indexed, Input, Mapped, MatrixProduct, Operand, Reduce, Scan,
+    Description, Elementwise, Epilogue, Indexed, Input, Mapped, MatrixProduct, Operand, Reduce,
+    Scan,
 };
 use hal::{DType, Scalar};
 use std::collections::BTreeMap;
@@ -111,7 +112,7 @@ fn combine(reduction: Reduction, compute: DType, x: &Scalar, y: &Scalar) -> Scal
 }
 
 fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
-    let Reduce { reduction, compute, shape, input, output } = operation;
+    let Reduce { reduction, compute, shape, input, output, .. } = operation;
     match input {
         Mapped::SquaredDeviation(elements) => return deviations(operation, elements),
         Mapped::Position(elements) => return positions(operation, elements),
@@ -145,7 +146,22 @@ fn reduce(operation: &Reduce) -> BTreeMap<u64, Scalar> {
         };
         values.insert(address, value);
     }
-    values.into_iter().map(|(address, value)| (address, cast(&value, output.dtype))).collect()
+    let whole = |value| cast(&finished(operation.epilogue, inner, value), output.dtype);
+    values.into_iter().map(|(address, value)| (address, whole(value))).collect()
+}
+
+fn finished(epilogue: Epilogue, dtype: DType, value: Scalar) -> Scalar {
+    let divide = |by: f64| {
+        let by = cast(&Scalar::new(by), dtype);
+        apply(Function::Binary(BinaryFunction::Divide), dtype, &[value, by])
+    };
+    match epilogue {
+        Epilogue::Identity => value,
+        Epilogue::Quotient(by) => divide(by),
+        Epilogue::RootOfQuotient(by) => {
+            apply(Function::Unary(UnaryFunction::Sqrt), dtype, &[divide(by)])
+        }
+    }
 }
 
 fn deviations(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
@@ -158,7 +174,8 @@ fn deviations(operation: &Reduce, elements: &Operand) -> BTreeMap<u64, Scalar> {
     let squares = lines.into_iter().map(|(address, line)| {
         let mean = line.iter().sum::<f64>() / line.len() as f64;
         let sum: f64 = line.iter().map(|it| (it - mean).powi(2)).sum();
-        (address, cast(&Scalar::new(sum), operation.output.dtype))
+        let whole = finished(operation.epilogue, DType::Float64, Scalar::new(sum));
+        (address, cast(&whole, operation.output.dtype))
     });
     squares.collect()
 }

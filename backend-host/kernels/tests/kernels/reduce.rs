@@ -3,7 +3,7 @@
 use super::arrays::{Array, ORDERS, Order, read};
 use super::{check, pool, run, run_with};
 use hal::function::Reduction;
-use hal::operation::{Description, Mapped, Operand, Reduce, Scan, Shape};
+use hal::operation::{Description, Epilogue, Mapped, Operand, Reduce, Scan, Shape};
 use hal::{DType, Scalar};
 
 /// The output of a reduction over the axes whose bits are set.
@@ -31,6 +31,7 @@ fn reduce(
         shape: Shape::from_slice(shape),
         input,
         output,
+        epilogue: Epilogue::Identity,
     })
 }
 
@@ -93,13 +94,65 @@ fn squares_of_deviations() {
         for axes in 0..1 << shape.len() {
             for order in ORDERS {
                 for dtype in [DType::Float64, DType::Int8] {
-                    let mut input = Array::random(dtype, shape, order, 5);
-                    let (_output, operand) = reduced(DType::Float64, shape, axes);
-                    let input = Mapped::SquaredDeviation(input.operand());
-                    check(&reduce(Reduction::Sum, DType::Float64, shape, input, operand));
+                    for epilogue in EPILOGUES {
+                        let mut input = Array::random(dtype, shape, order, 5);
+                        let (_output, operand) = reduced(DType::Float64, shape, axes);
+                        let input = Mapped::SquaredDeviation(input.operand());
+                        let sum = reduce(Reduction::Sum, DType::Float64, shape, input, operand);
+                        check(&with(epilogue, sum));
+                    }
                 }
             }
         }
+    }
+}
+
+const EPILOGUES: [Epilogue; 3] =
+    [Epilogue::Identity, Epilogue::Quotient(37.5), Epilogue::RootOfQuotient(37.5)];
+
+fn with(epilogue: Epilogue, description: Description) -> Description {
+    match description {
+        Description::Reduce(it) => Description::Reduce(Reduce { epilogue, ..it }),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn quotients_of_sums() {
+    let check = |compute: DType, output: DType, shape: &[usize], order| {
+        for axes in 0..1 << shape.len() {
+            let mut input = Array::random(compute, shape, order, 5);
+            let (_output, operand) = reduced(output, shape, axes);
+            let input = Mapped::Identity(input.operand());
+            check(&with(EPILOGUES[1], reduce(Reduction::Sum, compute, shape, input, operand)));
+        }
+    };
+    for compute in DType::ALL.into_iter().filter(|dtype| dtype.is_inexact()) {
+        for order in ORDERS {
+            check(compute, compute, &[3, 70, 5], order);
+        }
+    }
+    check(DType::Float32, DType::Float16, &[20, 40], Order::Rows);
+    // Enough for several threads.
+    check(DType::Float64, DType::Float64, &[(1 << 18) + 5], Order::Rows);
+}
+
+#[test]
+fn quotients_of_nothing() {
+    for (dtype, by) in [(DType::Float32, 0.0), (DType::Complex64, 0.0), (DType::Complex128, 3.0)] {
+        let mut input = Array::zeros(dtype, &[3, 0], Order::Rows);
+        let (output, operand) = reduced(dtype, &[3, 0], 2);
+        let input = Mapped::Identity(input.operand());
+        let sum = reduce(Reduction::Sum, dtype, &[3, 0], input, operand.clone());
+        run(&with(Epilogue::Quotient(by), sum));
+        let parts = if dtype.is_complex() { 2 } else { 1 };
+        let real = dtype.real();
+        for part in 0..3 * parts {
+            let value = read(operand.address + (part * real.size()) as u64, real);
+            let value = value.cast(DType::Float64).unwrap().get::<f64>().unwrap();
+            assert!(if by == 0.0 { value.is_nan() } else { value == 0.0 }, "{dtype} {value}");
+        }
+        drop(output);
     }
 }
 

@@ -5,7 +5,7 @@ use super::operands::{indexed, number, operand};
 use crate::dtype::DType;
 use crate::dtype::DType::{Bool, UInt8};
 use crate::function::Reduction;
-use crate::operation::{Description, Mapped, Reduce, Scan};
+use crate::operation::{Description, Epilogue, Mapped, Reduce, Scan};
 
 /// Lengths below 4096 that are reduced in a way of their own each.
 const FEW: [usize; 4] = [1000, 100, 8, 5];
@@ -20,7 +20,14 @@ fn reduction(
     output: &[isize],
 ) -> Description {
     let output = operand(reduction.result(compute), output);
-    Description::Reduce(Reduce { reduction, compute, shape: shape.into(), input, output })
+    Description::Reduce(Reduce {
+        reduction,
+        compute,
+        shape: shape.into(),
+        input,
+        output,
+        epilogue: Epilogue::Identity,
+    })
 }
 
 /// Returns the reductions of arrays of a dtype.

@@ -144,6 +144,18 @@ struct CombineMoments {
     }
 };
 
+// What sums are divided by is 1 where they are wanted themselves.
+template <class Functions, class A>
+DEVICE A quotient(A sum, double divisor) {
+    return divisor == 1 ? sum : Functions::divide(sum, convert<A>(divisor));
+}
+
+template <class Functions, class A>
+DEVICE A root_of_quotient(A sum, double divisor, u32 root) {
+    const A value = quotient<Functions>(sum, divisor);
+    return root ? Functions::sqrt(value) : value;
+}
+
 // Combines what `read.gather<COUNT>(i)` combines: `COUNT` reads from `i` on, `step` apart, all
 // under way before any is used. Reads go on below `end`, eight at a time, and sixteen of those
 // in a row; as a thread reads a few thousand times at most, rounding errors grow with a small

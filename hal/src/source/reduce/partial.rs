@@ -1,6 +1,7 @@
 //! What the kernels of a reduction have of an output until it is whole, and how that is combined.
 
 use super::key::{Key, MappedTypes};
+use crate::function::Reduction;
 use crate::source::ctype;
 
 impl Key {
@@ -51,13 +52,47 @@ impl Key {
         }
     }
 
+    /// True if a whole value is divided by a number that is an argument.
+    pub(super) fn has_quotient(&self) -> bool {
+        let accumulator = ctype::accumulator(self.reduction, self.compute);
+        self.reduction == Reduction::Sum && accumulator.is_inexact()
+    }
+
+    /// True if an argument says whether the root is taken of a whole value.
+    pub(super) fn has_root(&self) -> bool {
+        matches!(self.input, MappedTypes::SquaredDeviation(_))
+    }
+
+    /// What becomes of whole values: as parameters of a kernel, as fields of a struct, and what copies
+    /// them into the struct `sink`.
+    pub(super) fn epilogue(&self) -> (&'static str, &'static str, &'static str) {
+        match (self.has_quotient(), self.has_root()) {
+            (false, _) => ("", "", ""),
+            (true, false) => {
+                (", double divisor", "    double divisor;\n", "\n    sink.divisor = divisor;")
+            }
+            (true, true) => (
+                ", double divisor, u32 root",
+                "    double divisor;\n    u32 root;\n",
+                "\n    sink.divisor = divisor;\n    sink.root = root;",
+            ),
+        }
+    }
+
     /// What is stored of an output's whole value.
     pub(super) fn result(&self) -> String {
-        let result = ctype::value(self.reduction.result(self.compute));
-        match self.input {
-            MappedTypes::SquaredDeviation(_) => format!("convert<{result}>(squares(value))"),
-            MappedTypes::Position(_) => "(i64)value.place".to_owned(),
-            _ => format!("convert<{result}>(value)"),
-        }
+        let accumulator = ctype::accumulator(self.reduction, self.compute);
+        let value = match self.input {
+            MappedTypes::Position(_) => return "(i64)value.place".to_owned(),
+            MappedTypes::SquaredDeviation(_) => "squares(value)",
+            _ => "value",
+        };
+        let functions = ctype::functions(accumulator);
+        let value = match (self.has_quotient(), self.has_root()) {
+            (false, _) => value.to_owned(),
+            (true, false) => format!("quotient<{functions}>({value}, divisor)"),
+            (true, true) => format!("root_of_quotient<{functions}>({value}, divisor, root)"),
+        };
+        format!("convert<{}>({value})", ctype::value(self.reduction.result(self.compute)))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::key::{Access, Key, MappedTypes};
 use crate::error::Result;
-use crate::operation::{Mapped, Operand, Reduce, Strides};
+use crate::operation::{Epilogue, Mapped, Operand, Reduce, Strides};
 use crate::source::iteration_space::IterationSpace;
-use crate::source::launches::{Launches, THREADS, blocks};
+use crate::source::launches::{LaunchBuilder, Launches, THREADS, blocks};
 use smallvec::SmallVec;
 
 /// How blocks share the work; it depends on nothing but the operation, so that the order in
@@ -30,6 +30,7 @@ struct Prepared<'a> {
     addresses: &'a [u64],
     /// Extent and stride of an indexed axis.
     axis: Option<(i64, i64)>,
+    epilogue: Epilogue,
     partition: Partition,
 }
 
@@ -52,7 +53,7 @@ const FEWEST_PACKS: u64 = 8;
 
 /// Adds the launches of a reduction and returns the key of their kernels.
 pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Result<Key> {
-    let Reduce { reduction, compute, shape, input, output } = operation;
+    let Reduce { reduction, compute, shape, input, output, epilogue } = operation;
     let (mapped, inputs, axis): (_, SmallVec<[&Operand; 2]>, _) = match input {
         Mapped::Identity(a) => (MappedTypes::Identity(a.dtype), SmallVec::from_slice(&[a]), None),
         Mapped::Product(a, b) => {
@@ -110,7 +111,8 @@ pub(in crate::source) fn plan(operation: &Reduce, launches: &mut Launches) -> Re
         access,
     };
     let spaces = (&kept, &reduced);
-    Prepared { key, spaces, addresses: &addresses, axis, partition }.launch(launches);
+    Prepared { key, spaces, addresses: &addresses, axis, epilogue: *epilogue, partition }
+        .launch(launches);
     Ok(key)
 }
 
@@ -146,10 +148,11 @@ impl Prepared<'_> {
         if let Some((length, stride)) = self.axis {
             launch.long(length).long(stride);
         }
-        drop(launch);
         if !staged {
+            self.pack_epilogue(&mut launch);
             return;
         }
+        drop(launch);
         // A thread reads eight chunks at once; neighbours read neighbouring outputs.
         let by_block = chunks >= 32 && outputs <= ENOUGH_BLOCKS;
         let work = if by_block { outputs } else { outputs.div_ceil(u64::from(THREADS)) };
@@ -157,8 +160,19 @@ impl Prepared<'_> {
         kept.pack(&mut launch, ranks.0, wide);
         launch.index(chunks, wide).word(u32::from(by_block));
         launch.address(self.addresses[0]).workspace();
+        self.pack_epilogue(&mut launch);
         drop(launch);
         launches.need_workspace((outputs * chunks) as usize * self.key.partial_bytes());
+    }
+
+    /// Adds the arguments that [`Key::epilogue`] declares.
+    fn pack_epilogue(&self, launch: &mut LaunchBuilder<'_>) {
+        if self.key.has_quotient() {
+            launch.double(self.epilogue.divisor());
+        }
+        if self.key.has_root() {
+            launch.word(matches!(self.epilogue, Epilogue::RootOfQuotient(_)).into());
+        }
     }
 }
 

@@ -60,11 +60,12 @@ impl KernelKey for Key {
             Access::Packs(_) | Access::Columns(_) => self.packs(name),
             Access::Elements => self.elements(name),
         };
+        let (quotient, fields, copies) = self.epilogue();
         text += &format!(
             "struct {name}_sink {{
     const {kept}* kept;
     char* out;
-    METHOD void operator()({index} output, {index}, {partial} value) const {{
+{fields}    METHOD void operator()({index} output, {index}, {partial} value) const {{
         {offset} offset[{}];
         kept->locate(output, offset);
         store<{output}>(out + offset[0], convert<{output}>({}));
@@ -84,9 +85,10 @@ impl KernelKey for Key {
             ),
             false => (
                 "char* out".to_owned(),
-                format!("{name}_sink sink;\n    sink.kept = &kept;\n    sink.out = out;"),
+                format!("{name}_sink sink;\n    sink.kept = &kept;\n    sink.out = out;{copies}"),
             ),
         };
+        let single = if self.staged { "" } else { quotient };
         let reduced = type_name(self.ranks.1, self.input.strided(), self.wide);
         let Extra { parameters, arguments, .. } = self.extra();
         let (shape, call) = match self.access {
@@ -116,7 +118,7 @@ impl KernelKey for Key {
         text += &format!(
             "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
              {reduced} reduced, {index} chunk, {index} chunks{shape}, {target}, \
-             const char* a{parameters}) {{
+             const char* a{parameters}{single}) {{
     {name}_source source;
     source.kept = &kept;
     source.reduced = &reduced;
@@ -131,10 +133,10 @@ impl KernelKey for Key {
         if self.staged {
             text += &format!(
                 "extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}{}({kept} kept, \
-                 {index} chunks, u32 by_block, char* out, const {partial}* partials) {{
+                 {index} chunks, u32 by_block, char* out, const {partial}* partials{quotient}) {{
     {name}_sink sink;
     sink.kept = &kept;
-    sink.out = out;
+    sink.out = out;{copies}
     reduce_partials<{name}_operator>(sink, partials, kept.count, chunks, by_block);
 }}
 ",
