@@ -38,10 +38,8 @@ impl Array {
             let by = Scalar::new(count).into();
             return Array::binary(BinaryFunction::Divide, (&sum).into(), by)?.astype(result);
         }
-        self.note((|| {
-            let along = (axes, keep_axes);
-            self.sum_with(Epilogue::Quotient(count), compute, along, Combined::Elements, result)
-        })())
+        let (quotient, along) = (Epilogue::Quotient(count), (axes, keep_axes));
+        self.note(self.sum_with(quotient, compute, along, Combined::Elements, result))
     }
 
     /// Returns the variance of the elements along `axes` (all axes without it): the sum of the

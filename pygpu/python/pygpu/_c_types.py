@@ -278,7 +278,7 @@ def match_dtype_to_c_struct(
     dtype : numpy.dtype
         The record with the offsets and the size that the structure has on the device.
     c_decl : str
-        The structure's declaration.
+        The structure's declaration, without those of structures that are its fields.
 
     Raises
     ------
@@ -323,9 +323,9 @@ def match_dtype_to_c_struct(
         lines.append(f"    {type_name} {field.name}{axes};\n")
         inner = _declarations.get(type_name, [])
         declarations += [text for text in inner if text not in declarations]
-    declarations.append(f"typedef struct {{\n{''.join(lines)}}} {name};\n")
-    c_decl = "".join(declarations)
-    offsets, size = _offsets(c_decl, name, [field.name for field in fields])
+    c_decl = f"typedef struct {{\n{''.join(lines)}}} {name};\n"
+    declarations.append(c_decl)
+    offsets, size = _offsets("".join(declarations), name, [field.name for field in fields])
     formats = [(field.dtype, field.shape) if field.shape else field.dtype for field in fields]
     result = np.dtype(
         {

@@ -175,7 +175,7 @@ def compile(
     except CompileError as error:
         command = [f"--{target}", *flags, _FILE]
         log = "\n".join(filter(None, (error.detail, _headers.advice(error.detail))))
-        failure = CompileError(f"compilation of {_FILE} failed", command, stderr=log)
+        failure = CompileError(f"compilation of {_FILE} failed", command, stdout="", stderr=log)
         failure.status, failure.call, failure.detail = error.status, error.call, error.detail
         raise failure from None
     if log:

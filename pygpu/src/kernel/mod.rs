@@ -136,10 +136,14 @@ impl Function {
     ) -> PyResult<()> {
         let format = self.formats.current();
         if format.codes.len() != arguments.len() {
+            let reason = match format.codes.is_empty() {
+                true => "; prepare tells the types of a kernel's arguments",
+                false => "",
+            };
             return Err(struct_error(
                 py,
                 format!(
-                    "pack requires exactly {} arguments; {} were given",
+                    "pack requires exactly {} arguments; {} were given{reason}",
                     format.codes.len(),
                     arguments.len()
                 ),

@@ -194,7 +194,7 @@ def test_refused_source():
     error = caught.value
     assert "no_such_thing" in error.stderr
     assert error.msg
-    assert error.stdout is None
+    assert error.stdout == ""
     assert "-DX=1" in error.command_line
     text = str(error)
     assert error.msg in text

@@ -52,11 +52,11 @@ def test_fields_lie_where_the_device_has_them(name, fields, offsets, size):
 
 
 def test_a_structure_in_a_structure():
-    inner, _ = tools.match_dtype_to_c_struct(
+    inner, first = tools.match_dtype_to_c_struct(
         None, "inner_part", np.dtype([("a", "i1"), ("b", "f8")])
     )
     tools.get_or_register_dtype("inner_part", inner)
-    outer, declaration = tools.match_dtype_to_c_struct(
+    outer, second = tools.match_dtype_to_c_struct(
         None,
         "outer_part",
         np.dtype([("n", "i1"), ("parts", inner, (2,)), ("v", gpuarray.vec.float4)]),
@@ -64,8 +64,10 @@ def test_a_structure_in_a_structure():
     # Two inner structures of 16 bytes at 8; a float4 is aligned to its 16 bytes.
     assert [outer.fields[name][1] for name in ("n", "parts", "v")] == [0, 8, 48]
     assert outer.itemsize == 64
+    # Each declaration is one structure's: programs put those of all in front of their kernels.
+    assert (first.count("typedef"), second.count("typedef")) == (1, 1)
     module = SourceModule(
-        declaration + "__global__ void fill(outer_part *p, outer_part by_value) "
+        first + second + "__global__ void fill(outer_part *p, outer_part by_value) "
         "{ p->parts[1].b = by_value.parts[1].b * 2; p->v.w = by_value.v.w + 1; p->n = by_value.n; }"
     )
     value = np.zeros((), outer)
