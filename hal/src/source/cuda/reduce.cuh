@@ -58,7 +58,9 @@ struct FirstPlace {
     static METHOD value combine(const value& x, const value& y) {
         const T extreme = Extreme::combine(x.value, y.value);
         const bool later = is(y.value, extreme) && (y.place < x.place || !is(x.value, extreme));
-        return placed(extreme, later ? y.place : x.place);
+        // A choice between the operands themselves would be one of addresses, which keeps them in memory.
+        const Index earlier = x.place, other = y.place;
+        return placed(extreme, later ? other : earlier);
     }
 };
 

@@ -130,12 +130,14 @@ impl Key {
 "
             ),
         };
-        let item = |input: &str, dtype: DType| {
-            format!("Stored<{}>::get(pack_{input}[j].item[k])", ctype::value(dtype))
+        let item_of = |input: &str, pack: &str, dtype: DType| {
+            format!("Stored<{}>::get(pack_{input}[{pack}].item[k])", ctype::value(dtype))
         };
+        let item = |input: &str, dtype: DType| item_of(input, "j", dtype);
         let body = match (self.input, columns) {
             (MappedTypes::SquaredDeviation(a) | MappedTypes::Position(a), _) => {
-                self.whole_gather(name, pack, &self.leaf(&item("a", a), columns))
+                let item = item_of("a", "group * GROUP + j", a);
+                self.whole_gather(name, pack, &self.leaf(&item, columns))
             }
             (_, true) => format!(
                 "        Beside<{name}_operator, {pack}>::value folded[COUNT];
@@ -194,8 +196,8 @@ impl Key {
         let value = self.value_type();
         let columns = matches!(self.access, Access::Columns(_));
         let (operator, of_one, at) = match columns {
-            true => (format!("Beside<{name}_operator, {pack}>"), 1, "k * GROUP + j - from"),
-            false => (format!("{name}_operator"), pack, "(j - from) * PACK + k"),
+            true => (format!("Beside<{name}_operator, {pack}>"), 1, "k * GROUP + j"),
+            false => (format!("{name}_operator"), pack, "j * PACK + k"),
         };
         // More would need more registers than let enough threads run.
         let most = (LEAVES / pack).max(1);
@@ -204,16 +206,16 @@ impl Key {
         constexpr int GROUP = COUNT < {most} ? COUNT : {most};
         {operator}::value part[COUNT / GROUP];
 #pragma unroll
-        for (int from = 0; from < COUNT; from += GROUP) {{
+        for (int group = 0; group < COUNT / GROUP; ++group) {{
             {value} leaf[GROUP * PACK];
 #pragma unroll
-            for (int j = from; j < from + GROUP; ++j) {{
+            for (int j = 0; j < GROUP; ++j) {{
 #pragma unroll
                 for (int k = 0; k < PACK; ++k) {{
                     leaf[{at}] = {leaf};
                 }}
             }}
-            part[from / GROUP] = {operator}::template gathered<GROUP, {of_one}, STEP>(leaf, (i + from * STEP) * {of_one});
+            part[group] = {operator}::template gathered<GROUP, {of_one}, STEP>(leaf, (i + group * GROUP * STEP) * {of_one});
         }}
         return fold<{operator}, COUNT / GROUP>(part);
 "
