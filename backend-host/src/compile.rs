@@ -46,7 +46,11 @@ const TARGET: &str = "host";
 
 fn find(checked: bool) -> Result<Compiler> {
     let language = Language { checked, ..Language::default() };
-    Compiler::find_also_in(&search_directories(), language).map_err(error)
+    let compiler = Compiler::find_also_in(&search_directories(), language).map_err(error)?;
+    Ok(match cache()?.folder_for("headers") {
+        Some(folder) => compiler.keeping_headers_in(folder),
+        None => compiler,
+    })
 }
 
 /// Compiled code on disk, as the environment says.

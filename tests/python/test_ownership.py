@@ -363,4 +363,6 @@ def test_other_streams_work_does_not_keep_page_locked_memory_for_ever():
     busy = BusyStream()
     pool = tools.PageLockedMemoryPool()
     pool.allocate(100, np.uint8)
-    until(lambda: (busy.array.fill(1, busy.stream), pool.held_blocks == 1)[1])
+    # About as much work as ends meanwhile: what is left over is waited for.
+    part = busy.array[: busy.array.size // 8]
+    until(lambda: (part.fill(1, busy.stream), pool.held_blocks == 1)[1])

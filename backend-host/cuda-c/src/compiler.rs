@@ -81,12 +81,12 @@ pub struct Compiled {
 }
 
 /// A text that the preprocessor has read: all that its code depends on, but the compiler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Preprocessed {
     /// The text of the program and its headers, without comments and macros.
     pub text: String,
     /// Where the language's headers are, with a slash behind.
-    language: String,
+    pub(crate) language: String,
     /// Warnings of the preprocessor.
     log: String,
     options: Options,
@@ -153,8 +153,8 @@ impl Compiler {
     }
 
     /// Keeps the language's headers in a folder for all processes, and precompiled where the compiler
-    /// can: without it, each compilation writes and reads them anew. Nobody else may be able to write
-    /// there.
+    /// can: without it, or where the folder cannot be used, each compilation writes and reads them anew.
+    /// Nobody else may be able to write there, or to give its name to another folder.
     #[must_use]
     pub fn keeping_headers_in(self, folder: impl Into<PathBuf>) -> Compiler {
         Compiler { kept_headers: Some(folder.into()), ..self }
@@ -206,17 +206,19 @@ impl Compiler {
             let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
             written.map_err(|error| folder.failed(&error))?;
         }
-        let language = match &self.kept_headers {
-            Some(kept) if !self.toolchain.is_zig => precompiled::folder(self, kept, &options)?,
-            _ => {
-                let language = folder.path.join(headers::FOLDER);
-                headers::write(&language).map_err(|error| folder.failed(&error))?;
-                language
-            }
+        let kept = self.kept_headers.as_ref().filter(|_| !self.toolchain.is_zig);
+        let kept = kept.and_then(|kept| {
+            let language = precompiled::folder(self, kept, &options);
+            language.inspect_err(|error| log::debug!("headers are not kept: {error}")).ok()
+        });
+        let is_kept = kept.is_some();
+        let language = match kept {
+            Some(language) => language,
+            None => headers::write_below(&folder)?,
         };
         let mut arguments = self.preprocessor_options(&options);
         arguments.extend(["-E", "-x", "c++"].map(str::to_owned));
-        if self.kept_headers.is_some() && !self.toolchain.is_clang {
+        if is_kept && !self.toolchain.is_clang {
             // What is precompiled fits the same options only.
             arguments.extend(self.code_options(&options));
             arguments.push("-fpch-preprocess".to_owned());
@@ -251,7 +253,7 @@ impl Compiler {
         let text = String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), "");
         let prefix = format!("{}/", language.to_string_lossy());
         Ok(Preprocessed {
-            text: text.replace(&prefix, ""),
+            text: text.replace(&prefix, headers::PREFIX),
             language: prefix,
             log: folder.log(&output),
             options,
@@ -261,6 +263,19 @@ impl Compiler {
         })
     }
 
+    /// Returns what a text has of the language's headers if they are not precompiled.
+    pub(crate) fn prelude(&self, source: &Preprocessed) -> Result<String> {
+        let folder = Folder::new()?;
+        let language = headers::write_below(&folder)?;
+        let mut arguments = self.preprocessor_options(&source.options);
+        let folders = self.toolchain.language_folders();
+        let last = ["-E", "-x", "c++", "-include", headers::PRELUDE, folders];
+        arguments.extend(last.map(str::to_owned));
+        arguments.extend([language.to_string_lossy().into_owned(), "-".to_owned()]);
+        let output = self.run(&folder, &arguments, "")?;
+        Ok(String::from_utf8_lossy(&output.stdout).replace(&folder.prefix(), ""))
+    }
+
     /// Compiles what [`Compiler::preprocess`] returned.
     ///
     /// # Errors
@@ -268,6 +283,11 @@ impl Compiler {
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         let compiled = self.compile_text(source, &source.text);
         let Err(Error::Refused(log)) = &compiled else { return compiled };
+        if precompiled::is_to_blame(log, &source.text) {
+            log::debug!("compiled again without precompiled headers: {log}");
+            let text = precompiled::replaced(self, source)?;
+            return self.compile_preprocessed(&Preprocessed { text, ..source.clone() });
+        }
         match constant_functions::relaxed(&source.text, log) {
             Some(text) => self.compile_text(source, &text),
             None => compiled,

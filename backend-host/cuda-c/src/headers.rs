@@ -1,8 +1,10 @@
 //! The language's headers, which are part of the program.
 
+use crate::error::Result;
+use crate::temporary::Folder;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 macro_rules! headers {
     ($($name:literal),* $(,)?) => {
@@ -115,8 +117,8 @@ headers!(
     "vector_types.h",
 );
 
-/// The folder of the headers, as line markers name it.
-pub(crate) const FOLDER: &str = "language";
+/// What the headers' names begin with, as line markers tell them.
+pub(crate) const PREFIX: &str = "language/";
 
 /// The header that each text is compiled behind.
 pub(crate) const PRELUDE: &str = "gpuarray_prelude.h";
@@ -131,6 +133,20 @@ pub(crate) fn write(folder: &Path) -> io::Result<()> {
         fs::write(path, text)?;
     }
     Ok(())
+}
+
+/// Writes the headers to a folder below a temporary one, and returns it.
+pub(crate) fn write_below(temporary: &Folder) -> Result<PathBuf> {
+    let folder = temporary.path.join(PREFIX.trim_end_matches('/'));
+    write(&folder).map_err(|error| temporary.failed(&error))?;
+    Ok(folder)
+}
+
+/// True if a folder has all of the headers, of the lengths that were written.
+pub(crate) fn are_whole(folder: &Path) -> bool {
+    HEADERS.iter().all(|(name, text)| {
+        fs::metadata(folder.join(name)).is_ok_and(|it| it.len() == text.len() as u64)
+    })
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! Temporary files.
 
 use crate::error::{Error, Result};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What names of folders begin with.
+const NAME: &str = "gpuarray-";
 
 /// A folder of temporary files that nobody else can read, which is gone afterwards.
 pub(crate) struct Folder {
@@ -25,7 +29,7 @@ impl Folder {
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |it| it.subsec_nanos());
-            let path = base.join(format!("gpuarray-{}-{now:x}-{count}", std::process::id()));
+            let path = base.join(format!("{NAME}{}-{now:x}-{count}", std::process::id()));
             match builder.create(&path) {
                 Ok(()) => return Ok(Folder { path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -37,6 +41,11 @@ impl Folder {
                 }
             }
         }
+    }
+
+    /// True for names of such folders.
+    pub(crate) fn is_one(name: &OsStr) -> bool {
+        name.to_string_lossy().starts_with(NAME)
     }
 
     /// Leaves the folder alone from now on: it has another name.

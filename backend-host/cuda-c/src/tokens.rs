@@ -2,7 +2,6 @@
 
 use crate::headers;
 use std::ops::Range;
-use std::path::Path;
 
 /// What a token is, as far as declarations need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +167,7 @@ impl<'a> Tokens<'a> {
         let Ok(number) = rest[..digits].parse() else { return };
         let Some(open) = line.find('"') else { return };
         let Some(close) = line.rfind('"').filter(|&it| it > open) else { return };
-        let is_language = Path::new(&line[open + 1..close]).starts_with(headers::FOLDER);
+        let is_language = line[open + 1..close].starts_with(headers::PREFIX);
         let is_system = is_language || line[close + 1..].split_whitespace().any(|flag| flag == "3");
         let file = start + open + 1..start + close;
         self.lines.push(LineMarker { next_line: end + 1, number, file, is_language, is_system });

@@ -60,7 +60,8 @@ extern "C" __global__ void assign(T *a) { a[0] = N + F(1) + A; assert(false); }
     ];
     let source = Source { text, name: "k.cu", options: &options, ..Source::default() };
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("with-macros");
-    for compiler in [compiler(), compiler().keeping_headers_in(&folder)] {
+    let alone = Compiler::find(Language::default()).expect("a C++ compiler");
+    for compiler in [alone.clone(), alone.keeping_headers_in(&folder)] {
         let mut array = vec![0];
         run(&load_source(&compiler, &source), "assign", 1, 1, &mut array);
         assert_eq!(array, [25]);
@@ -124,10 +125,78 @@ extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VA
     let error = compiler().keeping_headers_in(&folder).compile(&source).expect_err("wrong");
     let error = error.to_string();
     assert!(error.starts_with("k.cu:2: error: ") && error.contains("'y'"), "{error}");
+    // Where they cannot be kept, they are written for each compilation.
     let file = folder.join("file");
     std::fs::write(&file, "").expect("a file");
-    let error = compiler().keeping_headers_in(&file).compile(&source).expect_err("no folder");
-    assert!(matches!(error, Error::System(_)), "{error}");
+    let source = Source { text, name: "k.cu", options: &["-DVALUE=0.0f"], ..Source::default() };
+    load_source(&compiler().keeping_headers_in(&file), &source);
+}
+
+/// Whatever is left of kept headers, a text compiles, and the next one finds them whole.
+#[test]
+fn damaged_headers_are_replaced() {
+    use std::fs;
+    use std::time::{Duration, SystemTime};
+    let base = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("damaged");
+    let _ = fs::remove_dir_all(&base);
+    let keeping = compiler().keeping_headers_in(&base);
+    let text = "#include <cuda_fp16.h>\nextern \"C\" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(4.0f)); }";
+    let source = Source { text, name: "k.cu", ..Source::default() };
+    let assign = || {
+        let mut array = vec![0];
+        run(&load_source(&keeping, &source), "assign", 1, 1, &mut array);
+        assert_eq!(array, [4]);
+    };
+    assign();
+    let folder = fs::read_dir(&base).expect("a folder").next().expect("one").expect("one").path();
+    let whole = |name: &str| fs::read(folder.join(name)).unwrap_or_default();
+    let precompiled = whole("gpuarray_prelude.h.gch");
+    let cut = |bytes: &[u8], end: usize| bytes[..bytes.len().min(end)].to_vec();
+    let filled = |from: usize| {
+        let mut bytes = precompiled.clone();
+        if let Some(rest) = bytes.get_mut(from..) {
+            rest.fill(0xa5);
+        }
+        bytes
+    };
+    for (name, damaged) in [
+        ("gpuarray_prelude.h.gch", Vec::new()),
+        ("gpuarray_prelude.h.gch", cut(&precompiled, 1000)),
+        ("gpuarray_prelude.h.gch", cut(&precompiled, precompiled.len() - precompiled.len().min(1))),
+        // Of the right length: the compiler does not take it, or ends.
+        ("gpuarray_prelude.h.gch", filled(0)),
+        ("gpuarray_prelude.h.gch", filled(5000)),
+        ("cuda_fp16.h", Vec::new()),
+        ("whole", Vec::new()),
+        ("whole", b"12x".to_vec()),
+    ] {
+        fs::write(folder.join(name), damaged).expect("the file");
+        assign();
+        assign();
+        assert!(!whole("whole").is_empty() && !whole("cuda_fp16.h").is_empty(), "{name}");
+    }
+    // Between the preprocessor and the compiler.
+    let preprocessed = keeping.preprocess(&source).expect("a text");
+    fs::remove_dir_all(&folder).expect("the folder");
+    let unit = keeping.compile_preprocessed(&preprocessed).expect("a unit");
+    assert_eq!(unit.log, "");
+    assign();
+    // Folders that nobody used, but for the latest, go when there is a new one.
+    let old = SystemTime::now() - Duration::from_secs(3 * 24 * 60 * 60);
+    let others: Vec<_> = (0..12).map(|it| base.join(format!("headers-{it:016x}"))).collect();
+    for (age, other) in others.iter().chain([&base.join("gpuarray-1-2-3")]).enumerate() {
+        fs::create_dir_all(other).expect("a folder");
+        fs::write(other.join("whole"), "0").expect("a file");
+        for file in [other.join("whole"), other.clone()] {
+            let file = fs::File::open(file).expect("the file");
+            file.set_modified(old - Duration::from_secs(age as u64)).expect("its time");
+        }
+    }
+    fs::remove_dir_all(&folder).expect("the folder");
+    assign();
+    let left: Vec<_> = others.iter().map(|it| it.exists()).collect();
+    assert_eq!(left, [[true; 7].as_slice(), &[false; 5]].concat());
+    assert!(folder.exists() && !base.join("gpuarray-1-2-3").exists());
 }
 
 #[test]

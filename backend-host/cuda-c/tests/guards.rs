@@ -7,7 +7,7 @@
 mod maker;
 mod units;
 
-use cuda_c::{Compiler, Kernel, Language, Optimization, Schedule, Shape, Source};
+use cuda_c::{Kernel, Optimization, Schedule, Shape, Source};
 use maker::Maker;
 use units::{Random, pointer};
 
@@ -90,7 +90,7 @@ fn random_kernels_without_barriers_compute_the_same_in_both_forms() {
         let text: String = (0..KERNELS).map(|it| Maker::new(&mut random).kernel(it)).collect();
         let text = format!("{}{text}", maker::HEAD);
         let optimization = [Optimization::Compilation, Optimization::Speed][round % 2];
-        let compiler = Compiler::find(Language::default()).expect("a C++ compiler");
+        let compiler = units::compiler();
         let compiler = compiler.optimizing_for(optimization).with_regions(true);
         let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
         let library = units::load_source(&compiler, &source);

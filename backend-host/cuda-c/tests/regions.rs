@@ -17,7 +17,7 @@ mod text;
 mod tree;
 mod units;
 
-use cuda_c::{Compiler, Kernel, Language, Library, Optimization, Schedule, Shape, Source};
+use cuda_c::{Kernel, Library, Optimization, Schedule, Shape, Source};
 use kernel::Maker;
 use std::ffi::c_void;
 use tree::Tree;
@@ -59,7 +59,7 @@ fn search(optimization: Optimization, seed: u64, [few, all]: [usize; 2], kernels
     for _ in 0..texts {
         let trees: Vec<Tree> = (0..kernels).map(|_| Maker::new(&mut random).tree()).collect();
         let text = text::text(&trees);
-        let compiler = Compiler::find(Language::default()).expect("a C++ compiler");
+        let compiler = units::compiler();
         let compiler = compiler.optimizing_for(optimization).with_regions(true);
         let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
         let compiled = compiler.compile(&source).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -144,6 +144,15 @@ impl CodeCache {
         self.folder.as_deref()
     }
 
+    /// A folder of this name for files that compilers read by their paths, which is made if it is not
+    /// there; `None` if nothing is kept, or if others could write it or put another one in its place.
+    pub fn folder_for(&self, name: &str) -> Option<PathBuf> {
+        let folder = self.folder.as_ref().filter(|_| self.limit > 0)?.join(name);
+        let made = create_folders(&folder).and_then(|()| fs::canonicalize(&folder));
+        let trusted = made.and_then(|it| nobody_else_writes(&it).map(|()| it));
+        trusted.inspect_err(|error| log::debug!("{} is not used: {error}", folder.display())).ok()
+    }
+
     /// The code kept under a key; `None` if there is none that is whole.
     pub fn load(&self, key: &CodeKey) -> Option<Vec<u8>> {
         let (shard, name) = key.path();
@@ -246,6 +255,31 @@ fn open_own(path: &Path) -> io::Result<File> {
 #[cfg(not(unix))]
 fn open_own(path: &Path) -> io::Result<File> {
     File::open(path)
+}
+
+/// Fails for a folder that others could write, or could give its name to another one: then a path
+/// does not stay what was looked at.
+#[cfg(unix)]
+fn nobody_else_writes(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    // SAFETY: the call has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    for (above, path) in folder.ancestors().enumerate() {
+        let metadata = fs::symlink_metadata(path)?;
+        let owned = metadata.uid() == user || (above > 0 && metadata.uid() == 0);
+        // In a folder with the sticky bit, only a file's owner gives its name away.
+        let sticky = above > 0 && metadata.mode() & 0o1000 != 0;
+        if !metadata.is_dir() || !owned || (metadata.mode() & 0o022 != 0 && !sticky) {
+            let what = format!("others can write {}", path.display());
+            return Err(io::Error::new(ErrorKind::PermissionDenied, what));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn nobody_else_writes(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Sets the time of last use, once a day: reading should not write each time.

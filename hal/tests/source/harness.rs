@@ -145,6 +145,8 @@ fn compile(specs: &[KernelSpec]) -> Option<Arc<Library>> {
         let compiler = Compiler::find(language)
             .inspect_err(|error| drop(writeln!(std::io::stderr(), "skipped: {error}")))
             .ok()?;
+        let compiler =
+            compiler.keeping_headers_in(concat!(env!("CARGO_TARGET_TMPDIR"), "/headers"));
         Some(compiler.optimizing_for(Optimization::Compilation).trapping_undefined_behavior())
     });
     let text = unit(specs.iter().copied());

@@ -1,7 +1,7 @@
 //! Statements of programs: their forms, control flow, memory, and what threads do with each other.
 
-use crate::units::{failure, load, load_checked, run};
-use cuda_c::{Compiler, Error, Language, Source};
+use crate::units::{compiler_of, failure, load, load_checked, run};
+use cuda_c::{Error, Language, Source};
 
 /// The first results of a kernel `k` with one block.
 fn results(text: &str, threads: u32, count: usize) -> Vec<i32> {
@@ -313,9 +313,8 @@ fn refused(language: Language, body: &str) -> String {
     let text = format!(
         "__device__ int one;\nextern \"C\" __global__ void k(int *out, int n) {{\n{body}\n}}\n"
     );
-    let compiler = Compiler::find(language).expect("a C++ compiler");
     let source = Source { text: &text, name: "kernel.cu", ..Source::default() };
-    match compiler.compile(&source).expect_err(body) {
+    match compiler_of(language).compile(&source).expect_err(body) {
         Error::Refused(log) => log,
         other => panic!("{other}"),
     }

@@ -7,7 +7,12 @@ use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) fn compiler() -> Compiler {
-    Compiler::find(Language::default()).expect("a C++ compiler")
+    compiler_of(Language::default())
+}
+
+pub(crate) fn compiler_of(language: Language) -> Compiler {
+    let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/headers");
+    Compiler::find(language).expect("a C++ compiler").keeping_headers_in(kept)
 }
 
 /// Compiles and loads; the compiler says nothing.
@@ -19,8 +24,7 @@ pub(crate) fn load_source(compiler: &Compiler, source: &Source<'_>) -> Arc<Libra
 }
 
 pub(crate) fn load_in(language: Language, text: &str) -> Arc<Library> {
-    let compiler = Compiler::find(language).expect("a C++ compiler");
-    load_source(&compiler, &Source { text, name: "kernel.cu", ..Source::default() })
+    load_source(&compiler_of(language), &Source { text, name: "kernel.cu", ..Source::default() })
 }
 
 pub(crate) fn load(text: &str) -> Arc<Library> {

@@ -107,6 +107,41 @@ fn entries_that_others_could_have_written_are_passed_over() {
     }
 }
 
+/// Compilers read files there by their paths, behind whatever was found of them before.
+#[cfg(unix)]
+#[test]
+fn a_folder_for_files_is_the_users_alone() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("the folder");
+    };
+    let folder = Folder::new();
+    let cache = folder.cache(1 << 20);
+    let found = cache.folder_for("files").expect("a folder");
+    assert_eq!(found, fs::canonicalize(folder.0.join("files")).expect("the folder"));
+    assert_eq!(fs::metadata(&found).expect("the folder").permissions().mode() & 0o777, 0o700);
+    for path in [&found, &folder.0] {
+        for mode in [0o720, 0o702] {
+            set_mode(path, mode);
+            assert_eq!(cache.folder_for("files"), None);
+        }
+        set_mode(path, 0o700);
+    }
+    // Nobody gives another's folder away where the sticky bit is set.
+    set_mode(&folder.0, 0o1777);
+    assert_eq!(cache.folder_for("files").as_ref(), Some(&found));
+    set_mode(&found, 0o1777);
+    assert_eq!(cache.folder_for("files"), None);
+    set_mode(&folder.0, 0o755);
+    // A link is followed before anything is judged.
+    symlink("/tmp", folder.0.join("link")).expect("a link");
+    assert_eq!(cache.folder_for("link"), None);
+    fs::write(folder.0.join("file"), "").expect("a file");
+    assert_eq!(cache.folder_for("file"), None);
+    assert_eq!(folder.cache(0).folder_for("files"), None);
+    assert_eq!(CodeCache::disabled().folder_for("files"), None);
+}
+
 #[test]
 fn a_damaged_entry_is_absent_and_replaced() {
     let folder = Folder::new();
