@@ -10,6 +10,7 @@ use crate::options::Options;
 use crate::temporary::Folder;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -42,6 +43,11 @@ pub(crate) fn folder(compiler: &Compiler, kept: &Path, options: &Options) -> Res
     }
     let failed =
         |error| Error::System(format!("the headers of CUDA C in {}: {error}", kept.display()));
+    // The compiler is told the path in a string of its language.
+    let is_plain = |it: &str| !it.contains(['"', '\\']) && !it.contains(char::is_control);
+    if !path.to_str().is_some_and(is_plain) {
+        return Err(failed(io::Error::from(io::ErrorKind::InvalidFilename)));
+    }
     fs::create_dir_all(kept).map_err(failed)?;
     let fresh = Folder::within(kept)?;
     headers::write(&fresh.path).map_err(failed)?;

@@ -130,6 +130,10 @@ extern "C" __global__ void assign(int *a) { a[0] = __half2int_rn(__float2half(VA
     std::fs::write(&file, "").expect("a file");
     let source = Source { text, name: "k.cu", options: &["-DVALUE=0.0f"], ..Source::default() };
     load_source(&compiler().keeping_headers_in(&file), &source);
+    // Names that a string of C++ would have to escape.
+    for name in ["it's", "a b;#$c", "\"quoted\"", "back\\slash", "new\nline"] {
+        load_source(&compiler().keeping_headers_in(folder.join(name)), &source);
+    }
 }
 
 /// Whatever is left of kept headers, a text compiles, and the next one finds them whole.
