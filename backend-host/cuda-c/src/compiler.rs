@@ -198,6 +198,28 @@ impl Compiler {
                 source.name
             )));
         }
+        let kept = self.kept_headers.as_ref().filter(|_| !self.toolchain.is_zig);
+        let kept = kept.and_then(|kept| {
+            let language = precompiled::folder(self, kept, &options);
+            language.inspect_err(|error| log::debug!("headers are not kept: {error}")).ok()
+        });
+        let preprocessed = self.preprocess_behind(kept.as_deref(), source, &options);
+        match kept {
+            // Somebody removed it meanwhile.
+            Some(kept) if preprocessed.is_err() && !precompiled::is_whole(&kept) => {
+                self.preprocess_behind(None, source, &options)
+            }
+            _ => preprocessed,
+        }
+    }
+
+    /// Runs the preprocessor on a text behind the language's headers, which are in a folder, or are written to one.
+    fn preprocess_behind(
+        &self,
+        kept: Option<&Path>,
+        source: &Source<'_>,
+        options: &Options,
+    ) -> Result<Preprocessed> {
         let folder = Folder::new()?;
         let program = folder.path.join("program");
         for (name, text) in source.headers {
@@ -206,21 +228,15 @@ impl Compiler {
             let written = fs::create_dir_all(parent).and_then(|()| fs::write(&path, text));
             written.map_err(|error| folder.failed(&error))?;
         }
-        let kept = self.kept_headers.as_ref().filter(|_| !self.toolchain.is_zig);
-        let kept = kept.and_then(|kept| {
-            let language = precompiled::folder(self, kept, &options);
-            language.inspect_err(|error| log::debug!("headers are not kept: {error}")).ok()
-        });
-        let is_kept = kept.is_some();
         let language = match kept {
-            Some(language) => language,
+            Some(language) => language.to_owned(),
             None => headers::write_below(&folder)?,
         };
-        let mut arguments = self.preprocessor_options(&options);
+        let mut arguments = self.preprocessor_options(options);
         arguments.extend(["-E", "-x", "c++"].map(str::to_owned));
-        if is_kept && !self.toolchain.is_clang {
+        if kept.is_some() && !self.toolchain.is_clang {
             // What is precompiled fits the same options only.
-            arguments.extend(self.code_options(&options));
+            arguments.extend(self.code_options(options));
             arguments.push("-fpch-preprocess".to_owned());
         }
         arguments.extend(["-include".to_owned(), headers::PRELUDE.to_owned()]);
@@ -237,7 +253,7 @@ impl Compiler {
             name => name,
         };
         let escaped = name.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
-        let Options { macros, included, .. } = &options;
+        let Options { macros, included, .. } = options;
         // A compiler leaves out a mark of byte order at the beginning of a file only.
         let program = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
         let text =
@@ -256,7 +272,7 @@ impl Compiler {
             text: text.replace(&prefix, headers::PREFIX),
             language: prefix,
             log: folder.log(&output),
-            options,
+            options: options.clone(),
             names: source.names.iter().map(|name| (*name).to_owned()).collect(),
             warp_size: self.language.warp_size,
             is_hip: self.language.hip,
@@ -283,7 +299,7 @@ impl Compiler {
     pub fn compile_preprocessed(&self, source: &Preprocessed) -> Result<Compiled> {
         let compiled = self.compile_text(source, &source.text);
         let Err(Error::Refused(log)) = &compiled else { return compiled };
-        if precompiled::is_to_blame(log, &source.text) {
+        if precompiled::is_to_blame(log, source) {
             log::debug!("compiled again without precompiled headers: {log}");
             let text = precompiled::replaced(self, source)?;
             return self.compile_preprocessed(&Preprocessed { text, ..source.clone() });

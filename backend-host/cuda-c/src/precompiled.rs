@@ -90,7 +90,7 @@ fn precompiled_name() -> String {
 }
 
 /// True if a folder has all that was written to it: a machine may have lost its power since.
-fn is_whole(folder: &Path) -> bool {
+pub(crate) fn is_whole(folder: &Path) -> bool {
     let whole = folder.join(WHOLE);
     let Some(bytes) = fs::read_to_string(&whole).ok().and_then(|it| it.parse::<u64>().ok()) else {
         return false;
@@ -144,10 +144,12 @@ pub(crate) fn found(text: String, folder: &str) -> String {
     }
 }
 
-/// True if a compiler's log says that a text's precompiled header cannot be read, or may say so.
-pub(crate) fn is_to_blame(log: &str, text: &str) -> bool {
+/// True if a compiler may have refused a text for its precompiled header: its log says so, or may, or the
+/// header is gone.
+pub(crate) fn is_to_blame(log: &str, source: &Preprocessed) -> bool {
     let signs = ["PCH", ".gch", "internal compiler error"];
-    signs.iter().any(|it| log.contains(it)) && text.contains(LINE)
+    source.text.contains(LINE)
+        && (signs.iter().any(|it| log.contains(it)) || !is_whole(Path::new(&source.language)))
 }
 
 /// Removes the precompiled header that a text names, so that the next compilation makes another, and
