@@ -31,7 +31,8 @@ impl DeviceAddress {
         DeviceAddress::on(&current_device()?.device, name, value, bytes)
     }
 
-    fn on(
+    /// As [`DeviceAddress::new`], on another device.
+    pub(crate) fn on(
         device: &Arc<dyn Device>,
         name: &str,
         value: &Bound<'_, PyAny>,
@@ -224,18 +225,61 @@ pub(crate) fn copy_between_devices(
     if dest_ordinal == src_ordinal && current_device()?.device.id().ordinal == src_ordinal {
         return copy_on_device(py, dest, src, size, stream, wait);
     }
-    let (from_device, to_device) =
-        (current_device::device(src_ordinal)?.device, current_device::device(dest_ordinal)?.device);
-    let to = DeviceAddress::on(&to_device, "dest", dest, size)?;
-    let from = DeviceAddress::on(&from_device, "src", src, size)?;
+    let to = PeerSide::new("dest", dest, dest_ordinal, size)?;
+    let from = PeerSide::new("src", src, src_ordinal, size)?;
     let stream = stream_argument(stream, &current_device()?)?;
+    queue_between(py, &stream, &to, &from, [(0, 0, size)].into_iter(), wait)
+}
+
+/// One end of a copy between devices.
+pub(crate) struct PeerSide {
+    memory: DeviceAddress,
+    device: Arc<dyn Device>,
+}
+
+impl PeerSide {
+    /// Returns the memory that the argument `name` names, of at least `bytes` bytes, on the device of a number.
+    pub(crate) fn new(
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        ordinal: usize,
+        bytes: usize,
+    ) -> PyResult<PeerSide> {
+        let device = current_device::device(ordinal)?.device;
+        let memory = DeviceAddress::on(&device, name, value, bytes)?;
+        Ok(PeerSide { memory, device })
+    }
+}
+
+/// Queues copies of ranges from one device's memory to another's, each given by where it begins on both sides
+/// and its bytes; with `wait`, returns when they have arrived.
+pub(crate) fn queue_between(
+    py: Python<'_>,
+    stream: &Arc<dyn Stream>,
+    to: &PeerSide,
+    from: &PeerSide,
+    mut ranges: impl Iterator<Item = (usize, usize, usize)> + Send,
+    wait: bool,
+) -> PyResult<()> {
     let queued = py.detach(|| {
-        let uses: Vec<_> =
-            [to.access(Access::Write), from.access(Access::Read)].into_iter().flatten().collect();
-        let _guard = AccessGuard::acquire(&stream, &uses)?;
-        let (to_device, from_device) = (to_device.as_ref(), from_device.as_ref());
-        // SAFETY: as for `queue`.
-        unsafe { stream.transfer_peer(to.address, to_device, from.address, from_device, size) }
+        let uses = [to.memory.access(Access::Write), from.memory.access(Access::Read)];
+        let uses: Vec<_> = uses.into_iter().flatten().collect();
+        stream.wait_for_room();
+        let _guard = AccessGuard::acquire(stream, &uses)?;
+        ranges.try_for_each(|(start, source_start, bytes)| {
+            let destination = to.memory.address + start as u64;
+            let source = from.memory.address + source_start as u64;
+            // SAFETY: as for `queue`; the ranges lie in what the sides were checked for.
+            unsafe {
+                stream.transfer_peer(
+                    destination,
+                    to.device.as_ref(),
+                    source,
+                    from.device.as_ref(),
+                    bytes,
+                )
+            }
+        })
     });
     queued.or_raise()?;
     if wait {

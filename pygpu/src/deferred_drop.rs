@@ -56,9 +56,8 @@ impl Job {
     /// True once the work that was queued at the time of `drop_later` has run.
     fn is_ready(&mut self) -> bool {
         if self.marks.is_none() {
-            let device = &self.device;
-            let streams = busy_streams(device);
-            self.marks = streams.and_then(|all| all.iter().map(|it| mark(device, it)).collect());
+            let streams = busy_streams(&self.device);
+            self.marks = streams.and_then(|all| all.iter().map(mark).collect());
         }
         let Some(marks) = &mut self.marks else {
             return false;
@@ -85,9 +84,9 @@ fn busy_streams(device: &Arc<dyn Device>) -> Option<Vec<Arc<dyn Stream>>> {
 }
 
 /// The end of the work that a stream has now; `None` if a capture began meanwhile.
-fn mark(device: &Arc<dyn Device>, stream: &Arc<dyn Stream>) -> Option<Mark> {
+fn mark(stream: &Arc<dyn Stream>) -> Option<Mark> {
     let record = || -> Result<Arc<dyn Event>> {
-        let event = device.create_event(EventOptions::ORDERING)?;
+        let event = stream.create_event(EventOptions::ORDERING)?;
         stream.record(event.as_ref())?;
         Ok(event)
     };

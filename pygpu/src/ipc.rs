@@ -36,7 +36,7 @@ pub(crate) fn parse(call: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Ip
 }
 
 /// Returns a handle with which other processes open memory of `mem_alloc` (`cuIpcGetMemHandle`,
-/// `hipIpcGetMemHandle`): as an `IPCMemoryHandle`. `pygpu.ipc` shares arrays.
+/// `hipIpcGetMemHandle`): as an `IPCMemoryHandle`. The device's work is waited for. `pygpu.ipc` shares arrays.
 ///
 /// Parameters
 /// ----------
@@ -68,7 +68,11 @@ pub(crate) fn mem_get_ipc_handle<'py>(
     devptr: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyByteArray>> {
     let address = address_of("devptr", devptr)?;
-    Ok(to_object(py, &current_device()?.device.export_memory(address).or_raise()?))
+    let device = current_device()?.device;
+    let handle = device.export_memory(address).or_raise()?;
+    // Nothing orders the other process behind work of this one.
+    crate::synchronize::synchronize_device(py, &device)?;
+    Ok(to_object(py, &handle))
 }
 
 /// Device memory that another process has exported (`cuIpcOpenMemHandle`, `hipIpcOpenMemHandle`).

@@ -281,14 +281,14 @@ fn of_buffer<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<HostArray<'
     Ok(bytes.cast_into::<PyUntypedArray>()?)
 }
 
-/// Checks what a copy would refuse, before anything is done for it.
+/// The bytes of host memory for a copy; raises what the copy would, before anything is done for it.
 #[pyfunction]
-pub(crate) fn check_host_memory(
+pub(crate) fn host_memory_size(
     name: &str,
     value: &Bound<'_, PyAny>,
     writable: bool,
-) -> PyResult<()> {
-    block(name, value, writable).map(|_| ())
+) -> PyResult<usize> {
+    block(name, value, writable).map(|block| block.bytes)
 }
 
 /// The bytes of an object for a copy of raw memory: a numpy array in C or Fortran order, or anything

@@ -1,6 +1,6 @@
 //! Copies of rows and slices with a row pitch: what `Memcpy2D` and `Memcpy3D` do.
 
-use crate::copies::{DeviceAddress, kept, queue};
+use crate::copies::{DeviceAddress, PeerSide, kept, queue, queue_between};
 use crate::current_device::current_device;
 use crate::errors::{OrRaise, to_python};
 use crate::numpy_array;
@@ -30,6 +30,7 @@ struct Span {
 }
 
 impl Span {
+    /// The span of an extent without a nought.
     fn new(name: &str, at: Position, (width, height, depth): Extent) -> PyResult<Span> {
         let (x, y, z, pitch, slice_rows) = at;
         let refused = |what: String| to_python(Error::invalid("memcpy", format!("{name}_{what}")));
@@ -54,11 +55,12 @@ impl Span {
             )));
         }
         let slice = pitch.checked_mul(slice_rows).ok_or_else(overflow)?;
+        let slices = z.checked_add(depth).ok_or_else(overflow)?;
         let offset = |z: usize, y: usize| -> Option<usize> {
             z.checked_mul(slice)?.checked_add(y.checked_mul(pitch)?)?.checked_add(x)
         };
         let start = offset(z, y).ok_or_else(overflow)?;
-        let end = offset(z + depth - 1, y + height - 1)
+        let end = offset(slices - 1, rows - 1)
             .and_then(|last| last.checked_add(width))
             .ok_or_else(overflow)?;
         Ok(Span { start, end, pitch, slice })
@@ -247,4 +249,53 @@ pub(crate) fn copy_rows<'py>(
     };
     let host = to.host().or(from.host());
     queue(py, &stream, &uses, [&dest.0, &src.0], host, transfer)
+}
+
+/// One side of a copy between devices: the memory, the device's number and a position.
+type PeerArgument<'py> = (Bound<'py, PyAny>, usize, Position);
+
+/// Copies `extent` as [`copy_rows`] does, from the memory of one device to that of another.
+#[pyfunction]
+pub(crate) fn copy_rows_between_devices<'py>(
+    py: Python<'py>,
+    dest: PeerArgument<'py>,
+    src: PeerArgument<'py>,
+    extent: Extent,
+    stream: Option<&Bound<'_, PyAny>>,
+    wait: bool,
+) -> PyResult<()> {
+    let (width, height, depth) = extent;
+    let stream = stream_argument(stream, &current_device()?)?;
+    if width == 0 || height == 0 || depth == 0 {
+        return Ok(());
+    }
+    for (name, side) in [("dst", &dest), ("src", &src)] {
+        if side.0.is_instance_of::<PyTextureArray>() {
+            return Err(to_python(Error::unsupported(
+                "memcpy",
+                format!("{name} is an array for textures, which are copied within one device only"),
+            )));
+        }
+    }
+    let (to, from) = (Span::new("dst", dest.2, extent)?, Span::new("src", src.2, extent)?);
+    let to_side = PeerSide::new("dst", &dest.0, dest.1, to.end)?;
+    let from_side = PeerSide::new("src", &src.0, src.1, from.end)?;
+    // What lies without gaps on both sides is one range.
+    let (mut rows, mut slices, mut bytes) = (height, depth, width);
+    if rows == 1 || (to.pitch == bytes && from.pitch == bytes) {
+        bytes *= rows;
+        rows = 1;
+        if slices == 1 || (to.slice == bytes && from.slice == bytes) {
+            bytes *= slices;
+            slices = 1;
+        }
+    }
+    let ranges = (0..slices).flat_map(|z| {
+        let (to, from) = (&to, &from);
+        (0..rows).map(move |y| {
+            let start = |span: &Span| span.start + z * span.slice + y * span.pitch;
+            (start(to), start(from), bytes)
+        })
+    });
+    queue_between(py, &stream, &to_side, &from_side, ranges, wait)
 }

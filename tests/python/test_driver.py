@@ -310,6 +310,18 @@ def test_aligned_host_memory(order):
     assert driver.aligned_empty(7, np.int8).ctypes.data % 4096 == 0
 
 
+@pytest.mark.parametrize("make", [driver.aligned_empty, driver.aligned_zeros])
+def test_shapes_of_aligned_memory(make):
+    assert make((), "i4").shape == ()
+    for shape in (-1, (-1,), (2, -3), (-1, -1)):
+        with pytest.raises(ValueError, match="shape is .*negative"):
+            make(shape, "f4")
+    with pytest.raises(MemoryError, match="shape"):
+        make((2**62, 4), "f4")
+    with pytest.raises(TypeError, match="shape is 'a'"):
+        make("a", "f4")
+
+
 # ---- page-locked memory -------------------------------------------------------------------------
 
 

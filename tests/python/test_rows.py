@@ -297,3 +297,119 @@ def test_a_pitch_or_height_of_zero_means_no_gaps(side, slices):
             to = (z * dst_rows + y) * dst
             expected[to : to + 5] = host[row : row + 5]
     np.testing.assert_array_equal(driver.from_device(memory, 400, np.uint8), expected)
+
+
+@pytest.mark.parametrize("side", ["src", "dst"])
+@pytest.mark.parametrize("slices", [15, 2**26])
+def test_slices_do_not_begin_again_behind_the_last(side, slices):
+    # z + depth is more than 64 bits hold, so that the last slice would lie in front of the first.
+    host, memory = np.arange(64, dtype=np.uint8), driver.mem_alloc(64)
+    driver.memset_d8(memory, 255, 64)
+    copy = driver.Memcpy3D()
+    copy.set_src_host(host[32:])
+    copy.set_dst_device(memory)
+    copy.width_in_bytes = copy.height = 1
+    copy.src_pitch = copy.src_height = copy.dst_pitch = copy.dst_height = 1
+    copy.depth = slices + 1
+    setattr(copy, f"{side}_z", 2**64 - slices)
+    with pytest.raises(driver.LogicError, match=f"{side}_position"):
+        copy()
+    assert (driver.from_device(memory, 64, np.uint8) == 255).all()
+
+
+# ---- between devices ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def peers():
+    """The contexts of two devices, the first of which is current."""
+    if driver.Device.count() < 2:
+        pytest.skip("there is one device")
+    first = driver.Context.get_current()
+    second = driver.Device(1).make_context()
+    driver.Context.pop()
+    return first, second
+
+
+def in_context(context, function, *arguments):
+    context.push()
+    try:
+        return function(*arguments)
+    finally:
+        driver.Context.pop()
+
+
+def peer_copy(source, target, contexts):
+    copy = driver.Memcpy3DPeer()
+    copy.set_src_device(source)
+    copy.set_dst_device(target)
+    copy.set_src_context(contexts[0])
+    copy.set_dst_context(contexts[1])
+    return copy
+
+
+def test_rows_between_devices(peers):
+    # Against copies of numpy, with all gaps and offsets; some do not fit.
+    rng = np.random.default_rng(11)
+    size, refused = 300, 0
+    source = driver.mem_alloc(size)
+    target = in_context(peers[1], driver.mem_alloc, size)
+    for _ in range(150):
+        copy = peer_copy(source, target, peers)
+        extent = depth, height, width = tuple(rng.integers(1, (4, 5, 9)).tolist())
+        copy.width_in_bytes, copy.height, copy.depth = width, height, depth
+        spans = []
+        for name in ("src", "dst"):
+            z, y, x = (int(it) for it in rng.integers(0, 3, 3))
+            dense = rng.integers(2)
+            pitch = x + width + (0 if dense else int(rng.integers(4)))
+            rows = y + height + (0 if dense else int(rng.integers(3)))
+            for part, value in zip(("x_in_bytes", "y", "z"), (x, y, z), strict=True):
+                setattr(copy, f"{name}_{part}", value)
+            zero = rng.integers(4) == 0
+            is_least = (pitch, rows) == (x + width, y + height)
+            setattr(copy, f"{name}_pitch", 0 if zero and is_least else pitch)
+            setattr(copy, f"{name}_height", 0 if zero and is_least else rows)
+            places = np.indices(extent).reshape(3, -1) + np.array([[z], [y], [x]])
+            spans.append((places[0] * rows + places[1]) * pitch + places[2])
+        values = rng.integers(0, 255, size, np.uint8)
+        driver.memcpy_htod(source, values)
+        in_context(peers[1], driver.memset_d8, target, 255, size)
+        expected = np.full(size, 255, np.uint8)
+        if max(span.max() for span in spans) < size:
+            expected[spans[1]] = values[spans[0]]
+            copy() if rng.integers(2) else copy(driver.Stream())
+        else:
+            refused += 1
+            with pytest.raises(driver.LogicError, match="bytes"):
+                copy()
+        result = in_context(peers[1], driver.from_device, target, size, np.uint8)
+        np.testing.assert_array_equal(result, expected)
+    assert 0 < refused < 75
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"src_pitch": 2}, "src_pitch is 2"),
+        ({"dst_height": 1}, "dst_height is 1"),
+        ({"src_x_in_bytes": 13, "src_pitch": 17}, "src has 16 bytes"),
+        ({"dst_z": 2**64 - 1}, "outside the address space"),
+    ],
+)
+def test_what_does_not_fit_between_devices(peers, settings, text):
+    source = driver.mem_alloc(16)
+    copy = peer_copy(source, in_context(peers[1], driver.mem_alloc, 16), peers)
+    copy.width_in_bytes, copy.height, copy.depth = 4, 2, 2
+    copy.src_pitch = copy.dst_pitch = 4
+    copy.src_height = copy.dst_height = 2
+    for name, value in settings.items():
+        setattr(copy, name, value)
+    with pytest.raises(driver.LogicError, match=text):
+        copy()
+
+
+def test_no_rows_between_devices(peers):
+    copy = peer_copy(driver.mem_alloc(4), in_context(peers[1], driver.mem_alloc, 4), peers)
+    copy.width_in_bytes, copy.height, copy.depth = 0, 2**40, 1
+    copy()

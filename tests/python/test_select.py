@@ -185,3 +185,38 @@ def test_multi_take_put(offsets):
         expected = np.zeros(96, "f4")
         expected[to] = buffer[source + (offsets[i] if offsets else 0)]
         check(out[i], expected)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "i2", "u2"])
+def test_an_offset_may_be_wider_than_the_indices(dtype):
+    source = np.arange(70000, dtype="f4")
+    names = np.array([0, 100, np.iinfo(dtype).max], dtype)
+    (result,) = gpuarray.multi_take_put(
+        [gpuarray.to_gpu(source)],
+        gpuarray.to_gpu(np.arange(3, dtype=dtype)),
+        gpuarray.to_gpu(names),
+        out=[gpuarray.zeros(3, "f4")],
+        src_offsets=[1000],
+    )
+    check(result, source[names.astype("i8") + 1000])
+
+
+def test_several_arrays_are_checked_before_one_is_written():
+    a, two = gpuarray.arange(6, dtype="f4"), gpuarray.arange(2, dtype="i4")
+    out = gpuarray.zeros(2, "f4")
+    with pytest.raises(ValueError, match=r"out\[1\] has shape"):
+        gpuarray.multi_take([a, a], two, out=[out, gpuarray.zeros(3, "f4")])
+    with pytest.raises(ValueError, match=r"arrays\[1\] has 1 elements"):
+        gpuarray.multi_put([a, a[:1]], two, out=[out, out])
+    with pytest.raises(ValueError, match=r"out\[1\] is not contiguous"):
+        gpuarray.multi_put([a, a], two, out=[out, gpuarray.zeros(4, "f4")[::2]])
+    for offsets in ([0, 1.5], 3):
+        with pytest.raises(TypeError, match="src_offsets"):
+            gpuarray.multi_take_put([a + 1, a], two, two, out=[out, out], src_offsets=offsets)
+    check(out, np.zeros(2, "f4"))
+
+
+def test_values_behind_the_last_index_are_not_stored():
+    out = gpuarray.zeros(3, "f4")
+    gpuarray.multi_put([gpuarray.arange(5, dtype="f4") + 1], gpuarray.arange(2), out=[out])
+    check(out, np.array([1, 2, 0], "f4"))

@@ -22,8 +22,8 @@ use hal::poison::Unpoisoned as _;
 use hal::status::AtomicStatus;
 use hal::texture::ArrayCopy;
 use hal::{
-    CaptureMode, DeviceId, Direction, Event, Graph, HostRange, PrefetchTarget, Result, Status,
-    Stream, StreamOptions, Transfer,
+    CaptureMode, DeviceId, Direction, Event, EventOptions, Graph, HostRange, PrefetchTarget,
+    Result, Status, Stream, StreamOptions, Transfer,
 };
 use std::any::Any;
 use std::sync::{Arc, MutexGuard, TryLockError};
@@ -187,6 +187,12 @@ unsafe impl Stream for HostStream {
 
     fn settle(&self) -> Result<()> {
         self.status.during(|| self.wait())
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        self.status.during(|| {
+            Ok(Arc::new(HostEvent::new(options, self.device.memory())?) as Arc<dyn Event>)
+        })
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::Call;
 use crate::device::{Device, DeviceId};
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{Event, EventOptions};
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
@@ -51,6 +51,11 @@ pub unsafe trait StreamLayer: Send + Sync + Debug {
     /// Returns the graph that a program gets for one that the stream below captured.
     fn layer_graph(&self, graph: Arc<dyn Graph>) -> Arc<dyn Graph> {
         graph
+    }
+
+    /// Returns the event that a program gets for one that the stream below created.
+    fn layer_event(&self, event: Arc<dyn Event>) -> Arc<dyn Event> {
+        event
     }
 
     /// As [`Stream::last_status`].
@@ -120,6 +125,11 @@ unsafe impl<L: StreamLayer> Stream for Layered<L> {
 
     fn settle(&self) -> Result<()> {
         self.0.call(Call::Synchronize, |s| s.settle())
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        let event = self.0.call(Call::CreateEvent, |s| s.create_event(options))?;
+        Ok(self.0.layer_event(event))
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {

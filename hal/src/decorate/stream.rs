@@ -2,6 +2,7 @@
 
 use super::{Call, Decorated, Layered, StreamLayer};
 use crate::error::Result;
+use crate::event::Event;
 use crate::status::Status;
 use crate::stream::{Graph, Stream};
 use std::any::Any;
@@ -30,6 +31,10 @@ unsafe impl StreamLayer for Decorated<dyn Stream> {
 
     fn layer_graph(&self, graph: Arc<dyn Graph>) -> Arc<dyn Graph> {
         Arc::new(self.wrap(graph))
+    }
+
+    fn layer_event(&self, event: Arc<dyn Event>) -> Arc<dyn Event> {
+        Arc::new(self.wrap(event))
     }
 
     fn last_status(&self) -> Status {

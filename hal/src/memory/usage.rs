@@ -372,7 +372,8 @@ fn queue_wait(
         (true, true) if !earlier.has_captured(memory, access)? => return Ok(true),
         _ => {}
     }
-    let event = memory.device.create_event(EventOptions::ORDERING)?;
+    // The earlier stream may be of another device than the memory.
+    let event = earlier.create_event(EventOptions::ORDERING)?;
     earlier.record(event.as_ref())?;
     later.wait_event(event.as_ref())?;
     Ok(true)

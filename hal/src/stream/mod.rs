@@ -11,7 +11,7 @@ pub use transfer::{Direction, HostRange, Transfer};
 
 use crate::device::{Device, DeviceId};
 use crate::error::{Error, Result};
-use crate::event::Event;
+use crate::event::{Event, EventOptions};
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::status::Status;
@@ -115,6 +115,12 @@ pub unsafe trait Stream: Send + Sync + Debug {
     fn settle(&self) -> Result<()> {
         if self.is_capturing()? { Ok(()) } else { self.synchronize() }
     }
+
+    /// Creates an event of the stream's device, which alone the stream records: see [`Device::create_event`].
+    ///
+    /// # Errors
+    /// As for [`Device::create_event`].
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>>;
 
     /// Records an event behind the work queued so far (`cuEventRecord`, `hipEventRecord`). The
     /// event is complete when that work has run.

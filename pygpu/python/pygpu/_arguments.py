@@ -47,6 +47,20 @@ def host_memory(name: str, value: Any) -> Any:
     return value
 
 
+def extents(name: str, value: Any) -> tuple[int, ...]:
+    """Returns the extents of a shape, which may be one whole number."""
+    try:
+        shape = (operator.index(value),)
+    except TypeError:
+        try:
+            shape = tuple(operator.index(extent) for extent in value)
+        except TypeError:
+            raise TypeError(f"{name} is {value!r}; whole numbers are needed") from None
+    if min(shape, default=0) < 0:
+        raise ValueError(f"{name} is {shape}; extents must not be negative")
+    return shape
+
+
 def pair(name: str, value: Any) -> tuple[int, int]:
     """Returns the value, which has to be a sequence of two whole numbers."""
     try:

@@ -53,7 +53,6 @@ __all__ = [
     "bitlog2",
     "build_info",
     "can_access_peer",
-    "check_host_memory",
     "check_status",
     "choose_backend",
     "compile_source",
@@ -62,6 +61,7 @@ __all__ = [
     "copy_between_devices",
     "copy_on_device",
     "copy_rows",
+    "copy_rows_between_devices",
     "copy_to_device",
     "copy_to_host",
     "current_ordinal",
@@ -84,6 +84,7 @@ __all__ = [
     "gather_to_device",
     "get_limit",
     "has_textures",
+    "host_memory_size",
     "init",
     "kept_memory",
     "last_failed_free",
@@ -784,7 +785,7 @@ def backends() -> list[dict[str, Any]]: ...
 def bitlog2(n: int) -> int: ...
 def build_info() -> dict[str, Any]: ...
 def can_access_peer(ordinal: int, other: int) -> bool: ...
-def check_host_memory(name: str, value: Any, writable: bool) -> None: ...
+def host_memory_size(name: str, value: Any, writable: bool) -> int: ...
 def check_status(api: str, code: int, call: str) -> None: ...
 def choose_backend() -> str: ...
 def compile_source(text: str, name: str, options: list[str]) -> tuple[bytes, str]: ...
@@ -803,6 +804,13 @@ def copy_on_device(
 def copy_rows(
     dest: tuple[Any, bool, tuple[int, int, int, int, int]],
     src: tuple[Any, bool, tuple[int, int, int, int, int]],
+    extent: tuple[int, int, int],
+    stream: _Stream,
+    wait: bool,
+) -> None: ...
+def copy_rows_between_devices(
+    dest: tuple[Any, int, tuple[int, int, int, int, int]],
+    src: tuple[Any, int, tuple[int, int, int, int, int]],
     extent: tuple[int, int, int],
     stream: _Stream,
     wait: bool,

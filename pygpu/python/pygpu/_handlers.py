@@ -65,7 +65,7 @@ class ArgumentHandler:
                     f"could not determine array length of '{type(self.array)}': "
                     "unsupported array type or not an array"
                 ) from None
-            _core.check_host_memory("ary", self.array, self._writes)
+            _core.host_memory_size("ary", self.array, self._writes)
             self.dev_alloc = _core.mem_alloc_ordered(nbytes)
         return self.dev_alloc
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -249,9 +251,11 @@ def aligned_empty(
     Raises
     ------
     TypeError
-        The elements are Python objects.
+        The elements are Python objects, or ``shape`` has something else than whole numbers.
     ValueError
-        ``alignment`` is no power of two.
+        ``alignment`` is no power of two, or ``shape`` has a negative extent.
+    MemoryError
+        There is not so much memory.
 
     Examples
     --------
@@ -264,7 +268,10 @@ def aligned_empty(
     if alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"alignment is {alignment}; a power of two is needed")
     dtype = plain_dtype(dtype)
-    size = int(np.prod(shape, dtype=np.intp)) * dtype.itemsize
+    shape = _arguments.extents("shape", shape)
+    size = math.prod(shape) * dtype.itemsize
+    if size + alignment > sys.maxsize:
+        raise MemoryError(f"shape is {shape}; its {size} bytes are more than an address space has")
     memory = np.asarray(AlignedHostAllocation(size, alignment))
     return memory.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
 
@@ -293,9 +300,11 @@ def aligned_zeros(
     Raises
     ------
     TypeError
-        The elements are Python objects.
+        The elements are Python objects, or ``shape`` has something else than whole numbers.
     ValueError
-        ``alignment`` is no power of two.
+        ``alignment`` is no power of two, or ``shape`` has a negative extent.
+    MemoryError
+        There is not so much memory.
 
     Examples
     --------

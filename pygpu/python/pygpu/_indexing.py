@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from . import _core
+import numpy as np
+
+from . import _arguments, _core
 from ._arguments import gpu_array, gpu_arrays
 from ._core import GPUArray
 
@@ -91,7 +94,8 @@ def multi_take(
     TypeError
         The indices are no GPUArray of integers, or ``arrays`` has something else than arrays.
     ValueError
-        ``out`` and ``arrays`` differ in length.
+        ``out`` and ``arrays`` differ in length, or one of ``out`` has another shape than the
+        indices.
 
     Examples
     --------
@@ -103,9 +107,20 @@ def multi_take(
     arrays = gpu_arrays("arrays", arrays)
     gpu_array("indices", indices)
     out = _outputs(arrays, out, indices.shape)
+    for number, one in enumerate(out):
+        if one.shape != indices.shape:
+            raise ValueError(
+                f"out[{number}] has shape {one.shape}; that of the indices is {indices.shape}"
+            )
     for a, one in zip(arrays, out):
         take(a, indices, one, stream)
     return out
+
+
+def _check_targets(out: list[GPUArray]) -> None:
+    for number, one in enumerate(out):
+        if not one.flags.c_contiguous:
+            raise ValueError(f"out[{number}] is not contiguous")
 
 
 def _check_index_vectors(dest_indices: GPUArray, src_indices: GPUArray) -> None:
@@ -161,7 +176,8 @@ def multi_take_put(
     TypeError
         The indices are no GPUArray of integers, or the dtypes of arrays and outputs differ.
     ValueError
-        The indices have not one axis, or sequences that belong together differ in length.
+        The indices have not one axis, sequences that belong together differ in length, or an output
+        is not contiguous.
 
     Examples
     --------
@@ -177,13 +193,25 @@ def multi_take_put(
     out = _outputs(arrays, out, dest_shape)
     if src_offsets is None:
         src_offsets = [0] * len(arrays)
+    elif not isinstance(src_offsets, Sequence | np.ndarray):
+        raise TypeError(
+            f"src_offsets is of type {type(src_offsets).__name__}; a sequence of whole numbers is "
+            "needed"
+        )
     elif len(src_offsets) != len(arrays):
         raise ValueError(
             f"arrays and src_offsets must have the same length, not {len(arrays)} and "
             f"{len(src_offsets)}"
         )
-    for a, one, offset in zip(arrays, out, src_offsets):
-        source = src_indices + offset if offset else src_indices
+    _check_targets(out)
+    offsets = [
+        _arguments.whole(f"src_offsets[{number}]", offset)
+        for number, offset in enumerate(src_offsets)
+    ]
+    # The sum of a narrow index and an offset may be wider.
+    wide = src_indices.astype(np.int64) if any(offsets) else src_indices
+    for a, one, offset in zip(arrays, out, offsets):
+        source = wide + offset if offset else src_indices
         _core.put(one, dest_indices, take(a, source, stream=stream), stream)
     return out
 
@@ -196,7 +224,7 @@ def multi_put(
     Parameters
     ----------
     arrays : sequence of GPUArray
-        The elements.
+        The elements; those behind as many as there are indices are not stored.
     dest_indices : GPUArray
         Where they go, along one axis.
     dest_shape : tuple of int, optional
@@ -216,7 +244,8 @@ def multi_put(
     TypeError
         The indices are no GPUArray of integers, or the dtypes of arrays and outputs differ.
     ValueError
-        ``dest_indices`` has not one axis, or the sequences differ in length.
+        ``dest_indices`` has not one axis, the sequences differ in length, an array has fewer
+        elements than there are indices, or an output is not contiguous.
 
     Examples
     --------
@@ -230,7 +259,12 @@ def multi_put(
     gpu_array("dest_indices", dest_indices)
     if len(dest_indices.shape) != 1:
         raise ValueError(f"dest_indices must be 1D; its shape is {dest_indices.shape}")
+    count = dest_indices.size
+    for number, a in enumerate(arrays):
+        if a.size < count:
+            raise ValueError(f"arrays[{number}] has {a.size} elements; {count} indices need more")
     out = _outputs(arrays, out, dest_shape)
+    _check_targets(out)
     for a, one in zip(arrays, out):
-        _core.put(one, dest_indices, a, stream)
+        _core.put(one, dest_indices, a if a.size == count else a.ravel()[:count], stream)
     return out

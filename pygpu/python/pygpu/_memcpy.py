@@ -13,8 +13,8 @@ from ._texture_enumerations import memory_type
 
 def _size(name: str, value: Any) -> int:
     number = _arguments.whole(name, value)
-    if number < 0:
-        raise LogicError(f"{name} is {number}; it must not be negative")
+    if not 0 <= number < 2**64:
+        raise LogicError(f"{name} is {number}; allowed are 0 to 2**64 - 1")
     return number
 
 
@@ -174,16 +174,13 @@ class _Copy:
         return memory, is_host, (x, y, z, pitch, rows)
 
     def _copy(self, stream: Any, wait: bool) -> None:
-        _core.copy_rows(
-            self._side("dst"),
-            self._side("src"),
-            (
-                _size("width_in_bytes", self.width_in_bytes),
-                _size("height", self.height),
-                _size("depth", self.depth),
-            ),
-            stream,
-            wait,
+        _core.copy_rows(self._side("dst"), self._side("src"), self._extent(), stream, wait)
+
+    def _extent(self) -> tuple[int, int, int]:
+        return (
+            _size("width_in_bytes", self.width_in_bytes),
+            _size("height", self.height),
+            _size("depth", self.depth),
         )
 
 
@@ -370,17 +367,10 @@ class Memcpy3DPeer(Memcpy3D):
         if src[1] or dst[1] or ordinals[0] == ordinals[1]:
             super()._copy(stream, wait)
             return
-        # Between two devices, row by row: that needs no access of one to the other's memory.
-        width = _size("width_in_bytes", self.width_in_bytes)
-        for z in range(_size("depth", self.depth)):
-            for y in range(_size("height", self.height)):
-                to, from_ = (_row(side, y, z) for side in (dst, src))
-                _core.copy_between_devices(to, ordinals[0], from_, ordinals[1], width, stream, wait)
-
-
-def _row(side: tuple[Any, bool, tuple[int, int, int, int, int]], y: int, z: int) -> int:
-    """The address of a row of device memory."""
-    memory, _, (x, first_y, first_z, pitch, rows) = side
-    return (
-        int(getattr(memory, "gpudata", memory)) + x + pitch * (first_y + y + rows * (first_z + z))
-    )
+        _core.copy_rows_between_devices(
+            (dst[0], ordinals[0], dst[2]),
+            (src[0], ordinals[1], src[2]),
+            self._extent(),
+            stream,
+            wait,
+        )

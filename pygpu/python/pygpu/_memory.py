@@ -453,8 +453,7 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
     >>> driver.to_device(np.arange(3)).size
     24
     """
-    _core.check_host_memory("bf_obj", bf_obj, False)
-    result = mem_alloc(memoryview(bf_obj).nbytes)
+    result = mem_alloc(_core.host_memory_size("bf_obj", bf_obj, False))
     memcpy_htod(result, bf_obj)
     return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _arguments
+from . import _arguments, _core
 from ._memcpy import Memcpy2D
 from ._texture_arrays import Array, check_textures
 
@@ -114,6 +114,8 @@ def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
     ------
     TypeError
         ``ary`` is no ``Array``, ``src`` has no buffer, or ``index`` is no whole number.
+    ValueError
+        ``src`` is not contiguous.
     LogicError
         The row has fewer bytes.
     Unsupported
@@ -130,7 +132,7 @@ def memcpy_htoa(ary: Array, index: int, src: Any) -> None:
     >>> row
     array([0, 0, 5, 6], dtype=uint8)
     """
-    copy = _row_copy(memoryview(src).nbytes)
+    copy = _row_copy(_core.host_memory_size("src", src, False))
     copy.set_src_host(src)
     copy.set_dst_array(ary)
     copy.dst_x_in_bytes = index
@@ -153,6 +155,8 @@ def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
     ------
     TypeError
         ``ary`` is no ``Array``, ``dest`` has no buffer, or ``index`` is no whole number.
+    ValueError
+        ``dest`` is not contiguous, or read-only.
     LogicError
         The row has fewer bytes.
     Unsupported
@@ -168,7 +172,7 @@ def memcpy_atoh(dest: Any, ary: Array, index: int) -> None:
     >>> part
     array([2, 3], dtype=uint8)
     """
-    copy = _row_copy(memoryview(dest).nbytes)
+    copy = _row_copy(_core.host_memory_size("dest", dest, True))
     copy.set_src_array(ary)
     copy.src_x_in_bytes = index
     copy.set_dst_host(dest)

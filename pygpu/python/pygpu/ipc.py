@@ -234,7 +234,6 @@ def export(array: GPUArray, copy: bool | None = None) -> Descriptor:
                 ) from None
             array = share(array)
             base, nbytes, handle = _handle_of(array)
-        _core.synchronize()
     number = next(_numbers)
     with _lock:
         _kept[number] = (handle, base, array)

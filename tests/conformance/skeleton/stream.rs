@@ -79,6 +79,10 @@ unsafe impl Stream for SkeletonStream {
         })
     }
 
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        Ok(Arc::new(SkeletonEvent::new(options)))
+    }
+
     fn record(&self, event: &dyn Event) -> Result<()> {
         self.status.during(|| {
             let event = own(event)?;

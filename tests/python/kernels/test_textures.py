@@ -281,3 +281,16 @@ def test_bad_input(rng):
         driver.TextureReference().set_array(array)
     with pytest.raises(driver.LogicError, match="devptr has 16 bytes"):
         reference.set_address(gpuarray.zeros(4, np.float32).gpudata, 1 << 20)
+
+
+def test_rows_from_and_to_arrays_with_gaps():
+    array = driver.matrix_to_array(np.zeros((1, 4), np.float32), "C")
+    host = np.arange(8, dtype=np.float32)
+    with pytest.raises(ValueError, match="src is not contiguous"):
+        driver.memcpy_htoa(array, 0, host[::2])
+    with pytest.raises(ValueError, match="dest is not contiguous"):
+        driver.memcpy_atoh(host[::2], array, 0)
+    np.testing.assert_array_equal(host, np.arange(8))
+    row = np.ones(4, np.float32)
+    driver.memcpy_atoh(row, array, 0)
+    np.testing.assert_array_equal(row, 0)

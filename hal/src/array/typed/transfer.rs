@@ -242,7 +242,7 @@ impl<T: Element> PendingCopy<T> {
                 "the array's stream captures; a copy that owns its buffer runs once",
             ));
         }
-        let event = array.device().create_event(EventOptions::ORDERING)?;
+        let event = array.stream().create_event(EventOptions::ORDERING)?;
         Ok(PendingCopy { buffer: Some(buffer), event, is_marked: false, array: array.clone() })
     }
 

@@ -5,10 +5,11 @@ use super::{execute, transfer};
 use crate::device::{Device, DeviceId};
 use crate::driver::calls::{Handle, NON_BLOCKING};
 use crate::driver::context::lock;
+use crate::driver::device;
 use crate::driver::errors::optional;
-use crate::driver::{device, event};
+use crate::driver::event::{self, DriverEvent};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
+use crate::event::{Event, EventOptions};
 use crate::memory::{Access, DeviceMemory, GraphObject, Use};
 use crate::operation::Operation;
 use crate::poison::caught;
@@ -113,6 +114,11 @@ unsafe impl Stream for DriverStream {
             }
             self.wait(false)
         })
+    }
+
+    fn create_event(&self, options: EventOptions) -> Result<Arc<dyn Event>> {
+        self.status
+            .during(|| Ok(Arc::new(DriverEvent::new(&self.context, options)?) as Arc<dyn Event>))
     }
 
     fn record(&self, event: &dyn Event) -> Result<()> {

@@ -131,8 +131,6 @@ def export_buffer(buffer: CudaBuffer) -> IpcMemHandle:
     with on_device(buffer.context.device_number):
         base, _ = _core.mem_get_address_range(buffer.address)
         handle = bytes(_core.mem_get_ipc_handle(base))
-        # What has been queued is done before another process can see the handle.
-        _core.synchronize()
     return IpcMemHandle._new(handle, buffer.size, buffer.address - base, buffer)
 
 

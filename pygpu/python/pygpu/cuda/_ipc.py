@@ -258,10 +258,9 @@ def export(context: Context, memory: Any) -> IpcHandle:
     address, size = device_pointer(memory), device_memory_size(memory)
     if not size:
         raise ValueError("memory has no bytes; there is nothing to share")
-    base, _ = _core.mem_get_address_range(address)
-    handle = _core.mem_get_ipc_handle(base)
-    # Nothing orders the other process behind work of this one.
-    context.synchronize()
+    with context._current():
+        base, _ = _core.mem_get_address_range(address)
+        handle = _core.mem_get_ipc_handle(base)
     identity = context.device.get_device_identity()
     return IpcHandle(memory, bytes(handle), size, identity, address - base)
 
